@@ -1,0 +1,76 @@
+"""Runs the code that LLM agents write: statefully, behind kernel walls, reversibly.
+
+Public names load on first use, so that `import cellblock` stays cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cellblock.cell import Cell as Cell
+    from cellblock.cell import CellError as CellError
+    from cellblock.cell import CellState as CellState
+    from cellblock.cell import Lost as Lost
+    from cellblock.errors import CellblockError as CellblockError
+    from cellblock.errors import FileRefused as FileRefused
+    from cellblock.errors import IsolationUnavailable as IsolationUnavailable
+    from cellblock.errors import PreloadFailed as PreloadFailed
+    from cellblock.errors import SessionBusy as SessionBusy
+    from cellblock.errors import SessionClosed as SessionClosed
+    from cellblock.errors import UnknownCell as UnknownCell
+    from cellblock.errors import UnpicklableError as UnpicklableError
+    from cellblock.events import Done as Done
+    from cellblock.events import ToolCall as ToolCall
+    from cellblock.limits import ExecutionLimits as ExecutionLimits
+    from cellblock.limits import Usage as Usage
+    from cellblock.outputs import Output as Output
+    from cellblock.outputs import OutputType as OutputType
+    from cellblock.session.blocking import Session as Session
+    from cellblock.session.notebook import Notebook as Notebook
+    from cellblock.session.session import AsyncSession as AsyncSession
+    from cellblock.values.portable import Opaque as Opaque
+
+__version__ = "0.1.0.dev0"
+
+_HOME = {
+    "AsyncSession": "cellblock.session.session",
+    "Cell": "cellblock.cell",
+    "CellError": "cellblock.cell",
+    "CellState": "cellblock.cell",
+    "CellblockError": "cellblock.errors",
+    "Done": "cellblock.events",
+    "ExecutionLimits": "cellblock.limits",
+    "FileRefused": "cellblock.errors",
+    "IsolationUnavailable": "cellblock.errors",
+    "Lost": "cellblock.cell",
+    "Notebook": "cellblock.session.notebook",
+    "Opaque": "cellblock.values.portable",
+    "Output": "cellblock.outputs",
+    "OutputType": "cellblock.outputs",
+    "PreloadFailed": "cellblock.errors",
+    "Session": "cellblock.session.blocking",
+    "SessionBusy": "cellblock.errors",
+    "SessionClosed": "cellblock.errors",
+    "ToolCall": "cellblock.events",
+    "UnknownCell": "cellblock.errors",
+    "UnpicklableError": "cellblock.errors",
+    "Usage": "cellblock.limits",
+}
+
+__all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> object:
+    try:
+        module = _HOME[name]
+    except KeyError:
+        raise AttributeError(f"module 'cellblock' has no attribute {name!r}") from None
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,100 @@
+"""A cell: one piece of source, what running it showed, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal
+
+from cellblock.limits import Usage
+from cellblock.outputs import Output
+
+
+class CellState(Enum):
+    """Where a cell is in its life. ERROR covers every failure but the time limit."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+
+
+ErrorKind = Literal["raised", "timeout", "memory", "refused", "crashed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellError:
+    """Why a cell failed: the exception's type and message, a traceback that starts at the cell, a hint.
+
+    `kind`: "raised" by the code, "timeout", "memory" (the limit was reached), "refused" (never ran),
+    "crashed" (the process died).
+    """
+
+    type: str
+    message: str
+    traceback: str = ""
+    hint: str = ""
+    kind: ErrorKind = "raised"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """A name whose value is gone or will not survive a restore, why, and what brings it back."""
+
+    name: str
+    type: str
+    reason: str
+    remedy: str
+
+
+class Deferred:
+    """A value that is decoded the first time it is asked for."""
+
+    __slots__ = ("_load", "_value")
+
+    def __init__(self, load: Callable[[], object]) -> None:
+        self._load: Callable[[], object] | None = load
+        self._value: object = None
+
+    def get(self) -> object:
+        if self._load is not None:
+            self._value = self._load()
+            self._load = None
+        return self._value
+
+
+NOTHING = Deferred(lambda: None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One execution of one cell. A re-run makes a new value with the same `id` and a new `number`.
+
+    `text` is what a model should read: every output and the error, cut to the session's output limit.
+    `rolled_back` says that the session is as it was before this cell.
+    """
+
+    id: str
+    number: int
+    source: str
+    state: CellState
+    outputs: tuple[Output, ...] = ()
+    error: CellError | None = None
+    lost: tuple[Lost, ...] = ()
+    usage: Usage = Usage()
+    text: str = ""
+    rolled_back: bool = False
+    kind: Literal["python", "shell", "host"] = "python"
+    result: Deferred = field(default=NOTHING, repr=False, compare=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the cell ran to its end."""
+        return self.state is CellState.COMPLETED
+
+    @property
+    def value(self) -> object:
+        """The last expression's value where it is portable, an `Opaque` where it is not, None without one."""
+        return self.result.get()

@@ -1,0 +1,51 @@
+"""Errors that are about cellblock or its host, never about what a cell's code did.
+
+A cell's own failure is a value (`cell.error`). Everything here derives from `CellblockError` and
+carries a `hint`: what the caller can do about it.
+"""
+
+from __future__ import annotations
+
+
+class CellblockError(Exception):
+    """Base of every error cellblock raises; `hint` says what to do, "" where there is nothing."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{message} ({self.hint})" if self.hint else message
+
+
+class IsolationUnavailable(CellblockError):
+    """This machine cannot give a wall that was asked for; `mechanism` names it."""
+
+    def __init__(self, message: str, *, mechanism: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.mechanism = mechanism
+
+
+class SessionClosed(CellblockError):
+    """The session was closed, its processes died, or this is a forked copy of the process that opened it."""
+
+
+class SessionBusy(CellblockError):
+    """Another call is using the session and `wait=False` was asked for."""
+
+
+class PreloadFailed(CellblockError):
+    """A package named in `preload=` could not be imported in the session's environment."""
+
+
+class UnpicklableError(CellblockError):
+    """A host value cannot be copied into a session."""
+
+
+class FileRefused(CellblockError):
+    """A path leads outside the session's own files, or names nothing there."""
+
+
+class UnknownCell(CellblockError):
+    """No cell, output or name of the session answers to what was asked for."""

@@ -1,0 +1,1 @@
+"""Where a worker runs and what stands around it."""

@@ -1,0 +1,43 @@
+"""How much a session may use, and what one cell did use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionLimits:
+    """Bounds on a cell and on the session around it.
+
+    A cell is interrupted at `timeout_seconds` of wall-clock time and killed `interrupt_grace_seconds`
+    later if the interrupt did not end it. `max_memory_mb` counts growth above the preloaded image.
+    `max_output_bytes` bounds what a cell's text keeps: the head and the tail, with the middle cut.
+    `max_disk_mb` bounds the workspace and `/tmp` together, which live in memory. `max_steps` is for agents.
+    """
+
+    timeout_seconds: float = 30.0
+    max_memory_mb: int = 256
+    max_output_bytes: int = 10_000
+    max_steps: int = 10
+    max_disk_mb: int = 512
+    max_files: int = 50_000
+    max_processes: int = 128
+    max_open_files: int = 512
+    interrupt_grace_seconds: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+                raise ValueError(f"ExecutionLimits.{name} must be a number above 0, not {value!r}")
+            if not name.endswith("_seconds") and not isinstance(value, int):
+                raise ValueError(f"ExecutionLimits.{name} must be a whole number, not {value!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What one cell cost: wall and CPU time in milliseconds, peak memory in bytes above the preloaded image."""
+
+    duration_ms: float = 0.0
+    cpu_ms: float = 0.0
+    memory_peak_bytes: int = 0

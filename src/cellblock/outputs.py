@@ -1,0 +1,55 @@
+"""What a cell showed: Jupyter MIME bundles, and the five kinds they are viewed as."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+DATAFRAME_MIME = "application/vnd.cellblock.dataframe+json"
+"""Columns, dtypes, shape and the first rows of a table, as JSON."""
+
+
+class OutputType(Enum):
+    """The view of an output's bundle that decides how to show it."""
+
+    TEXT = "text"
+    ERROR = "error"
+    HTML = "html"
+    IMAGE = "image"
+    DATAFRAME = "dataframe"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """One thing a cell showed.
+
+    `data` is a Jupyter MIME bundle without its binary parts: those are kept apart, and `uri`
+    (`notebook://cell/ID/image/N`) names the first of them for `session.read_output`.
+    `stream` is "stdout" or "stderr" for printed text. `is_result` marks the last expression's value.
+    """
+
+    type: OutputType
+    data: Mapping[str, object] = field(default_factory=dict)
+    uri: str | None = None
+    is_result: bool = False
+    stream: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The plain-text view; an image without one is named by its URI."""
+        plain = self.data.get("text/plain")
+        if self.type is OutputType.IMAGE:
+            return f"[image {self.uri}]"
+        return plain if isinstance(plain, str) else ""
+
+
+def type_of(mimes: Mapping[str, object] | frozenset[str]) -> OutputType:
+    """The richest view a bundle with these MIME types allows."""
+    if DATAFRAME_MIME in mimes:
+        return OutputType.DATAFRAME
+    if any(mime.startswith("image/") for mime in mimes):
+        return OutputType.IMAGE
+    if "text/html" in mimes:
+        return OutputType.HTML
+    return OutputType.TEXT

@@ -1,0 +1,1 @@
+"""A session: cells run in order over one namespace and one set of files."""

@@ -1,0 +1,25 @@
+"""What stands around a worker: one record a mechanism, either applied or unavailable and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """A mechanism that is in force, with what it was set to."""
+
+    mechanism: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unavailable:
+    """A mechanism that this machine did not give, why, and what would give it."""
+
+    mechanism: str
+    reason: str
+    remedy: str
+
+
+Wall = Applied | Unavailable
