@@ -1,0 +1,99 @@
+"""The host's side of the conversation: what may be said in which state, as a table.
+
+A worker that says anything no row allows is in breach: `ProtocolError`, and its session ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from cellblock.wire.frames import Assembler, ProtocolError, packets
+from cellblock.wire.messages import (
+    Bind,
+    Clear,
+    Display,
+    Event,
+    Fetch,
+    Finished,
+    Hello,
+    Request,
+    Run,
+    Settled,
+    Shell,
+    Survey,
+    ToolCalled,
+    ToolReply,
+    decode_event,
+    encode,
+)
+
+MAX_PENDING_CALLS = 1024
+
+
+class State(Enum):
+    """Where the conversation stands. After a reply the worker settles; a request may already follow."""
+
+    OPENING = "opening"
+    IDLE = "idle"
+    BUSY = "busy"
+    SETTLING = "settling"
+    QUEUED = "queued"
+
+
+_START = (Run, Shell, Bind, Fetch, Survey, Clear)
+
+_MAY_SEND: dict[tuple[State, type], State] = {
+    **{(State.IDLE, request): State.BUSY for request in _START},
+    **{(State.SETTLING, request): State.QUEUED for request in _START},
+    (State.BUSY, ToolReply): State.BUSY,
+}
+
+_MAY_RECEIVE: dict[tuple[State, type], State] = {
+    (State.OPENING, Hello): State.IDLE,
+    (State.BUSY, Display): State.BUSY,
+    (State.BUSY, ToolCalled): State.BUSY,
+    (State.BUSY, Finished): State.SETTLING,
+    (State.SETTLING, Settled): State.IDLE,
+    (State.QUEUED, Settled): State.BUSY,
+}
+
+
+class Connection:
+    """Turns requests into packets and packets into events; holds the state and nothing else. No I/O."""
+
+    def __init__(self) -> None:
+        self.state = State.OPENING
+        self._assembler = Assembler()
+        self._pending: set[int] = set()
+
+    def send(self, request: Request) -> Iterable[bytes]:
+        """The packets of a request that the state allows."""
+        self.state = _step(_MAY_SEND, self.state, request)
+        if type(request) is ToolReply:
+            if request.call not in self._pending:
+                raise ProtocolError(f"no call {request.call} waits for a reply")
+            self._pending.discard(request.call)
+        return packets(encode(request))
+
+    def receive(self, packet: bytes) -> Event | None:
+        """The event that a packet completes, or None; ProtocolError if the table does not allow it."""
+        frame = self._assembler.feed(packet)
+        if frame is None:
+            return None
+        event = decode_event(frame)
+        self.state = _step(_MAY_RECEIVE, self.state, event)
+        if type(event) is ToolCalled:
+            if event.call in self._pending or len(self._pending) >= MAX_PENDING_CALLS:
+                raise ProtocolError("a call's number is in use, or too many calls wait")
+            self._pending.add(event.call)
+        elif type(event) is Finished:
+            self._pending.clear()
+        return event
+
+
+def _step(table: dict[tuple[State, type], State], state: State, message: Request | Event) -> State:
+    try:
+        return table[state, type(message)]
+    except KeyError:
+        raise ProtocolError(f"{type(message).__name__} is not allowed while {state.value}") from None

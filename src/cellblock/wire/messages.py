@@ -1,0 +1,313 @@
+"""Messages between host and worker: requests go down, events come up.
+
+Requests come from the host and are trusted by the worker. Events come from inside the wall and are hostile:
+`decode_event` checks every field's type and size and raises `ProtocolError` for anything else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from cellblock.wire.frames import Buffer, Frame, ProtocolError
+
+# ---------------------------------------------------------------------------------------- requests
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """Run a cell's source. `filename` stands in tracebacks; texts are cut to `max_text` characters."""
+
+    source: str
+    filename: str
+    max_text: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shell:
+    """Run a command with /bin/sh in the workspace."""
+
+    command: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bind:
+    """Bind a name to the value pickled in the one buffer; it is unpickled inside the wall."""
+
+    name: str
+    buffers: tuple[Buffer, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetch:
+    """Send a name's value back."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """Send every name's type, size and preview back."""
+
+    max_names: int
+    max_preview: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clear:
+    """Empty the namespace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolReply:
+    """The answer to a tool call: a portable value, or an error's type and message."""
+
+    call: int
+    tree: object = None
+    error: tuple[str, str] | None = None
+    buffers: tuple[Buffer, ...] = ()
+
+
+Request = Run | Shell | Bind | Fetch | Survey | Clear | ToolReply
+
+# ------------------------------------------------------------------------------------------ events
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """The worker is walled in and ready. `walls` are (mechanism, detail) pairs that were applied."""
+
+    python: str
+    walls: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Display:
+    """A MIME bundle; `mimes` name the buffers. `mark` is the place in the text output where it belongs."""
+
+    data: Mapping[str, object]
+    mimes: tuple[str, ...]
+    is_result: bool
+    mark: int
+    buffers: tuple[Buffer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCalled:
+    """A cell called a host function; `tree` is the portable encoding of [args, kwargs]."""
+
+    call: int
+    name: str
+    tree: object
+    mark: int
+    buffers: tuple[Buffer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What a cell raised."""
+
+    type: str
+    message: str
+    traceback: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A request was carried out. `has_value` tells a value of None from none."""
+
+    mark: int
+    failure: Failure | None
+    has_value: bool
+    tree: object
+    duration_ms: float
+    cpu_ms: float
+    memory_peak: int
+    buffers: tuple[Buffer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """After a request, off the path of its reply: names that came and went since the last one."""
+
+    gained: Mapping[str, str] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+
+
+Event = Hello | Display | ToolCalled | Finished | Settled
+
+# ------------------------------------------------------------------------------------------- codec
+
+_REQUESTS: dict[str, type] = {
+    "run": Run,
+    "shell": Shell,
+    "bind": Bind,
+    "fetch": Fetch,
+    "survey": Survey,
+    "clear": Clear,
+    "reply": ToolReply,
+}
+_EVENTS: dict[str, type] = {
+    "hello": Hello,
+    "display": Display,
+    "tool": ToolCalled,
+    "finished": Finished,
+    "settled": Settled,
+}
+_TAGS = {cls: tag for tag, cls in (_REQUESTS | _EVENTS).items()}
+# Held here so that a cell which rebinds json's names breaks nothing of the worker's.
+_dumps = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_loads = json.JSONDecoder().decode
+
+
+def encode(message: Request | Event) -> Frame:
+    """The frame of a message."""
+    cls = type(message)
+    head: dict[str, object] = {"is": _TAGS[cls]}
+    for name in cls.__slots__:
+        if name != "buffers":
+            value = getattr(message, name)
+            head[name] = _fields(value) if type(value) is Failure else value
+    return Frame(_dumps(head).encode(), getattr(message, "buffers", ()))
+
+
+def _fields(failure: Failure) -> dict[str, object]:
+    return {name: getattr(failure, name) for name in Failure.__slots__}
+
+
+def decode_request(frame: Frame) -> Request:
+    """A request from the host, which is trusted: only its shape is followed."""
+    head = _loads(frame.head.decode())
+    cls = _REQUESTS[head.pop("is")]
+    if "buffers" in cls.__slots__:
+        head["buffers"] = frame.buffers
+    request: Request = cls(**head)
+    return request
+
+
+def decode_event(frame: Frame) -> Event:
+    """Security border: an event from inside the wall, checked field by field."""
+    try:
+        head = _loads(frame.head.decode())
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"event head is not JSON: {error}") from None
+    if type(head) is not dict:
+        raise ProtocolError("event head is not an object")
+    tag = head.pop("is", None)
+    cls = _EVENTS.get(tag) if type(tag) is str else None
+    if cls is None:
+        raise ProtocolError(f"unknown event {tag!r:.40}")
+    checks = _CHECKS[cls]
+    if head.keys() != checks.keys():
+        raise ProtocolError(f"event {tag!r} has the wrong fields")
+    values = {name: check(head[name]) for name, check in checks.items()}
+    if "buffers" in cls.__slots__:
+        values["buffers"] = frame.buffers
+    elif frame.buffers:
+        raise ProtocolError(f"event {tag!r} carries no buffers")
+    event: Event = cls(**values)
+    if type(event) is Display and len(event.mimes) != len(event.buffers):
+        raise ProtocolError("a display names each of its buffers")
+    return event
+
+
+# ------------------------------------------------------------------------------------------ checks
+
+_MAX_TEXT = 16 * 2**20
+_MAX_NAME = 4096
+_MAX_NAMES = 1_000_000
+
+
+def _text(value: object) -> str:
+    if type(value) is not str or len(value) > _MAX_TEXT:
+        raise ProtocolError("expected text")
+    return value
+
+
+def _name(value: object) -> str:
+    if type(value) is not str or len(value) > _MAX_NAME:
+        raise ProtocolError("expected a name")
+    return value
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise ProtocolError("expected a count")
+    return value
+
+
+def _amount(value: object) -> float:
+    if type(value) not in (int, float) or not 0 <= value < 1e15:  # type: ignore[operator]
+        raise ProtocolError("expected an amount")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _flag(value: object) -> bool:
+    if type(value) is not bool:
+        raise ProtocolError("expected a flag")
+    return value
+
+
+def _tree(value: object) -> object:
+    return value  # values.portable checks it when it is decoded
+
+
+def _names(value: object) -> tuple[str, ...]:
+    if type(value) is not list or len(value) > _MAX_NAMES:
+        raise ProtocolError("expected a list of names")
+    return tuple(map(_name, value))
+
+
+def _named(value: object) -> dict[str, str]:
+    if type(value) is not dict or len(value) > _MAX_NAMES:
+        raise ProtocolError("expected names")
+    return {_name(key): _name(item) for key, item in value.items()}
+
+
+def _walls(value: object) -> tuple[tuple[str, str], ...]:
+    if type(value) is not list or len(value) > 64:
+        raise ProtocolError("expected walls")
+    pairs = []
+    for pair in value:
+        if type(pair) is not list or len(pair) != 2:
+            raise ProtocolError("expected a wall")
+        pairs.append((_name(pair[0]), _name(pair[1])))
+    return tuple(pairs)
+
+
+def _bundle(value: object) -> dict[str, object]:
+    if type(value) is not dict or len(value) > 64:
+        raise ProtocolError("expected a MIME bundle")
+    return {_name(mime): part for mime, part in value.items()}
+
+
+def _failure(value: object) -> Failure | None:
+    if value is None:
+        return None
+    if type(value) is not dict or value.keys() != set(Failure.__slots__):
+        raise ProtocolError("expected a failure")
+    kind = value["kind"]
+    if kind not in ("raised", "memory"):
+        raise ProtocolError("expected a failure's kind")
+    return Failure(
+        type=_name(value["type"]), message=_text(value["message"]), traceback=_text(value["traceback"]), kind=kind
+    )
+
+
+_CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
+    Hello: {"python": _name, "walls": _walls},
+    Display: {"data": _bundle, "mimes": _names, "is_result": _flag, "mark": _count},
+    ToolCalled: {"call": _count, "name": _name, "tree": _tree, "mark": _count},
+    Finished: {
+        "mark": _count,
+        "failure": _failure,
+        "has_value": _flag,
+        "tree": _tree,
+        "duration_ms": _amount,
+        "cpu_ms": _amount,
+        "memory_peak": _count,
+    },
+    Settled: {"gained": _named, "dropped": _names},
+}
