@@ -1,0 +1,76 @@
+# `make` alone lists the targets. Everything they make stays in .venv/ and build/ of this directory.
+
+PYTHON ?=
+export PYTHON
+unexport PYTHONPATH PYTHONHOME PIP_USER
+
+PY := .venv/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+STAMPS := .venv/.stamps
+
+# directories are listed too, so that a deleted file rebuilds the wheel
+SOURCES := $(shell find src -name __pycache__ -prune -o -print) pyproject.toml $(wildcard README.md)
+
+# no stamp counts when .venv was copied from elsewhere or its Python is gone
+VENV_STATE := $(shell [ "$$(cat $(STAMPS)/venv 2>/dev/null)" = "$$(pwd)" ] && $(PY) -c '' 2>/dev/null && echo whole)
+
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help demo test slow lint bench venv clean force
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1:/p' Makefile | awk -F: '{ printf "  make %-7s %s\n", $$1, $$2 }'
+	@echo "  PYTHON=/path/to/python3 chooses the interpreter .venv is made from (at least 3.11)"
+
+demo: $(STAMPS)/data  ## install the wheel and show what cellblock does
+	@.venv/bin/cellblock demo
+
+test: lint  ## build and install the wheel, lint it, test it
+	@echo "-- pytest"
+	@$(PY) -m pytest $(ARGS)
+
+slow: $(STAMPS)/dev $(STAMPS)/as-wheel  ## the tests that take long
+	@$(PY) -m pytest -m slow $(ARGS)
+
+lint: $(STAMPS)/dev $(STAMPS)/as-wheel  ## ruff, mypy and the layers
+	@echo "-- ruff"
+	@$(PY) -m ruff check
+	@echo "-- mypy"
+	@$(PY) -m mypy
+	@echo "-- layers"
+	@.venv/bin/lint-imports --no-logo
+
+bench: $(STAMPS)/dev $(STAMPS)/as-wheel  ## measure, beside references on the same machine
+	@$(PY) bench $(ARGS)
+
+venv: $(STAMPS)/dev  ## .venv with the wheel and everything the tests need
+
+clean:  ## remove .venv, builds and caches
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -prune -exec rm -rf {} +
+
+# --- what the targets stand on -------------------------------------------------------------------------------
+
+$(STAMPS)/venv: $(if $(VENV_STATE),,force)
+	@tools/venv.sh $(if $(wildcard $(STAMPS)/venv),--new)
+	@rm -rf $(STAMPS) && mkdir -p $(STAMPS) && pwd > $@
+
+$(STAMPS)/wheel: $(STAMPS)/venv $(SOURCES)
+	@echo "-- building and installing the wheel"
+	@rm -rf build/wheel
+	@$(PIP) wheel --no-deps --wheel-dir build/wheel .
+	@$(PIP) install --no-deps --force-reinstall build/wheel/*.whl
+	@touch $@
+
+# the extras of the wheel: `data` for the demo, `dev` for the tests
+$(STAMPS)/data $(STAMPS)/dev: $(STAMPS)/%: $(STAMPS)/venv pyproject.toml | $(STAMPS)/wheel
+	@echo "-- installing what cellblock[$*] needs"
+	@$(PIP) install "$$(ls build/wheel/*.whl)[$*]"
+	@touch $@
+
+# an editable install would have the tests see the sources and not the wheel
+$(STAMPS)/as-wheel: force | $(STAMPS)/wheel
+	@$(PY) -P -c 'import sys, sysconfig, cellblock; \
+	sys.exit(not cellblock.__file__.startswith(sysconfig.get_path("purelib")))' || { \
+	echo "-- an editable install is in the way: putting the wheel back"; \
+	$(PIP) install --no-deps --force-reinstall build/wheel/*.whl; }

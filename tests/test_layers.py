@@ -1,0 +1,38 @@
+"""What importing costs: the rows that run inside a wall load the standard library alone."""
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import cellblock
+
+PACKAGE = Path(cellblock.__file__).parent
+ROWS_INSIDE = ["worker", "wire", "values", "guard"]
+WORDS = sorted(path.stem for path in PACKAGE.glob("[a-z]*.py"))
+
+
+def loaded_by(module: str) -> set[str]:
+    """Packages outside the standard library that `import module` loads into a fresh interpreter."""
+    program = (
+        "import sys, json\n"
+        "before = set(sys.modules)\n"
+        f"import {module}\n"
+        "print(json.dumps([m.partition('.')[0] for m in set(sys.modules) - before]))"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout)) - sys.stdlib_module_names
+
+
+def test_importing_cellblock_loads_nothing_else():
+    assert loaded_by("cellblock") == {"cellblock"}
+
+
+@pytest.mark.parametrize("name", [*ROWS_INSIDE, *WORDS])
+def test_what_runs_inside_a_wall_imports_only_the_standard_library(name):
+    if find_spec(f"cellblock.{name}") is None:
+        pytest.skip(f"cellblock.{name} does not exist yet")
+    assert loaded_by(f"cellblock.{name}") == {"cellblock"}
