@@ -30,7 +30,7 @@ test: lint  ## build and install the wheel, lint it, test it
 	@$(PY) -m pytest $(ARGS)
 
 slow: $(STAMPS)/dev $(STAMPS)/as-wheel  ## the tests that take long
-	@$(PY) -m pytest -m slow $(ARGS)
+	@$(PY) -m pytest -m slow $(ARGS) || [ $$? = 5 ]  # 5: none was selected
 
 lint: $(STAMPS)/dev $(STAMPS)/as-wheel  ## ruff, mypy and the layers
 	@echo "-- ruff"
