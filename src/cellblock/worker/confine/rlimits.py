@@ -1,0 +1,74 @@
+"""Resource limits of one process: private memory, processes, file size, descriptors, core dumps, locked
+memory, stack.
+
+What they do not count: RLIMIT_DATA sees private writable memory of each process alone, so shared mappings,
+memfds, tmpfs files, pages written through `/proc/self/mem`, and the sum over processes need other walls. A
+thread's stack (8 MiB of address space) counts as private memory when it is mapped, touched or not.
+"""
+
+import resource
+
+from cellblock.walls import Applied
+
+MECHANISM = "rlimits"
+
+MEMLOCK_BYTES = 64 << 10
+STACK_BYTES = 8 << 20
+STACK_CEILING_BYTES = (
+    64 << 20
+)  # growing stacks are outside RLIMIT_DATA, and an exec honours any soft limit below this
+
+
+def apply(
+    *,
+    data_bytes: int,
+    processes: int,
+    file_bytes: int,
+    open_files: int,
+    data_headroom_bytes: int = 32 << 20,
+    baseline_bytes: int | None = None,
+) -> Applied:
+    """Set the limits of this process and, by inheritance, of each process it starts.
+
+    `data_bytes` counts above `baseline_bytes`, by default what `vm_data` reads now. The hard limit lies
+    `data_headroom_bytes` higher: a runtime that met the soft limit may raise it so far to report its
+    MemoryError. `processes` counts every process and thread of the user id in its user namespace, and host
+    root is exempt from it.
+
+    A hard limit that already is lower stays, and caps the soft one.
+    """
+    baseline = vm_data() if baseline_bytes is None else baseline_bytes
+    data = baseline + data_bytes
+    wanted = {
+        "data": (resource.RLIMIT_DATA, data, data + data_headroom_bytes),
+        "processes": (resource.RLIMIT_NPROC, processes, processes),
+        "file size": (resource.RLIMIT_FSIZE, file_bytes, file_bytes),
+        "open files": (resource.RLIMIT_NOFILE, open_files, open_files),
+        "core": (resource.RLIMIT_CORE, 0, 0),
+        "locked": (resource.RLIMIT_MEMLOCK, MEMLOCK_BYTES, MEMLOCK_BYTES),
+        "stack": (resource.RLIMIT_STACK, STACK_BYTES, STACK_CEILING_BYTES),
+    }
+    in_force = {name: _lower(*limit) for name, limit in wanted.items()}
+    shown = ", ".join(f"{name} {value}" for name, value in in_force.items())
+    return Applied(mechanism=MECHANISM, detail=f"{shown} (data includes a baseline of {baseline})")
+
+
+def vm_data() -> int:
+    """The private writable memory that RLIMIT_DATA counts here, in bytes; 0 where `/proc` is not readable."""
+    try:
+        with open("/proc/self/status", "rb") as status:
+            for line in status:
+                if line.startswith(b"VmData:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        return 0
+    return 0
+
+
+def _lower(limit: int, soft: int, hard: int) -> int:
+    """Set a limit, never above the hard limit there was, and return the soft limit now in force."""
+    _, hard_before = resource.getrlimit(limit)
+    hard_after = hard if hard_before == resource.RLIM_INFINITY else min(hard, hard_before)
+    soft_after = min(soft, hard_after)
+    resource.setrlimit(limit, (soft_after, hard_after))
+    return soft_after

@@ -1,0 +1,384 @@
+"""The system call filter: which kernel calls code inside the walls may make, and what the others answer.
+
+The policy is data. Each call the kernel knows stands in one table: ALLOWED, REFUSED (EPERM: known, and not
+for this code), ABSENT (ENOSYS: the caller falls back as on an older kernel) or a rule over its arguments. A
+call that no table names answers ENOSYS. Another architecture's calls kill the process, and x32 calls answer
+ENOSYS.
+
+A classic BPF program sees registers, never memory: a call that hides its arguments behind a pointer (clone3,
+openat2) cannot be judged and is ABSENT. The kernel reads `int` arguments from the low 32 bits, and so do the
+tests here.
+"""
+
+import errno
+import os
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cellblock.walls import Applied, Unavailable
+from cellblock.worker.confine import syscalls
+from cellblock.worker.confine.syscall_numbers import NUMBERS
+
+MECHANISM = "seccomp"
+
+AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
+DEFAULT_FAMILIES = frozenset({AF_UNIX, AF_INET, AF_INET6})
+
+ALLOWED: Mapping[str, str] = {
+    "reading and writing": """read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek
+        sendfile splice copy_file_range readahead fadvise64""",
+    "descriptors": """close close_range dup dup2 dup3 fcntl flock pipe pipe2 eventfd eventfd2 signalfd
+        signalfd4 timerfd_create timerfd_settime timerfd_gettime poll ppoll select pselect6 epoll_create
+        epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2""",
+    "files": """stat fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2 getdents
+        getdents64 readlink readlinkat getcwd chdir fchdir rename renameat renameat2 rmdir link linkat unlink
+        unlinkat symlink symlinkat truncate ftruncate fallocate fsync fdatasync sync syncfs sync_file_range
+        umask chown fchown lchown fchownat utime utimes futimesat utimensat setxattr lsetxattr fsetxattr
+        getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr
+        setxattrat getxattrat listxattrat removexattrat inotify_init inotify_init1 inotify_add_watch
+        inotify_rm_watch""",
+    "memory": """brk mprotect munmap mremap madvise mincore msync mlock mlock2 munlock mlockall munlockall
+        membarrier get_mempolicy pkey_alloc pkey_free pkey_mprotect map_shadow_stack mseal""",
+    "processes and threads": """fork vfork execve execveat exit exit_group wait4 waitid gettid getpid getppid
+        getpgid getpgrp setpgid getsid setsid set_tid_address set_robust_list get_robust_list rseq arch_prctl
+        futex futex_waitv futex_wake futex_wait futex_requeue restart_syscall pidfd_open""",
+    "signals": """rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend
+        rt_sigqueueinfo rt_tgsigqueueinfo sigaltstack tkill tgkill pause alarm pidfd_send_signal""",
+    "time": """nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday time times getitimer
+        setitimer timer_create timer_settime timer_gettime timer_getoverrun timer_delete""",
+    "scheduling": """sched_yield sched_getaffinity sched_setaffinity sched_getparam sched_getscheduler
+        sched_getattr sched_get_priority_max sched_get_priority_min sched_rr_get_interval getpriority
+        ioprio_get getcpu""",
+    "identity, which the kernel lets a process without capabilities only lower": """getuid geteuid getgid
+        getegid getresuid getresgid getgroups setuid setgid setreuid setregid setresuid setresgid setgroups
+        setfsuid setfsgid capget capset""",
+    "the system and limits": "uname sysinfo getrandom getrusage getrlimit setrlimit",
+    "sockets": """connect accept accept4 bind listen shutdown getsockname getpeername setsockopt getsockopt
+        recvfrom recvmsg recvmmsg""",
+    "restricting itself further": "landlock_create_ruleset landlock_add_rule landlock_restrict_self",
+}
+"""Purpose to the names of the calls that are allowed with any arguments."""
+
+REFUSED: Mapping[str, str] = {
+    "other processes": """ptrace process_vm_readv process_vm_writev pidfd_getfd process_madvise
+        process_mrelease kcmp sched_setscheduler sched_setparam sched_setattr ioprio_set""",
+    "the pages of other processes and of nodes": """mbind set_mempolicy set_mempolicy_home_node migrate_pages
+        move_pages""",
+    "mounts and roots": """mount umount2 pivot_root chroot open_tree open_tree_attr move_mount mount_setattr
+        fsopen fsconfig fsmount fspick statmount listmount""",
+    "namespaces": "unshare setns listns sethostname setdomainname",
+    "files by handle, and watching whole mounts": """name_to_handle_at open_by_handle_at fanotify_init
+        fanotify_mark""",
+    "kernel programs, tracing, keys": """bpf perf_event_open userfaultfd add_key request_key keyctl
+        lsm_set_self_attr lsm_get_self_attr lsm_list_modules""",
+    "a second filter, which could tell the runtime that a call it relies on succeeded": "seccomp",
+    "queues that run calls this filter would not see": """io_uring_setup io_uring_enter io_uring_register
+        io_setup io_destroy io_submit io_cancel io_getevents io_pgetevents""",
+    "memory out of sight": "memfd_secret vmsplice tee remap_file_pages",
+    "System V and POSIX queues, which outlive a process": """shmget shmat shmctl shmdt semget semop semctl
+        semtimedop msgget msgsnd msgrcv msgctl mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify
+        mq_getsetattr""",
+    "the machine": """init_module finit_module delete_module create_module query_module get_kernel_syms
+        kexec_load kexec_file_load reboot swapon swapoff syslog acct quotactl quotactl_fd vhangup iopl ioperm
+        modify_ldt""",
+    "the clock": "clock_settime clock_adjtime settimeofday adjtimex",
+}
+"""What it would reach to the names of the calls that answer EPERM."""
+
+ABSENT: Mapping[str, str] = {
+    "arguments behind a pointer": "clone3 openat2 file_setattr file_getattr",
+    "the page cache, shared with other sessions": "cachestat",
+    "without a caller on these machines": """uselib ustat sysfs _sysctl nfsservctl lookup_dcookie getpmsg
+        putpmsg afs_syscall tuxcall security vserver epoll_ctl_old epoll_wait_old set_thread_area
+        get_thread_area""",
+}
+"""Why to the names of the calls that answer ENOSYS although the kernel may have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Whether 32 bits of an argument, under `mask`, are one of `values`; with `negated`, none of them."""
+
+    argument: int
+    values: tuple[int, ...]
+    mask: int = 0xFFFFFFFF
+    negated: bool = False
+    upper: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A demand on the arguments: some match of `any_of` holds, else the call answers `otherwise`."""
+
+    any_of: tuple[Match, ...]
+    otherwise: int = errno.EPERM
+
+
+Rule = tuple[Clause, ...]
+"""The call is allowed when every clause holds; the first that does not gives the answer."""
+
+_SETUID_AND_SETGID = 0o6000
+_O_CREAT_OR_O_TMPFILE = 0o100 | 0o20000000  # without either, open ignores its mode argument
+_S_IFMT = 0o170000
+_ANY_BUT_DEVICES = (0, 0o100000, 0o010000, 0o140000)  # a regular file (both spellings), a fifo, a socket
+_CLONE_NEW_ANY = 0x7E020000
+_TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x5412, 0x541C, 0x5423
+_MAP_SHARED, _MAP_ANONYMOUS, _MAP_GROWSDOWN = 0x01, 0x20, 0x100
+_SOCK_TYPE_MASK = 0xF
+_STREAM_DGRAM_SEQPACKET = (1, 2, 5)
+_DEFAULT_TCP_UDP = (0, 6, 17)  # not ICMP, and not MPTCP, whose connections Landlock's TCP rules do not see
+_MSG_FASTOPEN = 0x20000000  # connects inside a send, past Landlock's connect rule
+_PRIO_PROCESS = 0
+_EVERY_PROCESS = 0xFFFFFFFF  # kill's pid -1: the twins included
+_PERSONALITY_QUERY = 0xFFFFFFFF
+
+_PRCTL_REFUSED = {"PR_SET_SECCOMP": 22, "PR_SET_MM": 35, "PR_SET_PTRACER": 0x59616D61}
+_PRCTL_ALLOWED = {
+    "death signal, dumpable": (1, 2, 3, 4),
+    "unaligned access, kept capabilities": (5, 6, 7, 8),
+    "floating point, timing": (9, 10, 11, 12, 13, 14),
+    "thread name": (15, 16),
+    "seccomp mode (reading), capabilities and securebits (reading and giving up)": (21, 23, 24, 27, 28, 47),
+    "time stamp counter, timer slack, machine check policy (reading)": (25, 26, 29, 30, 34),
+    "subreaper, no_new_privs, tid address, transparent huge pages": (36, 37, 38, 39, 40, 41, 42),
+    "vector length, speculation": (50, 51, 52, 53, 63, 64),
+    "pointer authentication, tagged addresses": (54, 55, 56, 60, 61),
+    "write xor execute, shadow stacks": (65, 66, 74, 75, 76),
+    "names of mappings, auxiliary vector (reading)": (0x53564D41, 0x41555856),
+}
+"""An option that neither table names answers EINVAL, as on a kernel that does not have it."""
+
+
+def policy(
+    *, families: frozenset[int] = DEFAULT_FAMILIES, shared_memory: bool = True
+) -> dict[str, int | Rule]:
+    """Every call that has an answer, by name: 0 for allowed, an errno, or the rule over its arguments.
+
+    `families` are those `socket` gives; `socketpair` gives AF_UNIX whatever they are, as its ends reach
+    nothing else. Without `shared_memory`, anonymous shared mappings and memfds are refused; a shared mapping
+    of `/dev/zero` is the same memory and looks like any file here.
+    """
+    answers: dict[str, int | Rule] = {}
+    for table, answer in ((ALLOWED, 0), (REFUSED, errno.EPERM), (ABSENT, errno.ENOSYS)):
+        for names in table.values():
+            answers.update(dict.fromkeys(names.split(), answer))
+    answers.update(_rules(families, shared_memory))
+    return answers
+
+
+def build(
+    *,
+    families: frozenset[int] = DEFAULT_FAMILIES,
+    shared_memory: bool = True,
+    machine: str = syscalls.MACHINE,
+) -> bytes:
+    """The filter as a BPF program for `apply`.
+
+    Raises `NotImplementedError` on a machine without a number table. Takes about half a millisecond.
+    """
+    if machine not in NUMBERS:
+        raise NotImplementedError(
+            f"no system call filter for {machine or os.name} [seccomp] (use x86_64 or aarch64)"
+        )
+    numbers = NUMBERS[machine]
+    answers = policy(families=families, shared_memory=shared_memory)
+    by_number = {numbers[name]: answer for name, answer in answers.items() if name in numbers}
+    return _assemble(_filter(_AUDIT_ARCH[machine], by_number))
+
+
+def apply(program: bytes) -> Applied | Unavailable:
+    """Put the filter in front of every system call of this thread and of all it starts, for good.
+
+    Sets no_new_privs, without which the kernel takes a filter from root only.
+    """
+    try:
+        syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+        syscalls.seccomp_install(program)
+    except OSError as error:
+        return Unavailable(
+            mechanism=MECHANISM,
+            reason=str(error),
+            remedy="use Linux built with CONFIG_SECCOMP_FILTER, and an outer sandbox that allows seccomp",
+        )
+    return Applied(mechanism=MECHANISM, detail=f"{len(program) // _INSTRUCTION.size} instructions")
+
+
+def _one_of(argument: int, *values: int, mask: int = 0xFFFFFFFF) -> Match:
+    return Match(argument, values, mask)
+
+
+def _none_of(argument: int, *values: int, mask: int = 0xFFFFFFFF) -> Match:
+    return Match(argument, values, mask, negated=True)
+
+
+def _without(argument: int, bits: int) -> Match:
+    return Match(argument, (0,), bits)
+
+
+def _rules(families: frozenset[int], shared_memory: bool) -> dict[str, int | Rule]:
+    """The calls whose answer depends on their arguments, or on the parameters of the policy."""
+
+    def plain_mode(argument: int) -> Clause:
+        return Clause((_without(argument, _SETUID_AND_SETGID),))
+
+    def plain_mode_if_created(flags: int, mode: int) -> Clause:
+        return Clause((_without(flags, _O_CREAT_OR_O_TMPFILE), _without(mode, _SETUID_AND_SETGID)))
+
+    def no_device(mode: int) -> Clause:
+        return Clause((_one_of(mode, *_ANY_BUT_DEVICES, mask=_S_IFMT),))
+
+    def no_fast_open(flags: int) -> Clause:
+        return Clause((_without(flags, _MSG_FASTOPEN),), errno.EOPNOTSUPP)
+
+    socket_type = Clause((_one_of(1, *_STREAM_DGRAM_SEQPACKET, mask=_SOCK_TYPE_MASK),))
+    # Growing stacks are not counted by RLIMIT_DATA.
+    no_growing_stack = Clause((_without(3, _MAP_GROWSDOWN),))
+    shared_and_anonymous = _MAP_SHARED | _MAP_ANONYMOUS
+    no_shared_anonymous = Clause((_none_of(3, shared_and_anonymous, mask=shared_and_anonymous),))
+    itself, low_half_null, high_half_null = _one_of(0, 0), _one_of(2, 0), Match(2, (0,), upper=True)
+    prctl_listed = [option for options in _PRCTL_ALLOWED.values() for option in options]
+
+    return {
+        "open": (plain_mode_if_created(1, 2),),
+        "openat": (plain_mode_if_created(2, 3),),
+        "creat": (plain_mode(1),),
+        "chmod": (plain_mode(1),),
+        "fchmod": (plain_mode(1),),
+        "fchmodat": (plain_mode(2),),
+        "fchmodat2": (plain_mode(2),),
+        "mkdir": (plain_mode(1),),
+        "mkdirat": (plain_mode(2),),
+        "mknod": (plain_mode(1), no_device(1)),
+        "mknodat": (plain_mode(2), no_device(2)),
+        "mmap": (no_growing_stack,) if shared_memory else (no_growing_stack, no_shared_anonymous),
+        "memfd_create": 0 if shared_memory else errno.EPERM,
+        "clone": (Clause((_without(0, _CLONE_NEW_ANY),)),),
+        "kill": (Clause((_none_of(0, _EVERY_PROCESS),)),),
+        "prctl": (
+            Clause((_none_of(0, *_PRCTL_REFUSED.values()),)),
+            Clause((_one_of(0, *prctl_listed),), errno.EINVAL),
+        ),
+        "personality": (Clause((_one_of(0, 0, _PERSONALITY_QUERY),)),),
+        # Set for the caller only: another process of the same user could be starved with these.
+        "setpriority": (Clause((_one_of(0, _PRIO_PROCESS),)), Clause((_one_of(1, 0),))),
+        "prlimit64": (Clause((itself, low_half_null)), Clause((itself, high_half_null))),
+        "ioctl": (Clause((_none_of(1, _TIOCSTI, _TIOCLINUX, _TIOCSETD),)),),
+        "socket": (
+            Clause((_one_of(0, *sorted(families)),), errno.EAFNOSUPPORT),
+            socket_type,
+            Clause((_one_of(0, AF_UNIX), _one_of(2, *_DEFAULT_TCP_UDP)), errno.EPROTONOSUPPORT),
+        ),
+        "socketpair": (Clause((_one_of(0, AF_UNIX),), errno.EAFNOSUPPORT), socket_type),
+        "sendto": (no_fast_open(3),),
+        "sendmsg": (no_fast_open(2),),
+        "sendmmsg": (no_fast_open(3),),
+    }
+
+
+# The assembler. A fragment is a run of instructions whose every path ends in a RETURN, so fragments nest:
+# a branch is its comparison, the fragment for one outcome, and the fragment for the other.
+
+_Instruction = tuple[int, int, int, int]
+_Fragment = list[_Instruction]
+
+_LOAD, _AND, _JUMP, _JUMP_IF_EQUAL, _JUMP_IF_AT_LEAST, _RETURN = 0x20, 0x54, 0x05, 0x15, 0x35, 0x06
+_INSTRUCTION = struct.Struct("=HBBI")  # operation, jump if true, jump if false, operand
+_FARTHEST_JUMP = 255
+_MOST_INSTRUCTIONS = 4096
+
+_KILL_PROCESS, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
+_NUMBER_OFFSET, _ARCH_OFFSET, _ARGUMENTS_OFFSET = 0, 4, 16  # in struct seccomp_data
+_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_X32_BIT = 0x40000000
+
+
+def _filter(audit_arch: int, by_number: Mapping[int, int | Rule]) -> _Fragment:
+    unknown = _answer(errno.ENOSYS)
+    tree = _search(_ranges(by_number))
+    known_arch = [(_LOAD, 0, 0, _NUMBER_OFFSET), *_at_least(_X32_BIT, unknown, tree)]
+    return [(_LOAD, 0, 0, _ARCH_OFFSET), *_equal((audit_arch,), known_arch, [(_RETURN, 0, 0, _KILL_PROCESS)])]
+
+
+def _ranges(by_number: Mapping[int, int | Rule]) -> list[tuple[int, _Fragment]]:
+    """Neighbouring numbers with the same answer are a range: its first number, and what to do there."""
+    ranges: list[tuple[int, _Fragment]] = []
+    previous: int | Rule | None = None
+    for number in range(max(by_number) + 2):
+        answer = by_number.get(number, errno.ENOSYS)
+        if answer != previous:
+            ranges.append((number, _answer(answer)))
+            previous = answer
+    return ranges
+
+
+def _search(ranges: list[tuple[int, _Fragment]]) -> _Fragment:
+    """Find the range of the loaded number by halving: about 8 comparisons."""
+    if len(ranges) == 1:
+        return ranges[0][1]
+    middle = len(ranges) // 2
+    return _at_least(ranges[middle][0], _search(ranges[middle:]), _search(ranges[:middle]))
+
+
+def _answer(answer: int | Rule) -> _Fragment:
+    if not isinstance(answer, int):
+        return _rule(answer)
+    return [(_RETURN, 0, 0, _ERRNO | answer if answer else _ALLOW)]
+
+
+def _rule(rule: Rule) -> _Fragment:
+    satisfied = _answer(0)
+    for clause in reversed(rule):
+        outcome = _answer(clause.otherwise)
+        for match in reversed(clause.any_of):
+            outcome = _match(match, satisfied, outcome)
+        satisfied = outcome
+    return satisfied
+
+
+def _match(match: Match, holds: _Fragment, fails: _Fragment) -> _Fragment:
+    load: _Fragment = [(_LOAD, 0, 0, _ARGUMENTS_OFFSET + 8 * match.argument + 4 * match.upper)]
+    if match.mask != 0xFFFFFFFF:
+        load.append((_AND, 0, 0, match.mask))
+    found, missed = (fails, holds) if match.negated else (holds, fails)
+    return load + _equal(match.values, found, missed)
+
+
+def _equal(values: tuple[int, ...], found: _Fragment, missed: _Fragment) -> _Fragment:
+    """One comparison a value, each jumping over `missed` to `found`; too far, and `missed` comes last."""
+    if not values:
+        return missed
+    if len(values) + len(missed) <= _FARTHEST_JUMP:
+        return [*_comparisons(values, len(missed)), *missed, *found]
+    return [*_comparisons(values, 1), (_JUMP, 0, 0, len(found)), *found, *missed]
+
+
+def _comparisons(values: tuple[int, ...], between: int) -> _Fragment:
+    """Compare with each value; the one that is equal jumps over the rest and `between` more instructions."""
+    last = len(values) - 1
+    return [(_JUMP_IF_EQUAL, last - place + between, 0, value) for place, value in enumerate(values)]
+
+
+def _at_least(value: int, reached: _Fragment, below: _Fragment) -> _Fragment:
+    if len(below) <= _FARTHEST_JUMP:
+        return [(_JUMP_IF_AT_LEAST, len(below), 0, value), *below, *reached]
+    return [(_JUMP_IF_AT_LEAST, 0, 1, value), (_JUMP, 0, 0, len(below)), *below, *reached]
+
+
+def _assemble(program: _Fragment) -> bytes:
+    """The program as the kernel reads it, after checks that the kernel would answer with a bare EINVAL."""
+    if len(program) > _MOST_INSTRUCTIONS:
+        raise ValueError(f"the filter has {len(program)} instructions, the kernel takes {_MOST_INSTRUCTIONS}")
+    for place, instruction in enumerate(program):
+        for jump in _jumps(instruction):
+            if place + 1 + jump >= len(program):
+                raise ValueError(f"instruction {place} of the filter leads past its end")
+    return b"".join(_INSTRUCTION.pack(*instruction) for instruction in program)
+
+
+def _jumps(instruction: _Instruction) -> tuple[int, ...]:
+    """How many instructions it may skip. `struct` itself refuses a conditional jump past 255."""
+    operation, if_true, if_false, operand = instruction
+    if operation == _RETURN:
+        return ()
+    return (operand,) if operation == _JUMP else (if_true, if_false)

@@ -1,0 +1,282 @@
+"""Linux system calls that the standard library does not wrap, as typed functions over ctypes.
+
+Each function is one call. A failure raises `OSError` with the kernel's errno and a message that shows the
+call and its arguments. Importing costs ctypes and nothing more, and works on any system; where the machine is
+not a 64-bit Linux of a known kind every call raises `OSError(ENOSYS)`.
+"""
+
+import ctypes
+import errno
+import os
+import struct
+import sys
+
+from cellblock.worker.confine.syscall_numbers import NUMBERS
+
+MACHINE: str = os.uname().machine if sys.platform == "linux" and sys.maxsize > 2**32 else ""
+"""The key of this machine in `NUMBERS`, or a name that is not in it."""
+
+AT_FDCWD = -100
+AT_EMPTY_PATH = 0x1000
+AT_RECURSIVE = 0x8000
+
+CLONE_NEWTIME = 0x80  # for unshare and clone3; clone reads these bits as the exit signal
+CLONE_NEWNS = 0x20000
+CLONE_NEWCGROUP = 0x2000000
+CLONE_NEWUTS = 0x4000000
+CLONE_NEWIPC = 0x8000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+MS_RDONLY = 0x1
+MS_NOSUID = 0x2
+MS_NODEV = 0x4
+MS_NOEXEC = 0x8
+MS_REMOUNT = 0x20
+MS_BIND = 0x1000
+MS_MOVE = 0x2000
+MS_REC = 0x4000
+MS_PRIVATE = 0x40000
+MS_SLAVE = 0x80000
+
+MNT_DETACH = 0x2
+
+MOUNT_ATTR_RDONLY = 0x1
+MOUNT_ATTR_NOSUID = 0x2
+MOUNT_ATTR_NODEV = 0x4
+MOUNT_ATTR_NOEXEC = 0x8
+
+OPEN_TREE_CLONE = 0x1
+OPEN_TREE_CLOEXEC = os.O_CLOEXEC if sys.platform == "linux" else 0x80000
+
+MOVE_MOUNT_F_EMPTY_PATH = 0x4
+MOVE_MOUNT_T_EMPTY_PATH = 0x40
+
+PR_SET_PDEATHSIG = 1
+PR_GET_DUMPABLE = 3
+PR_SET_DUMPABLE = 4
+PR_SET_NAME = 15
+PR_CAPBSET_READ = 23
+PR_CAPBSET_DROP = 24
+PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+PR_GET_NO_NEW_PRIVS = 39
+PR_GET_TID_ADDRESS = 40
+PR_SET_THP_DISABLE = 41
+PR_CAP_AMBIENT = 47
+PR_CAP_AMBIENT_CLEAR_ALL = 4
+
+RESOLVE_NO_XDEV = 0x1
+RESOLVE_NO_MAGICLINKS = 0x2
+RESOLVE_NO_SYMLINKS = 0x4
+RESOLVE_BENEATH = 0x8
+RESOLVE_IN_ROOT = 0x10
+
+LANDLOCK_RESTRICT_SELF_LOG_SAME_EXEC_OFF = 0x1
+LANDLOCK_RESTRICT_SELF_LOG_SUBDOMAINS_OFF = 0x4
+
+_LANDLOCK_CREATE_RULESET_VERSION = 0x1
+_LANDLOCK_RULE_PATH_BENEATH = 1
+_LANDLOCK_RULE_NET_PORT = 2
+_SECCOMP_SET_MODE_FILTER = 1
+_SECCOMP_FILTER_FLAG_NEW_LISTENER = 0x8
+_LINUX_CAPABILITY_VERSION_3 = 0x20080522
+_CAPABILITY_BITS = 64
+_BPF_INSTRUCTION_BYTES = 8
+
+Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+_Argument = int | bytes | None
+
+_numbers = NUMBERS.get(MACHINE, {})
+_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+if _libc is not None:
+    _libc.syscall.restype = ctypes.c_long
+
+
+def mount(
+    source: Path | None,
+    target: Path,
+    fstype: str | None = None,
+    flags: int = 0,
+    data: str | None = None,
+) -> None:
+    """mount(2): attach a file system, or with `MS_BIND`, `MS_REMOUNT` or a propagation flag change one."""
+    _call(
+        "mount",
+        None if source is None else os.fsencode(source),
+        os.fsencode(target),
+        None if fstype is None else os.fsencode(fstype),
+        flags,
+        None if data is None else os.fsencode(data),
+    )
+
+
+def umount(target: Path, flags: int = 0) -> None:
+    """umount2(2)."""
+    _call("umount2", os.fsencode(target), flags)
+
+
+def pivot_root(new: Path, old: Path) -> None:
+    """pivot_root(2). With `"."` for both, the old root lies on the new one and `umount(".")` detaches it."""
+    _call("pivot_root", os.fsencode(new), os.fsencode(old))
+
+
+def mount_setattr(path: Path, attr_set: int, *, recursive: bool) -> None:
+    """mount_setattr(2), Linux 5.12: set `MOUNT_ATTR_*` on the mount at `path` or on its whole tree."""
+    attributes = struct.pack("=4Q", attr_set, 0, 0, 0)  # set, clear, propagation, userns_fd
+    _call(
+        "mount_setattr",
+        AT_FDCWD,
+        os.fsencode(path),
+        AT_RECURSIVE if recursive else 0,
+        attributes,
+        len(attributes),
+    )
+
+
+def open_tree(dirfd: int, path: Path, flags: int) -> int:
+    """open_tree(2), Linux 5.2: a descriptor of a mount, or with `OPEN_TREE_CLONE` of a detached copy."""
+    return _call("open_tree", dirfd, os.fsencode(path), flags)
+
+
+def move_mount(from_dirfd: int, from_path: Path, to_dirfd: int, to_path: Path, flags: int = 0) -> None:
+    """move_mount(2), Linux 5.2: attach what `open_tree` gave; `""` needs `MOVE_MOUNT_*_EMPTY_PATH`."""
+    _call("move_mount", from_dirfd, os.fsencode(from_path), to_dirfd, os.fsencode(to_path), flags)
+
+
+def unshare(flags: int) -> None:
+    """unshare(2). `CLONE_NEWPID` takes effect for the next child; `CLONE_NEWUSER` needs a single thread."""
+    _call("unshare", flags)
+
+
+def setns(fd: int, flags: int = 0) -> None:
+    """setns(2): join the namespace of `fd`, or those of a pidfd that `flags` names."""
+    _call("setns", fd, flags)
+
+
+def openat2(dirfd: int, path: Path, flags: int, mode: int = 0, resolve: int = 0) -> int:
+    """openat2(2), Linux 5.6: open with the walk bounded by `RESOLVE_*`.
+
+    EXDEV and ELOOP are answers about the path. EAGAIN means that a rename raced with the walk.
+    """
+    how = struct.pack("=3Q", flags, mode, resolve)
+    return _call("openat2", dirfd, os.fsencode(path), how, len(how))
+
+
+def close_range(first: int, last: int, flags: int = 0) -> None:
+    """close_range(2), Linux 5.9: close the descriptors from `first` to `last`, both included."""
+    _call("close_range", first, last, flags)
+
+
+def prctl(op: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
+    """prctl(2). An argument that is a pointer is given as an address."""
+    return _call("prctl", op, a, b, c, d)
+
+
+def clear_capabilities() -> None:
+    """Empty the effective, permitted and inheritable sets of this thread (capset).
+
+    The ambient set empties with them: the kernel keeps it inside permitted and inheritable.
+    """
+    header = struct.pack("=Ii", _LINUX_CAPABILITY_VERSION_3, 0)
+    _call("capset", header, bytes(24))
+
+
+def drop_bounding_set() -> int:
+    """Take every capability out of the bounding set and return how many were in it.
+
+    Raises EPERM when one is in it and the thread lacks CAP_SETPCAP.
+    """
+    dropped = 0
+    for capability in range(_CAPABILITY_BITS):
+        try:
+            held = prctl(PR_CAPBSET_READ, capability)
+        except OSError as error:
+            if error.errno == errno.EINVAL:  # past the last capability of this kernel
+                break
+            raise
+        if held:
+            prctl(PR_CAPBSET_DROP, capability)
+            dropped += 1
+    return dropped
+
+
+def seccomp_install(program: bytes, *, listener: bool = False) -> int:
+    """Put a BPF program in front of every system call of this thread and its descendants.
+
+    Needs no_new_privs or CAP_SYS_ADMIN. Returns 0, or with `listener` the descriptor on which
+    `SECCOMP_RET_USER_NOTIF` verdicts arrive; a process has at most one listener among its filters.
+    """
+    if not program or len(program) % _BPF_INSTRUCTION_BYTES:
+        raise ValueError(
+            f"a BPF program is {_BPF_INSTRUCTION_BYTES}-byte instructions, not {len(program)} bytes"
+        )
+    instructions = ctypes.create_string_buffer(program, len(program))
+    count = len(program) // _BPF_INSTRUCTION_BYTES
+    header = struct.pack("@HP", count, ctypes.addressof(instructions))  # native alignment: struct sock_fprog
+    return _call(
+        "seccomp", _SECCOMP_SET_MODE_FILTER, _SECCOMP_FILTER_FLAG_NEW_LISTENER if listener else 0, header
+    )
+
+
+def landlock_abi() -> int:
+    """The version of Landlock this kernel offers, 0 when it was not built or not switched on at boot."""
+    try:
+        return _call("landlock_create_ruleset", None, 0, _LANDLOCK_CREATE_RULESET_VERSION)
+    except OSError as error:
+        if error.errno in (errno.ENOSYS, errno.EOPNOTSUPP):
+            return 0
+        raise
+
+
+def landlock_create_ruleset(*, filesystem: int, network: int = 0, scopes: int = 0) -> int:
+    """A descriptor of a rule set that handles, and so denies until a rule allows, the given access rights."""
+    attributes = struct.pack(
+        "=3Q", filesystem, network, scopes
+    )  # an older kernel wants its unknown tail to be zero
+    return _call("landlock_create_ruleset", attributes, len(attributes), 0)
+
+
+def landlock_add_path(ruleset: int, parent: int, access: int) -> None:
+    """Allow `access` on the file, or beneath the directory, that the descriptor `parent` holds.
+
+    Rights that make sense for directories only are EINVAL on a file.
+    """
+    _call("landlock_add_rule", ruleset, _LANDLOCK_RULE_PATH_BENEATH, struct.pack("=Qi", access, parent), 0)
+
+
+def landlock_add_port(ruleset: int, port: int, access: int) -> None:
+    """Allow `access` (bind, connect) on a TCP port. ABI 4."""
+    _call("landlock_add_rule", ruleset, _LANDLOCK_RULE_NET_PORT, struct.pack("=QQ", access, port), 0)
+
+
+def landlock_restrict_self(ruleset: int, flags: int = 0) -> None:
+    """Enforce the rule set on this thread and its descendants.
+
+    Needs no_new_privs or CAP_SYS_ADMIN. Flags are ABI 7.
+    """
+    _call("landlock_restrict_self", ruleset, flags)
+
+
+def _call(name: str, *arguments: _Argument) -> int:
+    """Make the call. Bytes are passed by address (and end in NUL), integers as 64-bit registers."""
+    number = _numbers.get(name)
+    if _libc is None or number is None:
+        raise OSError(
+            errno.ENOSYS,
+            f"{os.strerror(errno.ENOSYS)}: {_shown(name, arguments)} on {MACHINE or sys.platform}",
+        )
+    registers = [
+        ctypes.c_long(argument) if isinstance(argument, int) else ctypes.c_char_p(argument)
+        for argument in arguments
+    ]
+    result: int = _libc.syscall(ctypes.c_long(number), *registers)
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{os.strerror(code)}: {_shown(name, arguments)}")
+    return result
+
+
+def _shown(name: str, arguments: tuple[_Argument, ...]) -> str:
+    return f"{name}({', '.join(map(repr, arguments))})"
