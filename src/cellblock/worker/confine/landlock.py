@@ -60,7 +60,7 @@ def apply(
     read_only: Sequence[str],
     read_write: Sequence[str],
     files: Sequence[str] = (),
-    connect_ports: Sequence[int] = (),
+    connect_ports: Sequence[int] | None = (),
 ) -> Applied | Unavailable:
     """Restrict this thread and all it starts, for good.
 
@@ -81,14 +81,14 @@ def apply(
     filesystem = (1 << _FILESYSTEM_BITS.get(abi, 16)) - 1
     ruleset = syscalls.landlock_create_ruleset(
         filesystem=filesystem,
-        network=BIND_TCP | CONNECT_TCP if abi >= 4 else 0,
+        network=BIND_TCP | CONNECT_TCP if abi >= 4 and connect_ports is not None else 0,
         scopes=SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL if abi >= 6 else 0,
     )
     try:
         _allow_paths(ruleset, read_only, _READ_ONLY & filesystem)
         _allow_paths(ruleset, read_write, _READ_WRITE & filesystem)
         _allow_paths(ruleset, files, _EXISTING & filesystem)
-        if abi >= 4:
+        if abi >= 4 and connect_ports is not None:
             for port in connect_ports:
                 syscalls.landlock_add_port(ruleset, port, CONNECT_TCP)
         try:

@@ -169,6 +169,16 @@ def close_range(first: int, last: int, flags: int = 0) -> None:
     _call("close_range", first, last, flags)
 
 
+def setfsuid(uid: int) -> None:
+    """setfsuid(2): whom this thread acts as on files. The call itself cannot tell that it failed."""
+    _call("setfsuid", uid)
+
+
+def setfsgid(gid: int) -> None:
+    """setfsgid(2), likewise for the group."""
+    _call("setfsgid", gid)
+
+
 def prctl(op: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
     """prctl(2). An argument that is a pointer is given as an address."""
     return _call("prctl", op, a, b, c, d)
