@@ -76,10 +76,12 @@ Request = Run | Shell | Bind | Fetch | Survey | Clear | ToolReply
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
-    """The worker is walled in and ready. `walls` are (mechanism, detail) pairs that were applied."""
+    """The worker is ready. `walls` are the mechanisms applied, with their details; `missing` those that
+    could not be, with reason and remedy. Sent before any cell's code runs."""
 
     python: str
-    walls: tuple[tuple[str, str], ...]
+    walls: tuple[tuple[str, ...], ...]
+    missing: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +120,6 @@ class Failure:
 class Finished:
     """A request was carried out. `has_value` tells a value of None from none."""
 
-    mark: int
     failure: Failure | None
     has_value: bool
     tree: object
@@ -266,15 +267,10 @@ def _named(value: object) -> dict[str, str]:
     return {_name(key): _name(item) for key, item in value.items()}
 
 
-def _walls(value: object) -> tuple[tuple[str, str], ...]:
+def _rows(value: object) -> tuple[tuple[str, ...], ...]:
     if type(value) is not list or len(value) > 64:
-        raise ProtocolError("expected walls")
-    pairs = []
-    for pair in value:
-        if type(pair) is not list or len(pair) != 2:
-            raise ProtocolError("expected a wall")
-        pairs.append((_name(pair[0]), _name(pair[1])))
-    return tuple(pairs)
+        raise ProtocolError("expected rows of words")
+    return tuple(map(_names, value))
 
 
 def _bundle(value: object) -> dict[str, object]:
@@ -297,11 +293,10 @@ def _failure(value: object) -> Failure | None:
 
 
 _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
-    Hello: {"python": _name, "walls": _walls},
+    Hello: {"python": _name, "walls": _rows, "missing": _rows},
     Display: {"data": _bundle, "mimes": _names, "is_result": _flag, "mark": _count},
     ToolCalled: {"call": _count, "name": _name, "tree": _tree, "mark": _count},
     Finished: {
-        "mark": _count,
         "failure": _failure,
         "has_value": _flag,
         "tree": _tree,

@@ -1,0 +1,1 @@
+"""`isolated`: workers are forked processes behind namespaces, Landlock, seccomp and resource limits."""

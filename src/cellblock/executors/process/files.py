@@ -1,0 +1,189 @@
+"""A session's files seen from the host, through a descriptor of its root that no session can move.
+
+Every path is resolved by the kernel below that descriptor (`openat2` with RESOLVE_BENEATH): a symbolic link
+inside may point anywhere, and still leads nowhere outside.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+
+from cellblock.errors import FileRefused
+from cellblock.worker.confine import layout
+from cellblock.worker.confine.syscalls import (
+    RESOLVE_BENEATH,
+    RESOLVE_NO_MAGICLINKS,
+    RESOLVE_NO_XDEV,
+    openat2,
+    setfsgid,
+    setfsuid,
+)
+
+_RESOLVE = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV
+_SAFE = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_DIRECTORY = _SAFE | os.O_RDONLY | os.O_DIRECTORY
+_ROOTS = {
+    layout.WORKSPACE: "workspace",
+    "/workspace": "workspace",
+    layout.TMP: "tmp",
+    "/tmp": "tmp",
+}
+
+
+class ProcessFiles:
+    """Reads and writes below a descriptor of the session's root, as `owner` where the host is root.
+
+    Root itself does not exist in the session's user namespace and could create nothing there.
+    """
+
+    def __init__(self, root: int, owner: int | None) -> None:
+        self._root = root
+        self._owner = owner
+
+    def write(self, path: str, data: bytes) -> None:
+        """Create or replace a file; missing directories are made."""
+        where = locate(path)
+        self._make_parents(where)
+        with self._guard(path):
+            file = self._open(where, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            try:
+                self._require_regular(file, path)
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(file, view) :]
+            finally:
+                os.close(file)
+
+    def read(self, path: str, *, max_bytes: int) -> bytes:
+        """A file's bytes; `FileRefused` when it is larger than `max_bytes`."""
+        with self._guard(path):
+            file = self._open(locate(path), os.O_RDONLY)
+            try:
+                self._require_regular(file, path)
+                chunks, left = [], max_bytes
+                while chunk := os.read(file, min(left + 1, 1 << 20)):
+                    left -= len(chunk)
+                    if left < 0:
+                        raise FileRefused(f"{path!r} is larger than {max_bytes} bytes", hint="ask for more with max_bytes=")
+                    chunks.append(chunk)
+                return b"".join(chunks)
+            finally:
+                os.close(file)
+
+    def delete(self, path: str) -> None:
+        """Remove one file."""
+        where = locate(path)
+        with self._guard(path):
+            parent = self._open(os.path.dirname(where), _DIRECTORY)
+            try:
+                os.unlink(os.path.basename(where), dir_fd=parent)
+            finally:
+                os.close(parent)
+
+    def list(self) -> list[str]:
+        """Every file in the workspace, by its path there, sorted; links and special files are not followed."""
+        with self._guard("workspace"):
+            return sorted(self._walk())
+
+    def _walk(self) -> Iterator[str]:
+        pending = [""]
+        while pending:
+            below = pending.pop()
+            try:
+                directory = self._open(os.path.join("workspace", below), _DIRECTORY | os.O_NOFOLLOW)
+            except OSError:  # removed or replaced while we look
+                continue
+            try:
+                with os.scandir(directory) as entries:
+                    for entry in entries:
+                        inside = os.path.join(below, entry.name)
+                        if entry.is_dir(follow_symlinks=False):
+                            pending.append(inside)
+                        elif entry.is_file(follow_symlinks=False):
+                            yield inside
+            finally:
+                os.close(directory)
+
+    def close(self) -> None:
+        """Let go of the session's root."""
+        os.close(self._root)
+
+    def _open(self, where: str, flags: int, mode: int = 0) -> int:
+        return openat2(self._root, where, flags | _SAFE, mode, _RESOLVE)
+
+    def _make_parents(self, where: str) -> None:
+        parts = where.split("/")[:-1]
+        with self._guard(where):
+            for depth in range(1, len(parts)):
+                parent = self._open("/".join(parts[:depth]), _DIRECTORY)
+                try:
+                    os.mkdir(parts[depth], 0o755, dir_fd=parent)
+                except FileExistsError:
+                    continue
+                finally:
+                    os.close(parent)
+
+    def _require_regular(self, file: int, path: str) -> None:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise FileRefused(f"{path!r} is not a regular file")
+
+    def _guard(self, path: str) -> _Guard:
+        return _Guard(path, self._owner)
+
+
+class _Guard:
+    """Acts as the files' owner, and turns what the kernel refuses about a path into a `FileRefused`."""
+
+    _REASONS = {
+        errno.ENOENT: "does not exist",
+        errno.EXDEV: "leads outside the session's files",
+        errno.ELOOP: "is a link that leads nowhere or outside",
+        errno.ENOSPC: "does not fit: the session's files are at their limit",
+        errno.EDQUOT: "does not fit: the session's files are at their limit",
+        errno.ENXIO: "is not a regular file",
+        errno.EISDIR: "is a directory",
+        errno.ENOTDIR: "leads through something that is not a directory",
+        errno.ENAMETOOLONG: "is too long a name",
+    }
+
+    def __init__(self, path: str, owner: int | None) -> None:
+        self._path = path
+        self._owner = owner
+
+    def __enter__(self) -> None:
+        if self._owner is not None:  # of this thread alone
+            setfsgid(self._owner)
+            setfsuid(self._owner)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if self._owner is not None:
+            setfsuid(os.geteuid())
+            setfsgid(os.getegid())
+        if isinstance(error, OSError):
+            reason = self._REASONS.get(error.errno or 0, f"cannot be used: {os.strerror(error.errno or 0)}")
+            hint = "raise ExecutionLimits(max_disk_mb=…)" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+            raise FileRefused(f"{self._path!r:.300} {reason}", hint=hint) from None
+
+
+def locate(path: str) -> str:
+    """Security border: where a caller's path lies below the session's root; `FileRefused` if it does not.
+
+    Relative paths start in the workspace. What links do is the kernel's to check, when the path is opened.
+    """
+    try:
+        usable = 0 < len(os.fsencode(path)) <= 4096 and "\0" not in path
+    except UnicodeError:
+        usable = False
+    if not usable:
+        raise FileRefused(f"{path!r:.80} is not a usable path", hint="a name in the workspace, like 'data/in.csv'")
+    whole = os.path.normpath(path if path.startswith("/") else f"{layout.WORKSPACE}/{path}")
+    for prefix, place in _ROOTS.items():
+        if whole.startswith(prefix + "/"):
+            return place + whole[len(prefix) :]
+    raise FileRefused(
+        f"{path!r:.300} is not among the session's files",
+        hint="use a path relative to the workspace, or one below /workspace or /tmp",
+    )

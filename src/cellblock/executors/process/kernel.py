@@ -1,0 +1,205 @@
+"""A kernel of the process level: a shell, a worker in it, and the descriptors the host holds on both."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+from functools import partial
+
+import anyio
+from anyio import to_thread
+
+from cellblock.errors import IsolationUnavailable, SessionClosed
+from cellblock.executors.process.family import Family, Profile, family_of, watch_forks
+from cellblock.executors.process.files import ProcessFiles
+from cellblock.executors.process.link import Link
+from cellblock.executors.process.turn import ProcessTurn
+from cellblock.executors.protocol import Capabilities, Died, KernelSpec
+from cellblock.walls import Applied
+from cellblock.wire.messages import Request
+from cellblock.worker import control
+from cellblock.worker.launch import SANDBOX_UID
+
+_OPEN_SECONDS = 60.0
+
+
+class ProcessLauncher:
+    """Opens kernels in forked, walled-in processes of a shared zygote."""
+
+    async def open(self, spec: KernelSpec) -> ProcessKernel:
+        family = await _family(spec)
+        shell = await Shell.make(family, spec)
+        kernel = ProcessKernel(family, shell, spec)
+        try:
+            await kernel.attach()
+        except BaseException:
+            await kernel.close()
+            raise
+        return kernel
+
+
+async def _family(spec: KernelSpec) -> Family:
+    profile = Profile(spec.python or sys.executable, spec.preload)
+    return await to_thread.run_sync(partial(family_of, profile))
+
+
+class Shell:
+    """An empty session: its init's control channel and pidfd, and a descriptor of its files."""
+
+    def __init__(self, channel: socket.socket, init: int, root: int, detail: str) -> None:
+        self.channel = channel
+        self.init = init
+        self.detail = detail
+        self.files = ProcessFiles(root, SANDBOX_UID if os.getuid() == 0 else None)
+
+    @classmethod
+    async def make(cls, family: Family, spec: KernelSpec) -> Shell:
+        channel, init_end = control.pair()
+        watch_forks(channel)
+        channel.setblocking(False)
+        with init_end:
+            family.make_shell(
+                init_end, disk_bytes=spec.limits.max_disk_mb * 2**20, files=spec.limits.max_files
+            )
+        report, descriptors = await _receive(channel)
+        if report is None or "failed" in report:
+            channel.close()
+            report = report or {"failed": "shell", "reason": "its process ended", "remedy": ""}
+            raise IsolationUnavailable(
+                f"{report['failed']}: {report['reason']}",
+                mechanism=str(report["failed"]),
+                hint=str(report["remedy"]),
+            )
+        return cls(channel, *descriptors, detail=str(report["ready"]))
+
+    def tell(self, what: str) -> None:
+        """Send init a message that has no answer."""
+        control.send(self.channel, {"do": what})
+
+    async def sweep(self) -> None:
+        """Kill every process of the session but init."""
+        self.tell("sweep")
+        await _receive(self.channel)
+
+    def close(self) -> None:
+        """End init, and with it every process of the session."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.init, signal.SIGKILL)
+        self.channel.close()
+        os.close(self.init)
+        self.files.close()
+
+
+class ProcessKernel:
+    """One live worker. Its death ends a turn with `Died`; `restart` puts another into the same shell."""
+
+    def __init__(self, family: Family, shell: Shell, spec: KernelSpec) -> None:
+        self._family = family
+        self._shell = shell
+        self._spec = spec
+        self._link: Link | None = None
+        self.capabilities = Capabilities(trust_level="isolated", python="", walls=())
+
+    async def attach(self) -> None:
+        """Put a worker into the shell and learn what walls it stands behind."""
+        link = self._link = Link()
+        limits = self._spec.limits
+        try:
+            link.token = self._family.attach(
+                self._shell.init,
+                link.ends,
+                {
+                    "seed": self._spec.seed,
+                    "nonce": link.nonce.hex(),
+                    "limits": {
+                        "memory_bytes": limits.max_memory_mb * 2**20,
+                        "file_bytes": limits.max_disk_mb * 2**20,
+                        "processes": limits.max_processes,
+                        "open_files": limits.max_open_files,
+                    },
+                },
+            )
+        finally:
+            link.close_ends()
+        hello = await link.await_hello(_OPEN_SECONDS)
+        if hello.missing:
+            mechanism, reason, remedy = hello.missing[0]
+            raise IsolationUnavailable(f"{mechanism}: {reason}", mechanism=mechanism, hint=remedy)
+        self._shell.tell("seal")
+        self.capabilities = Capabilities(
+            trust_level="isolated",
+            python=hello.python,
+            walls=(
+                Applied(mechanism="namespaces", detail="user, mount, pid, net, ipc, uts"),
+                Applied(mechanism="root", detail=self._shell.detail),
+                *(Applied(mechanism=name, detail=detail) for name, detail in hello.walls),
+            ),
+        )
+
+    @property
+    def names(self) -> dict[str, str]:
+        return self._living().names
+
+    @property
+    def files(self) -> ProcessFiles:
+        return self._shell.files
+
+    async def turn(self, request: Request, *, max_output_bytes: int) -> ProcessTurn:
+        link = self._living()
+        turn = ProcessTurn(link, max_output_bytes, self._how_it_ended)
+        await link.send(request)
+        return turn
+
+    def interrupt(self) -> None:
+        self._signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._link is not None and self._link.pidfd >= 0:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._link.pidfd, number)
+
+    async def restart(self) -> None:
+        self._unlink()
+        if not self._family.alive:
+            self._family = await _family(self._spec)
+            self._shell.close()
+            self._shell = await Shell.make(self._family, self._spec)
+        else:
+            await self._shell.sweep()
+        await self.attach()
+
+    async def close(self) -> None:
+        self._unlink()
+        self._shell.close()
+
+    async def _how_it_ended(self) -> Died:
+        """What is known of the worker's death."""
+        status = await to_thread.run_sync(partial(self._family.how_it_ended, self._living().token))
+        if status is None:
+            return Died()
+        if os.WIFSIGNALED(status):
+            return Died(signal=os.WTERMSIG(status))
+        return Died(status=os.WEXITSTATUS(status))
+
+    def _living(self) -> Link:
+        if self._link is None:
+            raise SessionClosed("the session's worker is gone")
+        return self._link
+
+    def _unlink(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+
+async def _receive(channel: socket.socket) -> tuple[dict[str, object] | None, list[int]]:
+    """The next message on a channel that does not block."""
+    with anyio.fail_after(_OPEN_SECONDS):
+        await anyio.wait_readable(channel)
+    return control.receive(channel)

@@ -1,0 +1,170 @@
+"""The host's end of one worker: its socket, its text pipes, its pidfd, and one epoll over them all."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import os
+import secrets
+import select
+import socket
+import struct
+
+import anyio
+
+from cellblock.errors import IsolationUnavailable
+from cellblock.executors.process.family import watch_forks
+from cellblock.wire.connection import Connection
+from cellblock.wire.frames import PACKET_BYTES, ProtocolError
+from cellblock.wire.messages import Event, Hello, Request, Settled, ToolReply
+from cellblock.wire.text import NONCE_BYTES
+from cellblock.worker import control
+
+_CREDENTIALS = struct.Struct("3i")
+_ANCILLARY = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(64 * 4)
+_SCM_CREDENTIALS = 2
+_CHUNK = 64 * 1024
+
+
+class Link:
+    """Owns the descriptors. Reading never blocks; waiting is for `readable`."""
+
+    def __init__(self) -> None:
+        self._socket, self._socket_end = control.pair()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self._socket.setblocking(False)
+        watch_forks(self._socket)
+        self.stdout, self._stdout_end = os.pipe()
+        self.stderr, self._stderr_end = os.pipe()
+        os.set_blocking(self.stdout, False)
+        os.set_blocking(self.stderr, False)
+        self.nonce = secrets.token_bytes(NONCE_BYTES)
+        self.token = 0
+        self.pid = 0
+        self.pidfd = -1
+        self.names: dict[str, str] = {}
+        self._connection = Connection()
+        self._epoll = select.epoll()
+        for descriptor in (self._socket.fileno(), self.stdout, self.stderr):
+            self._epoll.register(descriptor, select.EPOLLIN)
+
+    @property
+    def ends(self) -> tuple[socket.socket, int, int]:
+        """The worker's ends, to be sent and then closed here."""
+        return self._socket_end, self._stdout_end, self._stderr_end
+
+    def close_ends(self) -> None:
+        """Close the worker's ends, so that its own are the last."""
+        self._socket_end.close()
+        os.close(self._stdout_end)
+        os.close(self._stderr_end)
+
+    async def await_hello(self, seconds: float) -> Hello:
+        """Wait for the worker's first message; the kernel says who sent it, and that is the worker's pid."""
+        with anyio.move_on_after(seconds):
+            while True:
+                packet, pid = self._receive()
+                if packet == b"":
+                    break
+                if packet is None:
+                    await self.readable()
+                    continue
+                hello = self._connection.receive(packet)
+                if isinstance(hello, Hello):
+                    self.pid = pid
+                    self.pidfd = os.pidfd_open(pid)
+                    self._epoll.register(self.pidfd, select.EPOLLIN)
+                    return hello
+        raise IsolationUnavailable("the worker did not start", mechanism="worker", hint="see its message on stderr")
+
+    async def readable(self) -> None:
+        """Wait until something can be read or the worker is gone."""
+        await anyio.wait_readable(self._epoll.fileno())
+
+    def ready(self) -> set[int]:
+        """Descriptors with something to read, at once."""
+        return {descriptor for descriptor, _ in self._epoll.poll(0)}
+
+    def is_socket(self, descriptor: int) -> bool:
+        return descriptor == self._socket.fileno()
+
+    async def send(self, request: Request | ToolReply) -> None:
+        """Send a request; a worker that is gone is found out when its events are awaited."""
+        for packet in self._connection.send(request):
+            while True:
+                try:
+                    self._socket.send(packet)
+                    break
+                except BlockingIOError:
+                    await anyio.wait_writable(self._socket)
+                except (BrokenPipeError, ConnectionResetError):
+                    return
+
+    def receive(self) -> Event | None:
+        """The next event that is whole, or None when nothing more is there. `Settled` is kept here.
+
+        Packets of any process but the worker are dropped: a child that the cell forked has the socket too.
+        """
+        while True:
+            packet, pid = self._receive()
+            if not packet:
+                return None
+            if pid != self.pid:
+                continue
+            event = self._connection.receive(packet)
+            if isinstance(event, Settled):
+                self._settle(event)
+            elif event is not None:
+                return event
+
+    def _receive(self) -> tuple[bytes | None, int]:
+        """One packet and its sender; None when there is none yet, b"" when there will be none."""
+        try:
+            packet, ancillary, flags, _ = self._socket.recvmsg(
+                PACKET_BYTES + 1, _ANCILLARY, socket.MSG_CMSG_CLOEXEC
+            )
+        except BlockingIOError:
+            return None, 0
+        except ConnectionResetError:
+            return b"", 0
+        sender = 0
+        for level, kind, payload in ancillary:
+            if level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS:
+                sender = _CREDENTIALS.unpack(payload)[0]
+            elif level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                _close_all(payload)  # nothing inside has a descriptor that we would take
+        if flags & socket.MSG_TRUNC:
+            raise ProtocolError("packet larger than allowed")
+        return packet, sender
+
+    def _settle(self, event: Settled) -> None:
+        for name in event.dropped:
+            self.names.pop(name, None)
+        self.names.update(event.gained)
+
+    def close(self) -> None:
+        """Give every descriptor back."""
+        self._epoll.close()
+        self._socket.close()
+        self._socket_end.close()
+        os.close(self.stdout)
+        os.close(self.stderr)
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
+            self.pidfd = -1
+
+
+def read(descriptor: int) -> bytes:
+    """What a pipe holds now, up to a chunk; b"" for nothing."""
+    try:
+        return os.read(descriptor, _CHUNK)
+    except BlockingIOError:
+        return b""
+
+
+def _close_all(payload: bytes) -> None:
+    offered = array.array("i")
+    offered.frombytes(payload[: len(payload) - len(payload) % offered.itemsize])
+    for descriptor in offered:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)

@@ -1,0 +1,76 @@
+"""A turn's text: what to pass on as it comes, what to keep for the end, what to leave out."""
+
+from __future__ import annotations
+
+import codecs
+from collections import deque
+from collections.abc import Iterator
+
+from cellblock.executors.protocol import Written
+from cellblock.wire.text import Text
+
+
+class TextBudget:
+    """Passes on the first `limit` bytes as they come and keeps the last `limit` // 2 of the rest for the end."""
+
+    def __init__(self, limit: int) -> None:
+        self._left = limit
+        self._keep = limit // 2
+        self._tail: deque[Text] = deque()
+        self._tail_bytes = 0
+        self._cut = 0
+        self._decoders: dict[str, codecs.IncrementalDecoder] = {}
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the live part is used up, so that what comes now is only kept or left out."""
+        return self._left == 0
+
+    def skip(self, count: int) -> None:
+        """Note bytes that were left out before they were read."""
+        self._cut += count
+
+    def add(self, text: Text) -> Iterator[Written]:
+        """Take text; what of it is to be passed on now."""
+        live, rest = text.data[: self._left], text.data[self._left :]
+        if live:
+            self._left -= len(live)
+            decoded = self._decode(text.stream, live)
+            if decoded:
+                yield Written(stream=text.stream, text=decoded)
+        if rest:
+            rest, dropped = rest[-self._keep :], max(0, len(rest) - self._keep)
+            self._cut += dropped
+            self._tail.append(Text(text.stream, rest))
+            self._tail_bytes += len(rest)
+            while self._tail_bytes > self._keep:
+                self._trim(self._tail_bytes - self._keep)
+
+    def _trim(self, excess: int) -> None:
+        first = self._tail.popleft()
+        if len(first.data) > excess:
+            self._tail.appendleft(Text(first.stream, first.data[excess:]))
+        gone = min(excess, len(first.data))
+        self._tail_bytes -= gone
+        self._cut += gone
+
+    def finish(self) -> Iterator[Written]:
+        """What was kept for the end, and incomplete characters."""
+        cut = self._cut
+        if cut:
+            self._decoders.clear()  # the bytes that would complete a character are among those left out
+        for text in self._tail:
+            yield Written(stream=text.stream, text=self._decode(text.stream, text.data), cut=cut)
+            cut = 0
+        for stream, decoder in self._decoders.items():
+            rest = decoder.decode(b"", True)
+            if rest or cut:
+                yield Written(stream=stream, text=rest, cut=cut)
+                cut = 0
+        self._tail.clear()
+
+    def _decode(self, stream: str, data: bytes) -> str:
+        decoder = self._decoders.get(stream)
+        if decoder is None:
+            decoder = self._decoders[stream] = codecs.getincrementaldecoder("utf-8")("replace")
+        return decoder.decode(data)

@@ -1,0 +1,138 @@
+"""One request under way: reads the worker's events and text, and puts them in the order they were made."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import termios
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from cellblock.executors.process.link import Link, read
+from cellblock.executors.process.text import TextBudget
+from cellblock.executors.protocol import Died, TurnEvent
+from cellblock.wire.frames import ProtocolError
+from cellblock.wire.messages import Display, Finished, ToolCalled, ToolReply
+from cellblock.wire.text import Demultiplexer, Place, Text
+
+_FINAL_READS = 8
+"""How many chunks are read from a pipe once the worker has replied; more comes from processes that live on."""
+
+_KEPT_IN_PIPE = 16 * 1024
+
+
+class ProcessTurn:
+    """Events of one request. Text is passed on as it comes until the limit, then only its tail is kept."""
+
+    def __init__(self, link: Link, max_output_bytes: int, how_it_ended: Callable[[], Awaitable[Died]]) -> None:
+        self._link = link
+        self._how_it_ended = how_it_ended
+        self._budget = TextBudget(max_output_bytes)
+        self._demultiplexer = Demultiplexer(link.nonce)
+        self._events: deque[TurnEvent] = deque()
+        self._held: deque[Text | Place] = deque()
+        self._place_read = 0
+        self._place_reached = 0
+
+    async def next(self) -> TurnEvent:
+        while not self._events:
+            ready = self._link.ready()
+            if not ready:
+                await self._link.readable()
+                continue
+            try:
+                self._take(ready)
+            except ProtocolError as error:
+                self._end(Died(reason=f"broke the protocol: {error}"))
+            if self._link.pidfd in ready and not self._events:
+                self._end(await self._how_it_ended())
+        return self._events.popleft()
+
+    async def reply(self, reply: ToolReply) -> None:
+        await self._link.send(reply)
+
+    def _take(self, ready: set[int]) -> None:
+        if self._link.stdout in ready:
+            self._read_stdout()
+        if self._link.stderr in ready:
+            self._read_stderr()
+        if any(map(self._link.is_socket, ready)):
+            event = self._link.receive()
+            if event is not None:
+                self._place(event)
+
+    def _place(self, event: object) -> None:
+        """Put an event where its mark says, or at the end of all text."""
+        if isinstance(event, Finished):
+            self._end(event)
+        elif isinstance(event, Display | ToolCalled):
+            if self._place_read < event.mark:  # its mark was written first, so it is there to be read
+                self._read_stdout()
+            self._place_reached = event.mark
+            self._events.append(event)
+            self._release()
+
+    def _end(self, event: Finished | Died) -> None:
+        for _ in range(_FINAL_READS):
+            if not self._read_stdout():
+                break
+        for _ in range(_FINAL_READS):
+            if not self._read_stderr():
+                break
+        self._held.extend(self._demultiplexer.rest())
+        self._place_reached = 2**64
+        self._release()
+        self._events.extend(self._budget.finish())
+        self._events.append(event)
+
+    def _read_stdout(self) -> bool:
+        self._skip(self._link.stdout)
+        data = read(self._link.stdout)
+        for item in self._demultiplexer.feed(data):
+            if isinstance(item, Place):
+                self._place_read = max(self._place_read, item.number)
+            self._held.append(item)
+        self._release()
+        return bool(data)
+
+    def _read_stderr(self) -> bool:
+        self._skip(self._link.stderr)
+        data = read(self._link.stderr)
+        if data:
+            self._events.extend(self._budget.add(Text("stderr", data)))
+        return bool(data)
+
+    def _release(self) -> None:
+        """Pass on held text up to the first place whose event has not come yet."""
+        while self._held:
+            item = self._held[0]
+            if isinstance(item, Text):
+                self._events.extend(self._budget.add(item))
+            elif item.number > self._place_reached and len(self._held) < 1000:
+                return
+            self._held.popleft()
+
+    def _skip(self, pipe: int) -> None:
+        """Throw away what is past the limit without reading it, all but the pipe's last bytes."""
+        if not self._budget.exhausted:
+            return
+        waiting = _waiting(pipe)
+        if waiting > 2 * _KEPT_IN_PIPE:
+            skipped = os.splice(pipe, _null(), waiting - _KEPT_IN_PIPE)
+            self._budget.skip(skipped)
+
+
+def _waiting(pipe: int) -> int:
+    (count,) = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0\0\0\0"))
+    return int(count)
+
+
+_null_descriptor = -1
+
+
+def _null() -> int:
+    global _null_descriptor
+    if _null_descriptor < 0:
+        _null_descriptor = os.open("/dev/null", os.O_WRONLY | os.O_CLOEXEC)
+    return _null_descriptor

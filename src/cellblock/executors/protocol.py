@@ -1,0 +1,116 @@
+"""What every trust level offers: a `Launcher` opens `Kernel`s, a kernel takes `Turn`s, a turn tells events.
+
+A kernel is one live worker with its walls. A turn is one request under way; nothing calls back into an
+executor: a tool call is an event, and its answer goes down with `Turn.reply`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from cellblock.limits import ExecutionLimits
+from cellblock.walls import Wall
+from cellblock.wire.messages import Display, Finished, Request, ToolCalled, ToolReply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelSpec:
+    """What a kernel is opened with. `python` None is the host's own interpreter."""
+
+    limits: ExecutionLimits = field(default_factory=ExecutionLimits)
+    preload: tuple[str, ...] = ()
+    python: str | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a kernel has around it, mechanism by mechanism, and the interpreter inside."""
+
+    trust_level: str
+    python: str
+    walls: tuple[Wall, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """Text that a cell wrote. `cut` counts bytes left out before it."""
+
+    stream: str
+    text: str
+    cut: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Died:
+    """The worker's process is gone. `signal` killed it, or it left with `status`; None where unknown."""
+
+    signal: int | None = None
+    status: int | None = None
+    reason: str = ""
+
+
+TurnEvent = Written | Display | ToolCalled | Finished | Died
+
+
+class Turn(Protocol):
+    """One request under way."""
+
+    async def next(self) -> TurnEvent:
+        """The next event. The last one is `Finished` or `Died`. May be cancelled and called again."""
+        ...
+
+    async def reply(self, reply: ToolReply) -> None:
+        """Answer a tool call."""
+        ...
+
+
+class Files(Protocol):
+    """The session's own files, reached from the host without trusting what the session put there."""
+
+    def write(self, path: str, data: bytes) -> None: ...
+    def read(self, path: str, *, max_bytes: int) -> bytes: ...
+    def list(self) -> list[str]: ...
+    def delete(self, path: str) -> None: ...
+
+
+class Kernel(Protocol):
+    """A live worker behind its walls."""
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names its cells have bound, with their types, as of the last turn that settled."""
+        ...
+
+    @property
+    def files(self) -> Files: ...
+
+    async def turn(self, request: Request, *, max_output_bytes: int) -> Turn:
+        """Start a request; the one before it must have ended."""
+        ...
+
+    def interrupt(self) -> None:
+        """Raise KeyboardInterrupt in the running cell, if it lets itself be interrupted."""
+        ...
+
+    def kill(self) -> None:
+        """End the worker and everything it started, whatever it is doing."""
+        ...
+
+    async def restart(self) -> None:
+        """After a death: a new worker with an empty namespace over the same files."""
+        ...
+
+    async def close(self) -> None:
+        """End the worker and give back everything it held."""
+        ...
+
+
+class Launcher(Protocol):
+    """Opens kernels of one trust level."""
+
+    async def open(self, spec: KernelSpec) -> Kernel: ...

@@ -1,0 +1,35 @@
+"""The session's files as callers use them: relative paths start in the workspace."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from anyio import to_thread
+
+from cellblock.executors.protocol import Files
+
+MAX_READ_BYTES = 256 * 2**20
+
+
+class AsyncFiles:
+    """Files of a session, which its cells see as ordinary files. What leads outside raises `FileRefused`."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    async def write(self, path: str, data: bytes | str) -> None:
+        """Create or replace a file, with the directories it needs; text is written as UTF-8."""
+        raw = data.encode() if isinstance(data, str) else bytes(data)
+        await to_thread.run_sync(partial(self._files.write, path, raw))
+
+    async def read(self, path: str, *, max_bytes: int = MAX_READ_BYTES) -> bytes:
+        """A file's bytes."""
+        return await to_thread.run_sync(partial(self._files.read, path, max_bytes=max_bytes))
+
+    async def list(self) -> list[str]:
+        """Every file of the workspace, sorted."""
+        return await to_thread.run_sync(self._files.list)
+
+    async def delete(self, path: str) -> None:
+        """Remove one file."""
+        await to_thread.run_sync(partial(self._files.delete, path))

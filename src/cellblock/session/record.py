@@ -1,0 +1,187 @@
+"""Folds the events of one turn into a `Cell`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from cellblock.cell import NOTHING, Cell, CellError, CellState, Deferred, Lost
+from cellblock.executors.protocol import Died, Written
+from cellblock.limits import Usage
+from cellblock.outputs import Output, OutputType, type_of
+from cellblock.session.notebook import Blob
+from cellblock.values import portable
+from cellblock.wire.messages import Display, Failure, Finished
+
+MAX_DISPLAYS = 500
+MAX_DISPLAY_BYTES = 64 * 2**20
+
+
+class Recorder:
+    """Takes a cell's events in order; `outputs` are those so far, `blobs` their binary parts by URI."""
+
+    def __init__(self, cell: Cell, max_output_bytes: int) -> None:
+        self._cell = cell
+        self._limit = max_output_bytes
+        self._display_bytes = 0
+        self._dropped = 0
+        self.outputs: list[Output] = []
+        self.blobs: dict[str, Blob] = {}
+
+    def write(self, written: Written) -> Output:
+        """Printed text. Joined to the output before it where that is of the same stream."""
+        text = written.text
+        if written.cut:
+            text = f"\n[... {written.cut} bytes of output cut: the limit is {self._limit} ...]\n{text}"
+        piece = _stream(text, written.stream)
+        last = self.outputs[-1] if self.outputs else None
+        if last is not None and last.stream == written.stream:
+            self.outputs[-1] = _stream(last.text + text, written.stream)
+        else:
+            self.outputs.append(piece)
+        return piece
+
+    def display(self, event: Display) -> Output | None:
+        """A MIME bundle; None when there were too many already."""
+        size = sum(map(len, event.buffers)) + sum(len(part) for part in event.data.values() if isinstance(part, str))
+        if len(self.outputs) >= MAX_DISPLAYS or self._display_bytes + size > MAX_DISPLAY_BYTES:
+            self._dropped += 1
+            return None
+        self._display_bytes += size
+        uri = None
+        for mime, buffer in zip(event.mimes, event.buffers, strict=True):
+            number = len(self.blobs)
+            named = f"notebook://cell/{self._cell.id}/image/{number}"
+            self.blobs[named] = Blob(mime, bytes(buffer))
+            uri = uri or named
+        kind = type_of(frozenset((*event.data, *event.mimes)))
+        output = Output(type=kind, data=event.data, uri=uri, is_result=event.is_result)
+        self.outputs.append(output)
+        return output
+
+    def finish(self, event: Finished, *, timed_out: float | None) -> Cell:
+        """The cell as it ended. `timed_out` is the limit in seconds, if it was interrupted for that."""
+        error = None if event.failure is None else _raised(event.failure)
+        if timed_out is not None:
+            error = timeout_error(timed_out, "" if error is None else error.traceback)
+        usage = Usage(
+            duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak
+        )
+        result = Deferred(partial(_decode, event.tree, event.buffers)) if event.has_value else NOTHING
+        return self._close(error, usage, result)
+
+    def die(self, error: CellError, lost: tuple[Lost, ...], duration_ms: float) -> Cell:
+        """The cell whose process ended under it, and what went with that."""
+        return self._close(error, Usage(duration_ms=duration_ms), NOTHING, lost)
+
+    def _close(
+        self, error: CellError | None, usage: Usage, result: Deferred, lost: tuple[Lost, ...] = ()
+    ) -> Cell:
+        if self._dropped:
+            self.outputs.append(_stream(f"[{self._dropped} displays left out: too many or too large]\n", "stderr"))
+        if error is not None:
+            data = {"text/plain": error.traceback or f"{error.type}: {error.message}"}
+            self.outputs.append(Output(type=OutputType.ERROR, data=data))
+        state = CellState.COMPLETED
+        if error is not None:
+            state = CellState.TIMEOUT if error.kind == "timeout" else CellState.ERROR
+        return Cell(
+            id=self._cell.id,
+            number=self._cell.number,
+            source=self._cell.source,
+            kind=self._cell.kind,
+            state=state,
+            outputs=tuple(self.outputs),
+            error=error,
+            lost=lost,
+            usage=usage,
+            text=model_text(self.outputs, error, lost, self._limit),
+            result=result,
+        )
+
+
+def model_text(
+    outputs: list[Output], error: CellError | None, lost: tuple[Lost, ...], limit: int
+) -> str:
+    """All outputs in order, then hint and losses; head and tail where it is longer than the limit."""
+    parts = []
+    for output in outputs:
+        text = output.text
+        parts.append(text if text.endswith("\n") or output.stream else text + "\n")
+    if error is not None and error.hint:
+        parts.append(f"hint: {error.hint}\n")
+    if lost:
+        names = ", ".join(loss.name for loss in lost[:50]) + (", …" if len(lost) > 50 else "")
+        parts.append(f"lost: {names} ({lost[0].remedy})\n")
+    whole = "".join(parts).removesuffix("\n")
+    if len(whole.encode("utf-8", "replace")) <= limit:
+        return whole
+    data = whole.encode("utf-8", "replace")
+    head, tail = data[: limit // 2], data[-(limit // 2) :]
+    cut = len(data) - len(head) - len(tail)
+    return f"{head.decode('utf-8', 'ignore')}\n[... {cut} bytes cut ...]\n{tail.decode('utf-8', 'ignore')}"
+
+
+def timeout_error(seconds: float, traceback: str = "") -> CellError:
+    """The error of a cell that met its time limit."""
+    return CellError(
+        type="TimeoutError",
+        message=f"the cell ran longer than {seconds:g} s",
+        traceback=traceback,
+        hint="do less in one cell, or raise ExecutionLimits(timeout_seconds=…)",
+        kind="timeout",
+    )
+
+
+def death_error(death: Died) -> CellError:
+    """The error of a cell whose process ended under it."""
+    import signal
+
+    if death.reason:
+        how = death.reason
+    elif death.signal is not None:
+        known = death.signal in signal.valid_signals()
+        how = f"was killed by {signal.Signals(death.signal).name if known else death.signal}"
+    elif death.status is not None:
+        how = f"left with status {death.status}"
+    else:
+        how = "ended"
+    return CellError(
+        type="ProcessDied",
+        message=f"the session's process {how}",
+        hint="the namespace is empty again; files are kept: run what defined the lost names again",
+        kind="crashed",
+    )
+
+
+def losses(names: Mapping[str, str], reason: str) -> tuple[Lost, ...]:
+    """Every name of a session whose process is gone."""
+    remedy = "run the cells that defined it again"
+    return tuple(
+        Lost(name=name, type=kind, reason=reason, remedy=remedy) for name, kind in sorted(names.items())
+    )
+
+
+def _raised(failure: Failure) -> CellError:
+    hint, kind = "", "raised"
+    if failure.kind == "memory":
+        hint, kind = "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…)", "memory"
+    return CellError(
+        type=failure.type,
+        message=failure.message,
+        traceback=failure.traceback,
+        hint=hint,
+        kind="memory" if kind == "memory" else "raised",
+    )
+
+
+def _stream(text: str, stream: str) -> Output:
+    return Output(type=OutputType.TEXT, data={"text/plain": text}, stream=stream)
+
+
+def _decode(tree: object, buffers: tuple[bytes, ...]) -> object:
+    """Security border: a value from inside, decoded on first access; one that is malformed is `Opaque`."""
+    try:
+        return portable.decode(tree, buffers)
+    except portable.MalformedValue as error:
+        return portable.Opaque("malformed", str(error))

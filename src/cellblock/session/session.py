@@ -1,0 +1,346 @@
+"""A session: cells run in order over one namespace and one set of files, behind one kernel's walls."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import secrets
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Literal, Self
+
+import anyio
+
+from cellblock.cell import Cell, CellError, CellState
+from cellblock.errors import SessionBusy, SessionClosed, UnknownCell, UnpicklableError
+from cellblock.events import Done, Event, ToolCall
+from cellblock.executors.choose import launcher_for
+from cellblock.executors.protocol import Capabilities, Died, Kernel, KernelSpec, Turn, TurnEvent, Written
+from cellblock.limits import ExecutionLimits
+from cellblock.outputs import Output
+from cellblock.session.files import AsyncFiles
+from cellblock.session.notebook import Notebook
+from cellblock.session.record import Recorder, death_error, losses, timeout_error
+from cellblock.wire.frames import MAX_FRAME_BYTES
+from cellblock.wire.messages import (
+    Bind,
+    Clear,
+    Display,
+    Fetch,
+    Finished,
+    Request,
+    Run,
+    Shell,
+    Survey,
+    ToolCalled,
+    ToolReply,
+)
+
+MAX_SOURCE_BYTES = 32 * 2**20
+_MAX_NAMES = 10_000
+_PREVIEW = 120
+_HOST_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    """What a name in the session holds: its type, its own size in bytes, and the beginning of its repr."""
+
+    type: str
+    size: int
+    preview: str
+
+
+class AsyncSession:
+    """A place to run code that remembers.
+
+    Calls are first come, first served; `wait=False` raises `SessionBusy` instead of waiting. `interrupt` and
+    `kill` never wait. Use it as `async with AsyncSession() as session`, on one event loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        trust_level: Literal["isolated"] = "isolated",
+        limits: ExecutionLimits | None = None,
+        preload: Iterable[str] = (),
+        python: str | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.limits = limits or ExecutionLimits()
+        self.seed = secrets.randbits(64) if seed is None else seed
+        self.trust_level = trust_level
+        self.notebook = Notebook()
+        self._launcher = launcher_for(trust_level)
+        self._spec = KernelSpec(
+            limits=self.limits, preload=tuple(preload), python=python, seed=self.seed
+        )
+        self._kernel: Kernel | None = None
+        self._turns = anyio.Semaphore(1)
+        self._count = 0
+        self._ids = random.Random(self.seed)
+        self._closed = False
+
+    # ------------------------------------------------------------------------------- life
+
+    async def open(self) -> Self:
+        """Start the session's process; `IsolationUnavailable` names the wall this machine cannot give."""
+        if self._closed:
+            raise SessionClosed("the session was closed", hint="open a new one")
+        if self._kernel is None:
+            self._kernel = await self._launcher.open(self._spec)
+        return self
+
+    async def close(self) -> None:
+        """End the session and everything it started. Its notebook stays readable."""
+        self._closed = True
+        if self._kernel is not None:
+            kernel, self._kernel = self._kernel, None
+            with anyio.CancelScope(shield=True):
+                await kernel.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The walls around this session, mechanism by mechanism."""
+        return self._living().capabilities
+
+    @property
+    def files(self) -> AsyncFiles:
+        """The session's files, which its cells see as ordinary files."""
+        return AsyncFiles(self._living().files)
+
+    def _living(self) -> Kernel:
+        if self._closed:
+            raise SessionClosed("the session was closed", hint="open a new one")
+        if self._kernel is None:
+            raise SessionClosed("the session is not open", hint="use `async with` or `await session.open()`")
+        return self._kernel
+
+    # ------------------------------------------------------------------------------ cells
+
+    async def run(self, source: str, *, wait: bool = True) -> Cell:
+        """Run one cell to its end. What its code did wrong is `cell.error`, never an exception."""
+        return await _last_cell(self.stream(source, wait=wait))
+
+    async def stream(self, source: str, *, wait: bool = True) -> AsyncIterator[Event]:
+        """Run one cell and tell what it shows as it happens; the last event is `Done`."""
+        async for event in self._step(self._draft(source, "python"), wait=wait):
+            yield event
+
+    async def shell(self, command: str, *, wait: bool = True) -> Cell:
+        """Run a command with /bin/sh in the workspace. A status other than 0 is the cell's error."""
+        return await _last_cell(self._step(self._draft(command, "shell"), wait=wait))
+
+    async def rerun(self, cell_id: str, *, wait: bool = True) -> Cell:
+        """Run a cell's source again, as a new execution with a new number in the same cell."""
+        draft = replace(self._draft("", "python"), id=cell_id)
+        old = self.notebook[cell_id]
+        return await _last_cell(self._step(replace(draft, source=old.source, kind=old.kind), wait=wait))
+
+    def delete(self, cell_id: str) -> None:
+        """Remove a cell's record; what it did stays done."""
+        self.notebook.delete(cell_id)
+
+    async def clear(self) -> None:
+        """Remove every record and unbind every name. Files stay."""
+        await self._ask(Clear())
+        self.notebook.clear()
+
+    def interrupt(self) -> None:
+        """Raise KeyboardInterrupt in the running cell. Does not wait."""
+        self._living().interrupt()
+
+    def kill(self) -> None:
+        """End the session's process at once. Does not wait; the running cell reports it."""
+        self._living().kill()
+
+    # ----------------------------------------------------------------------------- values
+
+    async def get(self, name: str) -> object:
+        """A name's value where it is portable, an `Opaque` where it is not; KeyError if it is unbound."""
+        cell = await self._ask(Fetch(name=name))
+        if cell.error is not None and cell.error.type == "KeyError":
+            raise KeyError(name)
+        return cell.value
+
+    async def set(self, name: str, value: object) -> None:
+        """Bind a name to a copy of any picklable value. The host is trusted: it is unpickled inside."""
+        if not name.isidentifier():
+            raise ValueError(f"{name!r} is not a name")
+        try:
+            data = pickle.dumps(value, protocol=5)
+        except Exception as error:  # pickling runs the value's own code
+            raise UnpicklableError(
+                f"{name}: {type(value).__name__} cannot be copied into the session: {error}",
+                hint="give it as plain data, or make it inside the session",
+            ) from error
+        if len(data) > MAX_FRAME_BYTES:
+            raise UnpicklableError(
+                f"{name}: {len(data)} bytes are more than the {MAX_FRAME_BYTES} that can be sent at once",
+                hint="write it to a file with session.files.write and load it inside",
+            )
+        cell = await self._ask(Bind(name=name, buffers=(data,)))
+        if cell.error is not None:
+            raise UnpicklableError(
+                f"{name}: the session could not rebuild {type(value).__name__}: {cell.error.message}",
+                hint="its type must be importable inside the session",
+            )
+
+    async def names(self) -> dict[str, Name]:
+        """The names that cells have bound, with previews made inside."""
+        cell = await self._ask(Survey(max_names=_MAX_NAMES, max_preview=_PREVIEW))
+        found = {}
+        for row in cell.value if isinstance(cell.value, list) else ():
+            match row:
+                case [str(name), str(kind), int(size), str(preview)]:
+                    found[name] = Name(type=kind, size=size, preview=preview)
+        return found
+
+    def read_output(self, uri: str) -> bytes:
+        """The bytes behind an output's URI."""
+        return self.notebook.read(uri)
+
+    # ---------------------------------------------------------------------------- turning
+
+    def _draft(self, source: str, kind: Literal["python", "shell"]) -> Cell:
+        if not isinstance(source, str):
+            raise TypeError(f"source must be str, not {type(source).__name__}")
+        return Cell(id=f"c{self._ids.getrandbits(40):010x}", number=0, source=source, state=CellState.IDLE, kind=kind)
+
+    async def _step(self, draft: Cell, *, wait: bool) -> AsyncIterator[Event]:
+        """Run a draft as the next cell, record it, and tell its events."""
+        await self._acquire(wait)
+        try:
+            self._count += 1
+            draft = replace(draft, number=self._count, state=CellState.RUNNING)
+            self.notebook.record(draft, {})
+            recorder = Recorder(draft, self.limits.max_output_bytes)
+            cell = None
+            try:
+                async for event in self._turn(_request(draft, self.limits), recorder, self.limits.timeout_seconds):
+                    if isinstance(event, Cell):
+                        cell = event
+                    else:
+                        yield event
+            finally:
+                if cell is None:  # abandoned in the middle, or our own failure
+                    cell = recorder.die(_abandoned(), (), 0.0)
+                    self._kill_quietly()
+                self.notebook.record(cell, recorder.blobs)
+        finally:
+            self._turns.release()
+        yield Done(cell=cell)
+
+    async def _ask(self, request: Request) -> Cell:
+        """Carry out a request that is no cell."""
+        await self._acquire(wait=True)
+        try:
+            draft = Cell(id="host", number=0, source="", state=CellState.RUNNING, kind="host")
+            recorder = Recorder(draft, self.limits.max_output_bytes)
+            seconds = max(self.limits.timeout_seconds, _HOST_SECONDS)
+            async for event in self._turn(request, recorder, seconds):
+                if isinstance(event, Cell):
+                    return event
+            raise SessionClosed("the session ended")
+        finally:
+            self._turns.release()
+
+    async def _acquire(self, wait: bool) -> None:
+        self._living()
+        if wait:
+            await self._turns.acquire()
+        else:
+            try:
+                self._turns.acquire_nowait()
+            except anyio.WouldBlock:
+                raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
+
+    async def _turn(
+        self, request: Request, recorder: Recorder, seconds: float
+    ) -> AsyncIterator[Output | ToolCall | Cell]:
+        """One request: its outputs as they come, and last the cell it became."""
+        kernel = self._living()
+        began = time.monotonic()
+        clock = _Deadline(kernel, seconds, self.limits.interrupt_grace_seconds)
+        turn = await kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
+        while True:
+            event = await clock.next(turn)
+            match event:
+                case Written():
+                    yield recorder.write(event)
+                case Display():
+                    output = recorder.display(event)
+                    if output is not None:
+                        yield output
+                case ToolCalled():
+                    yield ToolCall(id=event.call, name=event.name)
+                    await turn.reply(ToolReply(call=event.call, error=("NameError", f"no tool {event.name!r}")))
+                case Finished():
+                    yield recorder.finish(event, timed_out=seconds if clock.expired else None)
+                    return
+                case Died():
+                    lost = losses(kernel.names, "the session's process ended")
+                    error = timeout_error(seconds) if clock.expired else death_error(event)
+                    await kernel.restart()
+                    yield recorder.die(error, lost, (time.monotonic() - began) * 1e3)
+                    return
+
+    def _kill_quietly(self) -> None:
+        if self._kernel is not None:
+            self._kernel.kill()
+
+
+class _Deadline:
+    """A cell's time: at its end the cell is interrupted, and killed when that does not end it."""
+
+    def __init__(self, kernel: Kernel, seconds: float, grace: float) -> None:
+        self._kernel = kernel
+        self._grace = grace
+        self._at = anyio.current_time() + seconds
+        self.expired = False
+        self._killed = False
+
+    async def next(self, turn: Turn) -> TurnEvent:
+        """The turn's next event, at the latest a little after the deadline."""
+        while True:
+            with anyio.CancelScope(deadline=float("inf") if self._killed else self._at):
+                return await turn.next()
+            if not self.expired:
+                self.expired = True
+                self._at += self._grace
+                self._kernel.interrupt()
+            else:
+                self._killed = True
+                self._kernel.kill()
+
+
+def _request(draft: Cell, limits: ExecutionLimits) -> Request:
+    if draft.kind == "shell":
+        return Shell(command=draft.source)
+    return Run(source=draft.source, filename=f"<cell {draft.number}>", max_text=limits.max_output_bytes)
+
+
+def _abandoned() -> CellError:
+    return CellError(
+        type="Abandoned",
+        message="the caller stopped waiting for the cell",
+        hint="the namespace is empty again; files are kept",
+        kind="crashed",
+    )
+
+
+async def _last_cell(events: AsyncIterator[Event]) -> Cell:
+    async for event in events:
+        if isinstance(event, Done):
+            return event.cell
+    raise SessionClosed("the session ended")

@@ -1,0 +1,142 @@
+"""The file system a session sees: a read-only tree built once, and for each session a private entry to it.
+
+`build` runs once, in a mount namespace of the nursery's own; afterwards the host's file system is out of
+reach there too. `enter` runs in each session's first process. Layout of the nursery's root:
+
+    /tree   the template: system, interpreter and packages, read-only
+    /late   what belongs where a session has files of its own, mounted into each
+    /proc   for the nursery
+    /new    where a session assembles its root before it pivots into it
+"""
+
+from __future__ import annotations
+
+import os
+
+from cellblock.walls import Applied
+from cellblock.worker.confine import layout
+from cellblock.worker.confine.syscalls import (
+    MNT_DETACH,
+    MOUNT_ATTR_NODEV,
+    MOUNT_ATTR_NOSUID,
+    MOUNT_ATTR_RDONLY,
+    MS_BIND,
+    MS_NODEV,
+    MS_NOEXEC,
+    MS_NOSUID,
+    MS_PRIVATE,
+    MS_RDONLY,
+    MS_REC,
+    MS_REMOUNT,
+    mount,
+    mount_setattr,
+    pivot_root,
+    umount,
+)
+
+_ANCHORS = ("/sys", "/mnt", "/media", "/srv", "/opt")
+"""Directories one of which, in a private mount namespace, may be hidden under the new root while it is built."""
+
+_DEVICES = ("full", "null", "random", "urandom", "zero")
+_ACCOUNTS = {
+    "passwd": "user:x:1000:1000:user:/session/workspace:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
+    "group": "user:x:1000:\nnogroup:x:65534:\n",
+    "hosts": "127.0.0.1 localhost cellblock\n::1 localhost\n",
+    "host.conf": "multi on\n",
+    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+    "resolv.conf": "",
+    "hostname": "cellblock\n",
+}
+_PLAIN = MS_NOSUID | MS_NODEV
+
+
+def build(exposure: layout.Exposure) -> None:
+    """Build the template and pivot into the nursery's root. Needs CAP_SYS_ADMIN over a private mount namespace."""
+    mount("", "/", "", MS_PRIVATE | MS_REC, "")
+    base = _anchor(exposure)
+    mount("tmpfs", base, "tmpfs", _PLAIN, "mode=755,size=4m")
+    for name in ("tree", "late", "proc", "new"):
+        os.mkdir(f"{base}/{name}", 0o755)
+    tree = f"{base}/tree"
+    mount("tmpfs", tree, "tmpfs", _PLAIN, "mode=755,size=4m")
+    for path in exposure.early:
+        _bind(path, tree + path)
+    for number, path in enumerate(exposure.late):
+        _bind(path, f"{base}/late/{number}")
+    for link, target in (*exposure.links, *layout.SHORTCUTS.items()):
+        os.makedirs(os.path.dirname(tree + link), exist_ok=True)
+        if not os.path.lexists(tree + link):
+            os.symlink(target, tree + link)
+    _furnish(tree)
+    mount("", tree, "", MS_REMOUNT | MS_BIND | MS_RDONLY | _PLAIN, "")
+    mount("/proc", f"{base}/proc", "", MS_BIND | MS_REC, "")
+    _pivot(base)
+
+
+def _anchor(exposure: layout.Exposure) -> str:
+    sources = (*exposure.early, *exposure.late)
+    for path in _ANCHORS:
+        if os.path.isdir(path) and not any(source == path or source.startswith(path + "/") for source in sources):
+            return path
+    raise OSError(f"none of {', '.join(_ANCHORS)} is free to build a root on")
+
+
+def _bind(source: str, target: str) -> None:
+    if os.path.isdir(source):
+        os.makedirs(target, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
+    mount(source, target, "", MS_BIND | MS_REC, "")
+    mount_setattr(target, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, recursive=True)
+
+
+def _furnish(tree: str) -> None:
+    for path in ("/dev", "/etc", "/proc", layout.HOME):
+        os.makedirs(tree + path, exist_ok=True)
+    for name, text in _ACCOUNTS.items():
+        with open(f"{tree}/etc/{name}", "w", encoding="utf-8") as file:
+            file.write(text)
+    for name in _DEVICES:
+        os.close(os.open(f"{tree}/dev/{name}", os.O_CREAT | os.O_WRONLY, 0o666))
+        mount(f"/dev/{name}", f"{tree}/dev/{name}", "", MS_BIND, "")
+    os.symlink("../session/shm", f"{tree}/dev/shm")
+    os.symlink("/proc/self/fd", f"{tree}/dev/fd")
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        os.symlink(f"/proc/self/fd/{number}", f"{tree}/dev/{name}")
+
+
+def enter(*, disk_bytes: int, files: int, late: tuple[str, ...]) -> Applied:
+    """Assemble this session's root and pivot into it. Needs its own user, mount and pid namespace.
+
+    The workspace, /tmp and /dev/shm share one tmpfs, whose size and number of files bound them together.
+    """
+    mount("/tree", "/new", "", MS_BIND | MS_REC, "")
+    home = "/new" + layout.HOME
+    mount("tmpfs", home, "tmpfs", _PLAIN, f"mode=755,size={disk_bytes},nr_inodes={files}")
+    for path, mode in ((layout.WORKSPACE, 0o755), (layout.TMP, 0o1777), (layout.SHM, 0o1777)):
+        os.mkdir("/new" + path)
+        os.chmod("/new" + path, mode)
+    for number, path in enumerate(late):
+        source = f"/late/{number}"
+        if os.path.isdir(source):
+            os.makedirs("/new" + path, exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname("/new" + path), exist_ok=True)
+            os.close(os.open("/new" + path, os.O_CREAT | os.O_WRONLY, 0o644))
+        mount(source, "/new" + path, "", MS_BIND | MS_REC, "")
+    note = ""
+    try:
+        mount("proc", "/new/proc", "proc", _PLAIN | MS_NOEXEC, "")
+    except PermissionError:
+        note = ", without /proc (masked on this host)"
+    _pivot("/new")
+    os.chdir(layout.WORKSPACE)
+    return Applied(mechanism="root", detail=f"read-only tree, {disk_bytes >> 20} MB of files of its own{note}")
+
+
+def _pivot(new: str) -> None:
+    os.chdir(new)
+    pivot_root(".", ".")
+    umount(".", MNT_DETACH)
+    os.chdir("/")

@@ -1,0 +1,39 @@
+"""The channel between trusted parties (host, nursery, zygote, init): small JSON messages with descriptors."""
+
+from __future__ import annotations
+
+import array
+import json
+import socket
+from collections.abc import Mapping, Sequence
+
+MAX_MESSAGE = 64 * 1024
+MAX_DESCRIPTORS = 8
+
+
+def pair() -> tuple[socket.socket, socket.socket]:
+    """Two connected ends that keep message borders."""
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def send(
+    channel: socket.socket, message: Mapping[str, object], descriptors: Sequence[int] = (), *, flags: int = 0
+) -> None:
+    """Send one message; the receiver gets copies of the descriptors."""
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
+    channel.sendmsg([json.dumps(message).encode()], rights, flags)
+
+
+def receive(channel: socket.socket) -> tuple[dict[str, object] | None, list[int]]:
+    """The next message and its descriptors, which are the caller's to close; None when the other end is gone."""
+    try:
+        data, ancillary, _, _ = channel.recvmsg(
+            MAX_MESSAGE, socket.CMSG_SPACE(MAX_DESCRIPTORS * 4), socket.MSG_CMSG_CLOEXEC
+        )
+    except ConnectionResetError:  # closed with something of ours unread: the same as closed
+        return None, []
+    descriptors = array.array("i")
+    for level, kind, payload in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            descriptors.frombytes(payload[: len(payload) - len(payload) % descriptors.itemsize])
+    return (json.loads(data) if data else None), list(descriptors)

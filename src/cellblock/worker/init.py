@@ -1,0 +1,57 @@
+"""The first process of a session: holds its namespaces, and ends it.
+
+When the host closes its end, for whatever reason, this process exits and the kernel kills the rest of the
+session's pid namespace. Nothing the session runs can signal it: it is outside their Landlock domain, and
+the kernel drops unhandled signals to the first process of a namespace.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+
+from cellblock.worker import control
+from cellblock.worker.confine import capabilities, layout, namespaces, root
+from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
+
+
+def run(channel: socket.socket, *, disk_bytes: int, files: int, late: tuple[str, ...]) -> None:
+    """Furnish the session, report, then serve until the host is gone. Never returns.
+
+    Stays attachable (dumpable) until told to seal: joining its namespaces needs that; nothing hostile
+    runs before.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # orphans are reaped by the kernel
+    os.setsid()
+    socket.sethostname("cellblock")
+    namespaces.raise_loopback()
+    entered = root.enter(disk_bytes=disk_bytes, files=files, late=late)
+    home = os.open(layout.HOME, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    self = os.pidfd_open(os.getpid())
+    capabilities.apply()
+    control.send(channel, {"ready": entered.detail}, [self, home])
+    os.close(self)
+    os.close(home)
+    while True:
+        message, descriptors = control.receive(channel)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        if message is None:
+            os._exit(0)
+        if message["do"] == "seal":
+            prctl(PR_SET_DUMPABLE, 0)
+        elif message["do"] == "sweep":
+            _sweep()
+            prctl(PR_SET_DUMPABLE, 1)
+            control.send(channel, {"swept": True})
+
+
+def _sweep() -> None:
+    """Kill every other process of the namespace. One call: a process that is forking cannot slip through it."""
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,156 @@
+"""Runs cells in one namespace, as a notebook does: statements, then the last expression's value."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import linecache
+import os
+import sys
+import traceback
+import types
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from cellblock.wire.messages import Failure
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+_RUNNER = os.path.dirname(__file__) + os.sep
+"""Where the files are whose frames stand above a cell's and are not shown."""
+
+_FUTURE_FLAGS = 0x1FF0000
+"""The bits of `co_flags` that `from __future__` sets; they hold for every later cell."""
+
+NO_VALUE = object()
+"""What a cell without a last expression, or with None for its value, evaluates to."""
+
+
+class Interpreter:
+    """One namespace and the cells run in it. The module `__main__` of its process is that namespace."""
+
+    def __init__(self) -> None:
+        module = types.ModuleType("__main__")
+        module.__dict__["__builtins__"] = builtins
+        sys.modules["__main__"] = module
+        self.module = module
+        self.namespace = module.__dict__
+        self._hidden = frozenset(self.namespace)
+        self._flags = 0
+        self._loop: AbstractEventLoop | None = None
+
+    def names(self) -> set[str]:
+        """The names that cells have bound."""
+        return {name for name in self.namespace.keys() - self._hidden if type(name) is str}
+
+    def clear(self) -> None:
+        """Unbind every name that cells have bound."""
+        for name in self.names():
+            del self.namespace[name]
+        self._flags = 0
+
+    def run(self, source: str, filename: str) -> object:
+        """Run one cell; its last expression's value, or `NO_VALUE`. What the cell raises is raised."""
+        body, last = self._compile(source, filename)
+        if body is not None:
+            self._execute(body)
+        value = None if last is None else self._execute(last)
+        if value is None:
+            return NO_VALUE
+        builtins._ = value  # type: ignore[attr-defined]
+        return value
+
+    def _compile(self, source: str, filename: str) -> tuple[types.CodeType | None, types.CodeType | None]:
+        """The cell's statements and its last expression, each where there is one."""
+        lines = source.splitlines(keepends=True)
+        linecache.cache[filename] = (len(source), None, lines, filename)
+        flags = self._flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        tree = _parse(source, filename, self._flags)
+        last: types.CodeType | None = None
+        if tree.body and isinstance(tree.body[-1], ast.Expr):
+            expression = ast.Expression(tree.body.pop().value)  # type: ignore[attr-defined]
+            last = compile(expression, filename, "eval", flags, dont_inherit=True)
+        if not tree.body:
+            return None, last
+        body = compile(tree, filename, "exec", flags, dont_inherit=True)
+        self._flags |= body.co_flags & _FUTURE_FLAGS
+        return body, last
+
+    def _execute(self, code: types.CodeType) -> object:
+        result = eval(code, self.namespace)
+        if code.co_flags & inspect.CO_COROUTINE:
+            return self._await(result)
+        return result
+
+    def _await(self, coroutine: Coroutine[Any, Any, object]) -> object:
+        """Run a top-level `await` on the session's event loop, which lives on between cells."""
+        import asyncio
+
+        if self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self._loop)
+        task = self._loop.create_task(coroutine)
+        try:
+            return self._loop.run_until_complete(task)
+        except BaseException:
+            if not task.done():  # interrupted: the cell's own task must not go on in a later cell
+                task.cancel()
+                self._loop.run_until_complete(asyncio.wait([task]))
+            raise
+
+
+def _parse(source: str, filename: str, flags: int) -> ast.Module:
+    """The cell's tree; everything wrong with the source's text is a SyntaxError."""
+    try:
+        return compile(  # type: ignore[no-any-return]
+            source, filename, "exec", flags | ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
+        )
+    except (ValueError, MemoryError, RecursionError) as error:
+        if isinstance(error, SyntaxError):
+            raise
+        reason = str(error) or "too deeply nested, or too large for the memory limit"
+        raise SyntaxError(f"the source cannot be parsed: {reason}", (filename, 1, 1, "")) from None
+
+
+def describe(error: BaseException, max_text: int) -> Failure:
+    """A failure as text: the traceback starts at the cell, also for the errors it was raised from."""
+    kind = "memory" if isinstance(error, MemoryError) else "raised"
+    name = type(error).__name__
+    try:
+        summary = traceback.TracebackException.from_exception(error)
+        _start_at_cell(summary)
+        text = "".join(summary.format())
+        message = str(error) if isinstance(error, SyntaxError) else str(summary)
+    except Exception as broken:  # the cell's exception class may raise from anything it overrides
+        text, message = f"{name}: <no traceback: {type(broken).__name__}>\n", ""
+    return Failure(type=name, message=cut(message, max_text), traceback=cut(text, max_text), kind=kind)
+
+
+def _start_at_cell(summary: traceback.TracebackException) -> None:
+    pending, seen = [summary], set()
+    while pending:
+        one = pending.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        ours = [i for i, frame in enumerate(one.stack) if frame.filename.startswith("<cell")]
+        first = ours[0] if ours else sum(map(_is_runner, one.stack))
+        del one.stack[:first]
+        if one.stack and _is_runner(one.stack[-1]):  # where an interrupt was raised
+            one.stack.pop()
+        pending += [link for link in (one.__cause__, one.__context__) if link is not None]
+        pending += getattr(one, "exceptions", None) or []
+
+
+def _is_runner(frame: traceback.FrameSummary) -> bool:
+    return frame.filename.startswith(_RUNNER)
+
+
+def cut(text: str, limit: int) -> str:
+    """The head and the tail of a text longer than `limit` characters, and how much is missing between."""
+    if len(text) <= limit:
+        return text
+    half = max(limit // 2, 1)
+    return f"{text[:half]}\n[... {len(text) - 2 * half} characters cut ...]\n{text[-half:]}"

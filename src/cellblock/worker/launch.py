@@ -1,0 +1,96 @@
+"""Starts a family: one nursery and one zygote, behind walls of their own, for every session of a profile.
+
+Runs once, as the program the host executes. Started as root it gives root up before anything else runs.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import traceback
+
+from cellblock.walls import Unavailable
+from cellblock.worker import control, nursery, zygote
+from cellblock.worker.confine import layout, namespaces, root
+from cellblock.worker.confine.syscalls import CLONE_NEWNS, PR_SET_DUMPABLE, prctl, unshare
+
+SANDBOX_UID = 61_000
+"""Whom sessions run as when the host is root: an account that owns nothing."""
+
+
+def launch(nursery_channel: socket.socket, zygote_channel: socket.socket) -> None:
+    """Wall this process in, start the family, and wait for its end. Never returns.
+
+    The zygote's channel brings the profile first and takes the report: ready, or what failed.
+    """
+    profile, _ = control.receive(zygote_channel)
+    if profile is None:
+        os._exit(0)
+    extra, preload = _strings(profile["expose"]), _strings(profile["preload"])
+    try:
+        seen = layout.exposure(extra)
+        failed = _wall_in(seen)
+    except OSError as error:
+        failed = Unavailable(mechanism="root", reason=str(error), remedy="a Linux kernel of 5.12 or newer")
+    if failed is not None:
+        control.send(
+            zygote_channel, {"failed": failed.mechanism, "reason": failed.reason, "remedy": failed.remedy}
+        )
+        os._exit(1)
+    first = os.fork()
+    if first:
+        nursery_channel.close()
+        zygote_channel.close()
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]) & 0xFF)
+    try:
+        if os.fork() == 0:
+            nursery_channel.close()
+            zygote.serve(zygote_channel, preload=preload, late=seen.late)
+        zygote_channel.close()
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        nursery.serve(nursery_channel, late=seen.late)
+    except BaseException:
+        traceback.print_exc()
+    os._exit(70)
+
+
+def _wall_in(seen: layout.Exposure) -> Unavailable | None:
+    """Give up root, enter namespaces of our own, and leave the host's file system behind.
+
+    As root the tree is built first: root can reach an interpreter under a home that only root may enter,
+    the account that sessions run as cannot.
+    """
+    if os.getuid() == 0 and _is_mapped(SANDBOX_UID):
+        try:
+            unshare(CLONE_NEWNS)
+        except OSError as error:
+            return Unavailable(
+                mechanism="namespaces",
+                reason=str(error),
+                remedy="run as an ordinary user, or give this root CAP_SYS_ADMIN",
+            )
+        root.build(seen)
+        os.setgroups([])
+        os.setresgid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID)
+        os.setresuid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID)
+        prctl(PR_SET_DUMPABLE, 1)  # a change of user clears it, and /proc/self would belong to root
+        split = namespaces.split(inside=0)
+        return split if isinstance(split, Unavailable) else None
+    split = namespaces.split(inside=0)
+    if isinstance(split, Unavailable):
+        return split
+    root.build(seen)
+    return None
+
+
+def _is_mapped(uid: int) -> bool:
+    """Whether the account exists in this user namespace; in a container of one user it does not."""
+    with open("/proc/self/uid_map", encoding="ascii") as table:
+        ranges = [[int(word) for word in line.split()] for line in table]
+    return any(first <= uid < first + count for first, _, count in ranges)
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    return tuple(str(item) for item in value) if isinstance(value, list) else ()
+

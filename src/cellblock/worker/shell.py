@@ -1,0 +1,34 @@
+"""Commands: /bin/sh in the workspace, its output on the cell's own stdout and stderr."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+
+from cellblock.worker.confine import layout
+
+
+class CommandFailed(Exception):
+    """A command ended with a status other than 0."""
+
+
+def run(command: str) -> int:
+    """Run a command to its end and return 0; any other status raises `CommandFailed`.
+
+    The command and what it starts in the foreground form one process group, which ends with an interrupt.
+    """
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, cwd=layout.WORKSPACE, process_group=0
+    )
+    try:
+        status = process.wait()
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    if status < 0:
+        raise CommandFailed(f"killed by {signal.Signals(-status).name}")
+    if status:
+        raise CommandFailed(f"exit status {status}")
+    return status

@@ -1,0 +1,34 @@
+"""What names a session holds, looked at from inside the wall."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from cellblock.values import portable
+
+if TYPE_CHECKING:
+    from cellblock.worker.interpreter import Interpreter
+
+_NAME_OF_TYPE = type.__dict__["__name__"]
+
+
+def type_name(kind: type) -> str:
+    """A type's own name, whatever its metaclass says."""
+    return str(_NAME_OF_TYPE.__get__(kind))
+
+
+def names(interpreter: Interpreter, max_names: int, max_preview: int) -> list[list[object]]:
+    """Name, type, size in bytes (of the object itself, without what it refers to) and preview of each name."""
+    rows: list[list[object]] = []
+    for name in sorted(interpreter.names())[:max_names]:
+        value = interpreter.namespace[name]
+        rows.append([name, type_name(type(value)), _size(value), portable.opaque(value, max_repr=max_preview).repr])
+    return rows
+
+
+def _size(value: object) -> int:
+    try:
+        return sys.getsizeof(value, 0)
+    except Exception:  # an object's own __sizeof__ may do anything
+        return 0
