@@ -21,6 +21,7 @@ class CellState(Enum):
     TIMEOUT = "timeout"
 
 
+CellKind = Literal["python", "shell", "host"]
 ErrorKind = Literal["raised", "timeout", "memory", "refused", "crashed"]
 
 
@@ -86,7 +87,7 @@ class Cell:
     usage: Usage = Usage()
     text: str = ""
     rolled_back: bool = False
-    kind: Literal["python", "shell", "host"] = "python"
+    kind: CellKind = "python"
     result: Deferred = field(default=NOTHING, repr=False, compare=False)
 
     @property

@@ -25,6 +25,7 @@ class Recorder:
         self._limit = max_output_bytes
         self._display_bytes = 0
         self._dropped = 0
+        self._cut = 0
         self.outputs: list[Output] = []
         self.blobs: dict[str, Blob] = {}
 
@@ -32,6 +33,7 @@ class Recorder:
         """Printed text. Joined to the output before it where that is of the same stream."""
         text = written.text
         if written.cut:
+            self._cut += written.cut
             text = f"\n[... {written.cut} bytes of output cut: the limit is {self._limit} ...]\n{text}"
         piece = _stream(text, written.stream)
         last = self.outputs[-1] if self.outputs else None
@@ -95,15 +97,18 @@ class Recorder:
             error=error,
             lost=lost,
             usage=usage,
-            text=model_text(self.outputs, error, lost, self._limit),
+            text=model_text(self.outputs, error, lost, self._limit, self._cut),
             result=result,
         )
 
 
 def model_text(
-    outputs: list[Output], error: CellError | None, lost: tuple[Lost, ...], limit: int
+    outputs: list[Output], error: CellError | None, lost: tuple[Lost, ...], limit: int, already_cut: int
 ) -> str:
-    """All outputs in order, then hint and losses; head and tail where it is longer than the limit."""
+    """All outputs in order, then hint and losses; head and tail where it is longer than the limit.
+
+    `already_cut` bytes of printed text were left out in its middle, which is the first to go here too.
+    """
     parts = []
     for output in outputs:
         text = output.text
@@ -118,7 +123,7 @@ def model_text(
         return whole
     data = whole.encode("utf-8", "replace")
     head, tail = data[: limit // 2], data[-(limit // 2) :]
-    cut = len(data) - len(head) - len(tail)
+    cut = len(data) - len(head) - len(tail) + already_cut
     return f"{head.decode('utf-8', 'ignore')}\n[... {cut} bytes cut ...]\n{tail.decode('utf-8', 'ignore')}"
 
 

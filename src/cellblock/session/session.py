@@ -5,43 +5,31 @@ from __future__ import annotations
 import pickle
 import random
 import secrets
-import time
-from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Self
 
 import anyio
 
-from cellblock.cell import Cell, CellError, CellState
+from cellblock.cell import Cell, CellKind, CellState
 from cellblock.errors import SessionBusy, SessionClosed, UnknownCell, UnpicklableError
-from cellblock.events import Done, Event, ToolCall
+from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
-from cellblock.executors.protocol import Capabilities, Died, Kernel, KernelSpec, Turn, TurnEvent, Written
+from cellblock.executors.protocol import Capabilities, Kernel, KernelSpec
 from cellblock.limits import ExecutionLimits
-from cellblock.outputs import Output
 from cellblock.session.files import AsyncFiles
 from cellblock.session.notebook import Notebook
-from cellblock.session.record import Recorder, death_error, losses, timeout_error
+from cellblock.session.execution import Execution
 from cellblock.wire.frames import MAX_FRAME_BYTES
-from cellblock.wire.messages import (
-    Bind,
-    Clear,
-    Display,
-    Fetch,
-    Finished,
-    Request,
-    Run,
-    Shell,
-    Survey,
-    ToolCalled,
-    ToolReply,
-)
+from cellblock.wire.messages import Bind, Clear, Fetch, Request, Run, Shell, Survey
 
 MAX_SOURCE_BYTES = 32 * 2**20
 _MAX_NAMES = 10_000
 _PREVIEW = 120
 _HOST_SECONDS = 60.0
+_HOST_STEP = Cell(id="host", number=0, source="", state=CellState.RUNNING, kind="host")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +66,7 @@ class AsyncSession:
             limits=self.limits, preload=tuple(preload), python=python, seed=self.seed
         )
         self._kernel: Kernel | None = None
-        self._turns = anyio.Semaphore(1)
+        self._turns = anyio.Semaphore(1, fast_acquire=True)
         self._count = 0
         self._ids = random.Random(self.seed)
         self._closed = False
@@ -130,22 +118,23 @@ class AsyncSession:
 
     async def run(self, source: str, *, wait: bool = True) -> Cell:
         """Run one cell to its end. What its code did wrong is `cell.error`, never an exception."""
-        return await _last_cell(self.stream(source, wait=wait))
+        return await self._to_end(source, "python", wait)
 
     async def stream(self, source: str, *, wait: bool = True) -> AsyncIterator[Event]:
         """Run one cell and tell what it shows as it happens; the last event is `Done`."""
-        async for event in self._step(self._draft(source, "python"), wait=wait):
-            yield event
+        async with self._executing(source, "python", wait) as execution:
+            while not isinstance(event := await execution.next(), Done):
+                yield event
+        yield event
 
     async def shell(self, command: str, *, wait: bool = True) -> Cell:
         """Run a command with /bin/sh in the workspace. A status other than 0 is the cell's error."""
-        return await _last_cell(self._step(self._draft(command, "shell"), wait=wait))
+        return await self._to_end(command, "shell", wait)
 
     async def rerun(self, cell_id: str, *, wait: bool = True) -> Cell:
         """Run a cell's source again, as a new execution with a new number in the same cell."""
-        draft = replace(self._draft("", "python"), id=cell_id)
         old = self.notebook[cell_id]
-        return await _last_cell(self._step(replace(draft, source=old.source, kind=old.kind), wait=wait))
+        return await self._to_end(old.source, old.kind, wait, cell_id=old.id)
 
     def delete(self, cell_id: str) -> None:
         """Remove a cell's record; what it did stays done."""
@@ -212,46 +201,49 @@ class AsyncSession:
 
     # ---------------------------------------------------------------------------- turning
 
-    def _draft(self, source: str, kind: Literal["python", "shell"]) -> Cell:
+    async def _to_end(self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None) -> Cell:
+        async with self._executing(source, kind, wait, cell_id) as execution:
+            while not isinstance(event := await execution.next(), Done):
+                pass
+        return event.cell
+
+    @asynccontextmanager
+    async def _executing(
+        self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None
+    ) -> AsyncIterator[Execution]:
+        """The next cell, from its turn to run until it is recorded."""
         if not isinstance(source, str):
             raise TypeError(f"source must be str, not {type(source).__name__}")
-        return Cell(id=f"c{self._ids.getrandbits(40):010x}", number=0, source=source, state=CellState.IDLE, kind=kind)
-
-    async def _step(self, draft: Cell, *, wait: bool) -> AsyncIterator[Event]:
-        """Run a draft as the next cell, record it, and tell its events."""
         await self._acquire(wait)
         try:
             self._count += 1
-            draft = replace(draft, number=self._count, state=CellState.RUNNING)
+            draft = Cell(
+                id=cell_id or f"c{self._ids.getrandbits(40):010x}",
+                number=self._count,
+                source=source,
+                kind=kind,
+                state=CellState.RUNNING,
+            )
             self.notebook.record(draft, {})
-            recorder = Recorder(draft, self.limits.max_output_bytes)
-            cell = None
+            execution = Execution(self._living(), self.limits, draft, seconds=self.limits.timeout_seconds)
             try:
-                async for event in self._turn(_request(draft, self.limits), recorder, self.limits.timeout_seconds):
-                    if isinstance(event, Cell):
-                        cell = event
-                    else:
-                        yield event
+                await execution.start(_request(draft, self.limits))
+                yield execution
             finally:
-                if cell is None:  # abandoned in the middle, or our own failure
-                    cell = recorder.die(_abandoned(), (), 0.0)
-                    self._kill_quietly()
-                self.notebook.record(cell, recorder.blobs)
+                self.notebook.record(execution.cell or execution.abandon(), execution.recorder.blobs)
         finally:
             self._turns.release()
-        yield Done(cell=cell)
 
     async def _ask(self, request: Request) -> Cell:
         """Carry out a request that is no cell."""
         await self._acquire(wait=True)
         try:
-            draft = Cell(id="host", number=0, source="", state=CellState.RUNNING, kind="host")
-            recorder = Recorder(draft, self.limits.max_output_bytes)
             seconds = max(self.limits.timeout_seconds, _HOST_SECONDS)
-            async for event in self._turn(request, recorder, seconds):
-                if isinstance(event, Cell):
-                    return event
-            raise SessionClosed("the session ended")
+            execution = Execution(self._living(), self.limits, _HOST_STEP, seconds=seconds)
+            await execution.start(request)
+            while not isinstance(event := await execution.next(), Done):
+                pass
+            return event.cell
         finally:
             self._turns.release()
 
@@ -265,82 +257,8 @@ class AsyncSession:
             except anyio.WouldBlock:
                 raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
 
-    async def _turn(
-        self, request: Request, recorder: Recorder, seconds: float
-    ) -> AsyncIterator[Output | ToolCall | Cell]:
-        """One request: its outputs as they come, and last the cell it became."""
-        kernel = self._living()
-        began = time.monotonic()
-        clock = _Deadline(kernel, seconds, self.limits.interrupt_grace_seconds)
-        turn = await kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
-        while True:
-            event = await clock.next(turn)
-            match event:
-                case Written():
-                    yield recorder.write(event)
-                case Display():
-                    output = recorder.display(event)
-                    if output is not None:
-                        yield output
-                case ToolCalled():
-                    yield ToolCall(id=event.call, name=event.name)
-                    await turn.reply(ToolReply(call=event.call, error=("NameError", f"no tool {event.name!r}")))
-                case Finished():
-                    yield recorder.finish(event, timed_out=seconds if clock.expired else None)
-                    return
-                case Died():
-                    lost = losses(kernel.names, "the session's process ended")
-                    error = timeout_error(seconds) if clock.expired else death_error(event)
-                    await kernel.restart()
-                    yield recorder.die(error, lost, (time.monotonic() - began) * 1e3)
-                    return
-
-    def _kill_quietly(self) -> None:
-        if self._kernel is not None:
-            self._kernel.kill()
-
-
-class _Deadline:
-    """A cell's time: at its end the cell is interrupted, and killed when that does not end it."""
-
-    def __init__(self, kernel: Kernel, seconds: float, grace: float) -> None:
-        self._kernel = kernel
-        self._grace = grace
-        self._at = anyio.current_time() + seconds
-        self.expired = False
-        self._killed = False
-
-    async def next(self, turn: Turn) -> TurnEvent:
-        """The turn's next event, at the latest a little after the deadline."""
-        while True:
-            with anyio.CancelScope(deadline=float("inf") if self._killed else self._at):
-                return await turn.next()
-            if not self.expired:
-                self.expired = True
-                self._at += self._grace
-                self._kernel.interrupt()
-            else:
-                self._killed = True
-                self._kernel.kill()
-
 
 def _request(draft: Cell, limits: ExecutionLimits) -> Request:
     if draft.kind == "shell":
         return Shell(command=draft.source)
     return Run(source=draft.source, filename=f"<cell {draft.number}>", max_text=limits.max_output_bytes)
-
-
-def _abandoned() -> CellError:
-    return CellError(
-        type="Abandoned",
-        message="the caller stopped waiting for the cell",
-        hint="the namespace is empty again; files are kept",
-        kind="crashed",
-    )
-
-
-async def _last_cell(events: AsyncIterator[Event]) -> Cell:
-    async for event in events:
-        if isinstance(event, Done):
-            return event.cell
-    raise SessionClosed("the session ended")

@@ -138,7 +138,7 @@ def _start_at_cell(summary: traceback.TracebackException) -> None:
         ours = [i for i, frame in enumerate(one.stack) if frame.filename.startswith("<cell")]
         first = ours[0] if ours else sum(map(_is_runner, one.stack))
         del one.stack[:first]
-        if one.stack and _is_runner(one.stack[-1]):  # where an interrupt was raised
+        while one.stack and _is_runner(one.stack[-1]):  # where an interrupt was raised
             one.stack.pop()
         pending += [link for link in (one.__cause__, one.__context__) if link is not None]
         pending += getattr(one, "exceptions", None) or []

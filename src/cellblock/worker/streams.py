@@ -9,11 +9,17 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from cellblock.wire import text
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
+
 _LIVE_BYTES = 16 * 1024
-"""How much a cell may write before lines are gathered instead of sent one by one."""
+"""How much a cell may write before its lines are gathered instead of sent one by one."""
+
+_GATHERED_BYTES = 64 * 1024
 
 
 class Streams:
@@ -23,8 +29,10 @@ class Streams:
         self._nonce = nonce
         self._spare = os.dup(1), os.dup(2)
         self._places = 0
-        self.stdout = self._wrap(_Stdout(1, "wb", closefd=False))
+        self._raw = _Stdout()
+        self.stdout = self._wrap(self._raw)
         self.stderr = self._wrap(_Stderr(2, self))
+        os.register_at_fork(before=self.flush, after_in_child=self._after_fork)
         sys.stdout = sys.__stdout__ = self.stdout  # type: ignore[misc]
         sys.stderr = sys.__stderr__ = self.stderr  # type: ignore[misc]
 
@@ -34,17 +42,15 @@ class Streams:
             if not _same(number, spare):
                 os.dup2(spare, number)
         if self.stdout.closed:
-            self.stdout = self._wrap(_Stdout(1, "wb", closefd=False))
+            self._raw = _Stdout()
+            self.stdout = self._wrap(self._raw)
         if self.stderr.closed:
             self.stderr = self._wrap(_Stderr(2, self))
         if sys.stdout is None or sys.stdout.closed:
             sys.stdout = self.stdout
         if sys.stderr is None or sys.stderr.closed:
             sys.stderr = self.stderr
-        raw = self.stdout.buffer.raw
-        if isinstance(raw, _Stdout) and raw.written:
-            raw.written = 0
-            self.stdout.reconfigure(line_buffering=True)
+        self._raw.live = _LIVE_BYTES
 
     def place(self) -> int:
         """Flush everything written so far and mark the place after it."""
@@ -57,6 +63,7 @@ class Streams:
         """Send stderr text down the stdout pipe, after the stdout text written before it."""
         if not self.stdout.closed:
             self.stdout.flush()
+        self._raw.push()
         _write_all(1, text.mark(self._nonce, b"E") + data + text.mark(self._nonce, b"O"))
 
     def flush(self) -> None:
@@ -64,8 +71,12 @@ class Streams:
         for stream in {sys.stdout, sys.stderr, self.stdout, self.stderr}:
             try:
                 stream.flush()
-            except (OSError, ValueError, AttributeError):  # closed, or an object of the cell's own
+            except Exception:  # closed, or an object of the cell's own: nothing of ours is lost with it
                 continue
+        self._raw.push()
+
+    def _after_fork(self) -> None:
+        self._raw.live = 2**62  # a child may end without a word to us: nothing of its text is held back
 
     def _wrap(self, raw: io.FileIO) -> io.TextIOWrapper:
         buffer = io.BufferedWriter(raw, 64 * 1024)
@@ -75,18 +86,28 @@ class Streams:
 
 
 class _Stdout(io.FileIO):
-    """Descriptor 1. After `_LIVE_BYTES` of a cell its lines are gathered, which makes floods cheap."""
+    """Descriptor 1. Past the first `live` bytes of a cell its lines are gathered, which makes floods cheap."""
 
-    written = 0
+    def __init__(self) -> None:
+        super().__init__(1, "wb", closefd=False)
+        self.live = _LIVE_BYTES
+        self._gathered = bytearray()
 
-    def write(self, data: bytes | memoryview, /) -> int:  # type: ignore[override]
-        count = super().write(data)
-        self.written += count
-        if self.written > _LIVE_BYTES and self.written - count <= _LIVE_BYTES:
-            stream = sys.stdout
-            if isinstance(stream, io.TextIOWrapper) and stream.buffer.raw is self:
-                stream.reconfigure(line_buffering=False)
-        return count
+    def write(self, data: Buffer, /) -> int:
+        if self.live > 0:
+            count = super().write(data)
+            self.live -= count
+            return count
+        self._gathered += data
+        if len(self._gathered) >= _GATHERED_BYTES:
+            self.push()
+        return len(data)  # type: ignore[arg-type]
+
+    def push(self) -> None:
+        """Send what was gathered."""
+        if self._gathered:
+            gathered, self._gathered = self._gathered, bytearray()
+            _write_all(1, gathered)
 
 
 class _Stderr(io.FileIO):
@@ -96,9 +117,10 @@ class _Stderr(io.FileIO):
         super().__init__(number, "wb", closefd=False)
         self._streams = streams
 
-    def write(self, data: bytes | memoryview, /) -> int:  # type: ignore[override]
-        self._streams.write_stderr(bytes(data))
-        return len(data)
+    def write(self, data: Buffer, /) -> int:
+        text = bytes(data)
+        self._streams.write_stderr(text)
+        return len(text)
 
 
 def _same(number: int, spare: int) -> bool:
@@ -108,6 +130,7 @@ def _same(number: int, spare: int) -> bool:
         return False
 
 
-def _write_all(number: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(number, data) :]
+def _write_all(number: int, data: bytes | bytearray) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(number, view) :]

@@ -93,5 +93,5 @@ def _report_deaths(channel: socket.socket) -> None:
         if pid == 0:
             return
         notice = {"ended": _tokens.pop(pid, None), "status": status}
-        with contextlib.suppress(BlockingIOError):  # a host that reads none of these must not stop us
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):  # the host reads none of these, or is gone
             control.send(channel, notice, flags=socket.MSG_DONTWAIT)

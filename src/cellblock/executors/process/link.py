@@ -23,6 +23,7 @@ from cellblock.worker import control
 _CREDENTIALS = struct.Struct("3i")
 _ANCILLARY = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(64 * 4)
 _SCM_CREDENTIALS = 2
+_CLOEXEC, _TRUNCATED = int(socket.MSG_CMSG_CLOEXEC), int(socket.MSG_TRUNC)  # plain ints: flag enums cost microseconds
 _CHUNK = 64 * 1024
 
 
@@ -120,9 +121,7 @@ class Link:
     def _receive(self) -> tuple[bytes | None, int]:
         """One packet and its sender; None when there is none yet, b"" when there will be none."""
         try:
-            packet, ancillary, flags, _ = self._socket.recvmsg(
-                PACKET_BYTES + 1, _ANCILLARY, socket.MSG_CMSG_CLOEXEC
-            )
+            packet, ancillary, flags, _ = self._socket.recvmsg(PACKET_BYTES + 1, _ANCILLARY, _CLOEXEC)
         except BlockingIOError:
             return None, 0
         except ConnectionResetError:
@@ -133,7 +132,7 @@ class Link:
                 sender = _CREDENTIALS.unpack(payload)[0]
             elif level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 _close_all(payload)  # nothing inside has a descriptor that we would take
-        if flags & socket.MSG_TRUNC:
+        if flags & _TRUNCATED:
             raise ProtocolError("packet larger than allowed")
         return packet, sender
 

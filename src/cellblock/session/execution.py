@@ -1,0 +1,100 @@
+"""One request under way: its deadline, the folding of its events, and what follows when its process dies."""
+
+from __future__ import annotations
+
+import time
+
+import anyio
+
+from cellblock.cell import Cell, CellError
+from cellblock.events import Done, Event, ToolCall
+from cellblock.executors.protocol import Died, Kernel, Turn, TurnEvent, Written
+from cellblock.limits import ExecutionLimits
+from cellblock.session.record import Recorder, death_error, losses, timeout_error
+from cellblock.wire.messages import Display, Finished, Request, ToolCalled, ToolReply
+
+
+class Execution:
+    """Drives one turn of a kernel. `next` tells its events; the last is `Done`, and `cell` is set with it."""
+
+    def __init__(self, kernel: Kernel, limits: ExecutionLimits, draft: Cell, *, seconds: float) -> None:
+        self._kernel = kernel
+        self._limits = limits
+        self._recorder = Recorder(draft, limits.max_output_bytes)
+        self._seconds = seconds
+        self._began = time.monotonic()
+        self._deadline = anyio.current_time() + seconds
+        self._expired = False
+        self._killed = False
+        self._turn: Turn | None = None
+        self.cell: Cell | None = None
+
+    @property
+    def recorder(self) -> Recorder:
+        """What the cell has shown so far."""
+        return self._recorder
+
+    async def start(self, request: Request) -> None:
+        """Send the request down."""
+        self._turn = await self._kernel.turn(request, max_output_bytes=self._limits.max_output_bytes)
+
+    async def next(self) -> Event:
+        """The next event of the cell."""
+        while True:
+            event = await self._event()
+            match event:
+                case Finished():
+                    limit = self._seconds if self._expired else None
+                    self.cell = self._recorder.finish(event, timed_out=limit)
+                    return Done(cell=self.cell)
+                case Written():
+                    return self._recorder.write(event)
+                case Display():
+                    output = self._recorder.display(event)
+                    if output is not None:
+                        return output
+                case ToolCalled():
+                    await self._refuse(event)
+                    return ToolCall(id=event.call, name=event.name)
+                case Died():
+                    self.cell = await self._bury(event)
+                    return Done(cell=self.cell)
+
+    def abandon(self) -> Cell:
+        """The caller went away in the middle: end the process, since nobody follows what it does."""
+        self._kernel.kill()
+        error = CellError(
+            type="Abandoned",
+            message="the caller stopped waiting for the cell",
+            hint="the namespace is empty again; files are kept",
+            kind="crashed",
+        )
+        return self._recorder.die(error, (), self._elapsed_ms())
+
+    async def _event(self) -> TurnEvent:
+        """The turn's next event. At the deadline the cell is interrupted, and killed when that does not end it."""
+        assert self._turn is not None
+        while True:
+            with anyio.CancelScope(deadline=float("inf") if self._killed else self._deadline):
+                return await self._turn.next()
+            if not self._expired:
+                self._expired = True
+                self._deadline += self._limits.interrupt_grace_seconds
+                self._kernel.interrupt()
+            else:
+                self._killed = True
+                self._kernel.kill()
+
+    async def _refuse(self, event: ToolCalled) -> None:
+        assert self._turn is not None
+        await self._turn.reply(ToolReply(call=event.call, error=("NameError", f"no tool {event.name!r}")))
+
+    async def _bury(self, death: Died) -> Cell:
+        """The process is gone: start another over the same files, and tell what went with it."""
+        lost = losses(self._kernel.names, "the session's process ended")
+        error = timeout_error(self._seconds) if self._expired else death_error(death)
+        await self._kernel.restart()
+        return self._recorder.die(error, lost, self._elapsed_ms())
+
+    def _elapsed_ms(self) -> float:
+        return (time.monotonic() - self._began) * 1e3

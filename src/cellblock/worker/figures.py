@@ -1,0 +1,125 @@
+"""Figures of matplotlib: drawn to PNG at the end of a cell, or at once where it calls `show()`.
+
+matplotlib is never imported here: `install` changes `pyplot` when the cell imports it, or at once where a
+package that was preloaded already did.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from cellblock.values.represent import type_name
+from cellblock.worker.mime import Bundle, Parts
+
+_PYPLOT = "matplotlib.pyplot"
+_FIGURE_TEXT = 1000
+
+
+def install(show: Callable[[Bundle], None]) -> None:
+    """Make `plt.show()` and `figure.show()` hand what they draw to `show`, whenever pyplot is imported."""
+    os.environ.setdefault("MPLBACKEND", "agg")
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _PyplotFinder)]
+    sys.meta_path.insert(0, _PyplotFinder(show))
+    pyplot = sys.modules.get(_PYPLOT)
+    if pyplot is not None:
+        _take_over(pyplot, show)
+
+
+def flush() -> list[Bundle]:
+    """Draw and close every open figure, in the order they were opened."""
+    pyplot: Any = sys.modules.get(_PYPLOT)
+    if pyplot is None or not hasattr(pyplot, "get_fignums"):  # it is being imported
+        return []
+    numbers = pyplot.get_fignums()
+    if not numbers:
+        return []
+    try:
+        return [_drawn(pyplot.figure(number)) for number in numbers]
+    finally:
+        pyplot.close("all")
+
+
+def close_shown(value: object) -> None:
+    """Close a figure that was shown as a value, so that the end of the cell does not show it again."""
+    pyplot: Any = sys.modules.get(_PYPLOT)
+    if pyplot is not None and is_figure(value):
+        pyplot.close(value)
+
+
+def is_figure(value: object) -> bool:
+    """Whether a value is a matplotlib figure, by its type and not by what it says of itself."""
+    figure = getattr(sys.modules.get("matplotlib.figure"), "Figure", None)
+    return isinstance(figure, type) and issubclass(type(value), figure)
+
+
+def png(figure: Any) -> bytes:
+    """A figure as it would be saved: its own resolution and background, white margins cut off."""
+    buffer = io.BytesIO()
+    figure.savefig(
+        buffer, format="png", dpi="figure", facecolor="auto", edgecolor="auto", bbox_inches="tight"
+    )
+    return buffer.getvalue()
+
+
+def _drawn(figure: Any) -> Bundle:
+    parts = Parts(_FIGURE_TEXT)
+    try:
+        parts.add("image/png", png(figure))
+    except Exception as error:  # drawing runs the cell's formatters, artists and mathtext
+        parts.note(f"could not be drawn: {type_name(error)}: {str(error)[:500]}")
+    return parts.finish(figure)
+
+
+def _take_over(pyplot: Any, show: Callable[[Bundle], None]) -> None:
+    def show_open(*_args: object, **_options: object) -> None:
+        """Show every open figure now, and close it."""
+        for bundle in flush():
+            show(bundle)
+
+    def show_one(figure: Any, *_args: object, **_options: object) -> None:
+        """Show this figure now, and close it."""
+        bundle = _drawn(figure)
+        pyplot.close(figure)
+        show(bundle)
+
+    matplotlib: Any = sys.modules["matplotlib"]
+    if os.environ.get("MPLBACKEND", "agg").lower() == "agg":
+        matplotlib.rcParams["backend"] = "agg"
+    pyplot.show = show_open
+    matplotlib.figure.Figure.show = show_one
+
+
+class _PyplotFinder:
+    """Finds only `matplotlib.pyplot`, where the finders after it find it, and takes it over once it has run."""
+
+    def __init__(self, show: Callable[[Bundle], None]) -> None:
+        self._show = show
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != _PYPLOT:
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec: ModuleSpec | None = find(name, path, target) if find and finder is not self else None
+            if spec is not None and spec.loader is not None:
+                self._attend(spec.loader)
+                return spec
+        return None
+
+    def _attend(self, loader: Any) -> None:
+        execute = loader.exec_module
+
+        def execute_and_take_over(module: ModuleType) -> None:
+            loader.exec_module = execute
+            execute(module)
+            _take_over(module, self._show)
+
+        loader.exec_module = execute_and_take_over

@@ -1,0 +1,86 @@
+"""What cells cost and may use: time, memory, and the moment in which an interrupt may land."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import time
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import TypedDict, TypeVar
+
+T = TypeVar("T")
+
+
+class Cost(TypedDict):
+    """Wall and CPU time in milliseconds, peak memory above the baseline in bytes."""
+
+    duration_ms: float
+    cpu_ms: float
+    memory_peak: int
+
+
+class Meter:
+    """Measures requests and holds their memory limit.
+
+    The limit is the soft one, and in force only while the cell's own code runs: what reports that it was met
+    has the room up to the hard one.
+    """
+
+    def __init__(self) -> None:
+        try:
+            self._reset: int | None = os.open("/proc/self/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
+        except OSError:
+            self._reset = None
+        self._baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        self._began = self._cpu = 0.0
+        self._limits = self._room = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+
+    def adopt_limits(self) -> None:
+        """Take the memory limits that are in force as the cells' own, and step out of them."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        self._limits, self._room = (soft, hard), (hard, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, self._room)
+
+    def start(self) -> None:
+        """Begin to measure a request."""
+        if self._reset is not None:
+            with contextlib.suppress(OSError):  # the cell may have closed every descriptor
+                os.pwrite(self._reset, b"5", 0)  # 5: the peak starts again from here
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        self._cpu = usage.ru_utime + usage.ru_stime
+        self._began = time.monotonic()
+
+    def stop(self) -> Cost:
+        """What the request cost."""
+        duration = time.monotonic() - self._began
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return {
+            "duration_ms": duration * 1e3,
+            "cpu_ms": max(0.0, usage.ru_utime + usage.ru_stime - self._cpu) * 1e3,
+            "memory_peak": max(0, usage.ru_maxrss - self._baseline) * 1024,
+        }
+
+    def within_limits(self, function: Callable[..., T], *args: object) -> T:
+        """Call what runs the cell's code: under the memory limit, and open to interrupts."""
+        resource.setrlimit(resource.RLIMIT_DATA, self._limits)
+        try:
+            return _interruptible(function, *args)
+        finally:
+            resource.setrlimit(resource.RLIMIT_DATA, self._room)
+
+
+def _interruptible(function: Callable[..., T], *args: object) -> T:
+    return function(*args)
+
+
+_INTERRUPTIBLE: CodeType = _interruptible.__code__
+
+
+def interrupt(_number: int, frame: FrameType | None) -> None:
+    """The handler of SIGINT: raises in the cell's code and in nothing around it."""
+    while frame is not None:
+        if frame.f_code is _INTERRUPTIBLE:
+            raise KeyboardInterrupt
+        frame = frame.f_back

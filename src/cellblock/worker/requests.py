@@ -1,0 +1,153 @@
+"""Carries out the host's requests, one after the other, and reports each before it does what can wait."""
+
+from __future__ import annotations
+
+import builtins
+import gc
+import os
+import pickle
+import signal
+
+from cellblock.values import portable
+from cellblock.wire.messages import (
+    Bind,
+    Clear,
+    Display,
+    Failure,
+    Fetch,
+    Finished,
+    Request,
+    Run,
+    Settled,
+    Shell,
+    Survey,
+    ToolReply,
+)
+from cellblock.worker import display, figures, shell, survey
+from cellblock.worker.channel import Channel
+from cellblock.worker.interpreter import NO_VALUE, Interpreter, describe
+from cellblock.worker.meter import Meter, interrupt
+from cellblock.worker.streams import Streams
+
+MAX_VALUE_BYTES = 64 * 2**20
+
+
+class Worker:
+    """Carries out requests in one interpreter. Every reply leaves before what can wait is done."""
+
+    def __init__(self, channel: Channel, streams: Streams, meter: Meter) -> None:
+        self._channel = channel
+        self._streams = streams
+        self._interpreter = Interpreter()
+        self._known: dict[str, type] = {}
+        self._pid = os.getpid()
+        self._meter = meter
+        meter.adopt_limits()
+        self._max_text = 10_000
+        figures.install(self._show)
+        builtins.display = self._display  # type: ignore[attr-defined]
+
+    def serve(self) -> None:
+        """Answer requests until the host is gone."""
+        signal.signal(signal.SIGINT, interrupt)
+        while (request := self._channel.receive()) is not None:
+            self._channel.send(self._carry_out(request))
+            self._channel.send(self._settle())
+
+    def _carry_out(self, request: Request) -> Finished:
+        """Security border: whatever the cell's code does or raises becomes a `Finished`."""
+        signal.signal(signal.SIGINT, interrupt)
+        self._streams.begin()
+        self._meter.start()
+        value, failure = NO_VALUE, None
+        try:
+            value = self._meter.within_limits(self._perform, request)
+        except BaseException as error:
+            failure = self._failure(error)
+        self._only_main_goes_on()
+        encoded = value if isinstance(value, portable.Encoded) else None
+        return Finished(
+            failure=failure,
+            has_value=encoded is not None,
+            tree=None if encoded is None else encoded.tree,
+            buffers=() if encoded is None else encoded.buffers,
+            **self._meter.stop(),
+        )
+
+    def _perform(self, request: Request) -> object:
+        match request:
+            case Run():
+                self._max_text = request.max_text
+                value = self._interpreter.run(request.source, request.filename)
+                self._only_main_goes_on()
+                if value is not NO_VALUE:
+                    self._display(value, is_result=True)
+                for bundle in figures.flush():
+                    self._show(bundle)
+                self._streams.flush()
+                return NO_VALUE if value is NO_VALUE else _encode(value)
+            case Shell():
+                return _encode(shell.run(request.command))
+            case Bind():
+                self._interpreter.namespace[request.name] = pickle.loads(request.buffers[0])
+            case Fetch():
+                return _encode(self._interpreter.namespace[request.name])
+            case Survey():
+                return _encode(survey.names(self._interpreter, request.max_names, request.max_preview))
+            case Clear():
+                self._interpreter.clear()
+            case ToolReply():
+                raise RuntimeError("a reply to no call")
+        return NO_VALUE
+
+    def _failure(self, error: BaseException) -> Failure | None:
+        """A failure from what was raised; leaving with `sys.exit()` or `sys.exit(0)` is none."""
+        self._only_main_goes_on()
+        self._streams.flush()
+        if isinstance(error, shell.CommandFailed):
+            return Failure(type="CommandFailed", message=str(error), traceback="", kind="raised")
+        ended = isinstance(error, SystemExit) and error.code in (None, 0)
+        failure = None if ended else describe(error, self._max_text)
+        error.__traceback__ = error.__context__ = None  # their frames would keep the cell's objects alive
+        if isinstance(error, MemoryError):
+            gc.collect()
+        return failure
+
+    def _only_main_goes_on(self) -> None:
+        """A child that the cell forked and that came back here ends: it must not speak for the session."""
+        if os.getpid() != self._pid:
+            os._exit(0)
+
+    def _display(self, value: object, *, is_result: bool = False) -> None:
+        self._show(display.bundle(value, max_text=self._max_text), is_result=is_result)
+        figures.close_shown(value)
+
+    def _show(self, bundle: display.Bundle, is_result: bool = False) -> None:
+        self._channel.send(
+            Display(
+                data=bundle.data,
+                mimes=tuple(bundle.buffers),
+                buffers=tuple(bundle.buffers.values()),
+                is_result=is_result,
+                mark=self._streams.place(),
+            )
+        )
+
+    def _settle(self) -> Settled:
+        """What names came and went; types by identity, so an unchanged name costs one look-up."""
+        known, now = self._known, {}
+        gained = {}
+        for name in self._interpreter.names():
+            kind = now[name] = type(self._interpreter.namespace[name])
+            if known.get(name) is not kind:
+                gained[name] = survey.type_name(kind)
+        self._known = now
+        return Settled(gained=gained, dropped=tuple(known.keys() - now.keys()))
+
+
+def _encode(value: object) -> portable.Encoded:
+    """The portable form of a value, or of an `Opaque` that stands for it."""
+    try:
+        return portable.encode(value, max_bytes=MAX_VALUE_BYTES)
+    except (portable.NotPortable, MemoryError):
+        return portable.encode(portable.opaque(value))
