@@ -59,7 +59,7 @@ _HOME = {
     "Usage": "cellblock.limits",
 }
 
-__all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605
+__all__ = sorted([*_HOME, "__version__"])
 
 
 def __getattr__(name: str) -> object:

@@ -180,10 +180,13 @@ _warned = False
 def _call(function: Callable[..., Awaitable[T]], *args: object, **options: object) -> T:
     """Run a coroutine function on our loop and wait for it."""
     _warn_inside_a_loop()
-    return _the_portal().start_task_soon(_run, function, args, options).result()
+    result: T = _the_portal().start_task_soon(_run, function, args, options).result()
+    return result
 
 
-async def _run(function: Callable[..., Awaitable[T]], args: tuple[object, ...], options: dict[str, object]) -> T:
+async def _run(
+    function: Callable[..., Awaitable[T]], args: tuple[object, ...], options: dict[str, object]
+) -> T:
     return await function(*args, **options)
 
 
@@ -194,7 +197,9 @@ def _the_portal() -> BlockingPortal:
         with _starting:
             if _portal is None:
                 ready = threading.Event()
-                threading.Thread(target=anyio.run, args=(_serve, ready), name="cellblock", daemon=True).start()
+                threading.Thread(
+                    target=anyio.run, args=(_serve, ready), name="cellblock", daemon=True
+                ).start()
                 ready.wait()
     assert _portal is not None
     return _portal
@@ -214,14 +219,15 @@ def _warn_inside_a_loop() -> None:
         return
     _warned = True
     warnings.warn(
-        "a blocking Session blocks the running event loop; use AsyncSession there", RuntimeWarning, stacklevel=4
+        "a blocking Session blocks the running event loop; use AsyncSession there",
+        RuntimeWarning,
+        stacklevel=4,
     )
 
 
 def _after_fork_in_child() -> None:
     global _portal, _starting
     _portal, _starting = None, threading.Lock()
-
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

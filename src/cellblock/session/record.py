@@ -11,6 +11,7 @@ from cellblock.limits import Usage
 from cellblock.outputs import Output, OutputType, type_of
 from cellblock.session.notebook import Blob
 from cellblock.values import portable
+from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Display, Failure, Finished
 
 MAX_DISPLAYS = 500
@@ -45,7 +46,8 @@ class Recorder:
 
     def display(self, event: Display) -> Output | None:
         """A MIME bundle; None when there were too many already."""
-        size = sum(map(len, event.buffers)) + sum(len(part) for part in event.data.values() if isinstance(part, str))
+        texts = (part for part in event.data.values() if isinstance(part, str))
+        size = sum(map(len, event.buffers)) + sum(map(len, texts))
         if len(self.outputs) >= MAX_DISPLAYS or self._display_bytes + size > MAX_DISPLAY_BYTES:
             self._dropped += 1
             return None
@@ -66,9 +68,7 @@ class Recorder:
         error = None if event.failure is None else _raised(event.failure)
         if timed_out is not None:
             error = timeout_error(timed_out, "" if error is None else error.traceback)
-        usage = Usage(
-            duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak
-        )
+        usage = Usage(duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak)
         result = Deferred(partial(_decode, event.tree, event.buffers)) if event.has_value else NOTHING
         return self._close(error, usage, result)
 
@@ -80,7 +80,9 @@ class Recorder:
         self, error: CellError | None, usage: Usage, result: Deferred, lost: tuple[Lost, ...] = ()
     ) -> Cell:
         if self._dropped:
-            self.outputs.append(_stream(f"[{self._dropped} displays left out: too many or too large]\n", "stderr"))
+            self.outputs.append(
+                _stream(f"[{self._dropped} displays left out: too many or too large]\n", "stderr")
+            )
         if error is not None:
             data = {"text/plain": error.traceback or f"{error.type}: {error.message}"}
             self.outputs.append(Output(type=OutputType.ERROR, data=data))
@@ -184,7 +186,7 @@ def _stream(text: str, stream: str) -> Output:
     return Output(type=OutputType.TEXT, data={"text/plain": text}, stream=stream)
 
 
-def _decode(tree: object, buffers: tuple[bytes, ...]) -> object:
+def _decode(tree: object, buffers: tuple[Buffer, ...]) -> object:
     """Security border: a value from inside, decoded on first access; one that is malformed is `Opaque`."""
     try:
         return portable.decode(tree, buffers)

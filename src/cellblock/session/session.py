@@ -14,14 +14,14 @@ from typing import Literal, Self
 import anyio
 
 from cellblock.cell import Cell, CellKind, CellState
-from cellblock.errors import SessionBusy, SessionClosed, UnknownCell, UnpicklableError
+from cellblock.errors import SessionBusy, SessionClosed, UnpicklableError
 from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Kernel, KernelSpec
 from cellblock.limits import ExecutionLimits
+from cellblock.session.execution import Execution
 from cellblock.session.files import AsyncFiles
 from cellblock.session.notebook import Notebook
-from cellblock.session.execution import Execution
 from cellblock.wire.frames import MAX_FRAME_BYTES
 from cellblock.wire.messages import Bind, Clear, Fetch, Request, Run, Shell, Survey
 
@@ -62,13 +62,11 @@ class AsyncSession:
         self.trust_level = trust_level
         self.notebook = Notebook()
         self._launcher = launcher_for(trust_level)
-        self._spec = KernelSpec(
-            limits=self.limits, preload=tuple(preload), python=python, seed=self.seed
-        )
+        self._spec = KernelSpec(limits=self.limits, preload=tuple(preload), python=python, seed=self.seed)
         self._kernel: Kernel | None = None
         self._turns = anyio.Semaphore(1, fast_acquire=True)
         self._count = 0
-        self._ids = random.Random(self.seed)
+        self._ids = random.Random(self.seed)  # noqa: S311 - names cells; nothing rests on it
         self._closed = False
 
     # ------------------------------------------------------------------------------- life
@@ -255,7 +253,9 @@ class AsyncSession:
             try:
                 self._turns.acquire_nowait()
             except anyio.WouldBlock:
-                raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
+                raise SessionBusy(
+                    "another call is using the session", hint="wait for it, or interrupt()"
+                ) from None
 
 
 def _request(draft: Cell, limits: ExecutionLimits) -> Request:

@@ -44,7 +44,8 @@ def packets(frame: Frame) -> Iterable[bytes]:
 
 
 def _cut(parts: Sequence[Buffer]) -> Iterable[bytes]:
-    pending, size = [], 0
+    pending: list[memoryview] = []
+    size = 0
     for part in parts:
         view = memoryview(part).cast("B") if len(part) else memoryview(b"")
         while len(view):

@@ -157,6 +157,7 @@ _EVENTS: dict[str, type] = {
     "finished": Finished,
     "settled": Settled,
 }
+_WITH_BUFFERS = {Bind, ToolReply, Display, ToolCalled, Finished}
 _TAGS = {cls: tag for tag, cls in (_REQUESTS | _EVENTS).items()}
 # Held here so that a cell which rebinds json's names breaks nothing of the worker's.
 _dumps = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
@@ -182,7 +183,7 @@ def decode_request(frame: Frame) -> Request:
     """A request from the host, which is trusted: only its shape is followed."""
     head = _loads(frame.head.decode())
     cls = _REQUESTS[head.pop("is")]
-    if "buffers" in cls.__slots__:
+    if cls in _WITH_BUFFERS:
         head["buffers"] = frame.buffers
     request: Request = cls(**head)
     return request
@@ -204,7 +205,7 @@ def decode_event(frame: Frame) -> Event:
     if head.keys() != checks.keys():
         raise ProtocolError(f"event {tag!r} has the wrong fields")
     values = {name: check(head[name]) for name, check in checks.items()}
-    if "buffers" in cls.__slots__:
+    if cls in _WITH_BUFFERS:
         values["buffers"] = frame.buffers
     elif frame.buffers:
         raise ProtocolError(f"event {tag!r} carries no buffers")
@@ -288,7 +289,10 @@ def _failure(value: object) -> Failure | None:
     if kind not in ("raised", "memory"):
         raise ProtocolError("expected a failure's kind")
     return Failure(
-        type=_name(value["type"]), message=_text(value["message"]), traceback=_text(value["traceback"]), kind=kind
+        type=_name(value["type"]),
+        message=_text(value["message"]),
+        traceback=_text(value["traceback"]),
+        kind=kind,
     )
 
 

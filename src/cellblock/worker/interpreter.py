@@ -105,7 +105,11 @@ def _parse(source: str, filename: str, flags: int) -> ast.Module:
     """The cell's tree; everything wrong with the source's text is a SyntaxError."""
     try:
         return compile(  # type: ignore[no-any-return]
-            source, filename, "exec", flags | ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
+            source,
+            filename,
+            "exec",
+            flags | ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT,
+            dont_inherit=True,
         )
     except (ValueError, MemoryError, RecursionError) as error:
         if isinstance(error, SyntaxError):

@@ -93,4 +93,3 @@ def _is_mapped(uid: int) -> bool:
 
 def _strings(value: object) -> tuple[str, ...]:
     return tuple(str(item) for item in value) if isinstance(value, list) else ()
-

@@ -70,7 +70,7 @@ class Worker:
             failure=failure,
             has_value=encoded is not None,
             tree=None if encoded is None else encoded.tree,
-            buffers=() if encoded is None else encoded.buffers,
+            buffers=() if encoded is None else tuple(encoded.buffers),
             **self._meter.stop(),
         )
 

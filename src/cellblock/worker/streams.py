@@ -71,7 +71,7 @@ class Streams:
         for stream in {sys.stdout, sys.stderr, self.stdout, self.stderr}:
             try:
                 stream.flush()
-            except Exception:  # closed, or an object of the cell's own: nothing of ours is lost with it
+            except Exception:  # noqa: S112 - closed, or an object of the cell's own: it holds nothing of ours
                 continue
         self._raw.push()
 

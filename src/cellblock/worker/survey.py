@@ -19,11 +19,12 @@ def type_name(kind: type) -> str:
 
 
 def names(interpreter: Interpreter, max_names: int, max_preview: int) -> list[list[object]]:
-    """Name, type, size in bytes (of the object itself, without what it refers to) and preview of each name."""
+    """Of each name: type, size in bytes without what it refers to, and preview."""
     rows: list[list[object]] = []
     for name in sorted(interpreter.names())[:max_names]:
         value = interpreter.namespace[name]
-        rows.append([name, type_name(type(value)), _size(value), portable.opaque(value, max_repr=max_preview).repr])
+        preview = portable.opaque(value, max_repr=max_preview).repr
+        rows.append([name, type_name(type(value)), _size(value), preview])
     return rows
 
 

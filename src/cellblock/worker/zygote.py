@@ -17,8 +17,15 @@ from importlib import import_module
 
 from cellblock.worker import control, main
 from cellblock.worker.confine import namespaces, root
-from cellblock.worker.confine.syscalls import CLONE_NEWNS, CLONE_NEWPID, PR_SET_DUMPABLE, PR_SET_PDEATHSIG
-from cellblock.worker.confine.syscalls import prctl, setns, unshare
+from cellblock.worker.confine.syscalls import (
+    CLONE_NEWNS,
+    CLONE_NEWPID,
+    PR_SET_DUMPABLE,
+    PR_SET_PDEATHSIG,
+    prctl,
+    setns,
+    unshare,
+)
 
 _SCRATCH_BYTES = 256 * 2**20
 
@@ -92,6 +99,7 @@ def _report_deaths(channel: socket.socket) -> None:
             return
         if pid == 0:
             return
+        # a host that reads none of these, or is gone, must not stop us
         notice = {"ended": _tokens.pop(pid, None), "status": status}
-        with contextlib.suppress(BlockingIOError, BrokenPipeError):  # the host reads none of these, or is gone
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):
             control.send(channel, notice, flags=socket.MSG_DONTWAIT)

@@ -80,7 +80,9 @@ class Family:
             )
         except OSError as error:
             raise IsolationUnavailable(
-                f"{profile.python} cannot be started: {error}", mechanism="python", hint="name a Python >= 3.11"
+                f"{profile.python} cannot be started: {error}",
+                mechanism="python",
+                hint="name a Python >= 3.11",
             ) from error
         finally:
             nursery_end.close()
@@ -109,7 +111,9 @@ class Family:
                 hint=f"install it into the environment of {self.profile.python}, or leave it out of preload=",
             )
         raise IsolationUnavailable(
-            f"{report['failed']}: {report['reason']}", mechanism=str(report["failed"]), hint=str(report["remedy"])
+            f"{report['failed']}: {report['reason']}",
+            mechanism=str(report["failed"]),
+            hint=str(report["remedy"]),
         )
 
     @property

@@ -10,6 +10,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from typing import ClassVar
 
 from cellblock.errors import FileRefused
 from cellblock.worker.confine import layout
@@ -67,7 +68,9 @@ class ProcessFiles:
                 while chunk := os.read(file, min(left + 1, 1 << 20)):
                     left -= len(chunk)
                     if left < 0:
-                        raise FileRefused(f"{path!r} is larger than {max_bytes} bytes", hint="ask for more with max_bytes=")
+                        raise FileRefused(
+                            f"{path!r} is larger than {max_bytes} bytes", hint="ask for more with max_bytes="
+                        )
                     chunks.append(chunk)
                 return b"".join(chunks)
             finally:
@@ -137,7 +140,7 @@ class ProcessFiles:
 class _Guard:
     """Acts as the files' owner, and turns what the kernel refuses about a path into a `FileRefused`."""
 
-    _REASONS = {
+    _REASONS: ClassVar = {
         errno.ENOENT: "does not exist",
         errno.EXDEV: "leads outside the session's files",
         errno.ELOOP: "is a link that leads nowhere or outside",
@@ -164,7 +167,9 @@ class _Guard:
             setfsgid(os.getegid())
         if isinstance(error, OSError):
             reason = self._REASONS.get(error.errno or 0, f"cannot be used: {os.strerror(error.errno or 0)}")
-            hint = "raise ExecutionLimits(max_disk_mb=…)" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+            hint = (
+                "raise ExecutionLimits(max_disk_mb=…)" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+            )
             raise FileRefused(f"{self._path!r:.300} {reason}", hint=hint) from None
 
 
@@ -178,7 +183,9 @@ def locate(path: str) -> str:
     except UnicodeError:
         usable = False
     if not usable:
-        raise FileRefused(f"{path!r:.80} is not a usable path", hint="a name in the workspace, like 'data/in.csv'")
+        raise FileRefused(
+            f"{path!r:.80} is not a usable path", hint="a name in the workspace, like 'data/in.csv'"
+        )
     whole = os.path.normpath(path if path.startswith("/") else f"{layout.WORKSPACE}/{path}")
     for prefix, place in _ROOTS.items():
         if whole.startswith(prefix + "/"):

@@ -73,7 +73,8 @@ class Shell:
                 mechanism=str(report["failed"]),
                 hint=str(report["remedy"]),
             )
-        return cls(channel, *descriptors, detail=str(report["ready"]))
+        init, root = descriptors
+        return cls(channel, init, root, str(report["ready"]))
 
     def tell(self, what: str) -> None:
         """Send init a message that has no answer."""

@@ -23,7 +23,10 @@ from cellblock.worker import control
 _CREDENTIALS = struct.Struct("3i")
 _ANCILLARY = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(64 * 4)
 _SCM_CREDENTIALS = 2
-_CLOEXEC, _TRUNCATED = int(socket.MSG_CMSG_CLOEXEC), int(socket.MSG_TRUNC)  # plain ints: flag enums cost microseconds
+_CLOEXEC, _TRUNCATED = (
+    int(socket.MSG_CMSG_CLOEXEC),
+    int(socket.MSG_TRUNC),
+)  # plain ints: flag enums cost microseconds
 _CHUNK = 64 * 1024
 
 
@@ -76,7 +79,9 @@ class Link:
                     self.pidfd = os.pidfd_open(pid)
                     self._epoll.register(self.pidfd, select.EPOLLIN)
                     return hello
-        raise IsolationUnavailable("the worker did not start", mechanism="worker", hint="see its message on stderr")
+        raise IsolationUnavailable(
+            "the worker did not start", mechanism="worker", hint="see its message on stderr"
+        )
 
     async def readable(self) -> None:
         """Wait until something can be read or the worker is gone."""
