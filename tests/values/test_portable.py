@@ -349,9 +349,7 @@ def test_cycle_and_depth_are_refused() -> None:
         encode(ring)
 
 
-@pytest.mark.parametrize(
-    "wrap", [lambda v: [v], lambda v: (v,), lambda v: {"k": v}, lambda v: Record("T", {"k": v})]
-)
+@pytest.mark.parametrize("wrap", [lambda v: [v], lambda v: (v,), lambda v: {"k": v}, lambda v: Record("T", {"k": v})])
 def test_depth_that_is_written_is_read(wrap: object) -> None:
     assert callable(wrap)
     value: object = 1
@@ -617,9 +615,7 @@ def test_keys_made_to_collide_are_refused() -> None:
 UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 zones = (
-    st.none()
-    | st.timezones()
-    | st.builds(dt.timezone, st.timedeltas(dt.timedelta(hours=-23), dt.timedelta(hours=23)))
+    st.none() | st.timezones() | st.builds(dt.timezone, st.timedeltas(dt.timedelta(hours=-23), dt.timedelta(hours=23)))
 )
 hashables = st.recursive(
     st.none()
@@ -708,11 +704,7 @@ def test_any_json_decodes_or_is_malformed(tree: object, buffers: tuple[bytes, ..
     _decodes_or_refuses(tree, buffers)
 
 
-SEEDS = [
-    encode(value)
-    for value in [*SAME, np.arange(300), np.array("a"), np.float32(1)]
-    if len(repr(value)) < 5000
-]
+SEEDS = [encode(value) for value in [*SAME, np.arange(300), np.array("a"), np.float32(1)] if len(repr(value)) < 5000]
 TAGS = sorted({tag for seed in SEEDS if isinstance(seed.tree, dict) for tag in seed.tree})
 
 
@@ -733,10 +725,7 @@ def test_any_change_to_a_tree_decodes_or_is_malformed(data: st.DataObject) -> No
             at = data.draw(st.integers(0, len(tree) - 1))
             return [*tree[:at], mutate(tree[at], depth + 1), *tree[at + data.draw(st.integers(0, 1)) :]]
         if isinstance(tree, dict):
-            return {
-                data.draw(st.sampled_from([tag, *TAGS])): mutate(body, depth + 1)
-                for tag, body in tree.items()
-            }
+            return {data.draw(st.sampled_from([tag, *TAGS])): mutate(body, depth + 1) for tag, body in tree.items()}
         return tree
 
     _decodes_or_refuses(mutate(seed.tree), tuple(map(bytes, seed.buffers)))
@@ -769,9 +758,7 @@ def _raise_value_error(self: object) -> str:
         (Broken(), Opaque("Broken", "<Broken repr failed: ValueError: no>")),
         (
             Worse(),
-            Opaque(
-                "Worse", "<Worse repr failed: Worse.__repr__.<locals>.Mute: its message could not be read>"
-            ),
+            Opaque("Worse", "<Worse repr failed: Worse.__repr__.<locals>.Mute: its message could not be read>"),
         ),
         (
             type("N", (), {"__repr__": lambda self: 5})(),

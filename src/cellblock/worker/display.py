@@ -1,10 +1,11 @@
-"""From a value to the MIME bundle a notebook shows: tables, figures, images, and what `_repr_*_` methods give.
+"""From a value to the MIME bundle a notebook shows: tables, figures, images, what `_repr_*_` methods give.
 
 Runs inside the wall, where the values are. Looks for libraries in `sys.modules` and imports none.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from types import MethodType
 from typing import Any
 
 from cellblock.outputs import DATAFRAME_MIME
+from cellblock.values.represent import exact
 from cellblock.worker import figures
 from cellblock.worker.mime import Bundle, Parts, data_of
 from cellblock.worker.tables import table_of
@@ -83,15 +85,12 @@ def _image(value: Any, parts: Parts) -> bool:
 def _methods(value: object, parts: Parts) -> None:
     if _has(value, _CANARY):  # it has every attribute, so having these means nothing
         return
-    whole = _call(value, "_repr_mimebundle_", include=None, exclude=None)
-    given = data_of(whole)
+    given = data_of(_call(value, "_repr_mimebundle_", include=None, exclude=None))
     if isinstance(given, Mapping):
-        try:
-            for mime, part in list(given.items()):
+        with contextlib.suppress(Exception):  # a mapping of the cell's own
+            for mime, part in given.items():
                 if isinstance(mime, str):
-                    _add(parts, str(mime), part)
-        except Exception:  # noqa: S110 - a mapping of the cell's own
-            pass
+                    _add(parts, exact(mime, None), part)
     for name, mime in _METHODS:
         if mime not in parts:
             _method(value, name, mime, parts)
@@ -102,14 +101,12 @@ def _method(value: object, name: str, mime: str, parts: Parts) -> None:
 
 
 def _add(parts: Parts, mime: str, part: object) -> None:
-    try:
+    with contextlib.suppress(Exception):  # JSON that is none, or a part with methods of its own
         parts.add(mime, part)
-    except Exception:  # noqa: S110 - JSON that is none, or a part with methods of its own
-        pass
 
 
 def _call(value: object, name: str, **options: object) -> object:
-    """What a `_repr_*_` method gives; None where there is none, or it raises. A class's methods are not its own."""
+    """What a `_repr_*_` method gives; None where there is none or it raises. A class shows as a class."""
     try:
         method = getattr(value, name, None)
         if not callable(method) or (isinstance(value, type) and not isinstance(method, MethodType)):

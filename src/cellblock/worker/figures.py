@@ -61,9 +61,7 @@ def is_figure(value: object) -> bool:
 def png(figure: Any) -> bytes:
     """A figure as it would be saved: its own resolution and background, white margins cut off."""
     buffer = io.BytesIO()
-    figure.savefig(
-        buffer, format="png", dpi="figure", facecolor="auto", edgecolor="auto", bbox_inches="tight"
-    )
+    figure.savefig(buffer, format="png", dpi="figure", facecolor="auto", edgecolor="auto", bbox_inches="tight")
     return buffer.getvalue()
 
 
@@ -96,7 +94,7 @@ def _take_over(pyplot: Any, show: Callable[[Bundle], None]) -> None:
 
 
 class _PyplotFinder:
-    """Finds only `matplotlib.pyplot`, where the finders after it find it, and takes it over once it has run."""
+    """Finds only `matplotlib.pyplot`, by the other finders, and takes it over once it has run."""
 
     def __init__(self, show: Callable[[Bundle], None]) -> None:
         self._show = show
@@ -118,7 +116,7 @@ class _PyplotFinder:
         execute = loader.exec_module
 
         def execute_and_take_over(module: ModuleType) -> None:
-            loader.exec_module = execute
+            del loader.exec_module
             execute(module)
             _take_over(module, self._show)
 

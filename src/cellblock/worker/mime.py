@@ -20,7 +20,7 @@ _MAGIC = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff", "app
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """One thing a cell shows, as Jupyter knows it: text and JSON parts in `data`, binary ones in `buffers`."""
+    """One thing a cell shows, as in Jupyter: text and JSON parts in `data`, binary ones in `buffers`."""
 
     data: dict[str, object] = field(default_factory=dict)
     buffers: dict[str, bytes] = field(default_factory=dict)
@@ -43,11 +43,9 @@ class Parts:
 
     def add(self, mime: str, part: object) -> None:
         """Take a part as a `_repr_*_` method gave it, of whatever type."""
-        if (
-            len(self._data) + len(self._buffers) >= _MAX_PARTS
-            or _MIME.fullmatch(mime) is None
-            or mime in self
-        ):
+        if part is None or mime in self or _MIME.fullmatch(mime) is None:
+            return
+        if len(self._data) + len(self._buffers) >= _MAX_PARTS:
             return
         if mime in _MAGIC:
             self._binary(mime, part)

@@ -16,7 +16,7 @@ _INT64 = 2**63
 
 
 def table_of(value: object) -> dict[str, object] | None:
-    """A table's JSON; None for a value that is no table. `shape` is the whole table's, the rest is bounded."""
+    """A table's JSON; None for a value that is none. `shape` is the whole table's, the rest is bounded."""
     kind = type(value)
     for module, name, read in _READERS:
         table = getattr(sys.modules.get(module), name, None)
