@@ -1,0 +1,51 @@
+"""The command line: `main` picks a command; each command is a module, imported here and heavy only when it runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+import cellblock
+from cellblock.cli.exits import FAILED, INTERRUPTED, STOPPED, USAGE
+from cellblock.cli.run import add_to as add_run
+from cellblock.errors import CellblockError, FileRefused, PreloadFailed
+
+_EPILOG = "exit status: 0 done, 1 the code failed, 2 usage or an unreadable file, 3 a wall or limit stopped it"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; its exit status. Errors of cellblock and of its host end here, as one line on stderr."""
+    try:
+        arguments = _parse(list(sys.argv[1:] if argv is None else argv))
+        status: int = arguments.command(arguments)
+        sys.stdout.flush()
+    except SystemExit as leaving:  # argparse: --help, --version, a usage error
+        return leaving.code if isinstance(leaving.code, int) else USAGE
+    except CellblockError as error:
+        print(f"cellblock: {error}", file=sys.stderr)
+        return USAGE if isinstance(error, PreloadFailed | FileRefused) else STOPPED
+    except KeyboardInterrupt:
+        print("cellblock: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains as it leaves
+        return FAILED
+    return status
+
+
+def _parse(words: list[str]) -> argparse.Namespace:
+    """What follows `--` in `cellblock run FILE -- ...` is the file's own and never looked at here."""
+    passed: list[str] = []
+    if words[:1] == ["run"] and "--" in words:
+        at = words.index("--")
+        words, passed = words[:at], words[at + 1 :]
+    parser = argparse.ArgumentParser(
+        prog="cellblock", description="Runs Python code behind kernel walls.", epilog=_EPILOG
+    )
+    parser.add_argument("--version", action="version", version=f"cellblock {cellblock.__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for add_to in (add_run,):
+        add_to(commands)
+    return parser.parse_args(words, argparse.Namespace(passed=passed))

@@ -1,0 +1,16 @@
+"""Exit statuses: what a program that called us can tell from the number alone."""
+
+from __future__ import annotations
+
+DONE = 0
+FAILED = 1
+"""The code that ran failed."""
+
+USAGE = 2
+"""The command line or a file it names cannot be used; nothing ran."""
+
+STOPPED = 3
+"""A wall or a limit stopped the code, or this machine cannot give a wall."""
+
+INTERRUPTED = 130
+"""Ctrl-C, as shells number it: 128 + SIGINT."""

@@ -1,0 +1,115 @@
+"""Files that leave a session for a directory of the host: names from inside are hostile, nothing is overwritten."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cellblock.errors import FileRefused
+
+if TYPE_CHECKING:
+    from cellblock.session.session import AsyncSession
+
+_FORBIDDEN = frozenset('\\:*?"<>|')
+_LONGEST = 120
+_MAGIC = (
+    (b"\x89PNG\r\n\x1a\n", "image/png", "png"),
+    (b"\xff\xd8\xff", "image/jpeg", "jpg"),
+    (b"GIF8", "image/gif", "gif"),
+    (b"RIFF", "image/webp", "webp"),
+    (b"%PDF-", "application/pdf", "pdf"),
+)
+
+
+def safe(path: str) -> str:
+    """A relative path that stays below a directory it is joined to, whatever `path` says.
+
+    No `..`, no empty or absolute part, no leading dot (a `.git` is obeyed by what finds it), no character that a
+    terminal, a shell or another file system takes for more than a letter.
+    """
+    parts = [_safe_part(part) for part in path.split("/") if part not in ("", ".", "..")]
+    return "/".join(parts) or "_"
+
+
+def _safe_part(part: str) -> str:
+    clean = "".join(c if c.isprintable() and c not in _FORBIDDEN else "_" for c in part)
+    if clean[0] in ".-~ ":
+        clean = "_" + clean[1:]
+    stem, suffix = os.path.splitext(clean)
+    return stem[: _LONGEST - len(suffix[:20])] + suffix[:20]
+
+
+def kind_of(data: bytes) -> tuple[str, str]:
+    """MIME type and suffix of an image, by its first bytes and not by what the cell called it."""
+    for magic, mime, suffix in _MAGIC:
+        if data.startswith(magic):
+            return mime, suffix
+    return "application/octet-stream", "bin"
+
+
+class Shelf:
+    """A directory that files of one run are put into. A name that is taken there gets a number."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._images = 0
+        self.saved: list[str] = []
+        self.failed: list[str] = []
+
+    def put_image(self, data: bytes) -> str | None:
+        """Save an image; where it went."""
+        self._images += 1
+        return self.put(f"image-{self._images}.{kind_of(data)[1]}", data)
+
+    def put(self, name: str, data: bytes) -> str | None:
+        """Save a file under its safe name; where it went, None where the directory did not take it."""
+        target = self._directory / safe(name)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path = _write_new(target, data)
+        except OSError as error:
+            self.failed.append(f"{safe(name)}: {error.strerror}")
+            return None
+        self.saved.append(str(path))
+        return str(path)
+
+    async def put_new(self, session: AsyncSession, before: Mapping[str, bytes]) -> None:
+        """Save what the workspace holds and `before`, what `contents` gave, did not. Caches stay behind."""
+        for name in await session.files.list():
+            if any(part.startswith(".") or part == "__pycache__" for part in name.split("/")):
+                continue
+            try:
+                data = await session.files.read(name)
+            except FileRefused as error:
+                self.failed.append(f"{safe(name)}: {type(error).__name__}")
+                continue
+            if before.get(name) != _digest(data):
+                self.put(name, data)
+
+
+async def contents(session: AsyncSession) -> dict[str, bytes]:
+    """Digests of the workspace's files, by name."""
+    return {name: _digest(await session.files.read(name)) for name in await session.files.list()}
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
+
+
+def _write_new(target: Path, data: bytes) -> Path:
+    """Write a file that did not exist, under the name or the name with a number; never through a link."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    number, path = 1, target
+    while True:
+        try:
+            file = os.open(path, flags, 0o644)
+            break
+        except FileExistsError:
+            number += 1
+            path = target.with_name(f"{target.stem}-{number}{target.suffix}")
+    with open(file, "wb") as out:
+        out.write(data)
+    return path

@@ -1,0 +1,176 @@
+"""A script's run: a session opened for it, its cells one after the other, what they show, what is kept."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cellblock.cell import Cell
+from cellblock.cli import source
+from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED
+from cellblock.cli.export import contents
+from cellblock.cli.show import JsonLines, Screen
+from cellblock.limits import ExecutionLimits
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from cellblock.session.session import AsyncSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What the command line asks for. `name` and `code` are None for stdin, which is read while a session opens."""
+
+    name: str | None
+    code: str | None
+    arguments: tuple[str, ...] = ()
+    inputs: Mapping[str, Path] = field(default_factory=dict)
+    by_cell: bool = False
+    limits: ExecutionLimits = ExecutionLimits()
+    preload: tuple[str, ...] = ()
+    python: str | None = None
+    as_json: bool = False
+    save: Path | None = None
+
+
+def execute(job: Job) -> int:
+    """Run a job; its exit status."""
+    started = start_early(job.python, job.preload)
+    import anyio
+
+    return anyio.run(_run, job, started)
+
+
+def start_early(python: str | None = None, preload: tuple[str, ...] = ()) -> Future[None]:
+    """Start the processes that sessions come from in a thread, while the rest of us is still being imported."""
+    from cellblock.executors.process.family import Profile, family_of
+
+    started: Future[None] = Future()
+
+    def start() -> None:
+        try:
+            family_of(Profile(python or sys.executable, preload))
+        except BaseException as error:
+            started.set_exception(error)
+        else:
+            started.set_result(None)
+
+    threading.Thread(target=start, daemon=True).start()
+    return started
+
+
+async def _run(job: Job, started: Future[None]) -> int:
+    from cellblock.session.session import AsyncSession
+
+    session = AsyncSession(limits=job.limits, preload=job.preload, python=job.python)
+    async with _opened(session, job, started) as code:
+        sources = source.split(code) if job.by_cell else [code]
+        await _prepare(session, job, code)
+        before = {} if job.save is None else await contents(session)
+        view = JsonLines(session, job.save) if job.as_json else Screen(session, job.save)
+        with _CtrlC(session) as ctrl_c:
+            for number, part in enumerate(sources, start=1):
+                cell = await view.show(session.stream(part))
+                if not cell.ok or number == len(sources):
+                    break
+        await view.end(cell, before)
+        if ctrl_c.count and not cell.ok:
+            print(f"cellblock: interrupted after {ctrl_c.seconds:.1f} s", file=sys.stderr)
+            return INTERRUPTED
+        return status_of(cell)
+
+
+def status_of(cell: Cell) -> int:
+    """The exit status that a cell's end means."""
+    if cell.error is None:
+        return DONE
+    return FAILED if cell.error.kind == "raised" else STOPPED
+
+
+@asynccontextmanager
+async def _opened(session: AsyncSession, job: Job, started: Future[None]) -> AsyncIterator[str]:
+    """Open a session, after its processes have started, and meanwhile read stdin; yields the script."""
+    import anyio
+    from anyio import to_thread
+
+    code = job.code
+    failures: list[Exception] = []
+
+    async def opening() -> None:
+        try:
+            await to_thread.run_sync(started.result)
+            await session.open()
+        except Exception as error:  # carried out of the task group as it is
+            failures.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(opening)
+        if code is None:
+            try:
+                code = source.decode(await source.read_stdin(), "stdin")
+            except source.Unusable as error:
+                failures.insert(0, error)
+    try:
+        if failures:
+            raise failures[0]
+        yield code or ""
+    finally:
+        await session.close()
+
+
+async def _prepare(session: AsyncSession, job: Job, code: str) -> None:
+    """Put the inputs, the script itself and its arguments where it expects them.
+
+    The script is a file inside because a process that it spawns imports it again, by `__file__`.
+    """
+    import anyio
+
+    for name, local in job.inputs.items():
+        await session.files.write(name, await anyio.Path(local).read_bytes())
+    path = "/tmp/stdin.py" if job.name is None else f"/workspace/{job.name}"  # inside the session
+    await session.files.write(path, code.encode("utf-8", "surrogatepass"))
+    await session.set("__file__", _Start(path, (job.name or "-", *job.arguments)))
+
+
+class _Start:
+    """Becomes the script's path when it is unpickled inside, and leaves the arguments in `sys.argv`."""
+
+    def __init__(self, path: str, arguments: tuple[str, ...]) -> None:
+        self._source = f"(__import__('sys').argv.__setitem__(slice(None), {list(arguments)!r}), {path!r})[1]"
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return eval, (self._source,)
+
+
+class _CtrlC:
+    """While a script runs: the first Ctrl-C interrupts the cell, the second ends its process."""
+
+    def __init__(self, session: AsyncSession) -> None:
+        self._session = session
+        self._began = time.monotonic()
+        self.count = 0
+        self.seconds = 0.0
+
+    def __enter__(self) -> _CtrlC:
+        self._before = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        self.count += 1
+        self.seconds = time.monotonic() - self._began
+        if self.count == 1:
+            self._session.interrupt()
+        else:
+            self._session.kill()

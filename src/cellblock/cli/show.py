@@ -1,0 +1,146 @@
+"""How a running script is shown: as text on a screen, or as one JSON object a cell."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cellblock.cell import Cell, CellError
+from cellblock.cli.export import Shelf, kind_of
+from cellblock.cli.terminal import Paint, Printer
+from cellblock.events import Done, Event
+from cellblock.outputs import Output, OutputType
+
+if TYPE_CHECKING:
+    from cellblock.session.session import AsyncSession
+
+_OPTION = {"timeout": "--timeout S allows more", "memory": "--memory MB allows more"}
+
+
+class Screen:
+    """Text as it comes: stdout to stdout, stderr to stderr, results and tables to stdout, images by name."""
+
+    def __init__(self, session: AsyncSession, save: Path | None) -> None:
+        self._session = session
+        self._shelf = None if save is None else Shelf(save)
+        self._out = Printer(sys.stdout)
+        self._err = Printer(sys.stderr)
+        self._paint = Paint(sys.stderr)
+
+    async def show(self, events: AsyncIterator[Event]) -> Cell:
+        """Follow a cell to its end."""
+        async for event in events:
+            if isinstance(event, Output):
+                self._show(event)
+            elif isinstance(event, Done):
+                cell = event.cell
+        for output in cell.outputs:
+            if output.uri is not None:
+                self._keep(self._session.read_output(output.uri))
+        if cell.error is not None:
+            self._explain(cell.error)
+        return cell
+
+    async def end(self, _last: Cell, before: Mapping[str, bytes]) -> None:
+        """Save what is to be kept, and say where it is."""
+        if self._shelf is None:
+            return
+        await self._shelf.put_new(self._session, before)
+        for path in self._shelf.saved:
+            self._note(f"saved {path}")
+        for failure in self._shelf.failed:
+            self._note(f"not saved: {failure}")
+
+    def _show(self, output: Output) -> None:
+        if output.stream is not None:
+            (self._err if output.stream == "stderr" else self._out).write(output.text)
+        elif output.type is not OutputType.IMAGE:  # images are read, and named, when the cell has ended
+            self._out.line(output.text)
+
+    def _keep(self, image: bytes) -> None:
+        if self._shelf is None:
+            self._note(f"an image of {len(image)} bytes (--save DIR keeps it)")
+        else:
+            self._shelf.put_image(image)
+
+    def _explain(self, error: CellError) -> None:
+        """The traceback as Python prints it; then, where a limit or a wall ended the cell, which."""
+        if error.type == "SystemExit" and error.kind == "raised":
+            if not error.message.lstrip("-").isdigit():  # sys.exit("message")
+                self._err.line(error.message)
+            return
+        if error.traceback:
+            self._err.line(error.traceback)
+        if error.kind != "raised":
+            option = _OPTION.get(error.kind, "")
+            self._note(f"{error.kind}: {error.message or error.type}" + (f" ({option})" if option else ""))
+        elif not error.traceback:
+            self._err.line(f"{error.type}: {error.message}")
+
+    def _note(self, text: str) -> None:
+        self._err.line(f"cellblock: {text}")
+
+
+class JsonLines:
+    """One object a cell, in a line of its own, when the cell has ended. Images in base64 unless they are saved."""
+
+    def __init__(self, session: AsyncSession, save: Path | None) -> None:
+        self._session = session
+        self._shelf = None if save is None else Shelf(save)
+        self._waiting: dict[str, object] | None = None
+
+    async def show(self, events: AsyncIterator[Event]) -> Cell:
+        """Run a cell to its end and print the one before it."""
+        async for event in events:
+            if isinstance(event, Done):
+                cell = event.cell
+        self._flush()
+        self._waiting = self._cell(cell)
+        return cell
+
+    async def end(self, _last: Cell, before: Mapping[str, bytes]) -> None:
+        """Save what is to be kept, and print the last cell with the list of it."""
+        if self._shelf is not None and self._waiting is not None:
+            await self._shelf.put_new(self._session, before)
+            self._waiting |= {"saved": self._shelf.saved, "not_saved": self._shelf.failed}
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting is not None:
+            print(json.dumps(self._waiting, default=str), flush=True)
+            self._waiting = None
+
+    def _cell(self, cell: Cell) -> dict[str, object]:
+        return {
+            "id": cell.id,
+            "number": cell.number,
+            "state": cell.state.value,
+            "ok": cell.ok,
+            "text": cell.text,
+            "outputs": [self._output(output) for output in cell.outputs],
+            "error": None if cell.error is None else asdict(cell.error),
+            "lost": [asdict(loss) for loss in cell.lost if loss.name != "__file__"],
+            "rolled_back": cell.rolled_back,
+            "usage": asdict(cell.usage),
+        }
+
+    def _output(self, output: Output) -> dict[str, object]:
+        shown: dict[str, object] = {
+            "type": output.type.value,
+            "stream": output.stream,
+            "is_result": output.is_result,
+            "data": dict(output.data),
+            "uri": output.uri,
+        }
+        if output.uri is not None:
+            data = self._session.read_output(output.uri)
+            if self._shelf is None:
+                shown["data"] = {**output.data, kind_of(data)[0]: base64.b64encode(data).decode("ascii")}
+            else:
+                shown["file"] = self._shelf.put_image(data)
+        return shown

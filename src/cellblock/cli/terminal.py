@@ -1,0 +1,82 @@
+"""Text from inside a wall on its way to a person's terminal: what would drive the terminal is taken out.
+
+Where the stream is no terminal the text goes out as it came: a program that reads it wants it whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TextIO
+
+_SEQUENCE = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: cursor, colour, screen
+    r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, SOS, PM, APC: title, clipboard, links
+    r"|\x1b[ -/]*[0-Z\\`-~]"  # the other escapes
+    r"|\x9b[0-?]*[ -/]*[@-~]"
+)
+_BEGUN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)\Z|\x9b[0-?]*[ -/]*\Z")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_MOST_HELD = 4096
+
+
+class Printer:
+    """Writes to one stream. On a terminal it drops escape sequences and control characters.
+
+    Tab, line feed and carriage return stay. A sequence may come in pieces: its beginning is held back.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.is_terminal = stream.isatty()
+        self._stream = stream
+        self._held = ""
+        self._in_line = False
+
+    def write(self, text: str) -> None:
+        """Write at once."""
+        if self.is_terminal:
+            text = self._harmless(text)
+        if not text:
+            return
+        self._in_line = not text.endswith("\n")
+        encoding = self._stream.encoding or "utf-8"
+        self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        self._stream.flush()
+
+    def line(self, text: str) -> None:
+        """Write on a line of its own."""
+        if self._in_line:
+            self.write("\n")
+        self.write(text if text.endswith("\n") else text + "\n")
+
+    def _harmless(self, text: str) -> str:
+        text = self._held + text
+        self._held = ""
+        begun = _BEGUN.search(text)
+        if begun is not None and len(begun[0]) <= _MOST_HELD:
+            text, self._held = text[: begun.start()], begun[0]
+        return plain(text)
+
+
+def plain(text: str) -> str:
+    """Text without escape sequences, control characters and overrides of the writing direction."""
+    return _CONTROL.sub("", _SEQUENCE.sub("", text))
+
+
+class Paint:
+    """Colours for our own words; none where the stream is no terminal or NO_COLOR is set."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._on = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+    def good(self, text: str) -> str:
+        return self._with("32", text)
+
+    def bad(self, text: str) -> str:
+        return self._with("31", text)
+
+    def dim(self, text: str) -> str:
+        return self._with("2", text)
+
+    def _with(self, code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self._on else text

@@ -1,0 +1,391 @@
+"""`cellblock run`: streams, exit statuses, JSON, files in and out, and everything that cannot be run."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cellblock.cli import main
+from cellblock.cli.export import safe
+from cellblock.cli.source import decode, split
+from cellblock.cli.terminal import plain
+
+Cellblock = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+def test_text_goes_to_the_stream_it_was_written_to(cellblock: Cellblock) -> None:
+    done = cellblock("run", "-", stdin=b"import sys\nprint('out')\nprint('err', file=sys.stderr)\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"out\n", b"err\n")
+
+
+def test_last_expression_is_shown_on_a_line_of_its_own(cellblock: Cellblock) -> None:
+    done = cellblock("run", "-", stdin=b"print('a', end='')\n[1, 2]")
+    assert (done.returncode, done.stdout) == (0, b"a\n[1, 2]\n")
+
+
+def test_text_arrives_while_the_cell_runs() -> None:
+    script = b"import sys\nprint('early')\nwhile True: pass\n"
+    with subprocess.Popen(
+        [sys.executable, "-m", "cellblock", "run", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(script)
+        process.stdin.close()
+        line = process.stdout.readline()
+        still_running = process.poll() is None
+        process.kill()
+    assert (line, still_running) == (b"early\n", True)
+
+
+@pytest.mark.parametrize(
+    ("source", "status", "told"),
+    [
+        (b"1/0", 1, "ZeroDivisionError: division by zero"),
+        (b"x = (", 1, "SyntaxError: '(' was never closed"),
+        (b"import sys; sys.exit(3)", 1, ""),
+        (b"import sys; sys.exit('no input')", 1, "no input"),
+        (b"import sys; sys.exit(0)", 0, ""),
+        (b"raise SystemExit", 0, ""),
+        (b"input()", 1, "EOFError"),
+        (b"import os; os._exit(0)", 3, "cellblock: crashed: the session's process left with status 0"),
+        (b"import os; os.kill(os.getpid(), 11)", 3, "was killed by SIGSEGV"),
+        (b"x = bytearray(10**9)", 3, "(--memory MB allows more)"),
+        (b"", 0, ""),
+    ],
+)
+def test_exit_status_tells_how_it_ended(cellblock: Cellblock, source: bytes, status: int, told: str) -> None:
+    done = cellblock("run", "-", "--memory", "100", stdin=source)
+    last = (done.stderr.decode().splitlines() or [""])[-1]
+    assert (done.returncode, told in last if told else last) == (status, True if told else "")
+
+
+def test_time_limit_stops_a_loop(cellblock: Cellblock) -> None:
+    done = cellblock("run", "-", "--timeout", "0.3", stdin=b"while True: pass")
+    assert done.returncode == 3
+    assert done.stderr.decode().splitlines()[-1] == (
+        "cellblock: timeout: the cell ran longer than 0.3 s (--timeout S allows more)"
+    )
+
+
+def test_output_past_the_limit_is_cut_in_the_middle(cellblock: Cellblock) -> None:
+    done = cellblock("run", "-", "--output", "1000", stdin=b"print('head' + 'x' * 10**6 + 'tail')")
+    assert done.stdout.startswith(b"headxxx")
+    assert done.stdout.endswith(b"xxxtail\n")
+    assert b"bytes of output cut: the limit is 1000" in done.stdout
+    assert len(done.stdout) < 2000
+
+
+# ------------------------------------------------------------------------------------------- sources
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"x = '\xe9'\n", "not UTF-8, and no coding line in its first two lines names another encoding"),
+        (b"#\n#\n#\nx = '\xe9'\n", "not utf-8: byte 0xe9: invalid continuation byte"),
+        (b"# coding: nope\n", "unknown encoding: nope"),
+        (b"# coding: rot13\n", "'rot13' is not a text encoding; use codecs.open() to handle arbitrary codecs"),
+        (b"x = 1\ny = '\0'\n", "line 2: a NUL character: this is not Python source"),
+        (b"\x7fELF\x02\x01\x01\0\0\0", "line 1: a NUL character: this is not Python source"),
+    ],
+)
+def test_bytes_that_are_no_source_are_refused(
+    cellblock: Cellblock, tmp_path: Path, content: bytes, reason: str
+) -> None:
+    (tmp_path / "bad.py").write_bytes(content)
+    done = cellblock("run", "bad.py")
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", f"cellblock: bad.py: {reason}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["missing.py"], "cellblock: cannot read 'missing.py': No such file or directory"),
+        (["."], "cellblock: cannot read '.': Is a directory"),
+        (["a\0b"], "cellblock: cannot read 'a\\x00b': embedded null byte"),
+        (["/dev/zero"], "cellblock: /dev/zero: more than 33554432 bytes of source"),
+        (["-", "--file", "none.csv"], "cellblock: --file 'none.csv': 'none.csv' does not exist"),
+        (["-", "--file", "/usr"], "cellblock: --file '/usr': '/usr' is not a file"),
+        (["-", "--timeout", "nan"], "argument --timeout: 'nan' is not a number of seconds above 0"),
+        (["-", "--memory", "-1"], "argument --memory: '-1' is not a whole number from 1 to 1048576"),
+        (["-", "--preload", "a-b"], "argument --preload: 'a-b' is not the name of a package"),
+        (["-", "--python", "/nope"], "argument --python: '/nope' is not a program"),
+        ([], "the following arguments are required: FILE"),
+    ],
+)
+def test_what_cannot_be_used_is_named(capsys: pytest.CaptureFixture[str], words: list[str], reason: str) -> None:
+    assert main(["run", *words]) == 2
+    assert reason in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_package_that_cannot_be_preloaded_is_a_usage_error(cellblock: Cellblock) -> None:
+    done = cellblock("run", "-", "--preload", "no_such_package")
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"cellblock: cannot preload no_such_package: ModuleNotFoundError")
+
+
+def test_input_that_would_leave_the_session_is_a_usage_error(cellblock: Cellblock, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_bytes(b"")
+    done = cellblock("run", "-", "--file", "in.csv:../../etc/passwd")
+    assert (done.returncode, b"is not among the session's files" in done.stderr) == (2, True)
+
+
+def test_encoding_line_and_byte_order_mark_are_followed(cellblock: Cellblock, tmp_path: Path) -> None:
+    (tmp_path / "latin.py").write_bytes(b"# -*- coding: latin-1 -*-\nprint(ascii('\xe9'))\n")
+    (tmp_path / "marked.py").write_bytes("\ufeffprint('ok')\r\nprint('two')\r\n".encode())
+    assert cellblock("run", "latin.py").stdout == b"'\\xe9'\n"
+    assert cellblock("run", "marked.py").stdout == b"ok\ntwo\n"
+
+
+def test_ten_megabytes_of_source_run(cellblock: Cellblock) -> None:
+    done = cellblock("run", "-", stdin=b"x = '" + b"a" * 10_000_000 + b"'\nprint(len(x))\n")
+    assert (done.returncode, done.stdout) == (0, b"10000000\n")
+
+
+def test_ten_megabytes_of_statements_fail_as_a_value(cellblock: Cellblock) -> None:
+    done = cellblock("run", "-", stdin=b"x = 1\n" * 1_700_000)
+    assert done.returncode == 1
+    assert b"SyntaxError: the source cannot be parsed" in done.stderr
+
+
+def test_decode_keeps_lone_carriage_returns_as_line_ends() -> None:
+    assert decode(b"a = 1\rb = 2\r\n", "x") == "a = 1\nb = 2\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("a\n# %% one\nb\n#%%\nc\n", ["a\n", "# %% one\nb\n", "#%%\nc\n"]),
+        ("# %%\n\n# %%\nx", ["# %%\nx"]),
+        ("", [""]),
+    ],
+)
+def test_split_takes_a_cell_from_each_marker_to_the_next(text: str, cells: list[str]) -> None:
+    assert split(text) == cells
+
+
+def test_cells_run_in_order_and_stop_at_the_first_failure(cellblock: Cellblock) -> None:
+    source = b"x = 1\n# %%\nx + 1\n# %%\n1/0\n# %%\nprint('never')\n"
+    done = cellblock("run", "-", "--cells", stdin=source)
+    assert (done.returncode, done.stdout) == (1, b"2\n")
+    assert b'File "<cell 3>", line 2' in done.stderr
+
+
+# ---------------------------------------------------------------------------------------------- JSON
+
+
+def test_json_holds_one_object_and_nothing_else(cellblock: Cellblock) -> None:
+    source = b"import sys\nprint('a')\nprint('b', file=sys.stderr)\n6 * 7"
+    done = cellblock("run", "-", "--json", stdin=source)
+    cell = json.loads(done.stdout)
+    outputs = cell.pop("outputs")
+    usage = cell.pop("usage")
+    cell.pop("id")
+    assert done.stderr == b""
+    assert cell == {
+        "number": 1, "state": "completed", "ok": True, "text": "a\nb\n42", "error": None, "lost": [],
+        "rolled_back": False,
+    }  # fmt: skip
+    assert [(output["stream"], output["is_result"], output["data"]["text/plain"]) for output in outputs] == [
+        ("stdout", False, "a\n"), ("stderr", False, "b\n"), (None, True, "42"),
+    ]  # fmt: skip
+    assert set(usage) == {"duration_ms", "cpu_ms", "memory_peak_bytes"}
+
+
+def test_json_of_a_failure_has_the_error(cellblock: Cellblock) -> None:
+    done = cellblock("run", "-", "--json", stdin=b"{}['k']")
+    cell = json.loads(done.stdout)
+    assert (done.returncode, cell["state"], cell["ok"]) == (1, "error", False)
+    assert (cell["error"]["type"], cell["error"]["kind"]) == ("KeyError", "raised")
+    assert cell["error"]["traceback"].startswith("Traceback (most recent call last):\n  File \"<cell 1>\"")
+
+
+def test_json_has_a_line_for_each_cell(cellblock: Cellblock) -> None:
+    done = cellblock("run", "-", "--json", "--cells", "--timeout", "0.3", stdin=b"1\n# %%\nwhile True: pass\n")
+    cells = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (done.returncode, [cell["state"] for cell in cells]) == (3, ["completed", "timeout"])
+
+
+def test_json_carries_images_in_base64(cellblock: Cellblock, scripts: Path) -> None:
+    pytest.importorskip("matplotlib")
+    done = cellblock("run", scripts / "matplotlib_figure.py", "--json")
+    image = json.loads(done.stdout)["outputs"][-1]
+    assert (image["type"], image["uri"].startswith("notebook://cell/")) == ("image", True)
+    assert base64.b64decode(image["data"]["image/png"]).startswith(b"\x89PNG\r\n")
+
+
+# --------------------------------------------------------------------------------------------- files
+
+
+def test_files_go_in_and_only_what_is_new_comes_out(cellblock: Cellblock, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_bytes(b"1\n2\n")
+    source = b"import os\nos.mkdir('d')\nopen('d/out.txt', 'w').write(open('data.csv').read() * 2)"
+    done = cellblock("run", "-", "--file", "in.csv:data.csv", "--save", "kept", stdin=source)
+    kept = {str(path.relative_to(tmp_path)): path.read_bytes() for path in (tmp_path / "kept").rglob("*.*")}
+    assert (done.returncode, kept) == (0, {"kept/d/out.txt": b"1\n2\n1\n2\n"})
+    assert done.stderr == b"cellblock: saved kept/d/out.txt\n"
+
+
+def test_input_that_the_script_changed_comes_out(cellblock: Cellblock, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_bytes(b"1\n")
+    done = cellblock("run", "-", "--file", "in.csv", "--save", "kept", stdin=b"open('in.csv', 'a').write('2\\n');")
+    assert (done.returncode, (tmp_path / "kept/in.csv").read_bytes()) == (0, b"1\n2\n")
+
+
+def test_saving_overwrites_nothing(cellblock: Cellblock, tmp_path: Path) -> None:
+    (tmp_path / "precious.py").write_text("mine")
+    (tmp_path / "link.txt").symlink_to("target.txt")
+    source = b"for name in ('precious.py', 'link.txt'): print('theirs', file=open(name, 'w'))"
+    done = cellblock("run", "-", "--save", ".", stdin=source)
+    assert (done.returncode, (tmp_path / "precious.py").read_text()) == (0, "mine")
+    assert (tmp_path / "precious-2.py").read_text() == "theirs\n"
+    assert not (tmp_path / "target.txt").exists()
+
+
+def test_names_from_inside_are_made_harmless(cellblock: Cellblock, tmp_path: Path) -> None:
+    source = rb"""
+import os
+os.makedirs('.git/hooks')
+for name in ('.git/hooks/pre-commit', '-rf', 'a\x1b[2Jb', 'c\\..\\d', 'x\nsaved y', b'\xff\xfe'):
+    open(name, 'w').close()
+os.symlink('/etc/passwd', 'passwd')
+"""
+    done = cellblock("run", "-", "--save", "kept", stdin=source)
+    names = sorted(str(path.relative_to(tmp_path / "kept")) for path in (tmp_path / "kept").rglob("*"))
+    assert (done.returncode, names) == (0, ["__", "_rf", "a_[2Jb", "c_.._d", "x_saved y"])
+
+
+@pytest.mark.parametrize(
+    ("hostile", "harmless"),
+    [
+        ("../../etc/passwd", "etc/passwd"),
+        ("/etc/passwd", "etc/passwd"),
+        ("a/./b//c", "a/b/c"),
+        (".bashrc", "_bashrc"),
+        ("..", "_"),
+        ("", "_"),
+        ("\u202egnp.exe", "_gnp.exe"),
+        ("C:\\x", "C__x"),
+        ("x" * 300 + ".csv", "x" * 116 + ".csv"),
+    ],
+)
+def test_safe_stays_below_the_directory(hostile: str, harmless: str) -> None:
+    assert safe(hostile) == harmless
+
+
+# ------------------------------------------------------------------------------------------ terminal
+
+
+def test_escape_sequences_do_not_reach_a_terminal() -> None:
+    source = (
+        r"print('a\x1b[2J\x1b]0;owned\x07b\x1b]52;c;eA==\x1b\\c\x9b31md\x00\x08e\x7f')"
+        "\nimport sys\nsys.stdout.write('f\\x1b['); sys.stdout.flush()\nsys.stdout.write('31mg\\n')\n"
+        r"raise ValueError('\x1b[31mh')"
+    )
+    shown = _on_a_terminal(source)
+    assert b"\x1b" not in shown
+    assert shown.startswith(b"abcde\r\nfg\r\nTraceback")
+    assert shown.endswith(b"ValueError: h\r\n")
+
+
+def test_a_program_that_reads_us_gets_the_text_as_it_is(cellblock: Cellblock) -> None:
+    assert cellblock("run", "-", stdin=rb"print('\x1b[31mred\x07')").stdout == b"\x1b[31mred\x07\n"
+
+
+def test_plain_keeps_what_is_text() -> None:
+    assert plain("tab\there\nnext\r\u00e9\u2014\u4e2d\U0001f600") == "tab\there\nnext\r\u00e9\u2014\u4e2d\U0001f600"
+
+
+def _on_a_terminal(source: str) -> bytes:
+    """What `cellblock run -` writes to a terminal that both its streams are."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "cellblock", "run", "-"], stdin=subprocess.PIPE, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        assert process.stdin is not None
+        process.stdin.write(source.encode())
+        process.stdin.close()
+        shown = b""
+        while True:
+            try:
+                chunk = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            shown += chunk
+    os.close(ours)
+    return shown
+
+
+# ----------------------------------------------------------------------------------------- interrupt
+
+
+def _interrupted(source: bytes, *, times: int = 1) -> tuple[int, bytes, bytes]:
+    """Run a script that prints a line when it is ready, and send Ctrl-C to the command, once or more."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "cellblock", "run", "-"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stderr is not None
+        assert process.stdout is not None
+        process.stdin.write(source)
+        process.stdin.close()
+        assert process.stdout.readline() == b"ready\n"
+        for _ in range(times):
+            process.send_signal(signal.SIGINT)
+            select.select([process.stdout], [], [], 0.5)
+        out, err = process.stdout.read(), process.stderr.read()
+    return process.returncode, out, err
+
+
+def test_ctrl_c_interrupts_the_cell_and_says_so() -> None:
+    status, out, err = _interrupted(
+        b"import time\nprint('ready')\ntry:\n    time.sleep(60)\nfinally:\n    print('tidied')\n"
+    )
+    assert (status, out) == (130, b"tidied\n")
+    assert b"KeyboardInterrupt" in err
+    assert err.splitlines()[-1].startswith(b"cellblock: interrupted after ")
+
+
+def test_second_ctrl_c_ends_a_cell_that_ignores_the_first() -> None:
+    source = b"import signal\nsignal.signal(2, signal.SIG_IGN)\nprint('ready')\nwhile True: pass\n"
+    status, _, err = _interrupted(source, times=2)
+    assert (status, err.splitlines()[-1].startswith(b"cellblock: interrupted after ")) == (130, True)
+
+
+def test_reader_that_goes_away_ends_the_run() -> None:
+    done = subprocess.run(
+        f"echo 'for i in range(10**7): print(i)' | {sys.executable} -m cellblock run - | head -1",
+        shell=True, capture_output=True, timeout=60,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == (b"0\n", b"")
+
+
+# -------------------------------------------------------------------------------------------- import
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["run", "--help"]])
+def test_help_imports_no_event_loop(words: list[str]) -> None:
+    code = (
+        f"import sys\nfrom cellblock.cli import main\nmain({words!r})\n"
+        "assert not {'anyio', 'asyncio'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_no_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "the following arguments are required: COMMAND" in capsys.readouterr().err
