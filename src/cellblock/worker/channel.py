@@ -14,17 +14,19 @@ class Channel:
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
         self._assembler = Assembler(max_bytes=2**40)  # the host bounds what it sends
+        self._buffer = bytearray(PACKET_BYTES + 1)
+        self._view = memoryview(self._buffer)
 
     def receive(self) -> Request | None:
         """The next request, or None when the host is gone."""
         while True:
             try:
-                packet = self._socket.recv(PACKET_BYTES + 1)
+                size = self._socket.recv_into(self._buffer)
             except ConnectionResetError:
                 return None
-            if not packet:
+            if not size:
                 return None
-            frame = self._assembler.feed(packet)
+            frame = self._assembler.feed(bytes(self._view[:size]))
             if frame is not None:
                 return decode_request(frame)
 

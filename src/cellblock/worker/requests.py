@@ -6,7 +6,8 @@ import builtins
 import gc
 import os
 import pickle
-import signal
+
+import _signal as signal  # its Python face makes enum members, which costs more than the rest of a short cell
 
 from cellblock.values import portable
 from cellblock.wire.messages import (
@@ -56,7 +57,8 @@ class Worker:
 
     def _carry_out(self, request: Request) -> Finished:
         """Security border: whatever the cell's code does or raises becomes a `Finished`."""
-        signal.signal(signal.SIGINT, interrupt)
+        if signal.getsignal(signal.SIGINT) is not interrupt:
+            signal.signal(signal.SIGINT, interrupt)
         self._streams.begin()
         self._meter.start()
         value, failure = NO_VALUE, None

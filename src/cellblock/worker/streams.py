@@ -28,6 +28,7 @@ class Streams:
     def __init__(self, nonce: bytes) -> None:
         self._nonce = nonce
         self._spare = os.dup(1), os.dup(2)
+        self._identity = tuple(map(_identity, self._spare))
         self._places = 0
         self._raw = _Stdout()
         self.stdout = self._wrap(self._raw)
@@ -39,7 +40,7 @@ class Streams:
     def begin(self) -> None:
         """Before a cell: streams that were closed are opened again, lines are live again."""
         for number, spare in enumerate(self._spare, start=1):
-            if not _same(number, spare):
+            if _identity(number) != self._identity[number - 1]:
                 os.dup2(spare, number)
         if self.stdout.closed:
             self._raw = _Stdout()
@@ -123,11 +124,12 @@ class _Stderr(io.FileIO):
         return len(text)
 
 
-def _same(number: int, spare: int) -> bool:
+def _identity(number: int) -> tuple[int, int] | None:
     try:
-        return os.path.samestat(os.fstat(number), os.fstat(spare))
+        status = os.fstat(number)
     except OSError:
-        return False
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _write_all(number: int, data: bytes | bytearray) -> None:

@@ -9,6 +9,7 @@ import secrets
 import select
 import socket
 import struct
+from collections import deque
 
 import anyio
 
@@ -48,6 +49,7 @@ class Link:
         self.pidfd = -1
         self.names: dict[str, str] = {}
         self._connection = Connection()
+        self._packets: deque[bytes] = deque()
         self._epoll = select.epoll()
         for descriptor in (self._socket.fileno(), self.stdout, self.stderr):
             self._epoll.register(descriptor, select.EPOLLIN)
@@ -87,9 +89,9 @@ class Link:
         """Wait until something can be read or the worker is gone."""
         await anyio.wait_readable(self._epoll.fileno())
 
-    def ready(self) -> set[int]:
-        """Descriptors with something to read, at once."""
-        return {descriptor for descriptor, _ in self._epoll.poll(0)}
+    def ready(self, seconds: float) -> set[int]:
+        """Descriptors with something to read, after waiting so long for the first; blocks for that time."""
+        return {descriptor for descriptor, _ in self._epoll.poll(seconds)}
 
     def is_socket(self, descriptor: int) -> bool:
         return descriptor == self._socket.fileno()
@@ -106,22 +108,25 @@ class Link:
                 except (BrokenPipeError, ConnectionResetError):
                     return
 
-    def receive(self) -> Event | None:
-        """The next event that is whole, or None when nothing more is there. `Settled` is kept here.
+    def pull(self) -> bool:
+        """Take one packet off the socket, unread; whether there was one.
 
         Packets of any process but the worker are dropped: a child that the cell forked has the socket too.
         """
-        while True:
-            packet, pid = self._receive()
-            if not packet:
-                return None
-            if pid != self.pid:
-                continue
-            event = self._connection.receive(packet)
+        packet, pid = self._receive()
+        if packet and pid == self.pid:
+            self._packets.append(packet)
+        return bool(packet)
+
+    def receive(self) -> Event | None:
+        """The next whole event of the packets that were pulled, or None. `Settled` is kept here."""
+        while self._packets:
+            event = self._connection.receive(self._packets.popleft())
             if isinstance(event, Settled):
                 self._settle(event)
             elif event is not None:
                 return event
+        return None
 
     def _receive(self) -> tuple[bytes | None, int]:
         """One packet and its sender; None when there is none yet, b"" when there will be none."""
