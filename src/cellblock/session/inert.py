@@ -1,0 +1,47 @@
+"""Text from inside a wall, made harmless to show: no terminal sequences, no invisible direction changes (W8)."""
+
+from __future__ import annotations
+
+import json
+import re
+
+_SEQUENCE = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|\x9b[0-?]*[ -/]*[@-~]"
+    r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and the like, where they end
+    r"|\x1b[ -/]*[0-~]"
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_DIRECTION = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def inert(text: str) -> str:
+    """Printable text with tabs and line breaks; a lone carriage return is one, as it is to Python's parser.
+
+    Marks that change the direction of what follows are named, since they make code read otherwise than it runs.
+    """
+    text = _SEQUENCE.sub("", utf8(text)).replace("\r\n", "\n").replace("\r", "\n")
+    text = _CONTROL.sub("", text)
+    return _DIRECTION.sub(lambda mark: f"[U+{ord(mark[0]):04X}]", text)
+
+
+def as_terminal(text: str) -> str:
+    """Printed text, made inert. What a carriage return overwrote is gone, as progress bars expect."""
+    if "\r" in text:
+        lines = (line.rstrip("\r") for line in text.split("\n"))
+        text = "\n".join(line[line.rfind("\r") + 1 :] for line in lines)
+    return inert(text)
+
+
+def utf8(text: str) -> str:
+    """Text that can be encoded: a lone surrogate becomes a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def strict_json(value: object) -> tuple[object] | None:
+    """A copy of a JSON value without NaN, infinities and lone surrogates; None where it cannot be one."""
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return (json.loads(utf8(text)),)

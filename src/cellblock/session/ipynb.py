@@ -1,0 +1,121 @@
+"""A notebook as the document that Jupyter opens: nbformat 4.5."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable
+from math import isfinite
+
+from cellblock.cell import Cell, CellError
+from cellblock.outputs import Output, OutputType
+from cellblock.session.inert import strict_json, utf8
+from cellblock.session.shown import IMAGES, Blob, Shown
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_MIME = re.compile(r"[a-z]+/[A-Za-z0-9.+-]+")
+_BINARY = IMAGES | {"application/pdf"}
+
+
+def ipynb(cells: Iterable[Shown]) -> dict[str, object]:
+    """The document as JSON. Text is kept as it is, terminal colours too: Jupyter shows those itself."""
+    return {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {
+            "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+            "language_info": {
+                "name": "python",
+                "file_extension": ".py",
+                "mimetype": "text/x-python",
+                "pygments_lexer": "ipython3",
+            },
+        },
+        "cells": [_cell(shown, place) for place, shown in enumerate(cells)],
+    }
+
+
+def _cell(shown: Shown, place: int) -> dict[str, object]:
+    cell = shown.cell
+    outputs = [_output(output, blobs, cell) for output, blobs in shown.outputs if _has_place(output, cell)]
+    if cell.error is not None:
+        outputs.append(_error(cell.error))
+    return {
+        "cell_type": "code",
+        "id": cell.id if _ID.fullmatch(cell.id) else f"cell-{place}",
+        "execution_count": cell.number or None,
+        "metadata": {"cellblock": _facts(cell)},
+        "source": utf8(_source(cell)),
+        "outputs": [output for output in outputs if output is not None],
+    }
+
+
+def _has_place(output: Output, cell: Cell) -> bool:
+    """The error is written from `cell.error`, so the output that shows it is not written as well."""
+    return output.type is not OutputType.ERROR or cell.error is None
+
+
+def _source(cell: Cell) -> str:
+    if cell.kind == "host":
+        return "\n".join(f"# {line}".rstrip() for line in (cell.source or "done by the host").splitlines())
+    if cell.kind == "python":
+        return cell.source
+    # after `!` IPython fills in $names and {expressions}; in a cell of its own the command stays as it is
+    single = "\n" not in cell.source and not cell.source.startswith(("!", " "))
+    if single and not re.search(r"[${}]|\\$", cell.source):
+        return f"!{cell.source}"
+    return f"%%sh\n{cell.source}"
+
+
+def _facts(cell: Cell) -> dict[str, object]:
+    usage = {
+        "duration_ms": cell.usage.duration_ms,
+        "cpu_ms": cell.usage.cpu_ms,
+        "memory_peak_bytes": cell.usage.memory_peak_bytes,
+    }
+    return {
+        "state": cell.state.value,
+        "kind": cell.kind,
+        "rolled_back": cell.rolled_back,
+        "usage": {name: value if isfinite(value) else None for name, value in usage.items()},
+    }
+
+
+def _output(output: Output, blobs: tuple[Blob, ...], cell: Cell) -> dict[str, object] | None:
+    if output.stream is not None:
+        name = "stderr" if output.stream == "stderr" else "stdout"
+        return {"output_type": "stream", "name": name, "text": utf8(output.text)}
+    data = _parts(output, blobs)
+    if not data:
+        return None
+    if output.is_result:
+        number = cell.number or None
+        return {"output_type": "execute_result", "execution_count": number, "data": data, "metadata": {}}
+    return {"output_type": "display_data", "data": data, "metadata": {}}
+
+
+def _parts(output: Output, blobs: tuple[Blob, ...]) -> dict[str, object]:
+    data: dict[str, object] = {}
+    for mime, part in output.data.items():
+        if _MIME.fullmatch(mime) is None or mime in _BINARY:
+            continue
+        if mime.endswith("json"):
+            copied = strict_json(part)
+            if copied is not None:
+                (data[mime],) = copied
+        elif isinstance(part, str):
+            data[mime] = utf8(part)
+    data.update((blob.mime, base64.b64encode(blob.data).decode()) for blob in blobs if blob.mime in _BINARY)
+    return data
+
+
+def _error(error: CellError) -> dict[str, object]:
+    lines = (error.traceback or f"{error.type}: {error.message}").splitlines()
+    if error.hint:
+        lines.append(f"hint: {error.hint}")
+    return {
+        "output_type": "error",
+        "ename": utf8(error.type),
+        "evalue": utf8(error.message),
+        "traceback": [utf8(line) for line in lines],
+    }

@@ -1,0 +1,107 @@
+"""The record a session keeps: its cells in order, and the binary parts of what they showed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from cellblock.cell import Cell
+from cellblock.errors import UnknownCell
+from cellblock.session.ipynb import ipynb
+from cellblock.session.page import page
+from cellblock.session.shown import Blob, Shown, shown
+
+__all__ = ["Blob", "Notebook"]
+
+_URI = re.compile(r"notebook://cell/([^/\s]{1,64})/image/(0|[1-9][0-9]{0,8})")
+_PLACE = re.compile(r"0|[1-9][0-9]{0,8}")
+
+
+class Notebook:
+    """Cells by place or id, and bytes by URI. Sessions write it; what reads it may do so at any time."""
+
+    def __init__(self) -> None:
+        self._cells: dict[str, Cell] = {}
+        self._blobs: dict[str, dict[str, Blob]] = {}
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Every cell, in the order of first execution."""
+        return tuple(self._cells.values())
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter(self.cells)
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def __getitem__(self, key: int | str) -> Cell:
+        """A cell by its place, from the end where negative, or by its id."""
+        cells = self.cells
+        if isinstance(key, int):
+            if -len(cells) <= key < len(cells):
+                return cells[key]
+            raise UnknownCell(f"no cell at {key}", hint=f"the notebook has {_count(len(cells))}")
+        cell = self._cells.get(key)
+        if cell is None:
+            raise UnknownCell(f"no cell {_named(key)}", hint=f"{_known(cells)}; a deleted cell's id is not used again")
+        return cell
+
+    def record(self, cell: Cell, blobs: Mapping[str, Blob]) -> None:
+        """Add a cell, or replace the one of the same id in its place, its blobs included."""
+        self._blobs[cell.id] = dict(blobs)
+        self._cells[cell.id] = cell
+
+    def delete(self, cell_id: str) -> None:
+        """Remove a cell and its blobs."""
+        cell = self[cell_id]
+        self._cells.pop(cell.id, None)
+        self._blobs.pop(cell.id, None)
+
+    def clear(self) -> None:
+        """Remove every cell and blob."""
+        self._cells.clear()
+        self._blobs.clear()
+
+    def read(self, uri: str) -> bytes:
+        """The bytes behind an output's URI; the cell may be named by its place as well."""
+        return self.blob(uri).data
+
+    def blob(self, uri: str) -> Blob:
+        """The bytes behind an output's URI, with their MIME type."""
+        match = _URI.fullmatch(uri)
+        if match is None:
+            raise UnknownCell(f"{_named(uri)} is no output's URI", hint="they look like notebook://cell/ID/image/0")
+        name, number = match.groups()
+        cell = self[int(name)] if name not in self._cells and _PLACE.fullmatch(name) else self[name]
+        blobs = self._blobs.get(cell.id, {})
+        blob = blobs.get(f"notebook://cell/{cell.id}/image/{number}")
+        if blob is None:
+            raise UnknownCell(f"cell {cell.id} has no image {number}", hint=f"it has {len(blobs)}, counted from 0")
+        return blob
+
+    def to_ipynb(self) -> dict[str, object]:
+        """The notebook as JSON of nbformat 4.5, which Jupyter opens."""
+        return ipynb(self._shown())
+
+    def to_html(self) -> str:
+        """The notebook as one page without scripts, which fetches nothing."""
+        return page(self._shown())
+
+    def _shown(self) -> list[Shown]:
+        return [shown(cell, self._blobs.get(cell.id, {})) for cell in self.cells]
+
+
+def _named(text: str) -> str:
+    return ascii(text if len(text) <= 80 else f"{text[:80]}…")
+
+
+def _known(cells: tuple[Cell, ...]) -> str:
+    names = ", ".join(cell.id for cell in cells[-5:])
+    if not cells:
+        return "the notebook is empty"
+    return f"the notebook has {names}" if len(cells) <= 5 else f"the last of {len(cells)} are {names}"
+
+
+def _count(number: int) -> str:
+    return "1 cell" if number == 1 else f"{number} cells"

@@ -1,0 +1,42 @@
+"""What the exports of a notebook are made from: cells, each output with its binary parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cellblock.cell import Cell
+from cellblock.outputs import Output
+
+IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""Binary parts that are shown; their MIME types come from inside the wall, so what is not here is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A binary part of an output."""
+
+    mime: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A cell and its outputs in order, each with the blobs that belong to it."""
+
+    cell: Cell
+    outputs: tuple[tuple[Output, tuple[Blob, ...]], ...]
+
+
+def shown(cell: Cell, blobs: Mapping[str, Blob]) -> Shown:
+    """Give each output its blobs: from the one its URI names up to the next output's first."""
+    uris = list(blobs)
+    places = {uri: place for place, uri in enumerate(uris)}
+    starts = sorted({places[output.uri] for output in cell.outputs if output.uri in places})
+    ends = dict(zip(starts, [*starts, len(uris)][1:], strict=True))
+
+    def belonging(output: Output) -> tuple[Blob, ...]:
+        start = places.get(output.uri or "")
+        return () if start is None else tuple(blobs[uri] for uri in uris[start : ends[start]])
+
+    return Shown(cell, tuple((output, belonging(output)) for output in cell.outputs))
