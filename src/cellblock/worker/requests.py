@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # its Python face makes enum members, at many times the cost
 import builtins
 import gc
 import os
 import pickle
-
-import _signal as signal  # its Python face makes enum members, which costs more than the rest of a short cell
 
 from cellblock.values import portable
 from cellblock.wire.messages import (
