@@ -115,6 +115,7 @@ def test_unknown_cell_is_named_with_what_there_is(key: int | str, message: str) 
         "\x1b[31m" * 1000,
     ],
 )
+@pytest.mark.threat("W8")
 def test_uri_that_names_nothing_is_refused_with_a_hint(uri: str) -> None:
     with pytest.raises(UnknownCell) as caught:
         notebook_of(cell(), blobs=(PNG,)).read(uri)
@@ -267,6 +268,7 @@ for _ in range(100_000):
     ids=["types", "nan", "inf", "deep", "long", "surrogates", "none"],
 )
 @pytest.mark.parametrize("is_result", [True, False])
+@pytest.mark.threat("W8")
 def test_bundle_that_is_none_still_makes_a_valid_document(data: dict[str, object], is_result: bool) -> None:
     output = Output(type=OutputType.TEXT, data=data, is_result=is_result)
     notebook = notebook_of(cell(outputs=(output,), source="\ud800"))
@@ -348,6 +350,7 @@ def hostile_notebook() -> Notebook:
     return notebook_of(cell(source=EVIL, outputs=outputs, error=error, lost=lost), blobs=(PNG,))
 
 
+@pytest.mark.threat("W8")
 def test_markup_from_a_cell_is_text() -> None:
     page = Page(hostile_notebook().to_html())
     assert page.tags <= set(OURS.split())
@@ -356,6 +359,7 @@ def test_markup_from_a_cell_is_text() -> None:
     document_of(hostile_notebook())
 
 
+@pytest.mark.threat("W8")
 def test_html_is_shown_only_in_a_frame_without_rights() -> None:
     page = Page(hostile_notebook().to_html())
     (frame,) = page.all("iframe")
@@ -370,6 +374,7 @@ def test_images_are_inlined_and_svg_is_one_of_them() -> None:
     assert base64.b64decode(sources[1].partition(",")[2]) == PNG.data
 
 
+@pytest.mark.threat("W8")
 def test_policy_forbids_scripts_and_fetching() -> None:
     page = Page(Notebook().to_html())
     (policy,) = [meta["content"] for meta in page.all("meta") if "http-equiv" in meta]
@@ -378,6 +383,7 @@ def test_policy_forbids_scripts_and_fetching() -> None:
     assert [tag for tag, _ in page.elements][:4] == ["html", "head", "meta", "meta"]
 
 
+@pytest.mark.threat("W8")
 def test_terminal_and_direction_controls_do_not_reach_the_page() -> None:
     nasty = "a\x1b[31mred\x1b[0m\x1b]0;title\x07\x1bPq\x1b\\\x00\x07\x08\x7f\x9b2J\u202eevil\u2066\u200f\ud800"
     error = CellError(type=nasty, message=nasty, traceback=nasty)
@@ -443,6 +449,7 @@ def test_table_that_is_none_does_not_break_the_page(table: object) -> None:
         ("a\r\nb\rc", "a\nb\nc"),
     ],
 )
+@pytest.mark.threat("W8")
 def test_inert_keeps_what_is_text(text: str, clean: str) -> None:
     assert inert(text) == clean
 

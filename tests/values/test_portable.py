@@ -422,6 +422,7 @@ class Meta(type):
     [object, str, int, float, list, tuple, dict, set, bytes, dt.datetime, Decimal, np.float64],
     ids=lambda b: b.__name__,
 )
+@pytest.mark.threat("L9")
 def test_methods_of_a_subclass_never_run(base: type) -> None:
     kind = type.__new__(Meta, "Liar", (base,), LIES)
     arguments = [2020, 1, 1] if base is dt.datetime else []
@@ -431,6 +432,7 @@ def test_methods_of_a_subclass_never_run(base: type) -> None:
             encode(value)
 
 
+@pytest.mark.threat("L9")
 def test_code_of_a_dataclass_never_runs() -> None:
     @dataclasses.dataclass
     class Liar:
@@ -443,6 +445,7 @@ def test_code_of_a_dataclass_never_runs() -> None:
     assert across(liar) == Record(Liar.__qualname__, {"x": 1})
 
 
+@pytest.mark.threat("L9")
 def test_field_that_only_a_property_would_give_is_refused() -> None:
     @dataclasses.dataclass(init=False)
     class Lazy:
@@ -462,6 +465,7 @@ def test_dataclass_that_is_also_a_dict_is_refused() -> None:
         encode(Both())
 
 
+@pytest.mark.threat("L9")
 def test_tampered_objects_are_refused() -> None:
     number, half, path = uuid.UUID(int=1), Fraction(1, 2), pathlib.PurePosixPath("a")
     object.__setattr__(number, "int", Sub(1))
@@ -577,6 +581,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize(("tree", "buffers"), HOSTILE, ids=lambda part: ascii(part)[:40])
+@pytest.mark.threat("W7")
 def test_tree_that_no_encoder_wrote_is_refused(tree: object, buffers: tuple[bytes, ...]) -> None:
     with pytest.raises(MalformedValue):
         decode(tree, buffers)
@@ -585,6 +590,7 @@ def test_tree_that_no_encoder_wrote_is_refused(tree: object, buffers: tuple[byte
 @pytest.mark.parametrize(
     "tag", ["list", "tuple", "dict", "complex", "slice", "record", "datetime", "timezone", "range"]
 )
+@pytest.mark.threat("W7")
 def test_deep_tree_is_refused_without_a_recursion_error(tag: str) -> None:
     tree: object = 1
     for _ in range(100_000):
@@ -603,6 +609,7 @@ def test_deep_tree_is_refused_without_a_recursion_error(tag: str) -> None:
         tree = tree[0] if isinstance(tree, list) else next(iter(tree.values()))
 
 
+@pytest.mark.threat("W7")
 def test_keys_made_to_collide_are_refused() -> None:
     modulus = 2**61 - 1
     keys = [{"int": hex(i * modulus)} for i in range(10, 2000)]
@@ -700,6 +707,7 @@ json_trees = st.recursive(
 
 @UNTIMED
 @given(json_trees, st.lists(st.binary(), max_size=2).map(tuple))
+@pytest.mark.threat("W7")
 def test_any_json_decodes_or_is_malformed(tree: object, buffers: tuple[bytes, ...]) -> None:
     _decodes_or_refuses(tree, buffers)
 
@@ -710,6 +718,7 @@ TAGS = sorted({tag for seed in SEEDS if isinstance(seed.tree, dict) for tag in s
 
 @settings(UNTIMED, max_examples=1000)
 @given(st.data())
+@pytest.mark.threat("W7")
 def test_any_change_to_a_tree_decodes_or_is_malformed(data: st.DataObject) -> None:
     seed = data.draw(st.sampled_from(SEEDS))
     others = [other.tree for other in SEEDS]

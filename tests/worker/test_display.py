@@ -49,6 +49,7 @@ def test_long_repr_keeps_head_and_tail() -> None:
     assert text == "{'a': 'xxxxxxxxxxxxxxxxxxxxxxx… 977 characters cut …', 'b': 2}"
 
 
+@pytest.mark.threat("L9")
 def test_repr_that_raises_is_named() -> None:
     class Broken:
         def __repr__(self) -> str:
@@ -149,6 +150,7 @@ def test_class_shows_as_a_class_and_not_as_its_instances() -> None:
     assert shown(kind) == Bundle({"text/plain": repr(kind)})
 
 
+@pytest.mark.threat("W6")
 def test_large_parts_are_left_out_with_a_note() -> None:
     value = with_methods(html="x" * 20_001, svg="x" * 20_000, json=["x" * 20_000], png=SIGNATURE + bytes(10_000_000))
     found = shown(value)
@@ -161,11 +163,13 @@ def test_large_parts_are_left_out_with_a_note() -> None:
     assert (set(found.data), found.buffers) == ({"text/plain", "image/svg+xml"}, {})
 
 
+@pytest.mark.threat("W6")
 def test_number_of_parts_is_bounded() -> None:
     many = {f"text/x{number}": "a" for number in range(1000)}
     assert len(shown(with_methods(mimebundle=many)).data) == 17
 
 
+@pytest.mark.threat("L9")
 def test_text_is_exact_and_can_be_encoded() -> None:
     class Text(str):
         __slots__ = ()
@@ -287,6 +291,7 @@ def test_figure_shows_as_png() -> None:
     assert found.buffers["image/png"].startswith(SIGNATURE)
 
 
+@pytest.mark.threat("L9")
 def test_value_that_claims_another_class_shows_as_what_it_is() -> None:
     class Liar:
         __class__ = pd.DataFrame  # type: ignore[assignment]
