@@ -1,0 +1,99 @@
+"""One attack: what runs, the row of the register it belongs to, and the answer that names the wall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from arena.host import Host
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attack:
+    """A cell, or a function that attacks from the host's side of the session.
+
+    `expect` is what the cell's last expression must be, or a failed cell's "kind: type: message", or what the
+    function returns; a `Holds` accepts more than one answer. `wall` names what gives that answer. `dies`: the
+    session's process ends, so names are lost and files stay. `lasting`: what it changes would spoil the
+    attacks after it, so the process is ended afterwards. `hole`: the wall does not hold yet, and why.
+    """
+
+    name: str
+    threat: str
+    wall: str
+    expect: object
+    cell: str = ""
+    host: Callable[[Host], object] | None = None
+    dies: bool = False
+    lasting: bool = False
+    hole: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """An expectation that is a test of the answer; `says` is shown when it fails."""
+
+    test: Callable[[object], bool]
+    says: str
+
+    def __eq__(self, other: object) -> bool:
+        return self.test(other)
+
+    def __hash__(self) -> int:
+        return hash(self.says)
+
+    def __repr__(self) -> str:
+        return f"<{self.says}>"
+
+
+def one_of(*answers: object) -> Holds:
+    """Any of these answers: kernels and file systems differ in which wall is met first."""
+    return Holds(lambda answer: answer in answers, f"one of {answers}")
+
+
+def subset_of(*answers: str) -> Holds:
+    """A list that holds nothing but these answers, and at least one of them."""
+    return Holds(
+        lambda found: isinstance(found, list) and bool(found) and set(found) <= set(answers),
+        f"a list of {answers} alone",
+    )
+
+
+def beginning(text: str) -> Holds:
+    """An answer that begins so."""
+    return Holds(lambda answer: isinstance(answer, str) and answer.startswith(text), f"beginning {text!r}")
+
+
+PRELUDE = '''
+import ctypes, errno, os
+def name_of(error):
+    return errno.errorcode.get(error.errno, repr(error))
+def attempt(function, *args, **options):
+    try:
+        return function(*args, **options)
+    except OSError as error:
+        return name_of(error)
+def call(name, *args):
+    from cellblock.worker.confine.syscall_numbers import NUMBERS
+    number = NUMBERS[os.uname().machine].get(name)
+    if number is None:
+        return "absent"
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    result = libc.syscall(ctypes.c_long(number), *(ctypes.c_long(a) if isinstance(a, int) else a for a in args))
+    return errno.errorcode[ctypes.get_errno()] if result < 0 else f"returned {result}"
+def read(path):
+    with open(path, "rb") as file:
+        return file.read().decode(errors="replace")
+def pids():
+    return sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
+def channel():
+    """The worker's end of the wire."""
+    for number in map(int, os.listdir("/proc/self/fd")):
+        try:
+            if os.readlink(f"/proc/self/fd/{number}").startswith("socket:"):
+                return number
+        except OSError:
+            continue
+'''
+"""What cells of attacks may use. `facts` (paths, ports and pids of the host) is added by the runner."""

@@ -1,0 +1,191 @@
+"""W1 from the host's side: what a session left in its files must not make the host read or write outside."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+from arena.attack import Attack, beginning, one_of
+from arena.host import Host, refusal_of
+
+_BENEATH = "openat2 with RESOLVE_BENEATH on the host's side"
+_NOT_REGULAR = "the host opens without waiting and takes regular files alone"
+
+
+def _host(name: str, wall: str, expect: object, host: Callable[[Host], object]) -> Attack:
+    return Attack(name=f"host-files-{name}", threat="W1", wall=wall, expect=expect, host=host)
+
+
+def _reads_link_to(target: str) -> Callable[[Host], object]:
+    def read(host: Host) -> object:
+        host.cell(f"if os.path.lexists('trap'): os.unlink('trap')\nos.symlink({target!r}.format(**facts), 'trap')")
+        return refusal_of(host.session.files.read, "trap")
+
+    return read
+
+
+def _uses_linked_directory(host: Host) -> object:
+    host.cell("if os.path.lexists('trap'): os.unlink('trap')\nos.symlink(facts['folder'], 'trap')")
+    files = host.session.files
+    answers = {
+        refusal_of(files.read, "trap/secret"),
+        refusal_of(files.write, "trap/secret", b"changed"),
+        refusal_of(files.write, "trap/new", b"made"),
+        refusal_of(files.write, "trap/new/deep", b"made"),
+        refusal_of(files.delete, "trap/victim"),
+    }
+    return sorted({str(answer).split("' ")[-1] for answer in answers})
+
+
+def _lists_no_link(host: Host) -> object:
+    host.cell("os.makedirs('looked', exist_ok=True)\nopen('looked/real', 'w').close()")
+    host.cell(
+        "os.symlink(facts['folder'], 'looked/outside'); os.symlink('..', 'looked/loop'); os.mkfifo('looked/fifo')"
+    )
+    return [path for path in host.session.files.list() if path.startswith("looked/")]
+
+
+def _takes_a_fifo(host: Host) -> object:
+    host.cell("if not os.path.exists('fifo'): os.mkfifo('fifo')")
+    files = host.session.files
+    alone = [refusal_of(files.read, "fifo"), refusal_of(files.write, "fifo", b"x")]
+    host.cell("held = os.open('fifo', os.O_RDWR)")
+    both = [refusal_of(files.read, "fifo"), refusal_of(files.write, "fifo", b"x")]
+    return sorted(set(map(str, alone + both)))
+
+
+def _takes_a_socket(host: Host) -> object:
+    host.cell("import socket\nlistener = socket.socket(socket.AF_UNIX)\nlistener.bind('trap.socket')")
+    return refusal_of(host.session.files.read, "trap.socket")
+
+
+def _meets_a_lease(host: Host) -> object:
+    """A lease makes others' opens wait for its holder, for up to 45 s; the host must not."""
+    host.cell("import fcntl, signal\nsignal.signal(signal.SIGIO, signal.SIG_IGN)\nopen('leased', 'w').close()")
+    host.cell("leased = os.open('leased', os.O_RDONLY)\nfcntl.fcntl(leased, fcntl.F_SETLEASE, fcntl.F_RDLCK)")
+    began = time.monotonic()
+    refusal_of(host.session.files.write, "leased", b"x")
+    refusal_of(host.session.files.read, "leased")
+    host.cell("os.close(leased)")
+    return "at once" if time.monotonic() - began < 5 else "waited for the lease"
+
+
+_SWAPPER = """
+import threading, time
+os.makedirs("swap", exist_ok=True)
+if not os.path.lexists("swapped"): os.symlink(facts["folder"], "swapped")
+open("swap/secret", "w").close()
+open("swap/victim", "w").close()
+stop = threading.Event()
+def swap():
+    while not stop.is_set():
+        call("renameat2", -100, b"swap", -100, b"swapped", 2)
+swapper = threading.Thread(target=swap, daemon=True)
+swapper.start()
+"""
+
+
+def _races_a_swap(host: Host) -> object:
+    """A directory and a link to the host's folder change places while the host works below the name."""
+    host.cell(_SWAPPER)
+    files = host.session.files
+    answers = set()
+    end = time.monotonic() + 1.0
+    while time.monotonic() < end:
+        answers.add(str(refusal_of(files.write, "swap/planted", b"x")).split(" ")[0])
+        answers.add(str(refusal_of(files.read, "swap/secret")))
+        refusal_of(files.delete, "swap/victim")
+        refusal_of(files.list)
+    host.cell("stop.set(); swapper.join()")
+    planted = os.path.exists(host.folder / "planted") or not os.path.exists(host.folder / "victim")
+    leaked = any(host.canary in answer for answer in answers)
+    return {"planted": planted, "leaked": leaked, "refused": any("FileRefused" in answer for answer in answers)}
+
+
+def _names_outside(host: Host) -> object:
+    names = (
+        "/etc/passwd",
+        "../../etc/passwd",
+        "/workspace/../etc/passwd",
+        "/tmp/../etc/passwd",
+        "//etc/passwd",
+        "/proc/self/environ",
+    )
+    return sorted(
+        {
+            str(refusal_of(host.session.files.read, name)).split("(")[0].replace(repr(name), "it").strip()
+            for name in names
+        }
+    )
+
+
+def _unusable_names(host: Host) -> object:
+    names = ("", "a\0b", "x" * 5000, "\udcff\ud800")
+    return sorted(
+        {
+            str(refusal_of(host.session.files.read, name)).split("(")[0].replace(f"{name!r:.80}", "it").strip()
+            for name in names
+        }
+    )
+
+
+ATTACKS: tuple[Attack, ...] = (
+    _host(
+        "link-to-a-file",
+        _BENEATH,
+        "FileRefused: 'trap' leads outside the session's files",
+        _reads_link_to("/etc/passwd"),
+    ),
+    _host(
+        "link-to-the-secret",
+        _BENEATH,
+        "FileRefused: 'trap' leads outside the session's files",
+        _reads_link_to("{secret}"),
+    ),
+    _host(
+        "relative-link",
+        _BENEATH,
+        "FileRefused: 'trap' leads outside the session's files",
+        _reads_link_to("../../../../../..{secret}"),
+    ),
+    _host(
+        "magic-link",
+        _BENEATH,
+        one_of(
+            "FileRefused: 'trap' leads outside the session's files",
+            "FileRefused: 'trap' is a link that leads nowhere or outside",
+        ),
+        _reads_link_to("/proc/self/fd/0"),
+    ),
+    _host(
+        "endless-link", _BENEATH, "FileRefused: 'trap' is a link that leads nowhere or outside", _reads_link_to("trap")
+    ),
+    _host("linked-directory", _BENEATH, ["leads outside the session's files"], _uses_linked_directory),
+    _host("listing-follows-nothing", "entries are judged without following", ["looked/real"], _lists_no_link),
+    _host("fifo", _NOT_REGULAR, ["FileRefused: 'fifo' is not a regular file"], _takes_a_fifo),
+    _host("unix-socket", _NOT_REGULAR, "FileRefused: 'trap.socket' is not a regular file", _takes_a_socket),
+    _host("lease", "the host opens without waiting", "at once", _meets_a_lease),
+    _host("swapped-directory", _BENEATH, {"planted": False, "leaked": False, "refused": True}, _races_a_swap),
+    _host(
+        "names-outside",
+        "paths are located below the session's root",
+        ["FileRefused: it is not among the session's files"],
+        _names_outside,
+    ),
+    _host(
+        "unusable-names",
+        "paths are checked before they are used",
+        ["FileRefused: it is not a usable path"],
+        _unusable_names,
+    ),
+    _host(
+        "hard-link-made-inside",
+        "links do not cross mounts",
+        beginning("FileRefused: 'linked' does not exist"),
+        lambda host: (
+            host.cell("attempt(os.link, '/etc/passwd', 'linked')"),
+            refusal_of(host.session.files.read, "linked"),
+        )[1],
+    ),
+)

@@ -1,0 +1,29 @@
+"""Attacks from inside a session, and on the host's handling of one: each meets its wall."""
+
+import pytest
+from arena.tables import ATTACKS
+
+
+def _rows():
+    for attack in ATTACKS:
+        marks = [pytest.mark.threat(attack.threat)]
+        if attack.hole:
+            marks.append(pytest.mark.xfail(strict=True, reason=attack.hole))
+        yield pytest.param(attack, id=attack.name, marks=marks)
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("attack", list(_rows()))
+def test_the_wall_holds_and_the_session_goes_on(attack, outcomes):
+    """The answer names the wall; nothing secret came out, nothing of the host's changed."""
+    outcome = outcomes[attack.name]
+    assert outcome["answer"] == attack.expect, attack.wall
+    assert outcome["leaked"] is False
+    assert outcome["touched"] == []
+    assert outcome["harmed"] == []
+    assert outcome["alive"] is True
+    if attack.dies:
+        assert outcome["lost"] == ["kept_name"]
+        assert outcome["kept"] == ["raised: NameError: name 'kept_name' is not defined", "kept"]
+    else:
+        assert outcome["kept"] == ["kept", "kept"]
