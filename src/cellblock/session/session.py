@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
 import secrets
@@ -68,6 +69,7 @@ class AsyncSession:
         self._count = 0
         self._ids = random.Random(self.seed)  # noqa: S311 - names cells; nothing rests on it
         self._closed = False
+        self._host = os.getpid()
 
     # ------------------------------------------------------------------------------- life
 
@@ -106,6 +108,8 @@ class AsyncSession:
         return AsyncFiles(self._living().files)
 
     def _living(self) -> Kernel:
+        if os.getpid() != self._host:
+            raise SessionClosed("the session belongs to the process this one was forked from", hint="open a new one")
         if self._closed:
             raise SessionClosed("the session was closed", hint="open a new one")
         if self._kernel is None:

@@ -5,12 +5,13 @@ Runs once, as the program the host executes. Started as root it gives root up be
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
 import traceback
 
-from cellblock.walls import Unavailable
+from cellblock.walls import Applied, Unavailable
 from cellblock.worker import control, nursery, zygote
 from cellblock.worker.confine import layout, namespaces, root
 from cellblock.worker.confine.syscalls import CLONE_NEWNS, PR_SET_DUMPABLE, prctl, unshare
@@ -28,15 +29,10 @@ def launch(nursery_channel: socket.socket, zygote_channel: socket.socket) -> Non
     if profile is None:
         os._exit(0)
     extra, preload = _strings(profile["expose"]), _strings(profile["preload"])
-    try:
-        seen = layout.exposure(extra)
-        failed = _wall_in(seen)
-    except OSError as error:
-        failed = Unavailable(mechanism="root", reason=str(error), remedy="a Linux kernel of 5.12 or newer")
+    seen = layout.exposure(extra)
+    failed = _wall_in(seen)
     if failed is not None:
-        control.send(
-            zygote_channel, {"failed": failed.mechanism, "reason": failed.reason, "remedy": failed.remedy}
-        )
+        control.send(zygote_channel, {"failed": failed.mechanism, "reason": failed.reason, "remedy": failed.remedy})
         os._exit(1)
     first = os.fork()
     if first:
@@ -56,32 +52,50 @@ def launch(nursery_channel: socket.socket, zygote_channel: socket.socket) -> Non
 
 
 def _wall_in(seen: layout.Exposure) -> Unavailable | None:
-    """Give up root, enter namespaces of our own, and leave the host's file system behind.
+    """Give up root, enter namespaces of our own, and leave the host's file system behind; what failed, if any did.
 
     As root the tree is built first: root can reach an interpreter under a home that only root may enter,
-    the account that sessions run as cannot.
+    the account that sessions run as cannot. A root that may not mount (in a container, say) goes the way of an
+    ordinary user.
     """
+    built = None
     if os.getuid() == 0 and _is_mapped(SANDBOX_UID):
-        try:
-            unshare(CLONE_NEWNS)
-        except OSError as error:
-            return Unavailable(
-                mechanism="namespaces",
-                reason=str(error),
-                remedy="run as an ordinary user, or give this root CAP_SYS_ADMIN",
-            )
-        root.build(seen)
+        if _own_mounts():
+            built = _build(seen)
         os.setgroups([])
         os.setresgid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID)
         os.setresuid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID)
         prctl(PR_SET_DUMPABLE, 1)  # a change of user clears it, and /proc/self would belong to root
-        split = namespaces.split(inside=0)
-        return split if isinstance(split, Unavailable) else None
+    if isinstance(built, Unavailable):
+        return built
     split = namespaces.split(inside=0)
     if isinstance(split, Unavailable):
         return split
-    root.build(seen)
-    return None
+    if built is None:
+        built = _build(seen)
+    return built if isinstance(built, Unavailable) else None
+
+
+def _own_mounts() -> bool:
+    """Enter a mount namespace of our own, if we may."""
+    try:
+        unshare(CLONE_NEWNS)
+    except PermissionError:
+        return False
+    return True
+
+
+def _build(seen: layout.Exposure) -> Applied | Unavailable:
+    try:
+        root.build(seen)
+    except OSError as error:
+        remedy = "use Linux 5.12 or newer"
+        if error.errno == errno.EPERM:
+            remedy = namespaces.REMEDY
+        elif error.errno == errno.EACCES:
+            remedy = f"use an interpreter that an ordinary user may read, or {namespaces.REMEDY}"
+        return Unavailable(mechanism="root", reason=str(error), remedy=remedy)
+    return Applied(mechanism="root")
 
 
 def _is_mapped(uid: int) -> bool:

@@ -37,6 +37,9 @@ def serve(channel: socket.socket, *, preload: Sequence[str], late: tuple[str, ..
     shell's init, the worker's socket, and the pipes for its stdout and stderr.
     """
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    # opened here: where the host masks its /proc, the root entered next has none
+    own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    tasks = os.open("/proc/self/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     unshare(CLONE_NEWNS)
     root.enter(disk_bytes=_SCRATCH_BYTES, files=4096, late=late)
     os.environ.update(main.ENVIRONMENT)
@@ -50,8 +53,8 @@ def serve(channel: socket.socket, *, preload: Sequence[str], late: tuple[str, ..
     main.prepare()
     gc.collect()
     gc.freeze()
-    own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-    threads = len(os.listdir("/proc/self/task"))
+    threads = len(os.listdir(tasks))
+    os.close(tasks)
     control.send(channel, {"ready": True, "threads": threads})
     signal.signal(signal.SIGCHLD, lambda *_: _report_deaths(channel))
     while True:

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import warnings
 from functools import partial
 
 import anyio
@@ -85,10 +86,11 @@ class Shell:
         self.tell("sweep")
         await _receive(self.channel)
 
-    def close(self) -> None:
+    def close(self, *, kill: bool = True) -> None:
         """End init, and with it every process of the session."""
         with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.init, signal.SIGKILL)
+            if kill:
+                signal.pidfd_send_signal(self.init, signal.SIGKILL)
         self.channel.close()
         os.close(self.init)
         self.files.close()
@@ -101,6 +103,8 @@ class ProcessKernel:
         self._family = family
         self._shell = shell
         self._spec = spec
+        self._host = os.getpid()
+        self._open = True
         self._link: Link | None = None
         self.capabilities = Capabilities(trust_level="isolated", python="", walls=())
 
@@ -161,7 +165,7 @@ class ProcessKernel:
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:
-        if self._link is not None and self._link.pidfd >= 0:
+        if self._link is not None and self._link.pidfd >= 0 and os.getpid() == self._host:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._link.pidfd, number)
 
@@ -176,8 +180,18 @@ class ProcessKernel:
         await self.attach()
 
     async def close(self) -> None:
-        self._unlink()
-        self._shell.close()
+        self._dispose()
+
+    def _dispose(self) -> None:
+        if self._open:
+            self._open = False
+            self._unlink()
+            self._shell.close(kill=os.getpid() == self._host)  # a forked copy of the host only lets go
+
+    def __del__(self) -> None:
+        if self._open:
+            self._dispose()
+            warnings.warn("a session was not closed", ResourceWarning, stacklevel=2, source=self)
 
     async def _how_it_ended(self) -> Died:
         """What is known of the worker's death."""

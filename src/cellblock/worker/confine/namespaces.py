@@ -23,7 +23,7 @@ ROOM = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS
 """What a process joins of an existing session; its pid namespace only takes children."""
 
 _SIOCSIFFLAGS, _IFF_UP, _IFF_RUNNING = 0x8914, 0x1, 0x40
-_REMEDY = (
+REMEDY = (
     "allow unprivileged user namespaces: sysctl user.max_user_namespaces > 0 and, where they exist, "
     "kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0 (or an AppArmor "
     "profile with `userns,`); in a container, a seccomp profile that allows unshare"
@@ -39,7 +39,7 @@ def split(*, inside: int) -> Applied | Unavailable:
         _write("/proc/self/uid_map", f"{inside} {uid} 1")
         _write("/proc/self/gid_map", f"{inside} {gid} 1")
     except OSError as error:
-        return Unavailable(mechanism="namespaces", reason=str(error), remedy=_REMEDY)
+        return Unavailable(mechanism="namespaces", reason=str(error), remedy=REMEDY)
     return Applied(mechanism="namespaces", detail="user, mount, pid, net, ipc, uts")
 
 

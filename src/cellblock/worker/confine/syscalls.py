@@ -219,15 +219,11 @@ def seccomp_install(program: bytes, *, listener: bool = False) -> int:
     `SECCOMP_RET_USER_NOTIF` verdicts arrive; a process has at most one listener among its filters.
     """
     if not program or len(program) % _BPF_INSTRUCTION_BYTES:
-        raise ValueError(
-            f"a BPF program is {_BPF_INSTRUCTION_BYTES}-byte instructions, not {len(program)} bytes"
-        )
+        raise ValueError(f"a BPF program is {_BPF_INSTRUCTION_BYTES}-byte instructions, not {len(program)} bytes")
     instructions = ctypes.create_string_buffer(program, len(program))
     count = len(program) // _BPF_INSTRUCTION_BYTES
     header = struct.pack("@HP", count, ctypes.addressof(instructions))  # native alignment: struct sock_fprog
-    return _call(
-        "seccomp", _SECCOMP_SET_MODE_FILTER, _SECCOMP_FILTER_FLAG_NEW_LISTENER if listener else 0, header
-    )
+    return _call("seccomp", _SECCOMP_SET_MODE_FILTER, _SECCOMP_FILTER_FLAG_NEW_LISTENER if listener else 0, header)
 
 
 def landlock_abi() -> int:
@@ -242,9 +238,7 @@ def landlock_abi() -> int:
 
 def landlock_create_ruleset(*, filesystem: int, network: int = 0, scopes: int = 0) -> int:
     """A descriptor of a rule set that handles, and so denies until a rule allows, the given access rights."""
-    attributes = struct.pack(
-        "=3Q", filesystem, network, scopes
-    )  # an older kernel wants its unknown tail to be zero
+    attributes = struct.pack("=3Q", filesystem, network, scopes)  # an older kernel wants its unknown tail to be zero
     return _call("landlock_create_ruleset", attributes, len(attributes), 0)
 
 
@@ -278,8 +272,7 @@ def _call(name: str, *arguments: _Argument) -> int:
             f"{os.strerror(errno.ENOSYS)}: {_shown(name, arguments)} on {MACHINE or sys.platform}",
         )
     registers = [
-        ctypes.c_long(argument) if isinstance(argument, int) else ctypes.c_char_p(argument)
-        for argument in arguments
+        ctypes.c_long(argument) if isinstance(argument, int) else ctypes.c_char_p(argument) for argument in arguments
     ]
     result: int = _libc.syscall(ctypes.c_long(number), *registers)
     if result < 0:
@@ -289,4 +282,8 @@ def _call(name: str, *arguments: _Argument) -> int:
 
 
 def _shown(name: str, arguments: tuple[_Argument, ...]) -> str:
-    return f"{name}({', '.join(map(repr, arguments))})"
+    texts = (
+        f"<{len(argument)} bytes>" if isinstance(argument, bytes) and b"\0" in argument else repr(argument)
+        for argument in arguments
+    )
+    return f"{name}({', '.join(texts)})"
