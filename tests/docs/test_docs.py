@@ -1,0 +1,183 @@
+"""The documents do what they say: their Python and console blocks are run, their output compared, their links followed.
+
+Conventions in the pages:
+
+- A `python` block is executed; the blocks of a page share one namespace, in order. What it prints is compared with
+  its `#>` lines, and with a `text` block that follows it directly. `...` stands for anything within a line, and for
+  any lines when it is a line of its own.
+- `<!-- file: NAME -->` before a block: it is written to that file instead, for the console blocks after it.
+- A `console` block of `cellblock` commands is executed, with a last line `[exit status N]` where N is not 0. Blocks
+  with any other program are not.
+- `<!-- not run: REASON -->` before a block: it is only shown.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_BLOCK = re.compile(
+    r"(?:^<!-- (?P<mark>file|not run): (?P<word>.*?) -->\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S
+)
+_LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
+_COMMANDS = ("cellblock ", "echo ", "printf ", "cat ")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a page."""
+
+    kind: str
+    body: str
+    line: int
+    mark: str
+    word: str
+    follows: bool
+    """Whether nothing but blank lines is between it and the block before."""
+
+
+def blocks(page: Path) -> list[Block]:
+    """Every fenced block, in order."""
+    text = page.read_text(encoding="utf-8")
+    found, end = [], 0
+    for match in _BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start("kind")) + 2
+        follows = bool(found) and not text[end : match.start()].strip()
+        mark, word = match["mark"] or "", match["word"] or ""
+        found.append(Block(match["kind"], match["body"], line, mark, word, follows))
+        end = match.end()
+    return found
+
+
+def named(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_blocks_of_the_page_give_the_output_that_is_shown(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__docs__"}
+    found = blocks(page)
+    for number, block in enumerate(found):
+        if block.mark == "not run":
+            continue
+        if block.mark == "file":
+            (tmp_path / block.word).write_text(block.body, encoding="utf-8")
+        elif block.kind == "python":
+            shown = [line.strip()[3:] for line in block.body.splitlines() if line.strip().startswith("#>")]
+            after = found[number + 1] if number + 1 < len(found) else None
+            if after is not None and after.kind == "text" and after.follows:
+                shown += after.body.splitlines()
+            printed = run_python(block, page, namespace)
+            assert matches(shown, printed), difference(page, block, shown, printed)
+        elif block.kind == "console" and all(map(is_runnable, commands(block))):
+            shown = [line for line in block.body.splitlines() if not line.startswith("$ ")]
+            printed = run_console(block, tmp_path)
+            assert matches(shown, printed), difference(page, block, shown, printed)
+
+
+def run_python(block: Block, page: Path, namespace: dict[str, object]) -> list[str]:
+    """Execute a block, numbered as in its page; the lines it printed."""
+    tree = ast.parse("\n" * (block.line - 1) + block.body, str(page))
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(tree, str(page), "exec"), namespace)
+    return printed.getvalue().splitlines()
+
+
+def commands(block: Block) -> list[str]:
+    return [line[2:] for line in block.body.splitlines() if line.startswith("$ ")]
+
+
+def is_runnable(command: str) -> bool:
+    return command.startswith(_COMMANDS)
+
+
+def run_console(block: Block, directory: Path) -> list[str]:
+    """Run the commands of a block one after the other; the lines they printed, stderr included."""
+    bin_ = directory / ".bin"
+    bin_.mkdir(exist_ok=True)
+    shim = bin_ / "cellblock"
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m cellblock "$@"\n', encoding="utf-8")
+    shim.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}"}
+    printed: list[str] = []
+    for command in commands(block):
+        done = subprocess.run(
+            ["/bin/sh", "-c", command], cwd=directory, env=environment, capture_output=True, text=True, timeout=60
+        )
+        printed += (done.stdout + done.stderr).splitlines()
+        if done.returncode:
+            printed.append(f"[exit status {done.returncode}]")
+    return printed
+
+
+def matches(shown: list[str], printed: list[str]) -> bool:
+    """Whether the lines are those shown, where `...` is anything."""
+    pattern = ""
+    for line in shown:
+        if line.strip() == "...":
+            pattern += r"(?:.*\n)*?"
+        else:
+            pattern += r"[^\n]*".join(map(re.escape, line.rstrip().split("..."))) + r"[ \t]*\n"
+    return re.fullmatch(pattern, "".join(line + "\n" for line in printed)) is not None
+
+
+def difference(page: Path, block: Block, shown: list[str], printed: list[str]) -> str:
+    lines = [f"{named(page)}:{block.line}", "shown:", *shown, "", "printed:", *printed]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_relative_links_of_the_page_resolve(page: Path) -> None:
+    text = _BLOCK.sub("", page.read_text(encoding="utf-8"))
+    broken = []
+    for target, anchor in _LINK.findall(text):
+        path = (page.parent / target).resolve() if target else page
+        if not path.exists() or (anchor and path.suffix == ".md" and anchor[1:] not in anchors(path)):
+            broken.append(target + anchor)
+    assert broken == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives a page's headings."""
+    text = _BLOCK.sub("", page.read_text(encoding="utf-8"))
+    titles = re.findall(r"^#+ +(.*?) *$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "same"),
+    [
+        (["a"], ["a"], True),
+        (["a"], ["b"], False),
+        ([], ["a"], False),
+        (["a"], [], False),
+        (["a ... c"], ["a b c"], True),
+        (["a", "...", "c"], ["a", "b", "b", "c"], True),
+        (["a", "...", "c"], ["a", "c"], True),
+        (["a", "...", "c"], ["a", "d"], False),
+        (["x.y"], ["xzy"], False),
+    ],
+)
+def test_output_that_differs_from_what_is_shown_is_told(shown: list[str], printed: list[str], same: bool) -> None:
+    assert matches(shown, printed) is same
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_block_of_the_page_is_of_a_known_kind(page: Path) -> None:
+    assert {block.kind for block in blocks(page)} <= {"python", "console", "text", ""}
