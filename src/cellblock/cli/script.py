@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,7 +79,8 @@ async def _run(job: Job, started: Future[None]) -> int:
         view = JsonLines(session, job.save) if job.as_json else Screen(session, job.save)
         with _CtrlC(session) as ctrl_c:
             for number, part in enumerate(sources, start=1):
-                cell = await view.show(session.stream(part))
+                async with aclosing(session.stream(part)) as events:  # type: ignore[type-var]  # it is a generator
+                    cell = await view.show(events)
                 if not cell.ok or number == len(sources):
                     break
         await view.end(cell, before)

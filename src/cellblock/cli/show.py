@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ class Screen:
         self._err = Printer(sys.stderr)
         self._paint = Paint(sys.stderr)
 
-    async def show(self, events: AsyncIterator[Event]) -> Cell:
+    async def show(self, events: AsyncIterable[Event]) -> Cell:
         """Follow a cell to its end."""
         async for event in events:
             if isinstance(event, Output):
@@ -94,7 +94,7 @@ class JsonLines:
         self._shelf = None if save is None else Shelf(save)
         self._waiting: dict[str, object] | None = None
 
-    async def show(self, events: AsyncIterator[Event]) -> Cell:
+    async def show(self, events: AsyncIterable[Event]) -> Cell:
         """Run a cell to its end and print the one before it."""
         async for event in events:
             if isinstance(event, Done):

@@ -1,0 +1,112 @@
+"""`cellblock doctor`: opens a session, says which walls stand around it, and tries each from inside."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from cellblock.cli.examination import Report, examine
+from cellblock.cli.exits import DONE, STOPPED
+from cellblock.cli.machine import Machine, advice, in_container, inspect
+from cellblock.cli.terminal import Paint
+from cellblock.walls import Applied, Unavailable, Wall
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "doctor",
+        help="try the walls of this machine",
+        description="Opens a session, names the walls around it, and tries each of them from inside.",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(command=doctor)
+
+
+def doctor(arguments: argparse.Namespace) -> int:
+    """Examine and report; 0 when every wall is up and every attempt was refused."""
+    import anyio
+
+    machine = inspect()
+    report = anyio.run(examine, machine.landlock_abi)
+    if arguments.json:
+        print(json.dumps(_as_dict(report, machine), indent=2))
+    else:
+        for line in _as_text(report, machine, Paint(sys.stdout)):
+            print(line)
+    return DONE if report.ok else STOPPED
+
+
+def _as_dict(report: Report, machine: Machine) -> dict[str, object]:
+    return {
+        "ok": report.ok,
+        "machine": machine.as_dict(),
+        "python_inside": report.python,
+        "walls": [
+            {"mechanism": wall.mechanism, "applied": isinstance(wall, Applied), **_facts(wall)}
+            for wall in report.walls
+        ],
+        "tried": [asdict(finding) for finding in report.findings],
+        "skipped": list(report.skipped),
+        "failure": report.failure,
+        "advice": _advice(report, machine),
+    }
+
+
+def _facts(wall: Wall) -> dict[str, str]:
+    if isinstance(wall, Applied):
+        return {"detail": wall.detail}
+    return {"reason": wall.reason, "remedy": wall.remedy}
+
+
+def _advice(report: Report, machine: Machine) -> list[str]:
+    return advice(machine) + ([] if report.ok else in_container(machine))
+
+
+def _as_text(report: Report, machine: Machine, paint: Paint) -> Iterator[str]:
+    yes, no = paint.good(_mark("\N{CHECK MARK}", "ok")), paint.bad(_mark("\N{BALLOT X}", "NO"))
+    for wall in report.walls:
+        if isinstance(wall, Unavailable):
+            yield f"{no} {wall.mechanism}: {wall.reason}"
+            yield f"    remedy: {wall.remedy}"
+            continue
+        tried = [finding for finding in report.findings if finding.mechanism == wall.mechanism]
+        yield f"{yes if all(one.proved for one in tried) else no} {wall.mechanism}: {paint.dim(wall.detail)}"
+        for one in tried:
+            yield f"    {yes if one.proved else no} {one.tried}: {one.answer}"
+    if report.failure and not report.walls:
+        yield f"{no} {report.failure}"
+    for line in report.skipped:
+        yield f"    - not tried: {line}"
+    yield ""
+    yield from _machine_lines(machine)
+    for line in _advice(report, machine):
+        yield f"to get more: {line}"
+    yield ""
+    proved = sum(one.proved for one in report.findings)
+    if report.findings:
+        yield f"{proved} of {len(report.findings)} attempts from inside were refused"
+    else:
+        yield "no session could be opened: trust_level='isolated' does not work here"
+
+
+def _machine_lines(machine: Machine) -> Iterator[str]:
+    yield f"machine: {machine.system} {machine.kernel} {machine.architecture}, user {machine.user}" + (
+        f", in a container ({machine.container})" if machine.container else ""
+    )
+    yield f"python: {machine.python_version} at {machine.python}"
+    switches = ", ".join(f"{name}={'absent' if value is None else value}" for name, value in machine.switches.items())
+    yield f"switches: {switches}"
+    yield f"Landlock: ABI {machine.landlock_abi}" if machine.landlock_abi else "Landlock: not offered"
+    yield f"cgroups: {machine.cgroups}; not used: the limits are those of each process (rlimits)"
+
+
+def _mark(sign: str, plain_sign: str) -> str:
+    try:
+        sign.encode(sys.stdout.encoding or "ascii")
+    except UnicodeError:
+        return plain_sign
+    return sign

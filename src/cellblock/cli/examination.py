@@ -1,0 +1,141 @@
+"""An examination: a session is opened on this machine, and each of its walls is tried from inside."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cellblock.cli.terminal import plain
+from cellblock.errors import CellblockError, IsolationUnavailable
+from cellblock.walls import Applied, Unavailable, Wall
+
+if TYPE_CHECKING:
+    from cellblock.cli.probes import Bait, Probe
+    from cellblock.session.session import AsyncSession
+
+_MEMORY_MB, _DISK_MB, _PROCESSES = 96, 16, 32
+_VARIABLE = "CELLBLOCK_DOCTOR_CANARY"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One attempt, and the answer it got. `proved` says that the answer shows the wall."""
+
+    mechanism: str
+    tried: str
+    answer: str
+    proved: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What was applied, what was tried, and why no session could be opened, if none could."""
+
+    walls: tuple[Wall, ...]
+    findings: tuple[Finding, ...] = ()
+    failure: str = ""
+    python: str = ""
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether every wall is up and every attempt was refused."""
+        up = bool(self.walls) and all(isinstance(wall, Applied) for wall in self.walls)
+        return up and not self.failure and bool(self.findings) and all(one.proved for one in self.findings)
+
+
+async def examine(landlock_abi: int) -> Report:
+    """Open a session with small limits and make every attempt that this Landlock version should refuse."""
+    from cellblock.cli.probes import PROBES
+    from cellblock.limits import ExecutionLimits
+    from cellblock.session.session import AsyncSession
+
+    limits = ExecutionLimits(max_memory_mb=_MEMORY_MB, max_disk_mb=_DISK_MB, max_processes=_PROCESSES)
+    findings, skipped = [], []
+    with _laid_out() as bait:
+        try:
+            async with AsyncSession(limits=limits) as session:
+                walls, python = session.capabilities.walls, session.capabilities.python
+                for probe in PROBES:
+                    if probe.needs_abi > landlock_abi:
+                        skipped.append(f"{probe.title}: needs Landlock ABI {probe.needs_abi}")
+                    else:
+                        findings.append(await _try(session, probe, bait))
+        except IsolationUnavailable as error:
+            reason = Exception.__str__(error).removesuffix(f" ({error.hint})").removeprefix(f"{error.mechanism}: ")
+            missing = Unavailable(mechanism=error.mechanism, reason=reason, remedy=error.hint)
+            return Report(walls=(missing,), failure=reason)
+        except CellblockError as error:
+            return Report(walls=(), failure=str(error))
+    return Report(walls=walls, findings=tuple(findings), python=python, skipped=tuple(skipped))
+
+
+async def _try(session: AsyncSession, probe: Probe, bait: Bait) -> Finding:
+    from cellblock.cli.probes import PRELUDE
+
+    await session.set("bait", bait)  # each time: an attempt may end the process, and the names with it
+    await session.run(PRELUDE)
+    cell = await session.run(probe.source)
+    answer = cell.value if cell.error is None else f"{cell.error.type}: {cell.error.message}"
+    return Finding(
+        mechanism=probe.mechanism,
+        tried=probe.title,
+        answer=_written(answer),
+        proved=cell.error is None and probe.judge(answer, bait),
+    )
+
+
+def _written(answer: object) -> str:
+    """An answer in a line; equal answers of several attempts once, under the names they came to."""
+    if not isinstance(answer, dict):
+        return plain(str(answer))
+    groups: dict[str, list[str]] = {}
+    for name, one in answer.items():
+        groups.setdefault(str(one), []).append(str(name))
+    if len(groups) == len(answer) > 1:
+        return plain(", ".join(map(str, answer.values())))
+    return plain(", ".join(f"{'/'.join(names)} {one}" for one, names in groups.items()))
+
+
+@contextmanager
+def _laid_out() -> Iterator[Bait]:
+    """Put out what the session must not reach: a file, a variable, a listener, an abstract socket."""
+    import secrets
+    import socket
+    import tempfile
+
+    from cellblock.worker.confine.syscall_numbers import NUMBERS
+    from cellblock.worker.confine.syscalls import MACHINE
+
+    abstract = f"cellblock-doctor-{secrets.token_hex(8)}"
+    with (
+        tempfile.NamedTemporaryFile("w", prefix="cellblock-doctor-") as canary,
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.socket(socket.AF_UNIX) as unix,
+    ):
+        canary.write("canary")
+        canary.flush()
+        os.chmod(canary.name, 0o644)
+        unix.bind("\0" + abstract)
+        unix.listen()
+        os.environ[_VARIABLE] = "canary"
+        try:
+            yield {
+                "canary": canary.name,
+                "secret": _VARIABLE,
+                "port": listener.getsockname()[1],
+                "abstract": abstract,
+                "hostname": socket.gethostname(),
+                "namespaces": {
+                    kind: os.readlink(f"/proc/self/ns/{kind}") for kind in ("user", "mnt", "pid", "net", "ipc", "uts")
+                },
+                "numbers": dict(NUMBERS.get(MACHINE, {})),
+                "memory": _MEMORY_MB * 2**20,
+                "disk": _DISK_MB * 2**20,
+                "processes": _PROCESSES,
+            }
+        finally:
+            del os.environ[_VARIABLE]
