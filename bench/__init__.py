@@ -1,0 +1,1 @@
+"""What cellblock costs, each figure beside a reference that is measured in the same run."""
