@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -24,8 +24,8 @@ class OutputType(Enum):
 class Output:
     """One thing a cell showed.
 
-    `data` is a Jupyter MIME bundle without its binary parts: those are kept apart, and `uri`
-    (`notebook://cell/ID/image/N`) names the first of them for `session.read_output`.
+    `data` is a Jupyter MIME bundle. Its binary parts are kept apart: in their place stands the URI
+    (`notebook://cell/ID/image/N`) that `session.read_output` gives their bytes for, and `uri` is the first of these.
     `stream` is "stdout" or "stderr" for printed text. `is_result` marks the last expression's value.
     """
 
@@ -44,8 +44,9 @@ class Output:
         return plain if isinstance(plain, str) else ""
 
 
-def type_of(mimes: Mapping[str, object] | frozenset[str]) -> OutputType:
+def type_of(mimes: Iterable[str]) -> OutputType:
     """The richest view a bundle with these MIME types allows."""
+    mimes = frozenset(mimes)
     if DATAFRAME_MIME in mimes:
         return OutputType.DATAFRAME
     if any(mime.startswith("image/") for mime in mimes):

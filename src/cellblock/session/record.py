@@ -52,14 +52,12 @@ class Recorder:
             self._dropped += 1
             return None
         self._display_bytes += size
-        uri = None
+        uris = {}
         for mime, buffer in zip(event.mimes, event.buffers, strict=True):
-            number = len(self.blobs)
-            named = f"notebook://cell/{self._cell.id}/image/{number}"
-            self.blobs[named] = Blob(mime, bytes(buffer))
-            uri = uri or named
-        kind = type_of(frozenset((*event.data, *event.mimes)))
-        output = Output(type=kind, data=event.data, uri=uri, is_result=event.is_result)
+            uri = uris[mime] = f"notebook://cell/{self._cell.id}/image/{len(self.blobs)}"
+            self.blobs[uri] = Blob(mime, bytes(buffer))
+        data = {**event.data, **uris}
+        output = Output(type=type_of(data), data=data, uri=next(iter(uris.values()), None), is_result=event.is_result)
         self.outputs.append(output)
         return output
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from cellblock.values.represent import type_name
+from cellblock.worker.import_hooks import on_import
 from cellblock.worker.mime import Bundle, Parts
 
 _PYPLOT = "matplotlib.pyplot"
@@ -24,11 +24,7 @@ _FIGURE_TEXT = 1000
 def install(show: Callable[[Bundle], None]) -> None:
     """Make `plt.show()` and `figure.show()` hand what they draw to `show`, whenever pyplot is imported."""
     os.environ.setdefault("MPLBACKEND", "agg")
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _PyplotFinder)]
-    sys.meta_path.insert(0, _PyplotFinder(show))
-    pyplot = sys.modules.get(_PYPLOT)
-    if pyplot is not None:
-        _take_over(pyplot, show)
+    on_import(_PYPLOT, partial(_take_over, show))
 
 
 def flush() -> list[Bundle]:
@@ -74,7 +70,7 @@ def _drawn(figure: Any) -> Bundle:
     return parts.finish(figure)
 
 
-def _take_over(pyplot: Any, show: Callable[[Bundle], None]) -> None:
+def _take_over(show: Callable[[Bundle], None], pyplot: Any) -> None:
     def show_open(*_args: object, **_options: object) -> None:
         """Show every open figure now, and close it."""
         for bundle in flush():
@@ -91,33 +87,3 @@ def _take_over(pyplot: Any, show: Callable[[Bundle], None]) -> None:
         matplotlib.rcParams["backend"] = "agg"
     pyplot.show = show_open
     matplotlib.figure.Figure.show = show_one
-
-
-class _PyplotFinder:
-    """Finds only `matplotlib.pyplot`, by the other finders, and takes it over once it has run."""
-
-    def __init__(self, show: Callable[[Bundle], None]) -> None:
-        self._show = show
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if name != _PYPLOT:
-            return None
-        for finder in sys.meta_path:
-            find = getattr(finder, "find_spec", None)
-            spec: ModuleSpec | None = find(name, path, target) if find and finder is not self else None
-            if spec is not None and spec.loader is not None:
-                self._attend(spec.loader)
-                return spec
-        return None
-
-    def _attend(self, loader: Any) -> None:
-        execute = loader.exec_module
-
-        def execute_and_take_over(module: ModuleType) -> None:
-            del loader.exec_module
-            execute(module)
-            _take_over(module, self._show)
-
-        loader.exec_module = execute_and_take_over

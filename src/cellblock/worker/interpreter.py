@@ -29,11 +29,18 @@ NO_VALUE = object()
 
 
 class Interpreter:
-    """One namespace and the cells run in it. The module `__main__` of its process is that namespace."""
+    """One namespace and the cells run in it. The module `__main__` of its process is that namespace.
+
+    Cells and what they import by name get a copy of `builtins`: one that replaces `len` or `print` there changes
+    its own world, not the runner's.
+    """
 
     def __init__(self) -> None:
         module = types.ModuleType("__main__")
-        module.__dict__["__builtins__"] = builtins
+        self.builtins = types.ModuleType("builtins")
+        self.builtins.__dict__.update(builtins.__dict__)
+        sys.modules["builtins"] = self.builtins
+        module.__dict__["__builtins__"] = self.builtins
         sys.modules["__main__"] = module
         self.module = module
         self.namespace = module.__dict__
@@ -59,7 +66,7 @@ class Interpreter:
         value = None if last is None else self._execute(last)
         if value is None:
             return NO_VALUE
-        builtins._ = value  # type: ignore[attr-defined]
+        self.builtins.__dict__["_"] = value
         return value
 
     def _compile(self, source: str, filename: str) -> tuple[types.CodeType | None, types.CodeType | None]:

@@ -12,6 +12,7 @@ from cellblock.walls import Applied, Unavailable
 from cellblock.wire.messages import Hello
 from cellblock.worker.channel import Channel
 from cellblock.worker.confine import capabilities, landlock, layout, rlimits, seccomp
+from cellblock.worker.import_hooks import on_import
 from cellblock.worker.meter import Meter
 from cellblock.worker.requests import Worker
 from cellblock.worker.streams import Streams
@@ -80,9 +81,7 @@ def _take_descriptors(stdout: int, stderr: int) -> None:
 
 def _seed(seed: int) -> None:
     random.seed(seed)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(seed % 2**32)
+    on_import("numpy.random", lambda module: module.seed(seed % 2**32))
 
 
 def _confine(limits: dict[str, int]) -> list[Applied | Unavailable]:

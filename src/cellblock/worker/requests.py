@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import _signal as signal  # type: ignore[import-not-found]  # its Python face makes enum members, at many times the cost
-import builtins
+import contextlib
 import gc
 import os
 import pickle
+from typing import Any
 
 from cellblock.values import portable
 from cellblock.wire.messages import (
@@ -25,6 +26,7 @@ from cellblock.wire.messages import (
 )
 from cellblock.worker import display, figures, shell, survey
 from cellblock.worker.channel import Channel
+from cellblock.worker.import_hooks import on_import
 from cellblock.worker.interpreter import NO_VALUE, Interpreter, describe
 from cellblock.worker.meter import Meter, interrupt
 from cellblock.worker.streams import Streams
@@ -45,7 +47,8 @@ class Worker:
         meter.adopt_limits()
         self._max_text = 10_000
         figures.install(self._show)
-        builtins.display = self._display  # type: ignore[attr-defined]
+        self._interpreter.builtins.__dict__["display"] = self._display
+        on_import("IPython.display", self._take_over_display)
 
     def serve(self) -> None:
         """Answer requests until the host is gone."""
@@ -83,8 +86,7 @@ class Worker:
                 self._only_main_goes_on()
                 if value is not NO_VALUE:
                     self._display(value, is_result=True)
-                for bundle in figures.flush():
-                    self._show(bundle)
+                self._show_figures()
                 self._streams.flush()
                 return NO_VALUE if value is NO_VALUE else _encode(value)
             case Shell():
@@ -112,6 +114,8 @@ class Worker:
         error.__traceback__ = error.__context__ = None  # their frames would keep the cell's objects alive
         if isinstance(error, MemoryError):
             gc.collect()
+        with contextlib.suppress(BaseException):  # what was drawn before the failure, if it can be shown
+            self._meter.within_limits(self._show_figures)
         return failure
 
     def _only_main_goes_on(self) -> None:
@@ -120,8 +124,17 @@ class Worker:
             os._exit(0)
 
     def _display(self, value: object, *, is_result: bool = False) -> None:
+        """Show a value now, as the last expression of a cell is shown."""
         self._show(display.bundle(value, max_text=self._max_text), is_result=is_result)
         figures.close_shown(value)
+
+    def _show_figures(self) -> None:
+        for bundle in figures.flush():
+            self._show(bundle)
+
+    def _take_over_display(self, module: Any) -> None:
+        """Have IPython's `display` show things here; without its shell it would print their reprs."""
+        module.display = lambda *values, **_options: [self._display(value) for value in values] and None
 
     def _show(self, bundle: display.Bundle, is_result: bool = False) -> None:
         self._channel.send(
