@@ -6,6 +6,7 @@ import os
 import random
 import socket
 import sys
+import threading
 from typing import Any
 
 from cellblock.walls import Applied, Unavailable
@@ -36,6 +37,10 @@ ENVIRONMENT = {
 }
 """The whole environment of a session; nothing of the host's is passed on."""
 
+_STACK_BYTES = 2 * 2**20
+"""A thread's stack. It counts as memory in full; at the usual 8 MB thirty threads would fill the default limit.
+With 1 MB CPython 3.13 overflows it in C recursion that its own limit allows."""
+
 _filter = b""
 
 
@@ -55,6 +60,7 @@ def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int) -> Non
     os.environ.update(ENVIRONMENT)
     sys.argv[:] = [""]
     sys.path.append(layout.WORKSPACE)
+    threading.stack_size(_STACK_BYTES)
     _seed(setup["seed"])
     channel = Channel(socket.socket(fileno=connection))
     meter = Meter()  # before the walls: /proc is read-only behind them

@@ -134,7 +134,12 @@ class Worker:
 
     def _take_over_display(self, module: Any) -> None:
         """Have IPython's `display` show things here; without its shell it would print their reprs."""
-        module.display = lambda *values, **_options: [self._display(value) for value in values] and None
+
+        def show(*values: object, **_options: object) -> None:
+            for value in values:
+                self._display(value)
+
+        module.display = show
 
     def _show(self, bundle: display.Bundle, is_result: bool = False) -> None:
         self._channel.send(

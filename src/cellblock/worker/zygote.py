@@ -55,7 +55,12 @@ def serve(channel: socket.socket, *, preload: Sequence[str], late: tuple[str, ..
     gc.freeze()
     threads = len(os.listdir(tasks))
     os.close(tasks)
-    control.send(channel, {"ready": True, "threads": threads})
+    if threads != 1:  # a fork copies one thread; locks that the others hold would stay held for ever
+        reason = f"{threads - 1} thread(s) were started by importing"
+        remedy = "leave out of preload= what starts them, and import it in the session"
+        control.send(channel, {"failed": "preload", "module": ", ".join(preload), "reason": reason, "remedy": remedy})
+        os._exit(1)
+    control.send(channel, {"ready": True})
     signal.signal(signal.SIGCHLD, lambda *_: _report_deaths(channel))
     while True:
         message, descriptors = control.receive(channel)

@@ -108,7 +108,10 @@ class Family:
         if report["failed"] == "preload":
             raise PreloadFailed(
                 f"cannot preload {report['module']}: {report['reason']}",
-                hint=f"install it into the environment of {self.profile.python}, or leave it out of preload=",
+                hint=str(
+                    report.get("remedy")
+                    or f"install it into the environment of {self.profile.python}, or leave it out of preload="
+                ),
             )
         raise IsolationUnavailable(
             f"{report['failed']}: {report['reason']}",

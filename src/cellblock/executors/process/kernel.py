@@ -106,6 +106,7 @@ class ProcessKernel:
         self._host = os.getpid()
         self._open = True
         self._link: Link | None = None
+        self._changing = anyio.Lock()  # a restart and a close do not meet half way
         self.capabilities = Capabilities(trust_level="isolated", python="", walls=())
 
     async def attach(self) -> None:
@@ -170,17 +171,21 @@ class ProcessKernel:
                 signal.pidfd_send_signal(self._link.pidfd, number)
 
     async def restart(self) -> None:
-        self._unlink()
-        if not self._family.alive:
-            self._family = await _family(self._spec)
-            self._shell.close()
-            self._shell = await Shell.make(self._family, self._spec)
-        else:
-            await self._shell.sweep()
-        await self.attach()
+        async with self._changing:
+            if not self._open:
+                raise SessionClosed("the session was closed", hint="open a new one")
+            self._unlink()
+            if not self._family.alive:
+                self._family = await _family(self._spec)
+                self._shell.close()
+                self._shell = await Shell.make(self._family, self._spec)
+            else:
+                await self._shell.sweep()
+            await self.attach()
 
     async def close(self) -> None:
-        self._dispose()
+        async with self._changing:
+            self._dispose()
 
     def _dispose(self) -> None:
         if self._open:

@@ -10,10 +10,11 @@ import select
 import socket
 import struct
 from collections import deque
+from collections.abc import Iterator
 
 import anyio
 
-from cellblock.errors import IsolationUnavailable
+from cellblock.errors import IsolationUnavailable, SessionClosed
 from cellblock.executors.process.family import watch_forks
 from cellblock.wire.connection import Connection
 from cellblock.wire.frames import PACKET_BYTES, ProtocolError
@@ -48,6 +49,8 @@ class Link:
         self.pid = 0
         self.pidfd = -1
         self.names: dict[str, str] = {}
+        self.closed = False
+        self._waiting = 0
         self._connection = Connection()
         self._packets: deque[bytes] = deque()
         self._epoll = select.epoll()
@@ -86,8 +89,27 @@ class Link:
         )
 
     async def readable(self) -> None:
-        """Wait until something can be read or the worker is gone."""
-        await anyio.wait_readable(self._epoll.fileno())
+        """Wait until something can be read or the worker is gone; `SessionClosed` when the link is closed meanwhile."""
+        with self._in_use():
+            await anyio.wait_readable(self._epoll.fileno())
+
+    @contextlib.contextmanager
+    def _in_use(self) -> Iterator[None]:
+        """Around a wait: descriptors that someone waits for are closed only after that wait."""
+        self.require_open()
+        self._waiting += 1
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+            if self.closed:
+                self._give_back()
+        self.require_open()
+
+    def require_open(self) -> None:
+        """Raise `SessionClosed` once the link is closed."""
+        if self.closed:
+            raise SessionClosed("the session was closed", hint="open a new one")
 
     def ready(self, seconds: float) -> set[int]:
         """Descriptors with something to read, after waiting so long for the first; blocks for that time."""
@@ -104,7 +126,8 @@ class Link:
                     self._socket.send(packet)
                     break
                 except BlockingIOError:
-                    await anyio.wait_writable(self._socket)
+                    with self._in_use():
+                        await anyio.wait_writable(self._socket)
                 except (BrokenPipeError, ConnectionResetError):
                     return
 
@@ -114,9 +137,29 @@ class Link:
         Packets of any process but the worker are dropped: a child that the cell forked has the socket too.
         """
         packet, pid = self._receive()
-        if packet and pid == self.pid:
+        if packet is None:
+            return False
+        if pid == 0:  # no sender: nobody holds the other end any more
+            self._forget(self._socket.fileno())
+            return False
+        if pid == self.pid:
             self._packets.append(packet)
-        return bool(packet)
+        return True
+
+    def read(self, pipe: int) -> bytes:
+        """What a pipe holds now, up to a chunk; b"" for nothing."""
+        try:
+            data = os.read(pipe, _CHUNK)
+        except BlockingIOError:
+            return b""
+        if not data:
+            self._forget(pipe)
+        return data
+
+    def _forget(self, descriptor: int) -> None:
+        """Wait no more for a descriptor that is at its end, which otherwise is readable for ever."""
+        with contextlib.suppress(OSError):  # forgotten before
+            self._epoll.unregister(descriptor)
 
     def receive(self) -> Event | None:
         """The next whole event of the packets that were pulled, or None. `Settled` is kept here."""
@@ -152,7 +195,19 @@ class Link:
         self.names.update(event.gained)
 
     def close(self) -> None:
-        """Give every descriptor back."""
+        """Give every descriptor back, at once or when the one who waits for them has been woken. Safe to call twice."""
+        if self.closed:
+            return
+        self.closed = True
+        if self._waiting:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+        else:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        if self._waiting or self._epoll.closed:
+            return
         self._epoll.close()
         self._socket.close()
         self._socket_end.close()
@@ -161,14 +216,6 @@ class Link:
         if self.pidfd >= 0:
             os.close(self.pidfd)
             self.pidfd = -1
-
-
-def read(descriptor: int) -> bytes:
-    """What a pipe holds now, up to a chunk; b"" for nothing."""
-    try:
-        return os.read(descriptor, _CHUNK)
-    except BlockingIOError:
-        return b""
 
 
 def _close_all(payload: bytes) -> None:

@@ -9,7 +9,9 @@ import termios
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-from cellblock.executors.process.link import Link, read
+import anyio.lowlevel
+
+from cellblock.executors.process.link import Link
 from cellblock.executors.process.text import TextBudget
 from cellblock.executors.protocol import Died, TurnEvent
 from cellblock.wire.frames import ProtocolError
@@ -26,6 +28,9 @@ _SHORT_WAIT = 0.001
 
 Most cells reply sooner, and going through the loop costs more than the cell: about 100 µs after a pause.
 """
+
+_TAKES_BEFORE_PAUSE = 32
+"""How often a turn reads what is ready before it lets the event loop's other tasks and deadlines go on."""
 
 _under_way = 0
 """How many turns of this process have begun and not ended."""
@@ -46,26 +51,36 @@ class ProcessTurn:
         self._place_read = 0
         self._place_reached = 0
         self._fresh = True
+        self._takes = 0
         self._ended = False
         global _under_way
         _under_way += 1
 
     async def next(self) -> TurnEvent:
         while not self._events:
+            self._link.require_open()
             if self._fresh:
                 self._fresh = False
                 ready = self._first_wait()
             else:
                 ready = self._link.ready(0)
             if not ready:
+                self._takes = 0
                 await self._link.readable()
                 continue
+            if self._takes >= _TAKES_BEFORE_PAUSE:
+                self._takes = 0
+                await anyio.lowlevel.checkpoint()
+                self._link.require_open()
+            self._takes += 1
             try:
                 self._take(ready)
             except ProtocolError as error:
                 self._end(Died(reason=f"broke the protocol: {error}"))
             if self._link.pidfd in ready and not self._events:
-                self._end(await self._how_it_ended())
+                death = await self._how_it_ended()
+                self._link.require_open()
+                self._end(death)
         return self._events.popleft()
 
     async def reply(self, reply: ToolReply) -> None:
@@ -128,7 +143,7 @@ class ProcessTurn:
 
     def _read_stdout(self) -> bool:
         self._skip(self._link.stdout)
-        data = read(self._link.stdout)
+        data = self._link.read(self._link.stdout)
         for item in self._demultiplexer.feed(data):
             if isinstance(item, Place):
                 self._place_read = max(self._place_read, item.number)
@@ -138,7 +153,7 @@ class ProcessTurn:
 
     def _read_stderr(self) -> bool:
         self._skip(self._link.stderr)
-        data = read(self._link.stderr)
+        data = self._link.read(self._link.stderr)
         if data:
             self._events.extend(self._budget.add(Text("stderr", data)))
         return bool(data)
