@@ -65,7 +65,7 @@ class Execution:
         self._kernel.kill()
         error = CellError(
             type="Abandoned",
-            message="the caller stopped waiting for the cell",
+            message="the cell was left before it ended: its caller stopped waiting, or the session was closed",
             hint="the namespace is empty again; files are kept",
             kind="crashed",
         )
@@ -75,15 +75,19 @@ class Execution:
         """The turn's next event. At the deadline the cell is interrupted, and killed when that does not end it."""
         assert self._turn is not None
         while True:
+            if not self._killed and anyio.current_time() >= self._deadline:  # events may come without a pause
+                self._overrun()
             with anyio.CancelScope(deadline=float("inf") if self._killed else self._deadline):
                 return await self._turn.next()
-            if not self._expired:
-                self._expired = True
-                self._deadline += self._limits.interrupt_grace_seconds
-                self._kernel.interrupt()
-            else:
-                self._killed = True
-                self._kernel.kill()
+
+    def _overrun(self) -> None:
+        if not self._expired:
+            self._expired = True
+            self._deadline = anyio.current_time() + self._limits.interrupt_grace_seconds
+            self._kernel.interrupt()
+        else:
+            self._killed = True
+            self._kernel.kill()
 
     async def _refuse(self, event: ToolCalled) -> None:
         assert self._turn is not None

@@ -15,7 +15,7 @@ from typing import Literal, Self
 import anyio
 
 from cellblock.cell import Cell, CellKind, CellState
-from cellblock.errors import SessionBusy, SessionClosed, UnpicklableError
+from cellblock.errors import CellblockError, SessionBusy, SessionClosed, UnpicklableError
 from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Kernel, KernelSpec
@@ -75,10 +75,13 @@ class AsyncSession:
 
     async def open(self) -> Self:
         """Start the session's process; `IsolationUnavailable` names the wall this machine cannot give."""
-        if self._closed:
-            raise SessionClosed("the session was closed", hint="open a new one")
+        self._require_open()
         if self._kernel is None:
-            self._kernel = await self._launcher.open(self._spec)
+            kernel = await self._launcher.open(self._spec)
+            if self._closed:
+                await kernel.close()
+                raise SessionClosed("the session was closed while it opened", hint="open a new one")
+            self._kernel = kernel
         return self
 
     async def close(self) -> None:
@@ -110,11 +113,14 @@ class AsyncSession:
     def _living(self) -> Kernel:
         if os.getpid() != self._host:
             raise SessionClosed("the session belongs to the process this one was forked from", hint="open a new one")
-        if self._closed:
-            raise SessionClosed("the session was closed", hint="open a new one")
+        self._require_open()
         if self._kernel is None:
             raise SessionClosed("the session is not open", hint="use `async with` or `await session.open()`")
         return self._kernel
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise SessionClosed("the session was closed", hint="open a new one")
 
     # ------------------------------------------------------------------------------ cells
 
@@ -162,7 +168,7 @@ class AsyncSession:
         cell = await self._ask(Fetch(name=name))
         if cell.error is not None and cell.error.type == "KeyError":
             raise KeyError(name)
-        return cell.value
+        return _answer(cell, name)
 
     async def set(self, name: str, value: object) -> None:
         """Bind a name to a copy of any picklable value. The host is trusted: it is unpickled inside."""
@@ -181,6 +187,8 @@ class AsyncSession:
                 hint="write it to a file with session.files.write and load it inside",
             )
         cell = await self._ask(Bind(name=name, buffers=(data,)))
+        if cell.error is not None and cell.error.kind != "raised":
+            raise CellblockError(f"{name}: {cell.error.message}", hint=cell.error.hint)
         if cell.error is not None:
             raise UnpicklableError(
                 f"{name}: the session could not rebuild {type(value).__name__}: {cell.error.message}",
@@ -191,7 +199,8 @@ class AsyncSession:
         """The names that cells have bound, with previews made inside."""
         cell = await self._ask(Survey(max_names=_MAX_NAMES, max_preview=_PREVIEW))
         found = {}
-        for row in cell.value if isinstance(cell.value, list) else ():
+        rows = _answer(cell, "names")
+        for row in rows if isinstance(rows, list) else ():
             match row:
                 case [str(name), str(kind), int(size), str(preview)]:
                     found[name] = Name(type=kind, size=size, preview=preview)
@@ -216,7 +225,7 @@ class AsyncSession:
         """The next cell, from its turn to run until it is recorded."""
         if not isinstance(source, str):
             raise TypeError(f"source must be str, not {type(source).__name__}")
-        await self._acquire(wait)
+        kernel = await self._acquire(wait)
         try:
             self._count += 1
             draft = Cell(
@@ -227,7 +236,7 @@ class AsyncSession:
                 state=CellState.RUNNING,
             )
             self.notebook.record(draft, {})
-            execution = Execution(self._living(), self.limits, draft, seconds=self.limits.timeout_seconds)
+            execution = Execution(kernel, self.limits, draft, seconds=self.limits.timeout_seconds)
             try:
                 await execution.start(_request(draft, self.limits))
                 yield execution
@@ -238,10 +247,10 @@ class AsyncSession:
 
     async def _ask(self, request: Request) -> Cell:
         """Carry out a request that is no cell."""
-        await self._acquire(wait=True)
+        kernel = await self._acquire(wait=True)
         try:
             seconds = max(self.limits.timeout_seconds, _HOST_SECONDS)
-            execution = Execution(self._living(), self.limits, _HOST_STEP, seconds=seconds)
+            execution = Execution(kernel, self.limits, _HOST_STEP, seconds=seconds)
             await execution.start(request)
             while not isinstance(event := await execution.next(), Done):
                 pass
@@ -249,7 +258,8 @@ class AsyncSession:
         finally:
             self._turns.release()
 
-    async def _acquire(self, wait: bool) -> None:
+    async def _acquire(self, wait: bool) -> Kernel:
+        """Take the session's one turn; the kernel that is alive by then."""
         self._living()
         if wait:
             await self._turns.acquire()
@@ -260,6 +270,18 @@ class AsyncSession:
                 raise SessionBusy(
                     "another call is using the session", hint="wait for it, or interrupt()"
                 ) from None
+        try:
+            return self._living()  # closed while this call waited
+        except SessionClosed:
+            self._turns.release()
+            raise
+
+
+def _answer(cell: Cell, what: str) -> object:
+    """What a request that is no cell gave; `CellblockError` where it failed, which the session outlives."""
+    if cell.error is not None:
+        raise CellblockError(f"{what}: {cell.error.type}: {cell.error.message}", hint=cell.error.hint)
+    return cell.value
 
 
 def _request(draft: Cell, limits: ExecutionLimits) -> Request:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from typing import ClassVar
 
-from cellblock.errors import FileRefused
+from cellblock.errors import FileRefused, SessionClosed
 from cellblock.worker.confine import layout
 from cellblock.worker.confine.syscalls import (
     RESOLVE_BENEATH,
@@ -43,6 +44,7 @@ class ProcessFiles:
     def __init__(self, root: int, owner: int | None) -> None:
         self._root = root
         self._owner = owner
+        self._lock = threading.Lock()  # a closed descriptor's number may soon be another session's root
 
     def write(self, path: str, data: bytes) -> None:
         """Create or replace a file; missing directories are made."""
@@ -112,10 +114,15 @@ class ProcessFiles:
 
     def close(self) -> None:
         """Let go of the session's root."""
-        os.close(self._root)
+        with self._lock:
+            os.close(self._root)
+            self._root = -1
 
     def _open(self, where: str, flags: int, mode: int = 0) -> int:
-        return openat2(self._root, where, flags | _SAFE, mode, _RESOLVE)
+        with self._lock:
+            if self._root < 0:
+                raise SessionClosed("the session was closed", hint="open a new one")
+            return openat2(self._root, where, flags | _SAFE, mode, _RESOLVE)
 
     def _make_parents(self, where: str) -> None:
         parts = where.split("/")[:-1]

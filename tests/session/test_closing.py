@@ -1,0 +1,191 @@
+"""What becomes of calls on a session that is closed, forked or left, at once and not after a time limit."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from cellblock import AsyncSession, CellState, Done, Session, SessionClosed
+
+
+def run_in_thread(session: Session, source: str) -> tuple[ThreadPoolExecutor, object]:
+    """A cell that has begun to run, in a thread of its own."""
+    begun = threading.Event()
+
+    def follow() -> None:
+        for event in session.stream(source):
+            if not isinstance(event, Done):
+                begun.set()
+
+    pool = ThreadPoolExecutor(1)
+    future = pool.submit(follow)
+    assert begun.wait(10)
+    return pool, future
+
+
+def test_closing_ends_a_cell_that_runs_in_another_thread(session: Session) -> None:
+    pool, future = run_in_thread(session, "import time\nprint('begun')\ntime.sleep(15)")
+    session.close()
+    with pytest.raises(SessionClosed, match="the session was closed"):
+        future.result(5)  # type: ignore[attr-defined]
+    pool.shutdown()
+    (cell,) = session.notebook.cells
+    assert (cell.state, cell.error.type) == (CellState.ERROR, "Abandoned")  # type: ignore[union-attr]
+
+
+def test_sessions_open_and_run_after_one_was_closed_while_it_ran(
+    session: Session, open_session: Callable[..., Session]
+) -> None:
+    pool, future = run_in_thread(session, "import time\nprint('begun')\ntime.sleep(15)")
+    session.close()
+    assert open_session().run("1 + 1").value == 2
+    with pytest.raises(SessionClosed):
+        future.result(5)  # type: ignore[attr-defined]
+    pool.shutdown()
+
+
+def test_closing_inside_a_stream_ends_the_stream(session: Session) -> None:
+    events = session.stream("import time\nprint('begun')\ntime.sleep(15)")
+    next(events)
+    session.close()
+    with pytest.raises(SessionClosed):
+        next(events)
+
+
+def test_calls_that_waited_for_their_turn_raise_when_the_session_closes(session: Session) -> None:
+    pool, future = run_in_thread(session, "import time\nprint('begun')\ntime.sleep(15)")
+    with ThreadPoolExecutor(3) as waiting:
+        calls = [waiting.submit(session.run, "1") for _ in range(3)]
+        session.close()
+        for call in (future, *calls):
+            with pytest.raises(SessionClosed):
+                call.result(5)  # type: ignore[attr-defined]
+    pool.shutdown()
+    assert len(session.notebook) == 1
+
+
+def use(session: Session) -> list[Callable[[], object]]:
+    return [
+        lambda: session.run("1"),
+        lambda: list(session.stream("1")),
+        lambda: session.shell("true"),
+        lambda: session["x"],
+        lambda: session.__setitem__("x", 1),
+        session.names,
+        session.clear,
+        session.interrupt,
+        session.kill,
+        lambda: session.files.list(),
+        lambda: session.capabilities,
+    ]
+
+
+def test_every_use_after_close_raises_session_closed(session: Session) -> None:
+    cell = session.run("x = 1")
+    session.close()
+    for call in [*use(session), lambda: session.rerun(cell.id)]:
+        with pytest.raises(SessionClosed) as caught:
+            call()
+        assert str(caught.value) == "the session was closed (open a new one)"
+
+
+def test_files_taken_before_close_are_closed_with_the_session(session: Session) -> None:
+    files = session.files
+    files.write("a", b"1")
+    session.close()
+    for call in (lambda: files.read("a"), files.list, lambda: files.write("a", b"2"), lambda: files.delete("a")):
+        with pytest.raises(SessionClosed):
+            call()
+
+
+def test_notebook_is_readable_after_close(session: Session) -> None:
+    session.run("6 * 7")
+    session.close()
+    assert [cell.value for cell in session.notebook] == [42]
+
+
+def test_closing_twice_is_closing_once(session: Session) -> None:
+    session.close()
+    session.close()
+
+
+def test_leaving_the_with_block_closes_also_after_an_exception() -> None:
+    with pytest.raises(LookupError), Session() as session:
+        raise LookupError
+    with pytest.raises(SessionClosed):
+        session.run("1")
+
+
+@pytest.mark.anyio
+async def test_session_that_is_not_open_says_how_to_open_it() -> None:
+    session = AsyncSession()
+    with pytest.raises(SessionClosed) as caught:
+        await session.run("1")
+    assert str(caught.value) == "the session is not open (use `async with` or `await session.open()`)"
+
+
+@pytest.mark.anyio
+async def test_closed_session_does_not_open_again() -> None:
+    session = AsyncSession()
+    await session.close()
+    with pytest.raises(SessionClosed):
+        await session.open()
+
+
+def fork(child: Callable[[], object]) -> str:
+    """What `child` returned in a forked copy of this process."""
+    read, write = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside our own loop's thread is the point
+        pid = os.fork()
+    if pid == 0:
+        try:
+            told = str(child())
+        except BaseException as error:
+            told = f"{type(error).__name__}: {error}"
+        os.write(write, told.encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as answer:
+        told = answer.read()
+    os.waitpid(pid, 0)
+    return told
+
+
+def test_every_use_in_a_forked_copy_raises_and_leaves_the_parents_session_unharmed(session: Session) -> None:
+    session.run("x = 1")
+
+    def child() -> list[str]:
+        told = []
+        for call in [*use(session), session.close]:
+            try:
+                told.append(str(call()))
+            except SessionClosed:
+                told.append("closed")
+        return told
+
+    assert fork(child) == str(["closed"] * 11 + ["None"])
+    assert session.run("x").value == 1
+
+
+def test_forked_copy_opens_sessions_of_its_own(session: Session) -> None:
+    def child() -> object:
+        with Session() as own:
+            return own.run("6 * 7").value
+
+    assert fork(child) == "42"
+    assert session.run("1").value == 1
+
+
+def test_forked_copy_that_exits_by_the_with_block_leaves_the_parents_session(session: Session) -> None:
+    def child() -> None:
+        with session:
+            pass
+
+    assert fork(child) == "None"
+    assert session.run("2").value == 2
