@@ -12,12 +12,11 @@ tests here.
 
 import errno
 import os
-import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from cellblock.walls import Applied, Unavailable
 from cellblock.worker.confine import syscalls
+from cellblock.worker.confine.bpf import AUDIT_ARCH, Clause, Match, Rule, assemble, length
 from cellblock.worker.confine.syscall_numbers import NUMBERS
 
 MECHANISM = "seccomp"
@@ -95,34 +94,12 @@ ABSENT: Mapping[str, str] = {
 }
 """Why to the names of the calls that answer ENOSYS although the kernel may have them."""
 
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """Whether 32 bits of an argument, under `mask`, are one of `values`; with `negated`, none of them."""
-
-    argument: int
-    values: tuple[int, ...]
-    mask: int = 0xFFFFFFFF
-    negated: bool = False
-    upper: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """A demand on the arguments: some match of `any_of` holds, else the call answers `otherwise`."""
-
-    any_of: tuple[Match, ...]
-    otherwise: int = errno.EPERM
-
-
-Rule = tuple[Clause, ...]
-"""The call is allowed when every clause holds; the first that does not gives the answer."""
-
 _SETUID_AND_SETGID = 0o6000
 _O_CREAT_OR_O_TMPFILE = 0o100 | 0o20000000  # without either, open ignores its mode argument
 _S_IFMT = 0o170000
 _ANY_BUT_DEVICES = (0, 0o100000, 0o010000, 0o140000)  # a regular file (both spellings), a fifo, a socket
 _CLONE_NEW_ANY = 0x7E020000
+_CLONE_PARENT = 0x8000  # would make the child one of a process outside the session
 _TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x5412, 0x541C, 0x5423
 _MAP_SHARED, _MAP_ANONYMOUS, _MAP_GROWSDOWN = 0x01, 0x20, 0x100
 _SOCK_TYPE_MASK = 0xF
@@ -150,9 +127,7 @@ _PRCTL_ALLOWED = {
 """An option that neither table names answers EINVAL, as on a kernel that does not have it."""
 
 
-def policy(
-    *, families: frozenset[int] = DEFAULT_FAMILIES, shared_memory: bool = True
-) -> dict[str, int | Rule]:
+def policy(*, families: frozenset[int] = DEFAULT_FAMILIES, shared_memory: bool = True) -> dict[str, int | Rule]:
     """Every call that has an answer, by name: 0 for allowed, an errno, or the rule over its arguments.
 
     `families` are those `socket` gives; `socketpair` gives AF_UNIX whatever they are, as its ends reach
@@ -178,13 +153,11 @@ def build(
     Raises `NotImplementedError` on a machine without a number table. Takes about half a millisecond.
     """
     if machine not in NUMBERS:
-        raise NotImplementedError(
-            f"no system call filter for {machine or os.name} [seccomp] (use x86_64 or aarch64)"
-        )
+        raise NotImplementedError(f"no system call filter for {machine or os.name} [seccomp] (use x86_64 or aarch64)")
     numbers = NUMBERS[machine]
     answers = policy(families=families, shared_memory=shared_memory)
     by_number = {numbers[name]: answer for name, answer in answers.items() if name in numbers}
-    return _assemble(_filter(_AUDIT_ARCH[machine], by_number))
+    return assemble(AUDIT_ARCH[machine], by_number)
 
 
 def apply(program: bytes) -> Applied | Unavailable:
@@ -201,7 +174,7 @@ def apply(program: bytes) -> Applied | Unavailable:
             reason=str(error),
             remedy="use Linux built with CONFIG_SECCOMP_FILTER, and an outer sandbox that allows seccomp",
         )
-    return Applied(mechanism=MECHANISM, detail=f"{len(program) // _INSTRUCTION.size} instructions")
+    return Applied(mechanism=MECHANISM, detail=f"{length(program)} instructions")
 
 
 def _one_of(argument: int, *values: int, mask: int = 0xFFFFFFFF) -> Match:
@@ -253,7 +226,7 @@ def _rules(families: frozenset[int], shared_memory: bool) -> dict[str, int | Rul
         "mknodat": (plain_mode(2), no_device(2)),
         "mmap": (no_growing_stack,) if shared_memory else (no_growing_stack, no_shared_anonymous),
         "memfd_create": 0 if shared_memory else errno.EPERM,
-        "clone": (Clause((_without(0, _CLONE_NEW_ANY),)),),
+        "clone": (Clause((_without(0, _CLONE_NEW_ANY | _CLONE_PARENT),)),),
         "kill": (Clause((_none_of(0, _EVERY_PROCESS),)),),
         "prctl": (
             Clause((_none_of(0, *_PRCTL_REFUSED.values()),)),
@@ -274,111 +247,3 @@ def _rules(families: frozenset[int], shared_memory: bool) -> dict[str, int | Rul
         "sendmsg": (no_fast_open(2),),
         "sendmmsg": (no_fast_open(3),),
     }
-
-
-# The assembler. A fragment is a run of instructions whose every path ends in a RETURN, so fragments nest:
-# a branch is its comparison, the fragment for one outcome, and the fragment for the other.
-
-_Instruction = tuple[int, int, int, int]
-_Fragment = list[_Instruction]
-
-_LOAD, _AND, _JUMP, _JUMP_IF_EQUAL, _JUMP_IF_AT_LEAST, _RETURN = 0x20, 0x54, 0x05, 0x15, 0x35, 0x06
-_INSTRUCTION = struct.Struct("=HBBI")  # operation, jump if true, jump if false, operand
-_FARTHEST_JUMP = 255
-_MOST_INSTRUCTIONS = 4096
-
-_KILL_PROCESS, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
-_NUMBER_OFFSET, _ARCH_OFFSET, _ARGUMENTS_OFFSET = 0, 4, 16  # in struct seccomp_data
-_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_X32_BIT = 0x40000000
-
-
-def _filter(audit_arch: int, by_number: Mapping[int, int | Rule]) -> _Fragment:
-    unknown = _answer(errno.ENOSYS)
-    tree = _search(_ranges(by_number))
-    known_arch = [(_LOAD, 0, 0, _NUMBER_OFFSET), *_at_least(_X32_BIT, unknown, tree)]
-    return [(_LOAD, 0, 0, _ARCH_OFFSET), *_equal((audit_arch,), known_arch, [(_RETURN, 0, 0, _KILL_PROCESS)])]
-
-
-def _ranges(by_number: Mapping[int, int | Rule]) -> list[tuple[int, _Fragment]]:
-    """Neighbouring numbers with the same answer are a range: its first number, and what to do there."""
-    ranges: list[tuple[int, _Fragment]] = []
-    previous: int | Rule | None = None
-    for number in range(max(by_number) + 2):
-        answer = by_number.get(number, errno.ENOSYS)
-        if answer != previous:
-            ranges.append((number, _answer(answer)))
-            previous = answer
-    return ranges
-
-
-def _search(ranges: list[tuple[int, _Fragment]]) -> _Fragment:
-    """Find the range of the loaded number by halving: about 8 comparisons."""
-    if len(ranges) == 1:
-        return ranges[0][1]
-    middle = len(ranges) // 2
-    return _at_least(ranges[middle][0], _search(ranges[middle:]), _search(ranges[:middle]))
-
-
-def _answer(answer: int | Rule) -> _Fragment:
-    if not isinstance(answer, int):
-        return _rule(answer)
-    return [(_RETURN, 0, 0, _ERRNO | answer if answer else _ALLOW)]
-
-
-def _rule(rule: Rule) -> _Fragment:
-    satisfied = _answer(0)
-    for clause in reversed(rule):
-        outcome = _answer(clause.otherwise)
-        for match in reversed(clause.any_of):
-            outcome = _match(match, satisfied, outcome)
-        satisfied = outcome
-    return satisfied
-
-
-def _match(match: Match, holds: _Fragment, fails: _Fragment) -> _Fragment:
-    load: _Fragment = [(_LOAD, 0, 0, _ARGUMENTS_OFFSET + 8 * match.argument + 4 * match.upper)]
-    if match.mask != 0xFFFFFFFF:
-        load.append((_AND, 0, 0, match.mask))
-    found, missed = (fails, holds) if match.negated else (holds, fails)
-    return load + _equal(match.values, found, missed)
-
-
-def _equal(values: tuple[int, ...], found: _Fragment, missed: _Fragment) -> _Fragment:
-    """One comparison a value, each jumping over `missed` to `found`; too far, and `missed` comes last."""
-    if not values:
-        return missed
-    if len(values) + len(missed) <= _FARTHEST_JUMP:
-        return [*_comparisons(values, len(missed)), *missed, *found]
-    return [*_comparisons(values, 1), (_JUMP, 0, 0, len(found)), *found, *missed]
-
-
-def _comparisons(values: tuple[int, ...], between: int) -> _Fragment:
-    """Compare with each value; the one that is equal jumps over the rest and `between` more instructions."""
-    last = len(values) - 1
-    return [(_JUMP_IF_EQUAL, last - place + between, 0, value) for place, value in enumerate(values)]
-
-
-def _at_least(value: int, reached: _Fragment, below: _Fragment) -> _Fragment:
-    if len(below) <= _FARTHEST_JUMP:
-        return [(_JUMP_IF_AT_LEAST, len(below), 0, value), *below, *reached]
-    return [(_JUMP_IF_AT_LEAST, 0, 1, value), (_JUMP, 0, 0, len(below)), *below, *reached]
-
-
-def _assemble(program: _Fragment) -> bytes:
-    """The program as the kernel reads it, after checks that the kernel would answer with a bare EINVAL."""
-    if len(program) > _MOST_INSTRUCTIONS:
-        raise ValueError(f"the filter has {len(program)} instructions, the kernel takes {_MOST_INSTRUCTIONS}")
-    for place, instruction in enumerate(program):
-        for jump in _jumps(instruction):
-            if place + 1 + jump >= len(program):
-                raise ValueError(f"instruction {place} of the filter leads past its end")
-    return b"".join(_INSTRUCTION.pack(*instruction) for instruction in program)
-
-
-def _jumps(instruction: _Instruction) -> tuple[int, ...]:
-    """How many instructions it may skip. `struct` itself refuses a conditional jump past 255."""
-    operation, if_true, if_false, operand = instruction
-    if operation == _RETURN:
-        return ()
-    return (operand,) if operation == _JUMP else (if_true, if_false)
