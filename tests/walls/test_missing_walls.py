@@ -1,0 +1,91 @@
+"""A machine that lacks a mechanism: sessions are refused, and the refusal names the mechanism and a remedy."""
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+OPEN = """
+from cellblock import IsolationUnavailable, Session
+try:
+    with Session() as session:
+        print("opened", session.run("1 + 1").value)
+except IsolationUnavailable as error:
+    print("refused", error.mechanism, "hint" if error.hint else "no hint")
+"""
+
+WITHOUT_A_CALL = """
+import struct, sys
+from cellblock.worker.confine import syscalls
+from cellblock.worker.confine.syscall_numbers import NUMBERS
+number, answer = NUMBERS[syscalls.MACHINE][sys.argv[1]], int(sys.argv[2])
+program = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050000 | answer), (0x06, 0, 0, 0x7FFF0000)]
+syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+syscalls.seccomp_install(b"".join(struct.pack("=HBBI", *instruction) for instruction in program))
+"""
+
+EPERM, ENOSYS = 1, 38
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("call", "answer", "mechanism"),
+    [
+        ("landlock_create_ruleset", ENOSYS, "landlock"),
+        ("seccomp", ENOSYS, "seccomp"),
+        ("unshare", EPERM, "namespaces"),
+        ("mount_setattr", ENOSYS, "root"),
+        ("pivot_root", EPERM, "root"),
+        ("capset", EPERM, "capabilities"),
+    ],
+)
+def test_a_missing_mechanism_is_named_with_a_remedy(call: str, answer: int, mechanism: str) -> None:
+    assert run(sys.executable, "-c", WITHOUT_A_CALL + OPEN, call, str(answer)) == f"refused {mechanism} hint"
+
+
+needs_unshare = pytest.mark.skipif(shutil.which("unshare") is None, reason="needs util-linux's unshare")
+
+
+@needs_unshare
+def test_no_user_namespaces_left_is_refused() -> None:
+    limit = "echo 0 > /proc/sys/user/max_user_namespaces"
+    command = f'{limit} && exec "$0" -c "$1"'
+    assert run("unshare", "-Ur", "sh", "-c", command, sys.executable, OPEN) == "refused namespaces hint"
+
+
+@needs_unshare
+def test_root_of_a_container_with_one_user_gets_full_walls() -> None:
+    assert run("unshare", "-Ur", sys.executable, "-c", OPEN) == "opened 2"
+
+
+@needs_unshare
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root to mask /proc")
+def test_a_masked_proc_is_done_without() -> None:
+    mask = "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys"
+    look = textwrap.dedent(
+        """
+        from cellblock import Session
+        with Session() as session:
+            cell = session.run("import os; os.listdir('/proc')")
+            print(cell.value, session.capabilities.walls[1].detail)
+        """
+    )
+    shown = run("unshare", "-m", "sh", "-c", f'{mask} && exec "$0" -c "$1"', sys.executable, look)
+    assert shown == "[] read-only tree, 512 MB of files of its own, without /proc (masked on this host)"
+
+
+def test_another_system_is_told_what_to_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cellblock import IsolationUnavailable, Session
+
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr("cellblock.executors.process.family._families", {})
+    with pytest.raises(IsolationUnavailable, match="needs Linux, this is darwin"):
+        Session()
