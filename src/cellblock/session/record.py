@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import signal
 from collections.abc import Mapping
 from functools import partial
 
@@ -13,6 +15,8 @@ from cellblock.session.notebook import Blob
 from cellblock.values import portable
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Display, Failure, Finished
+
+_MAGIC = re.compile(r"^\s*(%%?[a-z]|![^=])", re.MULTILINE)
 
 MAX_DISPLAYS = 500
 MAX_DISPLAY_BYTES = 64 * 2**20
@@ -63,7 +67,7 @@ class Recorder:
 
     def finish(self, event: Finished, *, timed_out: float | None) -> Cell:
         """The cell as it ended. `timed_out` is the limit in seconds, if it was interrupted for that."""
-        error = None if event.failure is None else _raised(event.failure)
+        error = None if event.failure is None else _raised(event.failure, self._cell.source)
         if timed_out is not None:
             error = timeout_error(timed_out, "" if error is None else error.traceback)
         usage = Usage(duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak)
@@ -140,8 +144,6 @@ def timeout_error(seconds: float, traceback: str = "") -> CellError:
 
 def death_error(death: Died) -> CellError:
     """The error of a cell whose process ended under it."""
-    import signal
-
     if death.reason:
         how = death.reason
     elif death.signal is not None:
@@ -167,16 +169,18 @@ def losses(names: Mapping[str, str], reason: str) -> tuple[Lost, ...]:
     )
 
 
-def _raised(failure: Failure) -> CellError:
-    hint, kind = "", "raised"
+def _raised(failure: Failure, source: str) -> CellError:
+    hint = ""
     if failure.kind == "memory":
-        hint, kind = "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…)", "memory"
+        hint = "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…)"
+    elif failure.type == "SyntaxError" and _MAGIC.search(source):
+        hint = "IPython's % and ! lines are not Python: leave % lines out, and run commands with session.shell(…)"
     return CellError(
         type=failure.type,
         message=failure.message,
         traceback=failure.traceback,
         hint=hint,
-        kind="memory" if kind == "memory" else "raised",
+        kind="memory" if failure.kind == "memory" else "raised",
     )
 
 
