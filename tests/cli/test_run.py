@@ -228,6 +228,22 @@ def test_json_carries_images_in_base64(cellblock: Cellblock, scripts: Path) -> N
 # --------------------------------------------------------------------------------------------- files
 
 
+def test_text_that_looks_like_a_uri_stays_text(cellblock: Cellblock) -> None:
+    source = b"class Liar:\n    def _repr_html_(self):\n        return 'notebook://cell/0/image/0'\nLiar()"
+    done = cellblock("run", "-", "--json", stdin=source)
+    output = json.loads(done.stdout)["outputs"][-1]
+    assert (output["uri"], output["data"]["text/html"]) == (None, "notebook://cell/0/image/0")
+
+
+def test_images_are_saved_under_a_name_of_ours(cellblock: Cellblock, scripts: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    done = cellblock("run", scripts / "matplotlib_figure.py", "--save", "kept", "--json")
+    cell = json.loads(done.stdout)
+    assert cell["outputs"][-1]["files"] == ["kept/image-1.png"]
+    assert (cell["saved"], cell["not_saved"]) == (["kept/image-1.png", "kept/curve.svg"], [])
+    assert (tmp_path / "kept/image-1.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_files_go_in_and_only_what_is_new_comes_out(cellblock: Cellblock, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_bytes(b"1\n2\n")
     source = b"import os\nos.mkdir('d')\nopen('d/out.txt', 'w').write(open('data.csv').read() * 2)"

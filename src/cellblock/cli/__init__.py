@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import cellblock
+from cellblock.cli.demo import add_to as add_demo
 from cellblock.cli.doctor import add_to as add_doctor
 from cellblock.cli.exits import FAILED, INTERRUPTED, STOPPED, USAGE
 from cellblock.cli.run import add_to as add_run
@@ -47,6 +48,6 @@ def _parse(words: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"cellblock {cellblock.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for add_to in (add_run, add_doctor):
+    for add_to in (add_run, add_doctor, add_demo):
         add_to(commands)
     return parser.parse_args(words, argparse.Namespace(passed=passed))

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from cellblock.cli.examination import Report, examine
 from cellblock.cli.exits import DONE, STOPPED
 from cellblock.cli.machine import Machine, advice, in_container, inspect
-from cellblock.cli.terminal import Paint
+from cellblock.cli.terminal import Paint, encodable
 from cellblock.walls import Applied, Unavailable, Wall
 
 
@@ -67,7 +67,8 @@ def _advice(report: Report, machine: Machine) -> list[str]:
 
 
 def _as_text(report: Report, machine: Machine, paint: Paint) -> Iterator[str]:
-    yes, no = paint.good(_mark("\N{CHECK MARK}", "ok")), paint.bad(_mark("\N{BALLOT X}", "NO"))
+    yes = paint.good(encodable("\N{CHECK MARK}", "ok", sys.stdout))
+    no = paint.bad(encodable("\N{BALLOT X}", "NO", sys.stdout))
     for wall in report.walls:
         if isinstance(wall, Unavailable):
             yield f"{no} {wall.mechanism}: {wall.reason}"
@@ -102,11 +103,3 @@ def _machine_lines(machine: Machine) -> Iterator[str]:
     yield f"switches: {switches}"
     yield f"Landlock: ABI {machine.landlock_abi}" if machine.landlock_abi else "Landlock: not offered"
     yield f"cgroups: {machine.cgroups}; not used: the limits are those of each process (rlimits)"
-
-
-def _mark(sign: str, plain_sign: str) -> str:
-    try:
-        sign.encode(sys.stdout.encoding or "ascii")
-    except UnicodeError:
-        return plain_sign
-    return sign

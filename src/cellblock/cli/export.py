@@ -15,13 +15,7 @@ if TYPE_CHECKING:
 
 _FORBIDDEN = frozenset('\\:*?"<>|')
 _LONGEST = 120
-_MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", "image/png", "png"),
-    (b"\xff\xd8\xff", "image/jpeg", "jpg"),
-    (b"GIF8", "image/gif", "gif"),
-    (b"RIFF", "image/webp", "webp"),
-    (b"%PDF-", "application/pdf", "pdf"),
-)
+_SUFFIXES = ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpg"), (b"%PDF-", "pdf"))
 
 
 def safe(path: str) -> str:
@@ -42,12 +36,9 @@ def _safe_part(part: str) -> str:
     return stem[: _LONGEST - len(suffix[:20])] + suffix[:20]
 
 
-def kind_of(data: bytes) -> tuple[str, str]:
-    """MIME type and suffix of an image, by its first bytes and not by what the cell called it."""
-    for magic, mime, suffix in _MAGIC:
-        if data.startswith(magic):
-            return mime, suffix
-    return "application/octet-stream", "bin"
+def _suffix(data: bytes) -> str:
+    """By its first bytes, and not by what the cell called it."""
+    return next((suffix for magic, suffix in _SUFFIXES if data.startswith(magic)), "bin")
 
 
 class Shelf:
@@ -62,7 +53,7 @@ class Shelf:
     def put_image(self, data: bytes) -> str | None:
         """Save an image; where it went."""
         self._images += 1
-        return self.put(f"image-{self._images}.{kind_of(data)[1]}", data)
+        return self.put(f"image-{self._images}.{_suffix(data)}", data)
 
     def put(self, name: str, data: bytes) -> str | None:
         """Save a file under its safe name; where it went, None where the directory did not take it."""

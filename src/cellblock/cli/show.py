@@ -6,13 +6,15 @@ import base64
 import json
 import sys
 from collections.abc import AsyncIterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.cell import Cell, CellError
-from cellblock.cli.export import Shelf, kind_of
+from cellblock.cli.export import Shelf
 from cellblock.cli.terminal import Paint, Printer
+from cellblock.errors import UnknownCell
 from cellblock.events import Done, Event
 from cellblock.outputs import Output, OutputType
 
@@ -40,8 +42,8 @@ class Screen:
             elif isinstance(event, Done):
                 cell = event.cell
         for output in cell.outputs:
-            if output.uri is not None:
-                self._keep(self._session.read_output(output.uri))
+            for image in _binary(self._session, output).values():
+                self._keep(image)
         if cell.error is not None:
             self._explain(cell.error)
         return cell
@@ -137,10 +139,22 @@ class JsonLines:
             "data": dict(output.data),
             "uri": output.uri,
         }
-        if output.uri is not None:
-            data = self._session.read_output(output.uri)
-            if self._shelf is None:
-                shown["data"] = {**output.data, kind_of(data)[0]: base64.b64encode(data).decode("ascii")}
-            else:
-                shown["file"] = self._shelf.put_image(data)
+        parts = _binary(self._session, output)
+        if self._shelf is None:
+            inline = {mime: base64.b64encode(data).decode("ascii") for mime, data in parts.items()}
+            shown["data"] = {**output.data, **inline}
+        elif parts:
+            shown["files"] = [self._shelf.put_image(data) for data in parts.values()]
         return shown
+
+
+def _binary(session: AsyncSession, output: Output) -> dict[str, bytes]:
+    """The binary parts of an output by MIME type. Text that only looks like the URI of one is no such part."""
+    parts = {}
+    for mime, part in output.data.items():
+        if isinstance(part, str) and part.startswith("notebook://"):
+            with suppress(UnknownCell):
+                blob = session.notebook.blob(part)
+                if blob.mime == mime:
+                    parts[mime] = blob.data
+    return parts

@@ -80,3 +80,12 @@ class Paint:
 
     def _with(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self._on else text
+
+
+def encodable(sign: str, words: str, stream: TextIO) -> str:
+    """A sign where the stream's encoding has it, else words for it."""
+    try:
+        sign.encode(stream.encoding or "ascii")
+    except UnicodeError:
+        return words
+    return sign

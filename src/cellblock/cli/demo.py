@@ -1,0 +1,160 @@
+"""`cellblock demo`: an analysis, a mistake, an attack, a loop and a memory bomb in one session, and what stays."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cellblock.cell import Cell
+from cellblock.cli.exits import DONE, FAILED, USAGE
+from cellblock.cli.storyboard import PLAIN, TABLES, Step
+from cellblock.limits import ExecutionLimits
+
+if TYPE_CHECKING:
+    from cellblock.cli.progress import Progress
+    from cellblock.session.session import AsyncSession
+
+_PACKAGES = ("pandas", "matplotlib")
+_VARIABLE = "CELLBLOCK_DEMO_API_KEY"
+_WARM_CELLS = 30
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "demo",
+        help="show a session, its limits and its walls",
+        description="Runs an analysis and some attacks in one session. Needs no key and no network.",
+    )
+    parser.add_argument("--out", default=".", metavar="DIR", help="where to write the notebook and the page (.)")
+    parser.add_argument("--fast", action="store_true", help="standard library only, a time limit of 1 s")
+    parser.set_defaults(command=demo)
+
+
+def demo(arguments: argparse.Namespace) -> int:
+    """Run the demo; 0 when every cell ended as it is meant to."""
+    import anyio
+
+    out = Path(arguments.out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        print(f"cellblock: --out {arguments.out!r}: {error.strerror}", file=sys.stderr)
+        return USAGE
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if missing and not arguments.fast:
+        print(f"{' and '.join(missing)} not found: a smaller demo (the whole: pip install 'cellblock[data]')\n")
+    tables = not (missing or arguments.fast)
+    return anyio.run(_demo, out, tables, 1.0 if arguments.fast else 2.0)
+
+
+async def _demo(out: Path, tables: bool, seconds: float) -> int:
+    from cellblock.cli.progress import Progress
+    from cellblock.cli.sales import sales_csv
+    from cellblock.session.session import AsyncSession
+
+    began = time.perf_counter()
+    progress = Progress(sys.stdout)
+    session = AsyncSession(
+        limits=ExecutionLimits(timeout_seconds=seconds),
+        preload=("pandas", "matplotlib.pyplot") if tables else (),
+        seed=1,
+    )
+    os.environ[_VARIABLE] = "a secret of the host, for the attack to look for"
+    try:
+        async with progress.step("open a session" + (", preload pandas" if tables else "")) as line:
+            await session.open()
+            await session.files.write("sales.csv", sales_csv())
+            line.good, line.outcome = True, f"{len(session.capabilities.walls)} walls"
+        steps = TABLES if tables else PLAIN
+        good = [await _play(session, step, progress) for step in steps]
+        warm = await _warm_ms(session)
+        written = _write(session, out)
+    finally:
+        await session.close()
+        del os.environ[_VARIABLE]
+    print()
+    for path in written:
+        print(f"wrote {path}")
+    print()
+    print(_summary(session, steps, good, warm, time.perf_counter() - began))
+    return DONE if all(good) else FAILED
+
+
+async def _play(session: AsyncSession, step: Step, progress: Progress) -> bool:
+    async with progress.step(step.caption) as line:
+        cell = await session.run(step.source)
+        line.good = _ended(cell) == step.end and _reached(cell, step) == 0
+        line.outcome = _outcome(cell, step)
+    return line.good
+
+
+def _ended(cell: Cell) -> str:
+    return "completed" if cell.error is None else cell.error.kind
+
+
+def _reached(cell: Cell, step: Step) -> int:
+    """How many attempts got anything: what is not printed as nothing counts as got."""
+    return step.attempts - sum(": nothing (" in line for line in cell.text.splitlines()) if step.attempts else 0
+
+
+def _outcome(cell: Cell, step: Step) -> str:
+    if step.attempts:
+        return f"{step.attempts - _reached(cell, step)} of {step.attempts} got nothing"
+    if cell.error is None:
+        if any(output.uri is not None for output in cell.outputs):
+            return "a figure"
+        printed = "".join(output.text for output in cell.outputs if output.stream == "stdout").splitlines()
+        return printed[-1][:60] if printed else ""
+    if cell.error.kind == "timeout":
+        return "stopped, names kept"
+    if cell.error.kind == "memory":
+        return "MemoryError, names kept"
+    return f"{cell.error.type}: {cell.error.message}"[:60]
+
+
+async def _warm_ms(session: AsyncSession) -> float:
+    """What a cell costs from call to reply, in milliseconds: the median of some that do nothing."""
+    times = []
+    for _ in range(_WARM_CELLS):
+        began = time.perf_counter()
+        cell = await session.run("pass")
+        times.append((time.perf_counter() - began) * 1e3)
+        session.delete(cell.id)
+    return sorted(times)[len(times) // 2]
+
+
+def _write(session: AsyncSession, out: Path) -> list[Path]:
+    """Write the notebook, the page and the figures, and name them."""
+    notebook = session.notebook
+    files = {
+        "cellblock-demo.ipynb": json.dumps(notebook.to_ipynb(), indent=1).encode(),
+        "cellblock-demo.html": notebook.to_html().encode(),
+    }
+    uris = [output.uri for cell in notebook.cells for output in cell.outputs if output.uri is not None]
+    for number, uri in enumerate(uris):
+        files[f"cellblock-demo{f'-{number + 1}' if number else ''}.png"] = notebook.read(uri)
+    for name, data in files.items():
+        (out / name).write_bytes(data)
+    return [(out / name).resolve() for name in files]
+
+
+def _summary(
+    session: AsyncSession, steps: tuple[Step, ...], good: list[bool], warm_ms: float, seconds: float
+) -> str:
+    attempts = sum(step.attempts for step in steps)
+    stopped = sum(step.end in ("timeout", "memory") for step in steps)
+    lines = [
+        f"{len(session.notebook)} cells in {seconds:.1f} s; a warm cell costs {warm_ms:.2f} ms",
+        f"contained: {attempts} attempts on the host, {stopped} cells that would not have ended",
+    ]
+    failed = [step.caption for step, ended_well in zip(steps, good, strict=True) if not ended_well]
+    if failed:
+        lines.append(f"not as it should be: {'; '.join(failed)}")
+    return "\n".join(lines)

@@ -1,0 +1,70 @@
+"""Progress of a list of steps: one line a step, redrawn while it runs where the stream is a terminal."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TextIO
+
+import anyio
+
+from cellblock.cli.terminal import Paint, encodable, plain
+
+_TICK = 0.1
+_CAPTION = 36
+
+
+@dataclass(slots=True)
+class Line:
+    """What a step's line will say when it has ended."""
+
+    good: bool = False
+    outcome: str = ""
+
+
+class Progress:
+    """Prints lines like `✓ load the sales ... 12 ms`. Elsewhere than on a terminal each is written once."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._redraws = stream.isatty()
+        self._paint = Paint(stream)
+        self._yes = encodable("\N{CHECK MARK}", "ok", stream)
+        self._no = encodable("\N{BALLOT X}", "NO", stream)
+
+    @asynccontextmanager
+    async def step(self, caption: str) -> AsyncIterator[Line]:
+        """The line of one step; set its outcome before leaving."""
+        line, began = Line(), time.perf_counter()
+        if self._redraws:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._tick, caption, began)
+                yield line
+                tasks.cancel_scope.cancel()
+        else:
+            yield line
+        mark = self._paint.good(self._yes) if line.good else self._paint.bad(self._no)
+        took = _duration(time.perf_counter() - began)
+        text = f"{caption:<{_CAPTION}} {took:>7}  {plain(line.outcome)}".rstrip()
+        self._write(("\r\x1b[2K" if self._redraws else "") + f"{mark} {self._cut(text)}\n")
+
+    async def _tick(self, caption: str, began: float) -> None:
+        while True:
+            took = _duration(time.perf_counter() - began)
+            self._write(f"\r\x1b[2K  {self._cut(f'{caption:<{_CAPTION}} {took:>7}')}")
+            await anyio.sleep(_TICK)
+
+    def _cut(self, text: str) -> str:
+        """A redrawn line must not wrap."""
+        return text[: shutil.get_terminal_size().columns - 3] if self._redraws else text
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1e3:.0f} ms"
