@@ -1,6 +1,7 @@
 """Frames: a JSON head and raw buffers, cut into packets that each fit one datagram.
 
-A packet is one byte (0: more follows, 1: last of its frame) and up to `PACKET_BYTES` of payload. A frame's
+A packet is one byte (0: more follows, 1: last of its frame) and `PACKET_BYTES` of payload, the last one of a frame
+up to as many. A frame's
 bytes are a count of buffers (u32), the head's length (u32), each buffer's length (u64), the head, the buffers;
 integers are little-endian. The transport keeps packet borders (SOCK_SEQPACKET), so a writer that dies leaves
 whole packets only.
@@ -71,13 +72,16 @@ class Assembler:
     def feed(self, packet: bytes) -> Frame | None:
         """Take one packet; the frame it completes, or None when more must come."""
         flag, payload = packet[:1], packet[1:]
-        if flag == _LAST and not self._parts:
-            return _parse(payload)
-        if flag not in (_MORE, _LAST) or len(payload) > PACKET_BYTES or (flag == _MORE and not payload):
+        size = len(payload)
+        # all packets but a frame's last are full, so that many small ones cost no more than their bytes
+        if flag not in (_MORE, _LAST) or size > PACKET_BYTES or (flag == _MORE and size < PACKET_BYTES):
             raise ProtocolError("malformed packet")
-        self._size += len(payload)
+        self._size += size
         if self._size > self._max_bytes:
             raise ProtocolError(f"frame larger than {self._max_bytes} bytes")
+        if flag == _LAST and not self._parts:
+            self._size = 0
+            return _parse(payload)
         self._parts.append(payload)
         if flag == _MORE:
             return None
