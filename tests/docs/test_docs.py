@@ -25,6 +25,8 @@ from pathlib import Path
 
 import pytest
 
+import cellblock
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(
@@ -114,7 +116,8 @@ def run_console(block: Block, directory: Path) -> list[str]:
     shim = bin_ / "cellblock"
     shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m cellblock "$@"\n', encoding="utf-8")
     shim.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}"}
+    package = Path(cellblock.__file__).parents[1]  # a relative PYTHONPATH would lead nowhere from here
+    environment = {**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}", "PYTHONPATH": str(package)}
     printed: list[str] = []
     for command in commands(block):
         done = subprocess.run(
