@@ -35,35 +35,93 @@ class Account:
     uid: int | None
 
 
-@pytest.fixture(scope="session", params=[SELF, ORDINARY])
-def as_user(request: pytest.FixtureRequest) -> Iterator[Account]:
-    """The tests' own user; and, where that is root, one without privileges who has a copy of the package."""
-    if request.param == SELF:
-        path = os.pathsep.join([str(HERE), *filter(None, sys.path)])
-        yield Account(sys.executable, path, os.environ.get("HOME", "/tmp"), None)
-        return
-    if os.getuid() != 0:
-        pytest.skip("the tests already run as an ordinary user")
-    if not _has_new_enough_python():
-        pytest.skip(f"{SYSTEM_PYTHON}, which an ordinary user can reach, is missing or older than 3.11")
-    account = pwd.getpwnam("nobody")
+@dataclass(frozen=True)
+class Run:
+    """A program that runs attacks, and the attacks it runs."""
+
+    process: subprocess.Popen[str]
+    names: list[str]
+
+
+@pytest.fixture(scope="session")
+def runs(request: pytest.FixtureRequest) -> Iterator[dict[str, Run | str]]:
+    """The attacks that this run of the tests selected, under way as each user at once; or why not as one."""
+    from arena.tables import ATTACKS
+
+    wanted = {item.callspec.params["attack"].name for item in request.session.items if "outcomes" in _fixtures(item)}
+    names = [attack.name for attack in ATTACKS if attack.name in wanted]
     folder = Path(tempfile.mkdtemp(prefix="attackers-"))
+    started: dict[str, Run | str] = {SELF: _start(_self(), names)}
     try:
-        home = folder / "home"
-        home.mkdir()
-        os.chown(home, account.pw_uid, account.pw_gid)
-        for name in ("cellblock", "anyio", "idna", "sniffio", "typing_extensions"):
-            _copy(name, folder / "modules")
-        shutil.copytree(HERE / "arena", folder / "modules" / "arena", ignore=shutil.ignore_patterns("__pycache__"))
-        subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
-        yield Account(SYSTEM_PYTHON, str(folder / "modules"), str(home), account.pw_uid)
+        reason = _why_no_other_user()
+        started[ORDINARY] = reason or _start(_ordinary(folder), names)
+        yield started
     finally:
+        for run in started.values():
+            if isinstance(run, Run):
+                run.process.kill()
+                run.process.wait()
         shutil.rmtree(folder)
 
 
-def _has_new_enough_python() -> bool:
+@pytest.fixture(scope="session", params=[SELF, ORDINARY])
+def outcomes(request: pytest.FixtureRequest, runs: dict[str, Run | str]) -> dict[str, dict[str, object]]:
+    """What became of each attack, by name: as the tests' own user, and as one without privileges."""
+    run = runs[request.param]
+    if isinstance(run, str):
+        pytest.skip(run)
+    output, errors = run.process.communicate(timeout=115)
+    found = {one["name"]: one for one in map(json.loads, output.splitlines())}
+    missing = [name for name in run.names if name not in found]
+    assert not missing, f"the attacks from {missing[0]} on did not run:\n{errors[-4000:]}"
+    return found
+
+
+def _fixtures(item: pytest.Item) -> tuple[str, ...]:
+    return tuple(getattr(item, "fixturenames", ()))
+
+
+def _start(account: Account, names: list[str]) -> Run:
+    canary = f"canary-{secrets.token_hex(16)}"
+    process = subprocess.Popen(
+        [account.python, "-B", "-m", "arena", canary, *names],
+        env={"PYTHONPATH": account.path, "HOME": account.home, "PATH": os.environ["PATH"], "SECRET": canary},
+        cwd=account.home,
+        user=account.uid,
+        group=None if account.uid is None else pwd.getpwuid(account.uid).pw_gid,
+        extra_groups=None if account.uid is None else [],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    return Run(process, names)
+
+
+def _self() -> Account:
+    path = os.pathsep.join([str(HERE), *filter(None, sys.path)])
+    return Account(sys.executable, path, os.environ.get("HOME", "/tmp"), None)
+
+
+def _why_no_other_user() -> str:
+    if os.getuid() != 0:
+        return "the tests already run as an ordinary user"
     check = "import sys; sys.exit(sys.version_info < (3, 11))"
-    return Path(SYSTEM_PYTHON).exists() and subprocess.run([SYSTEM_PYTHON, "-c", check], check=False).returncode == 0
+    if not Path(SYSTEM_PYTHON).exists() or subprocess.run([SYSTEM_PYTHON, "-c", check], check=False).returncode:
+        return f"{SYSTEM_PYTHON}, which an ordinary user can reach, is missing or older than 3.11"
+    return ""
+
+
+def _ordinary(folder: Path) -> Account:
+    """An account that can reach no file of the tests' user: it gets copies, and the system's Python."""
+    account = pwd.getpwnam("nobody")
+    home, modules = folder / "home", folder / "modules"
+    home.mkdir()
+    os.chown(home, account.pw_uid, account.pw_gid)
+    for name in ("cellblock", "anyio", "idna", "sniffio", "typing_extensions"):
+        _copy(name, modules)
+    shutil.copytree(HERE / "arena", modules / "arena", ignore=shutil.ignore_patterns("__pycache__"))
+    subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
+    return Account(SYSTEM_PYTHON, str(modules), str(home), account.pw_uid)
 
 
 def _copy(name: str, folder: Path) -> None:
@@ -76,33 +134,3 @@ def _copy(name: str, folder: Path) -> None:
         shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     else:
         shutil.copy(spec.origin, folder)
-
-
-@pytest.fixture(scope="session")
-def outcomes(as_user: Account, request: pytest.FixtureRequest) -> dict[str, dict[str, object]]:
-    """What became of each attack that this run of the tests selected, by name."""
-    wanted = {
-        item.callspec.params["attack"].name  # type: ignore[attr-defined]
-        for item in request.session.items
-        if "outcomes" in getattr(item, "fixturenames", ())
-    }
-    from arena.tables import ATTACKS
-
-    canary = f"canary-{secrets.token_hex(16)}"
-    names = [attack.name for attack in ATTACKS if attack.name in wanted]
-    done = subprocess.run(
-        [as_user.python, "-B", "-m", "arena", canary, *names],
-        env={"PYTHONPATH": as_user.path, "HOME": as_user.home, "PATH": os.environ["PATH"], "SECRET": canary},
-        cwd=as_user.home,
-        user=as_user.uid,
-        group=as_user.uid and pwd.getpwuid(as_user.uid).pw_gid,
-        extra_groups=None if as_user.uid is None else [],
-        capture_output=True,
-        text=True,
-        timeout=110,
-        check=False,
-    )
-    found = {one["name"]: one for one in map(json.loads, done.stdout.splitlines())}
-    missing = [name for name in names if name not in found]
-    assert not missing, f"the attacks from {missing[0]} on did not run:\n{done.stderr[-4000:]}"
-    return found

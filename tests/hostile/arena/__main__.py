@@ -43,13 +43,18 @@ def _run(host: Host, attack: Attack, result: dict[str, object]) -> None:
         before = len(session.notebook.cells)
         touched = len(host.listeners.touched)
         answer = host.cell(attack.cell) if attack.host is None else attack.host(host)
-        shown = list(session.notebook.cells[before:])
+        shown = session.notebook.cells[before:]
         result["answer"] = answer
-        result["lost"] = sorted({lost.name for cell in shown for lost in cell.lost} & {"kept_name"})
         result["leaked"] = host.canary in repr((answer, [(c.outputs, c.text, c.error, c.lost) for c in shown]))
         result["touched"] = host.listeners.touched[touched:]
         result["harmed"] = _harm(host)
-        result["alive"] = outcome_of(session, "1+1") == 2
+        settled = [outcome_of(session, "1+1")]
+        if settled != [2]:  # what the attack left behind may end the process only now
+            settled.append(outcome_of(session, "1+1"))
+        result["alive"] = settled[-1] == 2
+        result["then"] = settled
+        lost = {one.name for cell in session.notebook.cells[before:] for one in cell.lost}
+        result["lost"] = sorted(lost & {"kept_name"})
         result["kept"] = [outcome_of(session, "kept_name"), session.files.read("kept_file").decode()]
         if attack.lasting and not attack.dies:
             session.kill()

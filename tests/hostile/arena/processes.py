@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from arena.attack import Attack, subset_of
@@ -89,7 +90,7 @@ def _descendants(pid: int) -> list[int]:
 
 def _leaves_a_daemon(host: Host, end: Callable[[Session], object]) -> object:
     marker = f"daemon-of-{os.getpid()}-{end.__name__}"
-    with Session(limits=LIMITS) as session:
+    with Session(limits=replace(LIMITS, timeout_seconds=1)) as session:
         outcome_of(session, _DAEMON.format(marker=marker))
         pids = _marked(marker)
         with _watched(pids) as numbers:

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from arena import files, host_files, network, privileges, processes, secrecy
+from arena import (
+    files,
+    host_files,
+    network,
+    privileges,
+    processes,
+    protocol,
+    resources,
+    runner_insides,
+    secrecy,
+    shown,
+)
 from arena.attack import Attack
 
-ATTACKS: tuple[Attack, ...] = (
-    *files.ATTACKS,
-    *host_files.ATTACKS,
-    *processes.ATTACKS,
-    *network.ATTACKS,
-    *privileges.ATTACKS,
-    *secrecy.ATTACKS,
+ATTACKS: tuple[Attack, ...] = tuple(
+    attack
+    for table in (
+        files,
+        host_files,
+        processes,
+        network,
+        privileges,
+        secrecy,
+        resources,
+        protocol,
+        shown,
+        runner_insides,
+    )
+    for attack in table.ATTACKS
 )
 BY_NAME = {attack.name: attack for attack in ATTACKS}
 assert len(BY_NAME) == len(ATTACKS), "two attacks have one name"

@@ -17,7 +17,7 @@ import anyio
 from cellblock.errors import IsolationUnavailable, SessionClosed
 from cellblock.executors.process.family import watch_forks
 from cellblock.wire.connection import Connection
-from cellblock.wire.frames import PACKET_BYTES, ProtocolError
+from cellblock.wire.frames import PACKET_BYTES
 from cellblock.wire.messages import Event, Hello, Request, Settled, ToolReply
 from cellblock.wire.text import NONCE_BYTES
 from cellblock.worker import control
@@ -25,10 +25,7 @@ from cellblock.worker import control
 _CREDENTIALS = struct.Struct("3i")
 _ANCILLARY = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(64 * 4)
 _SCM_CREDENTIALS = 2
-_CLOEXEC, _TRUNCATED = (
-    int(socket.MSG_CMSG_CLOEXEC),
-    int(socket.MSG_TRUNC),
-)  # plain ints: flag enums cost microseconds
+_CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)  # a plain int: flag enums cost microseconds
 _CHUNK = 64 * 1024
 
 
@@ -172,9 +169,13 @@ class Link:
         return None
 
     def _receive(self) -> tuple[bytes | None, int]:
-        """One packet and its sender; None when there is none yet, b"" when there will be none."""
+        """One packet and its sender; None when there is none yet, b"" when there will be none.
+
+        One byte past the largest packet is read, so that a larger one is malformed when its turn comes: not
+        before the sender is known, as a child's is to be dropped.
+        """
         try:
-            packet, ancillary, flags, _ = self._socket.recvmsg(PACKET_BYTES + 1, _ANCILLARY, _CLOEXEC)
+            packet, ancillary, _, _ = self._socket.recvmsg(PACKET_BYTES + 2, _ANCILLARY, _CLOEXEC)
         except BlockingIOError:
             return None, 0
         except ConnectionResetError:
@@ -185,8 +186,6 @@ class Link:
                 sender = _CREDENTIALS.unpack(payload)[0]
             elif level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 _close_all(payload)  # nothing inside has a descriptor that we would take
-        if flags & _TRUNCATED:
-            raise ProtocolError("packet larger than allowed")
         return packet, sender
 
     def _settle(self, event: Settled) -> None:

@@ -1,0 +1,376 @@
+"""W6: using up memory, processes, threads, descriptors, disk, time, output, or the host by way of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from arena.attack import Attack, Holds, beginning, one_of
+from arena.host import LIMITS, Host, outcome_of, refusal_of
+from cellblock import Session
+
+BRIEF = replace(LIMITS, timeout_seconds=1)
+_DATA = "RLIMIT_DATA"
+_TOO_MUCH = beginning("memory: MemoryError")
+_TIMEOUT = "timeout: TimeoutError: the cell ran longer than 1 s"
+
+
+def _cell(name: str, wall: str, expect: object, cell: str, *, hole: str = "", lasting: bool = False) -> Attack:
+    return Attack(
+        name=f"resources-{name}", threat="W6", wall=wall, expect=expect, cell=cell, hole=hole, lasting=lasting
+    )
+
+
+def _host(name: str, wall: str, expect: object, host: Callable[[Host], object], *, hole: str = "") -> Attack:
+    return Attack(name=f"resources-{name}", threat="W6", wall=wall, expect=expect, host=host, hole=hole)
+
+
+def _brief(*cells: str) -> Callable[[Host], object]:
+    """The cells' answers in a session of their own, whose time limit is 1 s."""
+
+    def run(host: Host) -> object:
+        with Session(limits=BRIEF) as session:
+            return [outcome_of(session, host.prelude + cell) for cell in cells]
+
+    return run
+
+
+def peak_growth(host: Host, act: Callable[[], object]) -> int:
+    """How far the host's memory rose above where it was, at its highest, in MB, while something was done."""
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _field("VmRSS")
+    act()
+    return (_field("VmHWM") - before) >> 10
+
+
+def _field(name: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+
+def _grows_little(cell: str) -> Callable[[Host], object]:
+    return lambda host: peak_growth(host, lambda: host.cell(cell))
+
+
+_LITTLE = Holds(lambda grown: isinstance(grown, int) and grown < 40, "less than 40 MB more on the host")
+
+
+def _neighbour_goes_on(host: Host) -> object:
+    """A session that hoards inotify instances, of which the kernel counts 128 a user, leaves others theirs."""
+    host.cell("hoard = [call('inotify_init1', 0o2000000) for _ in range(300)]")
+    return outcome_of(host.neighbour, host.prelude + "call('inotify_init1', 0o2000000).split()[0]")
+
+
+def _fills_the_disk(host: Host) -> object:
+    fill = """
+def fill(path):
+    with open(path, "wb", buffering=0) as file:
+        while True:
+            file.write(bytes(1 << 20))
+attempt(fill, {path!r})
+"""
+    inside = [host.cell(fill.format(path=path)) for path in ("big", "/tmp/big", "/dev/shm/big")]
+    outside = str(refusal_of(host.session.files.write, "more", b"x" * 100_000)).split(" (")[0]
+    host.cell("for path in ('big', '/tmp/big', '/dev/shm/big', 'more'):\n    if os.path.exists(path): os.unlink(path)")
+    return [*inside, outside, refusal_of(host.session.files.write, "more", b"x" * 100_000)]
+
+
+def _bombs_with_forks(host: Host) -> object:
+    """Every process forks for ever. The time limit ends the cell; what it started stays within the limits."""
+    with Session(limits=BRIEF) as session:
+        first = outcome_of(session, "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass")
+        return [first, outcome_of(session, "1+1")]
+
+
+def _floods_displays(host: Host) -> object:
+    cell = host.session.run("for _ in range(3000): display('x' * 1000)")
+    return len(cell.outputs) <= 501 and len(cell.text.encode()) <= LIMITS.max_output_bytes + 100
+
+
+def _others_are_served(host: Host) -> object:
+    """While one session floods its output, the other's cells still run."""
+    with Session(limits=BRIEF) as session:
+        flood = threading.Thread(target=session.run, args=("import os\nos.system('yes & yes & yes & yes')",))
+        flood.start()
+        answers = [outcome_of(host.neighbour, "1+1") for _ in range(20)]
+        during = flood.is_alive()
+        flood.join()
+    return {"answers": set(answers) == {2}, "during the flood": during}
+
+
+ATTACKS: tuple[Attack, ...] = (
+    _cell("one-large-object", _DATA, _TOO_MUCH, "bytearray(1 << 30)"),
+    _cell(
+        "many-small-objects",
+        _DATA,
+        _TOO_MUCH,
+        "def grow():\n    all = []\n    while True: all.append(object())\ngrow()",
+    ),
+    _cell(
+        "memory-that-a-name-holds",
+        _DATA,
+        _TOO_MUCH,
+        "hoard = []\nwhile True: hoard.append(bytes(4000))",
+        lasting=True,
+    ),
+    _cell("deep-recursion-of-data", _DATA, _TOO_MUCH, "x = []\nwhile True: x = [x, bytes(1000)]", lasting=True),
+    _cell(
+        "memory-error-that-the-cell-catches",
+        _DATA,
+        "caught",
+        """
+try:
+    bytearray(1 << 30)
+except MemoryError:
+    answer = "caught"
+answer
+""",
+    ),
+    _cell(
+        "shared-anonymous-memory",
+        "seccomp, or a watch over the session's memory",
+        Holds(lambda answer: answer != "held", "anything but the memory"),
+        """
+import mmap
+held = mmap.mmap(-1, 300 << 20)
+for place in range(0, 300 << 20, 4096): held[place] = 1
+held.close()
+"held"
+""",
+        hole="RLIMIT_DATA does not count shared mappings: 300 MB with a limit of 128 MB",
+    ),
+    _cell(
+        "memory-files",
+        "seccomp, or a watch over the session's memory",
+        Holds(lambda answer: answer != "held", "anything but the memory"),
+        """
+files = [os.memfd_create(str(number)) for number in range(12)]
+for one in files:
+    for _ in range(25): os.write(one, bytes(1 << 20))
+for one in files: os.close(one)
+"held"
+""",
+        hole="no limit counts memory files: 300 MB with a limit of 128 MB",
+    ),
+    _cell(
+        "memory-of-many-processes",
+        "a memory control group, or a watch over the session's memory",
+        Holds(lambda answer: answer != "held", "anything but the memory"),
+        """
+import signal
+children = []
+for _ in range(3):
+    inlet, outlet = os.pipe()
+    child = os.fork()
+    if child == 0:
+        held = bytearray(100 << 20)
+        os.write(outlet, b"x")
+        signal.pause()
+    children.append((child, os.read(inlet, 1)))
+    os.close(inlet); os.close(outlet)
+for child, _ in children:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+"held"
+""",
+        hole="RLIMIT_DATA counts each process alone: 3 x 100 MB with a limit of 128 MB",
+    ),
+    _cell(
+        "many-processes",
+        "RLIMIT_NPROC",
+        "EAGAIN",
+        """
+import signal
+children, answer = [], "no limit"
+while len(children) < 1000:
+    try:
+        child = os.fork()
+    except BlockingIOError as error:
+        answer = name_of(error)
+        break
+    if child == 0:
+        signal.pause()
+        os._exit(0)
+    children.append(child)
+for child in children:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+answer
+""",
+    ),
+    _host(
+        "fork-bomb",
+        "RLIMIT_NPROC and the time limit",
+        [one_of(_TIMEOUT, "crashed: ProcessDied: the session's process was killed by SIGKILL"), 2],
+        _bombs_with_forks,
+    ),
+    _cell(
+        "threads",
+        "RLIMIT_NPROC, or the thread stacks that RLIMIT_DATA counts",
+        True,
+        """
+import threading
+gate, threads, answer = threading.Event(), [], False
+while len(threads) < 1000:
+    one = threading.Thread(target=gate.wait)
+    try:
+        one.start()
+    except (RuntimeError, MemoryError):
+        answer = True
+        break
+    threads.append(one)
+gate.set()
+for one in threads: one.join()
+answer
+""",
+    ),
+    _cell(
+        "descriptors",
+        "RLIMIT_NOFILE",
+        "EMFILE",
+        """
+hoard, answer = [], "no limit"
+while len(hoard) < 5000:
+    number = attempt(os.open, "/dev/null", os.O_RDONLY)
+    if isinstance(number, str):
+        answer = number
+        break
+    hoard.append(number)
+answer
+""",
+        lasting=True,
+    ),
+    _cell(
+        "raise-every-limit",
+        "a hard limit only shrinks",
+        [],
+        """
+import resource
+raised = []
+for name in ("RLIMIT_DATA", "RLIMIT_NPROC", "RLIMIT_NOFILE", "RLIMIT_FSIZE", "RLIMIT_CORE", "RLIMIT_MEMLOCK",
+    "RLIMIT_STACK"):
+    number = getattr(resource, name)
+    soft, hard = resource.getrlimit(number)
+    try:
+        resource.setrlimit(number, (hard + 1, hard + 1))
+        raised.append(name)
+    except ValueError:
+        continue
+raised
+""",
+    ),
+    _host(
+        "full-disk",
+        "the size of the session's file system",
+        [
+            "ENOSPC",
+            "ENOSPC",
+            "ENOSPC",
+            "FileRefused: 'more' does not fit: the session's files are at their limit",
+            None,
+        ],
+        _fills_the_disk,
+    ),
+    _cell(
+        "one-large-file",
+        "RLIMIT_FSIZE",
+        ["EFBIG"],
+        """
+file = os.open("sparse", os.O_CREAT | os.O_WRONLY)
+found = sorted({attempt(os.ftruncate, file, 1 << 40), attempt(os.pwrite, file, b"x", 1 << 40),
+    attempt(os.posix_fallocate, file, 0, 1 << 40)})
+os.close(file)
+os.unlink("sparse")
+found
+""",
+    ),
+    _cell(
+        "many-small-files",
+        "the number of files of the session's file system",
+        "ENOSPC",
+        """
+import shutil
+os.mkdir("many")
+def fill():
+    for number in range(100_000):
+        open(f"many/{number}", "w").close()
+answer = attempt(fill)
+shutil.rmtree("many")
+answer
+""",
+    ),
+    _host(
+        "output-of-a-gigabyte",
+        "the text kept is bounded, the rest is dropped unread",
+        _LITTLE,
+        _grows_little("""
+piece = "x" * (1 << 20)
+for _ in range(1024): print(piece)
+"""),
+    ),
+    _host(
+        "output-past-the-streams",
+        "the text kept is bounded, the rest is dropped unread",
+        _LITTLE,
+        _grows_little("""
+for _ in range(3000):
+    os.write(1, b"x" * 65536)
+    os.write(2, b"y" * 65536)
+"""),
+    ),
+    _host(
+        "output-without-lines-in-turns",
+        "pieces are joined or bounded",
+        _LITTLE,
+        _grows_little("""
+import sys
+for _ in range(30_000):
+    print("o", end="")
+    print("e", end="", file=sys.stderr)
+"""),
+    ),
+    _host("displays", "a cell keeps 500 displays", True, _floods_displays),
+    _host(
+        "large-displays",
+        "a cell keeps 64 MB of displays, and each is bounded inside",
+        Holds(lambda grown: isinstance(grown, int) and grown < 200, "less than 200 MB more on the host"),
+        _grows_little("""
+class Large:
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/plain": "x", "application/json": ["y" * 100] * 100_000}
+for _ in range(20): display(Large())
+"""),
+    ),
+    _host(
+        "floods-of-others",
+        "the event loop serves sessions in turns",
+        {"answers": True, "during the flood": True},
+        _others_are_served,
+    ),
+    _host("endless-loop", "the time limit", [_TIMEOUT, 2], _brief("while True: pass", "1+1")),
+    _host("endless-loop-in-c", "the kill after the time limit", [_TIMEOUT, 2], _brief("sum(range(10**12))", "1+1")),
+    _host("large-power", "the kill after the time limit", [_TIMEOUT, 2], _brief("len(str(7 ** (10 ** 8)))", "1+1")),
+    _host(
+        "endless-value",
+        "the time limit",
+        [_TIMEOUT, 2],
+        _brief(
+            """
+class Endless:
+    def __repr__(self):
+        while True: pass
+Endless()
+""",
+            "1+1",
+        ),
+    ),
+    _host(
+        "inotify",
+        "seccomp, or a limit of the user namespace",
+        "returned",
+        _neighbour_goes_on,
+        hole="the kernel counts inotify instances by host user: one session takes all 128 of every session's",
+    ),
+)

@@ -1,0 +1,60 @@
+"""The register of threats and the tests that cite it, held against each other."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cellblock.threats import BY_ID, LEVELS, THREATS
+
+TESTS = Path(__file__).parent
+IDS = [f"L{n}" for n in range(1, 11)] + [f"W{n}" for n in range(1, 11)] + [f"D{n}" for n in range(1, 5)]
+
+
+def cited_in(source: str) -> Iterator[str]:
+    """Ids that a file cites: `pytest.mark.threat("W1")`, or `threat="W1"` in a row of a table."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        arguments = [keyword.value for keyword in node.keywords if keyword.arg == "threat"]
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "threat":
+            arguments += node.args
+        yield from (str(argument.value) for argument in arguments if isinstance(argument, ast.Constant))
+
+
+CITED = {path: set(cited_in(path.read_text())) for path in sorted(TESTS.rglob("*.py"))}
+
+
+def test_the_register_holds_every_class_once():
+    assert [threat.id for threat in THREATS] == IDS
+    assert len(BY_ID) == len(THREATS)
+
+
+@pytest.mark.parametrize("threat", THREATS, ids=lambda threat: threat.id)
+def test_a_row_says_what_it_is_where_and_what_answers(threat):
+    assert threat.title
+    assert threat.wall
+    assert threat.levels
+    assert set(threat.levels) <= set(LEVELS)
+
+
+@pytest.mark.parametrize("threat", [t for t in THREATS if t.due], ids=lambda threat: threat.id)
+def test_a_row_that_is_due_has_a_test(threat):
+    assert any(threat.id in ids for ids in CITED.values()), f"no test cites {threat.id}: {threat.title}"
+
+
+def test_tests_cite_rows_that_exist():
+    unknown = {str(path.relative_to(TESTS)): ids - BY_ID.keys() for path, ids in CITED.items()}
+    assert {path: ids for path, ids in unknown.items() if ids} == {}
+
+
+def test_a_row_is_only_put_off_for_a_reason():
+    reasons = {threat.not_due for threat in THREATS if not threat.due}
+    assert all(re.search(r"\b(do|does) not exist yet$", reason) for reason in reasons)
+
+
+def test_both_spellings_of_a_citation_are_found():
+    source = '@pytest.mark.threat("W1")\ndef test(): pass\nrow = Attack(threat="W2", name="x")'
+    assert set(cited_in(source)) == {"W1", "W2"}
