@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import select
 import sys
 from collections.abc import Sequence
 
@@ -32,9 +33,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("cellblock: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
+        if not _reader_is_gone():
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains as it leaves
         return FAILED
     return status
+
+
+def _reader_is_gone() -> bool:
+    """Whether nobody reads our stdout any more: `cellblock run … | head`."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    return any(events & select.POLLERR for _, events in poll.poll(0))
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
