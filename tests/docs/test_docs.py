@@ -20,6 +20,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,23 +74,32 @@ def test_blocks_of_the_page_give_the_output_that_is_shown(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__docs__"}
+    try:
+        for shown, printed, line in runs(page, tmp_path, namespace):
+            assert matches(shown, printed), difference(f"{named(page)}:{line}", shown, printed)
+    finally:
+        for value in namespace.values():  # a page that failed half way has not closed its own
+            if isinstance(value, cellblock.Session):
+                value.close()
+
+
+def runs(page: Path, directory: Path, namespace: dict[str, object]) -> Iterator[tuple[list[str], list[str], int]]:
+    """Run a page's blocks in order: of each what is shown, what was printed, and its line."""
     found = blocks(page)
     for number, block in enumerate(found):
         if block.mark == "not run":
             continue
         if block.mark == "file":
-            (tmp_path / block.word).write_text(block.body, encoding="utf-8")
+            (directory / block.word).write_text(block.body, encoding="utf-8")
         elif block.kind == "python":
             shown = [line.strip()[3:] for line in block.body.splitlines() if line.strip().startswith("#>")]
             after = found[number + 1] if number + 1 < len(found) else None
             if after is not None and after.kind == "text" and after.follows:
                 shown += after.body.splitlines()
-            printed = run_python(block, page, namespace)
-            assert matches(shown, printed), difference(page, block, shown, printed)
+            yield shown, run_python(block, page, namespace), block.line
         elif block.kind == "console" and all(map(is_runnable, commands(block))):
             shown = [line for line in block.body.splitlines() if not line.startswith("$ ")]
-            printed = run_console(block, tmp_path)
-            assert matches(shown, printed), difference(page, block, shown, printed)
+            yield shown, run_console(block, directory), block.line
 
 
 def run_python(block: Block, page: Path, namespace: dict[str, object]) -> list[str]:
@@ -140,9 +150,8 @@ def matches(shown: list[str], printed: list[str]) -> bool:
     return re.fullmatch(pattern, "".join(line + "\n" for line in printed)) is not None
 
 
-def difference(page: Path, block: Block, shown: list[str], printed: list[str]) -> str:
-    lines = [f"{named(page)}:{block.line}", "shown:", *shown, "", "printed:", *printed]
-    return "\n".join(lines)
+def difference(where: str, shown: list[str], printed: list[str]) -> str:
+    return "\n".join([where, "shown:", *shown, "", "printed:", *printed])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
