@@ -6,16 +6,17 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from arena.attack import Attack, Holds, beginning, subset_of
-from arena.host import Host, outcome_of
+from arena.host import LIMITS, Host, outcome_of, refusal_of
 from arena.resources import BRIEF, peak_growth
 from cellblock import Session
 
 _FORGE = """
 import json, socket, struct
 from cellblock.wire import messages
-from cellblock.wire.frames import Frame, packets
+from cellblock.wire.frames import PACKET_BYTES, Frame, packets
 wire = socket.socket(fileno=os.dup(channel()))
 def say(head, buffers=()):
     head = head if isinstance(head, bytes) else json.dumps(head).encode()
@@ -155,6 +156,29 @@ signal.pause()
         }
 
 
+def _reader_walks_away(host: Host) -> object:
+    """A caller leaves a stream in the middle; the session's next cells run all the same."""
+    with Session(limits=BRIEF) as session:
+        for _ in session.stream("print('first')\nimport time\ntime.sleep(5)"):
+            break
+        refusal_of(session.run, "1+1")  # may report the death of the process that was left
+        return refusal_of(outcome_of, session, "1+1")
+
+
+def _is_interrupted_in_large_displays(host: Host) -> object:
+    """The time limit falls into a display of many packets: an interrupt, so the session keeps its names."""
+    limits = replace(LIMITS, timeout_seconds=0.3)
+    show = """
+class Large:
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"image/png": b"\\x89PNG\\r\\n\\x1a\\n" + bytes(900_000)}
+while True: display(Large())
+"""
+    with Session(limits=limits) as session:
+        outcome_of(session, "kept = 1")
+        return [(outcome_of(session, show), outcome_of(session, "kept"))[1] for _ in range(6)]
+
+
 def _amplifies(head: str) -> Callable[[Host], object]:
     def run(host: Host) -> object:
         with Session() as session:
@@ -192,7 +216,7 @@ ATTACKS: tuple[Attack, ...] = (
         "endless-frame",
         "frames have a largest size",
         "frame larger than 100663296 bytes",
-        "while True: wire.send(b'\\0' + bytes(65_000))",
+        "while True: wire.send(b'\\0' + bytes(PACKET_BYTES))",
     ),
     _breach("not-json", _CHECKED, "event head is not JSON", "say(b'{')"),
     _breach("not-an-object", _CHECKED, "event head is not an object", "say([1])"),
@@ -243,7 +267,7 @@ ATTACKS: tuple[Attack, ...] = (
         "half-a-frame-then-another",
         "a frame's bytes are counted",
         "frame length does not match its prefix",
-        "wire.send(b'\\0' + struct.pack('<II', 0, 2) + b'{')\nsay(FINISHED)",
+        "wire.send(b'\\0' + struct.pack('<II', 0, 2).ljust(PACKET_BYTES, b'{'))\nsay(FINISHED)",
     ),
     _host(
         "forged-reply",
@@ -395,6 +419,20 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
         "a death is found by the next cell",
         _RECOVERS,
         _then("import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.05), os._exit(3))).start()"),
+    ),
+    _host(
+        "reader-walks-away",
+        "a turn that was left is ended before the next begins",
+        2,
+        _reader_walks_away,
+        hole="after a stream is left or a run is cancelled, every later call raises ProtocolError",
+    ),
+    _host(
+        "interrupt-in-a-large-display",
+        "an interrupt waits until a message is whole",
+        [1] * 6,
+        _is_interrupted_in_large_displays,
+        hole="KeyboardInterrupt between two packets of a message breaks the protocol, and the session loses its names",
     ),
     _host(
         "large-tree",

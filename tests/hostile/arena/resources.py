@@ -155,6 +155,27 @@ for one in files: os.close(one)
         hole="no limit counts memory files: 300 MB with a limit of 128 MB",
     ),
     _cell(
+        "socket-buffers",
+        "a memory control group, or a limit on what sockets hold",
+        Holds(lambda answer: answer != "held", "anything but the memory"),
+        """
+import socket
+ends, held = [], 0
+while held < 300 << 20 and len(ends) < 300:
+    ends += socket.socketpair()
+    for one in ends[-2:]:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        one.setblocking(False)
+        try:
+            while True: held += one.send(bytes(65536))
+        except BlockingIOError:
+            pass
+for one in ends: one.close()
+"held" if held >= 300 << 20 else held >> 20
+""",
+        hole="the kernel's memory for sockets counts to nothing: 2 MB a socket, 512 sockets a process",
+    ),
+    _cell(
         "memory-of-many-processes",
         "a memory control group, or a watch over the session's memory",
         Holds(lambda answer: answer != "held", "anything but the memory"),
