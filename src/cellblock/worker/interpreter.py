@@ -13,7 +13,9 @@ import types
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
+from cellblock.values.represent import exact, type_name
 from cellblock.wire.messages import Failure
+from cellblock.worker.mime import utf8
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -50,7 +52,7 @@ class Interpreter:
 
     def names(self) -> set[str]:
         """The names that cells have bound."""
-        return {name for name in self.namespace.keys() - self._hidden if type(name) is str}
+        return {name for name in self.namespace.keys() - self._hidden if type(name) is str and not _is_dunder(name)}
 
     def clear(self) -> None:
         """Unbind every name that cells have bound."""
@@ -71,7 +73,7 @@ class Interpreter:
 
     def _compile(self, source: str, filename: str) -> tuple[types.CodeType | None, types.CodeType | None]:
         """The cell's statements and its last expression, each where there is one."""
-        lines = source.splitlines(keepends=True)
+        lines = [line + "\n" for line in source.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
         linecache.cache[filename] = (len(source), None, lines, filename)
         flags = self._flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         tree = _parse(source, filename, self._flags)
@@ -128,15 +130,17 @@ def _parse(source: str, filename: str, flags: int) -> ast.Module:
 def describe(error: BaseException, max_text: int) -> Failure:
     """A failure as text: the traceback starts at the cell, also for the errors it was raised from."""
     kind = "memory" if isinstance(error, MemoryError) else "raised"
-    name = type(error).__name__
+    name = type_name(error)
     try:
         summary = traceback.TracebackException.from_exception(error)
         _start_at_cell(summary)
         text = "".join(summary.format())
-        message = str(error) if isinstance(error, SyntaxError) else str(summary)
-    except Exception as broken:  # the cell's exception class may raise from anything it overrides
-        text, message = f"{name}: <no traceback: {type(broken).__name__}>\n", ""
-    return Failure(type=name, message=cut(message, max_text), traceback=cut(text, max_text), kind=kind)
+        message = exact(str(error), None) if isinstance(error, SyntaxError) else str(summary)
+    except BaseException as broken:  # the cell's exception class may raise anything from what it overrides
+        text, message = f"{name}: <no traceback: {type_name(broken)}>\n", ""
+    return Failure(
+        type=utf8(name), message=utf8(cut(message, max_text)), traceback=utf8(cut(text, max_text)), kind=kind
+    )
 
 
 def _start_at_cell(summary: traceback.TracebackException) -> None:
@@ -153,6 +157,11 @@ def _start_at_cell(summary: traceback.TracebackException) -> None:
             one.stack.pop()
         pending += [link for link in (one.__cause__, one.__context__) if link is not None]
         pending += getattr(one, "exceptions", None) or []
+
+
+def _is_dunder(name: str) -> bool:
+    """Names the interpreter itself binds: `__annotations__`, `__warningregistry__` and their like."""
+    return name.startswith("__") and name.endswith("__")
 
 
 def _is_runner(frame: traceback.FrameSummary) -> bool:

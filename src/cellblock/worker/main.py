@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import socket
 import sys
 import threading
@@ -14,7 +15,7 @@ from cellblock.wire.messages import Hello
 from cellblock.worker.channel import Channel
 from cellblock.worker.confine import capabilities, landlock, layout, rlimits, seccomp
 from cellblock.worker.import_hooks import on_import
-from cellblock.worker.meter import Meter
+from cellblock.worker.meter import Meter, interrupt
 from cellblock.worker.requests import Worker
 from cellblock.worker.streams import Streams
 
@@ -25,9 +26,12 @@ ENVIRONMENT = {
     "MPLBACKEND": "agg",
     "MPLCONFIGDIR": layout.TMP,
     "PATH": os.path.dirname(sys.executable) + ":/usr/local/bin:/usr/bin:/bin",
+    "PIP_NO_INDEX": "1",
     "PYTHONHASHSEED": "0",
+    "PYTHONPYCACHEPREFIX": layout.TMP + "/.pycache",
     "TMPDIR": "/tmp",
     "USER": "user",
+    "XDG_CACHE_HOME": layout.TMP + "/.cache",
     # One thread a pool: sessions share the machine, and forking next to idle pool threads is fragile.
     "MKL_NUM_THREADS": "1",
     "NUMEXPR_NUM_THREADS": "1",
@@ -60,8 +64,10 @@ def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int) -> Non
     os.environ.update(ENVIRONMENT)
     sys.argv[:] = [""]
     sys.path.append(layout.WORKSPACE)
+    sys.pycache_prefix = ENVIRONMENT["PYTHONPYCACHEPREFIX"]
     threading.stack_size(_STACK_BYTES)
     _seed(setup["seed"])
+    signal.signal(signal.SIGINT, interrupt)  # the host may interrupt from the hello on
     channel = Channel(socket.socket(fileno=connection))
     meter = Meter()  # before the walls: /proc is read-only behind them
     walls = _confine(setup["limits"])
@@ -102,7 +108,7 @@ def _confine(limits: dict[str, int]) -> list[Applied | Unavailable]:
         capabilities.apply(),
         landlock.apply(
             read_only=["/"],  # /proc too: memory written through /proc/self/mem is counted by no limit
-            read_write=[layout.HOME],
+            read_write=[layout.WORKSPACE, layout.TMP, layout.SHM],  # not what holds them, so that none can be removed
             files=["/dev/full", "/dev/null", "/dev/zero"],
             connect_ports=None,  # a session may run servers for itself: its network namespace holds nothing else
         ),

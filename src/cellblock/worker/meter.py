@@ -63,6 +63,8 @@ class Meter:
 
     def within_limits(self, function: Callable[..., T], *args: object) -> T:
         """Call what runs the cell's code: under the memory limit, and open to interrupts."""
+        global _postponed
+        _postponed = False
         resource.setrlimit(resource.RLIMIT_DATA, self._limits)
         try:
             return _interruptible(function, *args)
@@ -74,12 +76,33 @@ def _interruptible(function: Callable[..., T], *args: object) -> T:
     return function(*args)
 
 
+def whole(function: Callable[..., None], *args: object) -> None:
+    """Call what must not be left half done: an interrupt that comes meanwhile is raised after it."""
+    global _postponed
+    _unbroken(function, *args)
+    if _postponed:
+        _postponed = False
+        raise KeyboardInterrupt
+
+
+def _unbroken(function: Callable[..., None], *args: object) -> None:
+    function(*args)
+
+
 _INTERRUPTIBLE: CodeType = _interruptible.__code__
+_UNBROKEN: CodeType = _unbroken.__code__
+_postponed = False
 
 
 def interrupt(_number: int, frame: FrameType | None) -> None:
     """The handler of SIGINT: raises in the cell's code and in nothing around it."""
+    global _postponed
+    unbroken = False
     while frame is not None:
+        unbroken = unbroken or frame.f_code is _UNBROKEN
         if frame.f_code is _INTERRUPTIBLE:
-            raise KeyboardInterrupt
+            if not unbroken:
+                raise KeyboardInterrupt
+            _postponed = True
+            return
         frame = frame.f_back

@@ -7,6 +7,7 @@ import contextlib
 import gc
 import os
 import pickle
+import threading
 from typing import Any
 
 from cellblock.values import portable
@@ -14,6 +15,7 @@ from cellblock.wire.messages import (
     Bind,
     Clear,
     Display,
+    Event,
     Failure,
     Fetch,
     Finished,
@@ -28,10 +30,20 @@ from cellblock.worker import display, figures, shell, survey
 from cellblock.worker.channel import Channel
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.interpreter import NO_VALUE, Interpreter, describe
-from cellblock.worker.meter import Meter, interrupt
+from cellblock.worker.meter import Meter, interrupt, whole
 from cellblock.worker.streams import Streams
 
 MAX_VALUE_BYTES = 64 * 2**20
+
+
+_MAX_NAME_CHARS = 1000
+
+
+class _Gone:
+    """Stands for the value of a name that is not bound."""
+
+
+_GONE = _Gone()
 
 
 class Worker:
@@ -43,6 +55,8 @@ class Worker:
         self._interpreter = Interpreter()
         self._known: dict[str, type] = {}
         self._pid = os.getpid()
+        self._voice = threading.RLock()  # threads of the cell's show things too, and live on between requests
+        self._speaking = False
         self._meter = meter
         meter.adopt_limits()
         self._max_text = 10_000
@@ -52,10 +66,11 @@ class Worker:
 
     def serve(self) -> None:
         """Answer requests until the host is gone."""
-        signal.signal(signal.SIGINT, interrupt)
         while (request := self._channel.receive()) is not None:
-            self._channel.send(self._carry_out(request))
-            self._channel.send(self._settle())
+            finished = self._carry_out(request)
+            with self._voice:  # what a thread shows comes before the one or after the other
+                self._speak(finished)
+                self._speak(self._settle())
 
     def _carry_out(self, request: Request) -> Finished:
         """Security border: whatever the cell's code does or raises becomes a `Finished`."""
@@ -111,7 +126,8 @@ class Worker:
             return Failure(type="CommandFailed", message=str(error), traceback="", kind="raised")
         ended = isinstance(error, SystemExit) and error.code in (None, 0)
         failure = None if ended else describe(error, self._max_text)
-        error.__traceback__ = error.__context__ = None  # their frames would keep the cell's objects alive
+        for held in ("__traceback__", "__context__"):  # their frames would keep the cell's objects alive
+            BaseException.__setattr__(error, held, None)  # past a class that lets nothing be set, a frozen one say
         if isinstance(error, MemoryError):
             gc.collect()
         with contextlib.suppress(BaseException):  # what was drawn before the failure, if it can be shown
@@ -142,22 +158,37 @@ class Worker:
         module.display = show
 
     def _show(self, bundle: display.Bundle, is_result: bool = False) -> None:
-        self._channel.send(
-            Display(
-                data=bundle.data,
-                mimes=tuple(bundle.buffers),
-                buffers=tuple(bundle.buffers.values()),
-                is_result=is_result,
-                mark=self._streams.place(),
-            )
+        if os.getpid() != self._pid:  # the host takes no messages of a child's
+            return
+        shown = Display(
+            data=bundle.data,
+            mimes=tuple(bundle.buffers),
+            buffers=tuple(bundle.buffers.values()),
+            is_result=is_result,
+            mark=self._streams.place(),
         )
+        whole(self._speak, shown)
+
+    def _speak(self, event: Event) -> None:
+        """Send one event whole: not between another thread's packets, and not left by an interrupt."""
+        with self._voice:
+            if self._speaking:  # a finalizer that shows something ran in the middle of a message
+                return
+            self._speaking = True
+            try:
+                self._channel.send(event)
+            finally:
+                self._speaking = False
 
     def _settle(self) -> Settled:
         """What names came and went; types by identity, so an unchanged name costs one look-up."""
         known, now = self._known, {}
         gained = {}
         for name in self._interpreter.names():
-            kind = now[name] = type(self._interpreter.namespace[name])
+            kind = type(self._interpreter.namespace.get(name, _GONE))
+            if kind is _Gone or len(name) > _MAX_NAME_CHARS:  # a thread unbound it meanwhile, or it is none to be told
+                continue
+            now[name] = kind
             if known.get(name) is not kind:
                 gained[name] = survey.type_name(kind)
         self._known = now

@@ -14,8 +14,8 @@ _NAME_OF_TYPE = type.__dict__["__name__"]
 
 
 def type_name(kind: type) -> str:
-    """A type's own name, whatever its metaclass says."""
-    return str(_NAME_OF_TYPE.__get__(kind))
+    """A type's own name, whatever its metaclass says, at most 200 characters."""
+    return str(_NAME_OF_TYPE.__get__(kind))[:200]
 
 
 def names(interpreter: Interpreter, max_names: int, max_preview: int) -> list[list[object]]:

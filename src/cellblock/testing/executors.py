@@ -1,0 +1,415 @@
+"""What `executors.protocol` promises, as tests to inherit.
+
+    class TestMine(ExecutorConformance):
+        @pytest.fixture
+        def launcher(self) -> Launcher:
+            return MyLauncher()
+
+The tests are coroutines under anyio's pytest plugin, on the backends that the fixture `anyio_backend` names.
+Each opens a kernel of its own. No test waits for a time to pass; a kernel that hangs fails after `PATIENCE`.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import AsyncIterator
+
+import anyio
+import pytest
+
+from cellblock.errors import FileRefused, SessionClosed
+from cellblock.executors.protocol import Died, Kernel, KernelSpec, Launcher, Turn, TurnEvent, Written
+from cellblock.limits import ExecutionLimits
+from cellblock.values import portable
+from cellblock.walls import Applied
+from cellblock.wire.messages import Bind, Clear, Display, Fetch, Finished, Request, Run, Shell, Survey
+
+PATIENCE = 30.0
+"""Seconds after which a call that should have returned is taken to hang."""
+
+_LIMIT = 10_000
+_UNTIL_TOLD = "print('begun')\nimport os, time\nwhile not os.path.exists('go'): time.sleep(0.005)\n"
+"""A cell that goes on when the host writes the file `go`."""
+
+
+def cell(source: str) -> Run:
+    """A request to run `source`."""
+    return Run(source=source, filename="<cell 1>", max_text=_LIMIT)
+
+
+async def begin(kernel: Kernel, request: Request | str, *, max_output_bytes: int = _LIMIT) -> Turn:
+    """Start a request."""
+    request = cell(request) if isinstance(request, str) else request
+    with anyio.fail_after(PATIENCE):
+        return await kernel.turn(request, max_output_bytes=max_output_bytes)
+
+
+async def following(turn: Turn) -> TurnEvent:
+    """A turn's next event."""
+    with anyio.fail_after(PATIENCE):
+        return await turn.next()
+
+
+async def rest(turn: Turn) -> list[TurnEvent]:
+    """A turn's events up to its last one."""
+    events = [await following(turn)]
+    while not isinstance(events[-1], Finished | Died):
+        events.append(await following(turn))
+    return events
+
+
+async def told(kernel: Kernel, request: Request | str, *, max_output_bytes: int = _LIMIT) -> list[TurnEvent]:
+    """All events of a request."""
+    return await rest(await begin(kernel, request, max_output_bytes=max_output_bytes))
+
+
+async def finished(kernel: Kernel, request: Request | str) -> Finished:
+    """The end of a request that must not kill the worker."""
+    last = (await told(kernel, request))[-1]
+    assert isinstance(last, Finished), last
+    return last
+
+
+async def value(kernel: Kernel, request: Request | str) -> object:
+    """The value of a request that must succeed."""
+    last = await finished(kernel, request)
+    assert last.failure is None, last.failure
+    return portable.decode(last.tree, last.buffers) if last.has_value else None
+
+
+async def running(kernel: Kernel, source: str) -> Turn:
+    """A turn whose cell has begun: `source` prints first."""
+    turn = await begin(kernel, source)
+    assert isinstance(await following(turn), Written)
+    return turn
+
+
+def merged(events: list[TurnEvent]) -> list[tuple[str, str]]:
+    """Stream or "display", and text, in order; neighbours of one stream joined."""
+    out: list[tuple[str, str]] = []
+    for event in events:
+        if isinstance(event, Written):
+            if out and out[-1][0] == event.stream:
+                out[-1] = (event.stream, out[-1][1] + event.text)
+            else:
+                out.append((event.stream, event.text))
+        elif isinstance(event, Display):
+            out.append(("display", str(event.data["text/plain"])))
+    return out
+
+
+@pytest.mark.anyio
+class ExecutorConformance:
+    """The contract of a `Launcher` and of the kernels it opens."""
+
+    @pytest.fixture
+    def launcher(self) -> Launcher:
+        """The launcher under test."""
+        raise NotImplementedError("give a fixture `launcher`")
+
+    @pytest.fixture
+    async def kernel(self, launcher: Launcher, anyio_backend: object) -> AsyncIterator[Kernel]:
+        """A kernel of default limits."""
+        kernel = await launcher.open(KernelSpec(seed=1))
+        yield kernel
+        await kernel.close()
+
+    # --- turns ---
+
+    async def test_finished_is_the_last_event_and_the_only_one_of_its_kind(self, kernel: Kernel) -> None:
+        for source in ("", "1", "print(1)", "1/0", "display(1)", "def (", "raise SystemExit(3)"):
+            events = await told(kernel, source)
+            assert [type(event) for event in events].count(Finished) == 1
+            assert not any(isinstance(event, Died) for event in events)
+
+    async def test_state_stays_from_turn_to_turn(self, kernel: Kernel) -> None:
+        await finished(kernel, "x = [1]\ndef f(): return x")
+        await finished(kernel, "f().append(2)")
+        assert await value(kernel, "x") == [1, 2]
+
+    async def test_last_expression_is_the_value_and_none_is_no_value(self, kernel: Kernel) -> None:
+        assert await value(kernel, "(1, 'a', b'b', 2.5, {'k': {1, 2}})") == (1, "a", b"b", 2.5, {"k": {1, 2}})
+        assert not (await finished(kernel, "None")).has_value
+        assert not (await finished(kernel, "x = 1")).has_value
+
+    async def test_value_that_cannot_travel_arrives_as_opaque(self, kernel: Kernel) -> None:
+        got = await value(kernel, "lambda: 1")
+        assert isinstance(got, portable.Opaque)
+        assert got.type == "function"
+
+    async def test_result_is_displayed_and_marked(self, kernel: Kernel) -> None:
+        shown = [event for event in await told(kernel, "display('a')\n'b'") if isinstance(event, Display)]
+        assert [(event.data["text/plain"], event.is_result) for event in shown] == [("'a'", False), ("'b'", True)]
+
+    async def test_failure_tells_type_message_and_the_cells_own_lines(self, kernel: Kernel) -> None:
+        failure = (await finished(kernel, "def f():\n    return 1/0\nf()")).failure
+        assert failure is not None
+        assert (failure.type, failure.message, failure.kind) == ("ZeroDivisionError", "division by zero", "raised")
+        lines = failure.traceback.splitlines()
+        assert lines[1] == '  File "<cell 1>", line 3, in <module>'
+        assert '  File "<cell 1>", line 2, in f' in lines
+        assert lines[-1] == "ZeroDivisionError: division by zero"
+
+    async def test_failed_turn_keeps_what_it_did_before(self, kernel: Kernel) -> None:
+        assert (await finished(kernel, "x = 1\n1/0")).failure is not None
+        assert await value(kernel, "x") == 1
+
+    async def test_cost_of_a_turn_is_told(self, kernel: Kernel) -> None:
+        last = await finished(kernel, "sum(range(200_000))")
+        assert last.duration_ms > 0
+        assert last.cpu_ms > 0
+
+    # --- text ---
+
+    async def test_text_and_displays_come_in_the_order_they_were_made(self, kernel: Kernel) -> None:
+        source = (
+            "import sys\nprint('a')\nprint('b', file=sys.stderr)\ndisplay('c')\n"
+            "print('d', end='')\ndisplay('e')\nprint('f')\nsys.stderr.write('g')\n'h'"
+        )
+        assert merged(await told(kernel, source)) == [
+            ("stdout", "a\n"),
+            ("stderr", "b\n"),
+            ("display", "'c'"),
+            ("stdout", "d"),
+            ("display", "'e'"),
+            ("stdout", "f\n"),
+            ("stderr", "g"),
+            ("display", "'h'"),
+        ]
+
+    async def test_text_arrives_while_the_cell_runs(self, kernel: Kernel) -> None:
+        turn = await running(kernel, _UNTIL_TOLD)
+        kernel.files.write("go", b"")
+        assert isinstance((await rest(turn))[-1], Finished)
+
+    async def test_waiting_for_an_event_may_be_cancelled_and_taken_up_again(self, kernel: Kernel) -> None:
+        turn = await running(kernel, _UNTIL_TOLD + "print('gone on')\n42")
+        for _ in range(3):
+            with anyio.move_on_after(0.01) as scope:
+                await turn.next()
+            assert scope.cancelled_caught
+        kernel.files.write("go", b"")
+        events = await rest(turn)
+        assert merged(events) == [("stdout", "gone on\n"), ("display", "42")]
+
+    async def test_output_past_the_limit_is_cut_and_every_byte_counted(self, kernel: Kernel) -> None:
+        for source, total in (("print('a' * 99_999)", 100_000), ("for n in range(10_000): print('a' * 9)", 100_000)):
+            texts = [event for event in await told(kernel, source, max_output_bytes=1000) if isinstance(event, Written)]
+            kept = sum(len(event.text) for event in texts)
+            assert 1000 <= kept <= 2000
+            assert kept + sum(event.cut for event in texts) == total
+            assert texts[0].cut == 0
+
+    async def test_output_within_the_limit_is_whole(self, kernel: Kernel) -> None:
+        events = await told(kernel, "print('a' * 999)", max_output_bytes=1000)
+        assert merged(events) == [("stdout", "a" * 999 + "\n")]
+        assert all(event.cut == 0 for event in events if isinstance(event, Written))
+
+    async def test_character_is_whole_however_it_was_written(self, kernel: Kernel) -> None:
+        source = "import sys\nraw = sys.stdout.buffer\nfor byte in 'é€😀'.encode(): raw.write(bytes([byte])), raw.flush()"
+        assert merged(await told(kernel, source)) == [("stdout", "é€😀")]
+
+    # --- interrupts and deaths ---
+
+    async def test_interrupt_raises_keyboard_interrupt_in_the_cell_and_keeps_names(self, kernel: Kernel) -> None:
+        turn = await running(kernel, "x = 1\nprint('begun')\nwhile True: pass")
+        kernel.interrupt()
+        last = (await rest(turn))[-1]
+        assert isinstance(last, Finished)
+        assert last.failure is not None
+        assert last.failure.type == "KeyboardInterrupt"
+        assert await value(kernel, "x") == 1
+
+    async def test_interrupt_between_turns_touches_no_later_turn(self, kernel: Kernel) -> None:
+        for number in range(5):
+            kernel.interrupt()
+            assert await value(kernel, f"{number}") == number
+
+    async def test_kill_ends_the_turn_with_died(self, kernel: Kernel) -> None:
+        turn = await running(kernel, "print('begun')\nwhile True: pass")
+        kernel.kill()
+        assert isinstance((await rest(turn))[-1], Died)
+
+    async def test_kill_ends_a_cell_that_refuses_interrupts(self, kernel: Kernel) -> None:
+        source = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('begun')\nwhile True: pass"
+        turn = await running(kernel, source)
+        kernel.interrupt()
+        kernel.kill()
+        assert isinstance((await rest(turn))[-1], Died)
+
+    async def test_kill_between_turns_ends_the_next_one(self, kernel: Kernel) -> None:
+        await finished(kernel, "x = 1")
+        kernel.kill()
+        assert isinstance((await told(kernel, "x"))[-1], Died)
+
+    async def test_text_written_before_a_death_is_told(self, kernel: Kernel) -> None:
+        events = await told(kernel, "import os\nprint('last words')\nos._exit(3)")
+        assert merged(events) == [("stdout", "last words\n")]
+        assert events[-1] in (Died(status=3), Died())
+
+    async def test_restart_empties_names_and_keeps_files(self, kernel: Kernel) -> None:
+        await finished(kernel, "x = 1\nopen('kept', 'w').write('1')")
+        assert isinstance((await told(kernel, "import os\nos._exit(3)"))[-1], Died)
+        await kernel.restart()
+        assert kernel.names == {}
+        assert await value(kernel, "open('kept').read(), 'x' in globals()") == ("1", False)
+
+    async def test_kernel_restarts_as_often_as_it_dies(self, kernel: Kernel) -> None:
+        for number in range(3):
+            kernel.kill()
+            assert isinstance((await told(kernel, "1"))[-1], Died)
+            await kernel.restart()
+            assert await value(kernel, f"{number}") == number
+
+    async def test_memory_limit_ends_the_cell_and_not_the_host(self, launcher: Launcher) -> None:
+        kernel = await launcher.open(KernelSpec(limits=ExecutionLimits(max_memory_mb=64)))
+        last = (await told(kernel, "b = b'x' * 500_000_000"))[-1]
+        if isinstance(last, Died):
+            await kernel.restart()
+        else:
+            assert isinstance(last, Finished)
+            assert last.failure is not None
+            assert last.failure.kind == "memory"
+        assert await value(kernel, "1") == 1
+        await kernel.close()
+
+    # --- requests that are no cells ---
+
+    async def test_bound_value_is_unpickled_inside_and_fetched_as_portable(self, kernel: Kernel) -> None:
+        await finished(kernel, Bind(name="x", buffers=(pickle.dumps([1, {"a": b"b"}]),)))
+        assert await value(kernel, "x[1]['a']") == b"b"
+        assert await value(kernel, Fetch(name="x")) == [1, {"a": b"b"}]
+
+    async def test_fetch_of_an_unbound_name_is_a_key_error(self, kernel: Kernel) -> None:
+        failure = (await finished(kernel, Fetch(name="nothing"))).failure
+        assert failure is not None
+        assert failure.type == "KeyError"
+
+    async def test_survey_previews_names_inside(self, kernel: Kernel) -> None:
+        await finished(kernel, "x = [1, 2]\nclass Sly:\n    def __repr__(self): raise ValueError('no')\ns = Sly()")
+        rows = await value(kernel, Survey(max_names=10, max_preview=50))
+        assert isinstance(rows, list)
+        assert {row[0]: row[1] for row in rows} == {"Sly": "type", "s": "Sly", "x": "list"}
+        assert [row[3] for row in rows if row[0] == "x"] == ["[1, 2]"]
+
+    async def test_clear_empties_names_and_keeps_files(self, kernel: Kernel) -> None:
+        await finished(kernel, "x = 1\nopen('kept', 'w').close()")
+        await finished(kernel, Clear())
+        assert await value(kernel, "'x' in globals(), __import__('os').path.exists('kept')") == (False, True)
+
+    async def test_shell_runs_in_the_workspace_and_tells_a_status_that_is_not_0(self, kernel: Kernel) -> None:
+        kernel.files.write("in.txt", b"a\nb\n")
+        events = await told(kernel, Shell(command="wc -l < in.txt; echo no >&2"))
+        assert sorted(merged(events)) == [("stderr", "no\n"), ("stdout", "2\n")]
+        failure = (await finished(kernel, Shell(command="exit 7"))).failure
+        assert failure is not None
+        assert (failure.type, failure.message) == ("CommandFailed", "exit status 7")
+
+    # --- what the host is told ---
+
+    async def test_names_follow_what_cells_bind_change_and_delete(self, kernel: Kernel) -> None:
+        seen = []
+        for source in ("x = 1\ny = 'a'", "x = 2.5", "del y", ""):
+            await finished(kernel, source)
+            seen.append(dict(kernel.names))  # as of the turn before, at the least
+        await finished(kernel, "")
+        assert {"x": "int", "y": "str"} in seen
+        assert kernel.names == {"x": "float"}
+
+    async def test_capabilities_name_the_level_the_interpreter_and_each_wall_once(self, kernel: Kernel) -> None:
+        told_of = kernel.capabilities
+        assert told_of.trust_level
+        assert told_of.python == await value(kernel, "__import__('platform').python_version()")
+        names = [wall.mechanism for wall in told_of.walls]
+        assert len(names) == len(set(names))
+        for wall in told_of.walls:
+            assert isinstance(wall, Applied) or (wall.reason and wall.remedy)
+
+    async def test_same_seed_same_random_numbers_and_hashes(self, launcher: Launcher) -> None:
+        drawn = []
+        for seed in (7, 7, 8):
+            kernel = await launcher.open(KernelSpec(seed=seed))
+            drawn.append(await value(kernel, "import random\n(random.random(), hash('text'))"))
+            await kernel.close()
+        assert drawn[0] == drawn[1] != drawn[2]
+
+    # --- files ---
+
+    async def test_files_of_the_host_and_of_cells_are_the_same_files(self, kernel: Kernel) -> None:
+        kernel.files.write("deep/er/in.bin", b"\0in")
+        assert await value(kernel, "open('deep/er/in.bin', 'rb').read()") == b"\0in"
+        await finished(kernel, "open('out', 'w').write('out')")
+        assert kernel.files.read("out", max_bytes=10) == b"out"
+        assert kernel.files.list() == ["deep/er/in.bin", "out"]
+        kernel.files.delete("out")
+        assert await value(kernel, "__import__('os').path.exists('out')") is False
+
+    async def test_paths_that_lead_outside_are_refused(self, kernel: Kernel) -> None:
+        await finished(kernel, "import os\nos.symlink('/etc/hostname', 'link')\nos.symlink('/', 'root')")
+        for path in ("../x", "/etc/hostname", "link", "root/etc/hostname", "a/../../../etc/hostname", "", "a\0b"):
+            with pytest.raises(FileRefused):
+                kernel.files.read(path, max_bytes=100)
+            with pytest.raises(FileRefused):
+                kernel.files.write(path, b"")
+
+    # --- kernels beside one another, and their end ---
+
+    async def test_kernels_share_neither_names_nor_files(self, launcher: Launcher) -> None:
+        one, two = await launcher.open(KernelSpec()), await launcher.open(KernelSpec())
+        await finished(one, "x = 1\nopen('mine', 'w').close()\nopen('/tmp/mine', 'w').close()")
+        seen = "import os\n('x' in globals(), os.path.exists('mine'), os.path.exists('/tmp/mine'))"
+        assert await value(two, seen) == (False, False, False)
+        await one.close()
+        assert await value(two, "1") == 1
+        await two.close()
+
+    async def test_kernels_run_at_the_same_time(self, launcher: Launcher) -> None:
+        kernels = [await launcher.open(KernelSpec()) for _ in range(4)]
+        turns = [await running(kernel, _UNTIL_TOLD + "42") for kernel in kernels]
+        for kernel, turn in reversed(list(zip(kernels, turns, strict=True))):
+            kernel.files.write("go", b"")
+            assert isinstance((await rest(turn))[-1], Finished)
+            await kernel.close()
+
+    async def test_close_wakes_the_turn_that_waits(self, kernel: Kernel) -> None:
+        turn = await running(kernel, "print('begun')\nwhile True: pass")
+
+        async def close() -> None:
+            await anyio.lowlevel.checkpoint()
+            await kernel.close()
+
+        with anyio.fail_after(PATIENCE):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(close)
+                with pytest.raises(SessionClosed):
+                    await rest(turn)
+
+    async def test_closed_kernel_refuses(self, kernel: Kernel) -> None:
+        await kernel.close()
+        with pytest.raises(SessionClosed):
+            await kernel.turn(cell("1"), max_output_bytes=_LIMIT)
+        with pytest.raises(SessionClosed):
+            await kernel.restart()
+        with pytest.raises(SessionClosed):
+            kernel.files.list()
+        kernel.interrupt()
+        kernel.kill()
+        await kernel.close()
+
+    async def test_close_gives_back_every_descriptor(self, launcher: Launcher) -> None:
+        await (await launcher.open(KernelSpec())).close()  # what is shared by all kernels is open from here on
+        before = _descriptors()
+        for number in range(3):
+            kernel = await launcher.open(KernelSpec())
+            await finished(kernel, "import subprocess\nsubprocess.Popen(['sleep', '1000'])\nopen('f', 'w')")
+            if number == 1:
+                kernel.kill()
+                await told(kernel, "1")
+                await kernel.restart()
+            await kernel.close()
+        assert _descriptors() == before
+
+
+def _descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
