@@ -79,7 +79,7 @@ async def _run(job: Job, started: Future[None]) -> int:
         view = JsonLines(session, job.save) if job.as_json else Screen(session, job.save)
         with _CtrlC(session) as ctrl_c:
             for number, part in enumerate(sources, start=1):
-                async with aclosing(session.stream(part)) as events:  # type: ignore[type-var]  # it is a generator
+                async with aclosing(session.stream(part)) as events:
                     cell = await view.show(events)
                 if not cell.ok or number == len(sources):
                     break

@@ -95,7 +95,7 @@ class Session:
         except StopAsyncIteration:
             return
         finally:
-            _call(events.aclose)  # type: ignore[attr-defined]
+            _call(events.aclose)
 
     def shell(self, command: str, *, wait: bool = True) -> Cell:
         """Run a command with /bin/sh in the workspace. A status other than 0 is the cell's error."""
@@ -184,9 +184,7 @@ def _call(function: Callable[..., Awaitable[T]], *args: object, **options: objec
     return result
 
 
-async def _run(
-    function: Callable[..., Awaitable[T]], args: tuple[object, ...], options: dict[str, object]
-) -> T:
+async def _run(function: Callable[..., Awaitable[T]], args: tuple[object, ...], options: dict[str, object]) -> T:
     return await function(*args, **options)
 
 
@@ -197,9 +195,7 @@ def _the_portal() -> BlockingPortal:
         with _starting:
             if _portal is None:
                 ready = threading.Event()
-                threading.Thread(
-                    target=anyio.run, args=(_serve, ready), name="cellblock", daemon=True
-                ).start()
+                threading.Thread(target=anyio.run, args=(_serve, ready), name="cellblock", daemon=True).start()
                 ready.wait()
     assert _portal is not None
     return _portal

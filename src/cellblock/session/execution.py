@@ -7,6 +7,7 @@ import time
 import anyio
 
 from cellblock.cell import Cell, CellError
+from cellblock.errors import SessionClosed
 from cellblock.events import Done, Event, ToolCall
 from cellblock.executors.protocol import Died, Kernel, Turn, TurnEvent, Written
 from cellblock.limits import ExecutionLimits
@@ -26,6 +27,7 @@ class Execution:
         self._deadline = anyio.current_time() + seconds
         self._expired = False
         self._killed = False
+        self._abandoned = False
         self._turn: Turn | None = None
         self.cell: Cell | None = None
 
@@ -44,7 +46,7 @@ class Execution:
             event = await self._event()
             match event:
                 case Finished():
-                    limit = self._seconds if self._expired else None
+                    limit = self._seconds if self._expired and not self._abandoned else None
                     self.cell = self._recorder.finish(event, timed_out=limit)
                     return Done(cell=self.cell)
                 case Written():
@@ -60,16 +62,35 @@ class Execution:
                     self.cell = await self._bury(event)
                     return Done(cell=self.cell)
 
-    def abandon(self) -> Cell:
-        """The caller went away in the middle: end the process, since nobody follows what it does."""
-        self._kernel.kill()
-        error = CellError(
+    async def to_end(self) -> Cell:
+        """The cell, once it has ended."""
+        while self.cell is None:
+            await self.next()
+        return self.cell
+
+    async def abandon(self) -> Cell:
+        """The caller went away in the middle: interrupt the cell, and kill it when that does not end it.
+
+        Cannot be cancelled: the session would be left with a cell that nobody follows. Takes the grace at most.
+        """
+        self._abandoned = True
+        self._deadline = anyio.current_time()
+        with anyio.CancelScope(shield=True):
+            try:
+                if self._turn is None:  # left while the request was being sent
+                    self.cell = await self._bury(Died())
+                else:
+                    await self.to_end()
+            except SessionClosed:
+                pass
+        return self.cell or self._recorder.die(self._abandoned_error(), (), self._elapsed_ms())
+
+    def _abandoned_error(self) -> CellError:
+        return CellError(
             type="Abandoned",
             message="the cell was left before it ended: its caller stopped waiting, or the session was closed",
-            hint="the namespace is empty again; files are kept",
             kind="crashed",
         )
-        return self._recorder.die(error, (), self._elapsed_ms())
 
     async def _event(self) -> TurnEvent:
         """The turn's next event. At the deadline the cell is interrupted, and killed when that does not end it."""
@@ -96,7 +117,10 @@ class Execution:
     async def _bury(self, death: Died) -> Cell:
         """The process is gone: start another over the same files, and tell what went with it."""
         lost = losses(self._kernel.names, "the session's process ended")
-        error = timeout_error(self._seconds) if self._expired else death_error(death)
+        if self._abandoned:
+            error = self._abandoned_error()
+        else:
+            error = timeout_error(self._seconds, killed=True) if self._expired else death_error(death)
         await self._kernel.restart()
         return self._recorder.die(error, lost, self._elapsed_ms())
 

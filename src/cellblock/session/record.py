@@ -18,6 +18,8 @@ from cellblock.wire.messages import Display, Failure, Finished
 
 _MAGIC = re.compile(r"^\s*(%%?[a-z]|![^=])", re.MULTILINE)
 
+_EMPTY = "the namespace is empty again, files are kept: run what defined the lost names again"
+
 MAX_DISPLAYS = 500
 MAX_DISPLAY_BYTES = 64 * 2**20
 
@@ -67,7 +69,7 @@ class Recorder:
 
     def finish(self, event: Finished, *, timed_out: float | None) -> Cell:
         """The cell as it ended. `timed_out` is the limit in seconds, if it was interrupted for that."""
-        error = None if event.failure is None else _raised(event.failure, self._cell.source)
+        error = None if event.failure is None else _raised(event.failure, self._cell)
         if timed_out is not None:
             error = timeout_error(timed_out, "" if error is None else error.traceback)
         usage = Usage(duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak)
@@ -78,13 +80,9 @@ class Recorder:
         """The cell whose process ended under it, and what went with that."""
         return self._close(error, Usage(duration_ms=duration_ms), NOTHING, lost)
 
-    def _close(
-        self, error: CellError | None, usage: Usage, result: Deferred, lost: tuple[Lost, ...] = ()
-    ) -> Cell:
+    def _close(self, error: CellError | None, usage: Usage, result: Deferred, lost: tuple[Lost, ...] = ()) -> Cell:
         if self._dropped:
-            self.outputs.append(
-                _stream(f"[{self._dropped} displays left out: too many or too large]\n", "stderr")
-            )
+            self.outputs.append(_stream(f"[{self._dropped} displays left out: too many or too large]\n", "stderr"))
         if error is not None:
             data = {"text/plain": error.traceback or f"{error.type}: {error.message}"}
             self.outputs.append(Output(type=OutputType.ERROR, data=data))
@@ -131,13 +129,14 @@ def model_text(
     return f"{head.decode('utf-8', 'ignore')}\n[... {cut} bytes cut ...]\n{tail.decode('utf-8', 'ignore')}"
 
 
-def timeout_error(seconds: float, traceback: str = "") -> CellError:
+def timeout_error(seconds: float, traceback: str = "", *, killed: bool = False) -> CellError:
     """The error of a cell that met its time limit."""
+    hint = "do less in one cell, or raise ExecutionLimits(timeout_seconds=…)"
     return CellError(
         type="TimeoutError",
         message=f"the cell ran longer than {seconds:g} s",
         traceback=traceback,
-        hint="do less in one cell, or raise ExecutionLimits(timeout_seconds=…)",
+        hint=f"{hint}; {_EMPTY}" if killed else hint,
         kind="timeout",
     )
 
@@ -156,7 +155,7 @@ def death_error(death: Died) -> CellError:
     return CellError(
         type="ProcessDied",
         message=f"the session's process {how}",
-        hint="the namespace is empty again; files are kept: run what defined the lost names again",
+        hint=_EMPTY,
         kind="crashed",
     )
 
@@ -164,21 +163,19 @@ def death_error(death: Died) -> CellError:
 def losses(names: Mapping[str, str], reason: str) -> tuple[Lost, ...]:
     """Every name of a session whose process is gone."""
     remedy = "run the cells that defined it again"
-    return tuple(
-        Lost(name=name, type=kind, reason=reason, remedy=remedy) for name, kind in sorted(names.items())
-    )
+    return tuple(Lost(name=name, type=kind, reason=reason, remedy=remedy) for name, kind in sorted(names.items()))
 
 
-def _raised(failure: Failure, source: str) -> CellError:
+def _raised(failure: Failure, cell: Cell) -> CellError:
     hint = ""
     if failure.kind == "memory":
         hint = "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…)"
-    elif failure.type == "SyntaxError" and _MAGIC.search(source):
+    elif failure.type == "SyntaxError" and _MAGIC.search(cell.source):
         hint = "IPython's % and ! lines are not Python: leave % lines out, and run commands with session.shell(…)"
     return CellError(
         type=failure.type,
         message=failure.message,
-        traceback=failure.traceback,
+        traceback="" if cell.kind == "shell" else failure.traceback,  # a command has no Python frames
         hint=hint,
         kind="memory" if failure.kind == "memory" else "raised",
     )

@@ -6,8 +6,7 @@ import os
 import pickle
 import random
 import secrets
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Self
@@ -58,6 +57,8 @@ class AsyncSession:
         python: str | None = None,
         seed: int | None = None,
     ) -> None:
+        if not isinstance(limits, ExecutionLimits | None):
+            raise TypeError(f"limits must be ExecutionLimits, not {type(limits).__name__}")
         self.limits = limits or ExecutionLimits()
         self.seed = secrets.randbits(64) if seed is None else seed
         self.trust_level = trust_level
@@ -128,11 +129,17 @@ class AsyncSession:
         """Run one cell to its end. What its code did wrong is `cell.error`, never an exception."""
         return await self._to_end(source, "python", wait)
 
-    async def stream(self, source: str, *, wait: bool = True) -> AsyncIterator[Event]:
-        """Run one cell and tell what it shows as it happens; the last event is `Done`."""
-        async with self._executing(source, "python", wait) as execution:
+    async def stream(self, source: str, *, wait: bool = True) -> AsyncGenerator[Event, None]:
+        """Run one cell and tell what it shows as it happens; the last event is `Done`.
+
+        A caller that leaves before that interrupts the cell.
+        """
+        execution = await self._begin(source, "python", wait)
+        try:
             while not isinstance(event := await execution.next(), Done):
                 yield event
+        finally:
+            await self._end(execution)
         yield event
 
     async def shell(self, command: str, *, wait: bool = True) -> Cell:
@@ -213,50 +220,56 @@ class AsyncSession:
     # ---------------------------------------------------------------------------- turning
 
     async def _to_end(self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None) -> Cell:
-        async with self._executing(source, kind, wait, cell_id) as execution:
-            while not isinstance(event := await execution.next(), Done):
-                pass
-        return event.cell
+        execution = await self._begin(source, kind, wait, cell_id)
+        try:
+            return await execution.to_end()
+        finally:
+            await self._end(execution)
 
-    @asynccontextmanager
-    async def _executing(
-        self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None
-    ) -> AsyncIterator[Execution]:
-        """The next cell, from its turn to run until it is recorded."""
+    async def _begin(self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None) -> Execution:
+        """Wait for the session's turn and start the next cell; `_end` must follow."""
         if not isinstance(source, str):
             raise TypeError(f"source must be str, not {type(source).__name__}")
         kernel = await self._acquire(wait)
+        self._count += 1
+        draft = Cell(
+            id=cell_id or f"c{self._ids.getrandbits(40):010x}",
+            number=self._count,
+            source=source,
+            kind=kind,
+            state=CellState.RUNNING,
+        )
+        self.notebook.record(draft, {})
+        execution = Execution(kernel, self.limits, draft, seconds=self.limits.timeout_seconds)
         try:
-            self._count += 1
-            draft = Cell(
-                id=cell_id or f"c{self._ids.getrandbits(40):010x}",
-                number=self._count,
-                source=source,
-                kind=kind,
-                state=CellState.RUNNING,
-            )
-            self.notebook.record(draft, {})
-            execution = Execution(kernel, self.limits, draft, seconds=self.limits.timeout_seconds)
-            try:
-                await execution.start(_request(draft, self.limits))
-                yield execution
-            finally:
-                self.notebook.record(execution.cell or execution.abandon(), execution.recorder.blobs)
+            await execution.start(_request(draft, self.limits))
+        except BaseException:
+            await self._end(execution)
+            raise
+        return execution
+
+    async def _end(self, execution: Execution) -> None:
+        """Record a cell, which is ended first if its caller left it, and give the turn on."""
+        try:
+            cell = execution.cell or await execution.abandon()
+            self.notebook.record(cell, execution.recorder.blobs)
         finally:
             self._turns.release()
 
     async def _ask(self, request: Request) -> Cell:
         """Carry out a request that is no cell."""
         kernel = await self._acquire(wait=True)
+        seconds = max(self.limits.timeout_seconds, _HOST_SECONDS)
+        execution = Execution(kernel, self.limits, _HOST_STEP, seconds=seconds)
         try:
-            seconds = max(self.limits.timeout_seconds, _HOST_SECONDS)
-            execution = Execution(kernel, self.limits, _HOST_STEP, seconds=seconds)
             await execution.start(request)
-            while not isinstance(event := await execution.next(), Done):
-                pass
-            return event.cell
+            return await execution.to_end()
         finally:
-            self._turns.release()
+            try:
+                if execution.cell is None:
+                    await execution.abandon()
+            finally:
+                self._turns.release()
 
     async def _acquire(self, wait: bool) -> Kernel:
         """Take the session's one turn; the kernel that is alive by then."""
@@ -267,9 +280,7 @@ class AsyncSession:
             try:
                 self._turns.acquire_nowait()
             except anyio.WouldBlock:
-                raise SessionBusy(
-                    "another call is using the session", hint="wait for it, or interrupt()"
-                ) from None
+                raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
         try:
             return self._living()  # closed while this call waited
         except SessionClosed:

@@ -9,17 +9,12 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cellblock.wire import text
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
-
-_LIVE_BYTES = 16 * 1024
-"""How much a cell may write before its lines are gathered instead of sent one by one."""
-
-_GATHERED_BYTES = 64 * 1024
 
 
 class Streams:
@@ -30,10 +25,9 @@ class Streams:
         self._spare = os.dup(1), os.dup(2)
         self._identity = tuple(map(_identity, self._spare))
         self._places = 0
-        self._raw = _Stdout()
-        self.stdout = self._wrap(self._raw)
-        self.stderr = self._wrap(_Stderr(2, self))
-        os.register_at_fork(before=self.flush, after_in_child=self._after_fork)
+        self.stdout = self._open_stdout()
+        self.stderr = _text(_Stderr(self))
+        os.register_at_fork(before=self.flush)
         sys.stdout = sys.__stdout__ = self.stdout  # type: ignore[misc]
         sys.stderr = sys.__stderr__ = self.stderr  # type: ignore[misc]
 
@@ -43,15 +37,13 @@ class Streams:
             if _identity(number) != self._identity[number - 1]:
                 os.dup2(spare, number)
         if self.stdout.closed:
-            self._raw = _Stdout()
-            self.stdout = self._wrap(self._raw)
+            self.stdout = self._open_stdout()
         if self.stderr.closed:
-            self.stderr = self._wrap(_Stderr(2, self))
+            self.stderr = _text(_Stderr(self))
         if sys.stdout is None or sys.stdout.closed:
             sys.stdout = self.stdout
         if sys.stderr is None or sys.stderr.closed:
             sys.stderr = self.stderr
-        self._raw.live = _LIVE_BYTES
 
     def place(self) -> int:
         """Flush everything written so far and mark the place after it."""
@@ -64,7 +56,6 @@ class Streams:
         """Send stderr text down the stdout pipe, after the stdout text written before it."""
         if not self.stdout.closed:
             self.stdout.flush()
-        self._raw.push()
         _write_all(1, text.mark(self._nonce, b"E") + data + text.mark(self._nonce, b"O"))
 
     def flush(self) -> None:
@@ -74,54 +65,31 @@ class Streams:
                 stream.flush()
             except Exception:  # noqa: S112 - closed, or an object of the cell's own: it holds nothing of ours
                 continue
-        self._raw.push()
 
-    def _after_fork(self) -> None:
-        self._raw.live = 2**62  # a child may end without a word to us: nothing of its text is held back
-
-    def _wrap(self, raw: io.FileIO) -> io.TextIOWrapper:
-        buffer = io.BufferedWriter(raw, 64 * 1024)
-        return io.TextIOWrapper(
-            buffer, encoding="utf-8", errors="backslashreplace", newline="\n", line_buffering=True
-        )
+    def _open_stdout(self) -> io.TextIOWrapper:
+        return _text(io.BufferedWriter(io.FileIO(1, "wb", closefd=False)))
 
 
-class _Stdout(io.FileIO):
-    """Descriptor 1. Past the first `live` bytes of a cell its lines are gathered, which makes floods cheap."""
-
-    def __init__(self) -> None:
-        super().__init__(1, "wb", closefd=False)
-        self.live = _LIVE_BYTES
-        self._gathered = bytearray()
-
-    def write(self, data: Buffer, /) -> int:
-        if self.live > 0:
-            count = super().write(data)
-            self.live -= count
-            return count
-        self._gathered += data
-        if len(self._gathered) >= _GATHERED_BYTES:
-            self.push()
-        return len(data)  # type: ignore[arg-type]
-
-    def push(self) -> None:
-        """Send what was gathered."""
-        if self._gathered:
-            gathered, self._gathered = self._gathered, bytearray()
-            _write_all(1, gathered)
-
-
-class _Stderr(io.FileIO):
+class _Stderr(io.BufferedIOBase):
     """Looks like descriptor 2, which subprocesses may inherit; text written through it keeps its order."""
 
-    def __init__(self, number: int, streams: Streams) -> None:
-        super().__init__(number, "wb", closefd=False)
+    def __init__(self, streams: Streams) -> None:
         self._streams = streams
+
+    def fileno(self) -> int:
+        return 2
+
+    def writable(self) -> bool:
+        return True
 
     def write(self, data: Buffer, /) -> int:
         text = bytes(data)
         self._streams.write_stderr(text)
         return len(text)
+
+
+def _text(buffer: Any) -> io.TextIOWrapper:
+    return io.TextIOWrapper(buffer, encoding="utf-8", errors="backslashreplace", newline="\n", line_buffering=True)
 
 
 def _identity(number: int) -> tuple[int, int] | None:

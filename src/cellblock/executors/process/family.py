@@ -7,6 +7,7 @@ this process holds is closed in its forked copies, so that the family's end is t
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import select
@@ -28,6 +29,8 @@ _PACKAGE = Path(__file__).parents[2]
 _BOOT = _PACKAGE / "worker" / "__main__.py"
 _INHERITED = ("LD_LIBRARY_PATH", "TZ")
 """The only variables of the host's environment that a family sees."""
+
+_NEEDED = "python= must name CPython 3.11 or newer; what it said is on stderr"
 
 _THREADS = ("MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
@@ -59,7 +62,7 @@ class Family:
             raise IsolationUnavailable(
                 f"trust_level='isolated' needs Linux, this is {sys.platform}",
                 mechanism="namespaces",
-                hint="use trust_level='sandboxed' with a container engine, or 'local' for trusted code",
+                hint="run it on Linux: a virtual machine or a container on this one will do",
             )
         nursery, nursery_end = control.pair()
         zygote, zygote_end = control.pair()
@@ -82,14 +85,15 @@ class Family:
             raise IsolationUnavailable(
                 f"{profile.python} cannot be started: {error}",
                 mechanism="python",
-                hint="name a Python >= 3.11",
+                hint=_NEEDED,
             ) from error
         finally:
             nursery_end.close()
             zygote_end.close()
         family = cls(profile, process, nursery, zygote)
         watch_forks(nursery, zygote)
-        control.send(zygote, {"expose": [str(_PACKAGE)], "preload": list(profile.preload)})
+        with contextlib.suppress(BrokenPipeError):  # it has ended already, which is reported below
+            control.send(zygote, {"expose": [str(_PACKAGE)], "preload": list(profile.preload)})
         family._await_ready()
         return family
 
@@ -104,7 +108,7 @@ class Family:
             return
         self.close()
         if report is None:
-            report = {"failed": "start", "reason": "the process ended", "remedy": "see its message on stderr"}
+            report = {"failed": "start", "reason": f"{self.profile.python} ended at once", "remedy": _NEEDED}
         if report["failed"] == "preload":
             raise PreloadFailed(
                 f"cannot preload {report['module']}: {report['reason']}",

@@ -174,9 +174,7 @@ class _Guard:
             setfsgid(os.getegid())
         if isinstance(error, OSError):
             reason = self._REASONS.get(error.errno or 0, f"cannot be used: {os.strerror(error.errno or 0)}")
-            hint = (
-                "raise ExecutionLimits(max_disk_mb=…)" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-            )
+            hint = "raise ExecutionLimits(max_disk_mb=…)" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
             raise FileRefused(f"{self._path!r:.300} {reason}", hint=hint) from None
 
 
@@ -190,9 +188,7 @@ def locate(path: str) -> str:
     except UnicodeError:
         usable = False
     if not usable:
-        raise FileRefused(
-            f"{path!r:.80} is not a usable path", hint="a name in the workspace, like 'data/in.csv'"
-        )
+        raise FileRefused(f"{path!r:.80} is not a usable path", hint="a name in the workspace, like 'data/in.csv'")
     whole = os.path.normpath(path if path.startswith("/") else f"{layout.WORKSPACE}/{path}")
     for prefix, place in _ROOTS.items():
         if whole.startswith(prefix + "/"):

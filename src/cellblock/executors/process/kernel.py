@@ -62,9 +62,7 @@ class Shell:
         watch_forks(channel)
         channel.setblocking(False)
         with init_end:
-            family.make_shell(
-                init_end, disk_bytes=spec.limits.max_disk_mb * 2**20, files=spec.limits.max_files
-            )
+            family.make_shell(init_end, disk_bytes=spec.limits.max_disk_mb * 2**20, files=spec.limits.max_files)
         report, descriptors = await _receive(channel)
         if report is None or "failed" in report:
             channel.close()

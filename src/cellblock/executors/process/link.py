@@ -81,9 +81,7 @@ class Link:
                     self.pidfd = os.pidfd_open(pid)
                     self._epoll.register(self.pidfd, select.EPOLLIN)
                     return hello
-        raise IsolationUnavailable(
-            "the worker did not start", mechanism="worker", hint="see its message on stderr"
-        )
+        raise IsolationUnavailable("the worker did not start", mechanism="worker", hint="see its message on stderr")
 
     async def readable(self) -> None:
         """Wait until something can be read or the worker is gone; `SessionClosed` when the link is closed meanwhile."""

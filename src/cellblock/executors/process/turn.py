@@ -39,9 +39,7 @@ _under_way = 0
 class ProcessTurn:
     """Events of one request. Text is passed on as it comes until the limit, then only its tail is kept."""
 
-    def __init__(
-        self, link: Link, max_output_bytes: int, how_it_ended: Callable[[], Awaitable[Died]]
-    ) -> None:
+    def __init__(self, link: Link, max_output_bytes: int, how_it_ended: Callable[[], Awaitable[Died]]) -> None:
         self._link = link
         self._how_it_ended = how_it_ended
         self._budget = TextBudget(max_output_bytes)

@@ -37,6 +37,9 @@ from cellblock.worker.confine.syscalls import (
 _ANCHORS = ("/sys", "/mnt", "/media", "/srv", "/opt")
 """Directories one of which, in a private mount namespace, may be hidden under the new root while it is built."""
 
+_MASKED = ("cmdline", "config.gz", "diskstats", "key-users", "keys", "modules", "partitions")
+"""Files of /proc that tell of the host, and that programs do without."""
+
 _DEVICES = ("full", "null", "random", "urandom", "zero")
 _ACCOUNTS = {
     "passwd": "user:x:1000:1000:user:/session/workspace:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
@@ -132,6 +135,10 @@ def enter(*, disk_bytes: int, files: int, late: tuple[str, ...]) -> Applied:
         mount("proc", "/new/proc", "proc", _PLAIN | MS_NOEXEC, "")
     except PermissionError:
         note = ", without /proc (masked on this host)"
+    else:
+        for name in _MASKED:
+            if os.path.exists(f"/new/proc/{name}"):
+                mount("/new/dev/null", f"/new/proc/{name}", "", MS_BIND, "")
     _pivot("/new")
     os.chdir(layout.WORKSPACE)
     return Applied(
