@@ -207,7 +207,7 @@ class ExecutorConformance:
         assert all(event.cut == 0 for event in events if isinstance(event, Written))
 
     async def test_character_is_whole_however_it_was_written(self, kernel: Kernel) -> None:
-        source = "import sys\nraw = sys.stdout.buffer\nfor byte in 'é€😀'.encode(): raw.write(bytes([byte])), raw.flush()"
+        source = "import sys\nraw = sys.stdout.buffer\nfor n in 'é€😀'.encode(): raw.write(bytes([n])), raw.flush()"
         assert merged(await told(kernel, source)) == [("stdout", "é€😀")]
 
     # --- interrupts and deaths ---

@@ -62,36 +62,42 @@ class Interpreter:
 
     def run(self, source: str, filename: str) -> object:
         """Run one cell; its last expression's value, or `NO_VALUE`. What the cell raises is raised."""
-        body, last = self._compile(source, filename)
-        if body is not None:
-            self._execute(body)
-        value = None if last is None else self._execute(last)
+        parts = self._compile(source, filename)
+        value: object = None
+        if any(map(_awaits, parts)):
+            value = self._await(self._on_loop(parts))
+        else:
+            for part in parts:
+                value = eval(part, self.namespace)
         if value is None:
             return NO_VALUE
         self.builtins.__dict__["_"] = value
         return value
 
-    def _compile(self, source: str, filename: str) -> tuple[types.CodeType | None, types.CodeType | None]:
-        """The cell's statements and its last expression, each where there is one."""
+    def _compile(self, source: str, filename: str) -> list[types.CodeType]:
+        """The cell's statements and its last expression, each where there is one; both evaluate, statements to None."""
         lines = [line + "\n" for line in source.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
         linecache.cache[filename] = (len(source), None, lines, filename)
         flags = self._flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         tree = _parse(source, filename, self._flags)
-        last: types.CodeType | None = None
+        last: list[types.CodeType] = []
         if tree.body and isinstance(tree.body[-1], ast.Expr):
             expression = ast.Expression(tree.body.pop().value)  # type: ignore[attr-defined]
-            last = compile(expression, filename, "eval", flags, dont_inherit=True)
+            last.append(compile(expression, filename, "eval", flags, dont_inherit=True))
         if not tree.body:
-            return None, last
+            return last
         body = compile(tree, filename, "exec", flags, dont_inherit=True)
         self._flags |= body.co_flags & _FUTURE_FLAGS
-        return body, last
+        return [body, *last]
 
-    def _execute(self, code: types.CodeType) -> object:
-        result = eval(code, self.namespace)
-        if code.co_flags & inspect.CO_COROUTINE:
-            return self._await(result)
-        return result
+    async def _on_loop(self, parts: list[types.CodeType]) -> object:
+        """Both parts where either awaits: what the statements start is on the loop that the expression awaits on."""
+        value: object = None
+        for part in parts:
+            value = eval(part, self.namespace)
+            if _awaits(part):
+                value = await value  # type: ignore[misc]
+        return value
 
     def _await(self, coroutine: Coroutine[Any, Any, object]) -> object:
         """Run a top-level `await` on the session's event loop, which lives on between cells."""
@@ -108,6 +114,10 @@ class Interpreter:
                 task.cancel()
                 self._loop.run_until_complete(asyncio.wait([task]))
             raise
+
+
+def _awaits(code: types.CodeType) -> bool:
+    return bool(code.co_flags & inspect.CO_COROUTINE)
 
 
 def _parse(source: str, filename: str, flags: int) -> ast.Module:

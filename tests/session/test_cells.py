@@ -1,0 +1,329 @@
+"""What a cell gives back: value, state, numbers, failures and their tracebacks; and what carries over to the next."""
+
+from __future__ import annotations
+
+import pytest
+
+from cellblock import AsyncSession, Cell, CellState, Opaque, Session, UnknownCell
+
+
+def lines(cell: Cell) -> list[str]:
+    assert cell.error is not None
+    return cell.error.traceback.splitlines()
+
+
+# --- values ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ("41 + 1", 42),
+        ("(1, 'a')", (1, "a")),
+        ("'text\\0\\u00e9'", "text\0\u00e9"),
+        ("b'\\0\\xff'", b"\0\xff"),
+        ("True", True),
+        ("x = 1", None),
+        ("None", None),
+        ("for n in range(3): n", None),
+        ("x = 5; x", 5),
+        ("x = 5; x;", 5),
+        ("", None),
+        ("# only a comment", None),
+        ("\n\n   \n# a\n\n", None),
+    ],
+)
+def test_last_expression_is_the_value(session: Session, source: str, value: object) -> None:
+    cell = session.run(source)
+    assert (cell.state, cell.value, type(cell.value)) == (CellState.COMPLETED, value, type(value))
+
+
+def test_result_is_shown_once_and_none_is_not_shown(session: Session) -> None:
+    assert session.run("'a'").text == "'a'"
+    assert session.run("None").outputs == ()
+
+
+@pytest.mark.parametrize("source", ["'x' * 5_000_000", "b'x' * 5_000_000", "list(range(1_000_000))"])
+def test_large_values_arrive_whole_while_their_text_is_cut(session: Session, source: str) -> None:
+    cell = session.run(source)
+    assert cell.value == eval(source)
+    assert len(cell.text) <= 10_100
+
+
+def test_value_too_large_to_send_is_opaque(session: Session) -> None:
+    value = session.run("b'x' * 70_000_000").value
+    assert isinstance(value, Opaque)
+    assert value.type == "bytes"
+
+
+def test_value_that_is_no_data_is_opaque(session: Session) -> None:
+    value = session.run("class Thing:\n    def __repr__(self): return 'a thing'\nThing()").value
+    assert value == Opaque("Thing", "a thing")
+
+
+def test_underscore_is_the_last_value(session: Session) -> None:
+    session.run("20 + 1")
+    assert session.run("_ * 2").value == 42
+
+
+# --- state -----------------------------------------------------------------------------------------------------
+
+
+def test_names_imports_functions_and_classes_carry_over(session: Session) -> None:
+    session.run("import math\nfrom collections import deque as d\nclass C:\n    n = 1\ndef f(): return C.n + x\nx = 1")
+    session.run("x = 10\nC.n = 5")
+    assert session.run("f(), math.floor(2.5), d([1])[0]").value == (15, 2, 1)
+
+
+def test_failed_cell_keeps_what_it_did_before_it_failed(session: Session) -> None:
+    assert session.run("kept = 1\n1/0\nnever = 2").state is CellState.ERROR
+    assert session.run("kept, 'never' in globals()").value == (1, False)
+
+
+def test_cells_are_numbered_and_named_apart(session: Session) -> None:
+    cells = [session.run(source) for source in ("1", "1/0", "def (", "2")]
+    assert [cell.number for cell in cells] == [1, 2, 3, 4]
+    assert len({cell.id for cell in cells}) == 4
+    assert [cell.id for cell in session.notebook] == [cell.id for cell in cells]
+    assert [cell.source for cell in session.notebook] == ["1", "1/0", "def (", "2"]
+
+
+def test_future_statements_hold_for_later_cells(session: Session) -> None:
+    session.run("from __future__ import annotations")
+    assert session.run("def f(x: not_a_name): pass\nf.__annotations__").value == {"x": "not_a_name"}
+
+
+def test_module_of_the_cells_is_main_and_its_classes_can_be_pickled(session: Session) -> None:
+    source = "import pickle\nclass C: pass\n(__name__, pickle.loads(pickle.dumps(C())).__class__ is C)"
+    assert session.run(source).value == ("__main__", True)
+
+
+def test_rerun_keeps_the_id_and_place_and_takes_a_new_number(session: Session) -> None:
+    first = session.run("n = globals().get('n', 0) + 1\nn")
+    session.run("'between'")
+    again = session.rerun(first.id)
+    assert (again.id, again.number, again.value) == (first.id, 3, 2)
+    assert [cell.number for cell in session.notebook] == [3, 2]
+
+
+def test_rerun_of_a_shell_cell_runs_the_command_again(session: Session) -> None:
+    cell = session.shell("echo x >> log; wc -l < log")
+    assert (cell.text, session.rerun(cell.id).text) == ("1", "2")
+
+
+def test_rerun_of_an_unknown_cell_raises_and_runs_nothing(session: Session) -> None:
+    with pytest.raises(UnknownCell):
+        session.rerun("nothing")
+    assert session.run("1").number == 1
+
+
+def test_delete_removes_the_record_and_not_the_effect(session: Session) -> None:
+    cell = session.run("x = 1")
+    session.delete(cell.id)
+    assert list(session.notebook) == []
+    assert session.run("x").value == 1
+
+
+def test_clear_empties_names_and_notebook_and_keeps_files(session: Session) -> None:
+    session.run("x = 1\nopen('kept', 'w').write('1')")
+    session.clear()
+    assert list(session.notebook) == []
+    assert session.names() == {}
+    assert session.run("open('kept').read(), 'x' in globals()").value == ("1", False)
+
+
+# --- async code ------------------------------------------------------------------------------------------------
+
+
+def test_top_level_await_works_in_statements_and_in_the_last_expression(session: Session) -> None:
+    source = "import asyncio\nasync def f(): return 20\nx = await f()\nx + await f() + 2"
+    assert session.run(source).value == 42
+
+
+def test_asyncio_run_works_in_a_cell_and_await_after_it(session: Session) -> None:
+    assert session.run("import asyncio\nasync def f(): return 1\nasyncio.run(f())").value == 1
+    assert session.run("await f()").value == 1
+    assert session.run("asyncio.run(f())").value == 1
+
+
+def test_async_for_with_and_comprehensions_work_at_top_level(session: Session) -> None:
+    source = (
+        "class A:\n    async def __aenter__(self): return self\n    async def __aexit__(self, *_): pass\n"
+        "async def count():\n    for n in range(3): yield n\n"
+        "got = []\nasync with A():\n    async for n in count(): got.append(n)\n"
+        "got + [n async for n in count()]"
+    )
+    assert session.run(source).value == [0, 1, 2, 0, 1, 2]
+
+
+@pytest.mark.parametrize("awaits_first", [True, False])
+def test_statements_start_tasks_that_the_same_cell_awaits(session: Session, awaits_first: bool) -> None:
+    pause = "await asyncio.sleep(0)\n" if awaits_first else ""
+    source = "import asyncio\nasync def work(): return 7\n" + pause + "task = asyncio.create_task(work())\nawait task"
+    assert session.run(source).value == 7
+
+
+def test_background_task_goes_on_when_a_later_cell_awaits(session: Session) -> None:
+    session.run(
+        "import asyncio\nasync def work():\n    await asyncio.sleep(0)\n    return 7\n"
+        "task = asyncio.create_task(work())\nawait asyncio.sleep(0)"
+    )
+    assert session.run("await task").value == 7
+
+
+def test_interrupted_await_leaves_no_task_behind(session: Session) -> None:
+    events = session.stream("import asyncio\nprint('begun')\nawait asyncio.sleep(60)")
+    next(events)
+    session.interrupt()
+    *_, done = events
+    assert done.cell.error.type == "KeyboardInterrupt"  # type: ignore[union-attr]
+    assert session.run("len(asyncio.all_tasks(asyncio.get_event_loop_policy().get_event_loop()))").value == 0
+
+
+# --- failures --------------------------------------------------------------------------------------------------
+
+
+def test_traceback_starts_at_the_cell_and_shows_source_lines_of_earlier_cells(session: Session) -> None:
+    session.run("def f(n):\n    return 1 / n")
+    cell = session.run("y = 1\nf(0)")
+    assert lines(cell) == [
+        "Traceback (most recent call last):",
+        '  File "<cell 2>", line 2, in <module>',
+        "    f(0)",
+        '  File "<cell 1>", line 2, in f',
+        "    return 1 / n",
+        "           ~~^~~",
+        "ZeroDivisionError: division by zero",
+    ]
+    assert (cell.error.type, cell.error.message, cell.error.kind) == (  # type: ignore[union-attr]
+        "ZeroDivisionError",
+        "division by zero",
+        "raised",
+    )
+    assert cell.text == cell.error.traceback.rstrip("\n")  # type: ignore[union-attr]
+
+
+def test_traceback_of_library_code_is_shown_below_the_cell(session: Session) -> None:
+    told = lines(session.run("import json\njson.loads('{')"))
+    assert told[1] == '  File "<cell 1>", line 2, in <module>'
+    assert any("json/decoder.py" in line for line in told)
+    assert "cellblock" not in "".join(told)
+
+
+def test_chained_exceptions_are_trimmed_alike(session: Session) -> None:
+    source = "try:\n    1/0\nexcept ZeroDivisionError as error:\n    raise ValueError('second') from error"
+    told = lines(session.run(source))
+    assert told.count("Traceback (most recent call last):") == 2
+    assert "The above exception was the direct cause of the following exception:" in told
+    assert told[-1] == "ValueError: second"
+    assert [line for line in told if line.startswith("  File")] == [
+        '  File "<cell 1>", line 2, in <module>',
+        '  File "<cell 1>", line 4, in <module>',
+    ]
+
+
+def test_exception_groups_are_shown_whole(session: Session) -> None:
+    cell = session.run("raise ExceptionGroup('both', [ValueError('a'), TypeError('b')])")
+    assert cell.error is not None
+    assert (cell.error.type, cell.error.message) == ("ExceptionGroup", "both (2 sub-exceptions)")
+    for expected in ("ValueError: a", "TypeError: b"):
+        assert expected in cell.error.traceback
+    assert "cellblock" not in cell.error.traceback
+
+
+def test_syntax_error_points_at_the_place(session: Session) -> None:
+    cell = session.run("x = 1\ny = = 2")
+    assert lines(cell) == ['  File "<cell 1>", line 2', "    y = = 2", "        ^", "SyntaxError: invalid syntax"]
+    assert cell.error.type == "SyntaxError"  # type: ignore[union-attr]
+    assert session.run("'x' in globals()").value is False
+
+
+def test_endless_recursion_is_an_error_and_the_session_goes_on(session: Session) -> None:
+    cell = session.run("def f(): return f()\nf()")
+    assert cell.error is not None
+    assert cell.error.type == "RecursionError"
+    assert len(cell.text) < 5000
+    assert session.run("1").value == 1
+
+
+def test_interrupt_is_an_error_of_the_cell(session: Session) -> None:
+    events = session.stream("print('begun')\nwhile True: pass")
+    next(events)
+    session.interrupt()
+    *_, done = events
+    cell = done.cell  # type: ignore[union-attr]
+    assert (cell.state, cell.error.type, cell.error.kind) == (CellState.ERROR, "KeyboardInterrupt", "raised")
+    assert lines(cell) == [
+        "Traceback (most recent call last):",
+        '  File "<cell 1>", line 2, in <module>',
+        "    while True: pass",
+        "KeyboardInterrupt",
+    ]
+
+
+@pytest.mark.parametrize("source", ["import sys; sys.exit()", "exit(0)", "raise SystemExit", "quit()"])
+def test_leaving_with_success_completes_the_cell(session: Session, source: str) -> None:
+    session.run("x = 1")
+    assert session.run(source).state is CellState.COMPLETED
+    assert session.run("x").value == 1
+
+
+def test_leaving_with_another_status_is_an_error_and_keeps_the_session(session: Session) -> None:
+    session.run("x = 1")
+    cell = session.run("import sys; sys.exit(3)")
+    assert (cell.state, cell.error.type, cell.error.message) == (CellState.ERROR, "SystemExit", "3")  # type: ignore[union-attr]
+    assert session.run("x").value == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "type_", "message"),
+    [
+        ("class E(Exception):\n    def __str__(self): raise SystemExit\nraise E", "E", "<exception str() failed>"),
+        ("class E(Exception):\n    def __str__(self): return 7\nraise E", "E", "<exception str() failed>"),
+        ("raise type('A' * 5000, (Exception,), {})('long')", "A" * 200, "long"),
+        (
+            "class M(type): __name__ = property(lambda c: 1/0)\nclass E(Exception, metaclass=M): pass\nraise E('m')",
+            "E",
+            "m",
+        ),
+        (
+            "import dataclasses\n@dataclasses.dataclass(frozen=True)\nclass E(Exception):\n    n: int\nraise E(1)",
+            "E",
+            "1",
+        ),
+        ("class E(BaseException):\n    def __setattr__(self, *_): raise SystemExit\nraise E('b')", "E", "b"),
+        ("raise ValueError('\\ud800')", "ValueError", "?"),
+        ("raise ValueError('x' * 1_000_000)", "ValueError", None),
+        ("class E(SyntaxError):\n    def __str__(self): raise KeyboardInterrupt\nraise E('s')", "E", ""),
+    ],
+)
+def test_exceptions_that_misbehave_are_errors_of_the_cell(
+    session: Session, source: str, type_: str, message: str | None
+) -> None:
+    session.run("x = 1")
+    cell = session.run(source)
+    assert cell.error is not None
+    assert (cell.state, cell.error.type, cell.error.kind) == (CellState.ERROR, type_, "raised")
+    assert message is None or cell.error.message == message
+    assert len(cell.text.encode()) < 11_000
+    assert session.run("x").value == 1
+
+
+@pytest.mark.anyio
+async def test_async_session_runs_cells() -> None:
+    async with AsyncSession() as session:
+        assert (await session.run("x = 6\nx * 7")).value == 42
+        assert await session.get("x") == 6
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["trio"])
+async def test_async_session_runs_on_trio(anyio_backend: str) -> None:
+    pytest.importorskip("trio")
+    async with AsyncSession() as session:
+        assert (await session.run("6 * 7")).value == 42
+        await session.set("x", [1])
+        assert await session.get("x") == [1]
+        assert [type(event).__name__ async for event in session.stream("print(1)")] == ["Output", "Done"]
+        await session.files.write("a", "1")
+        assert await session.files.read("a") == b"1"
