@@ -51,6 +51,10 @@ class Died:
     reason: str = ""
 
 
+class WorkerGone(Exception):
+    """The worker died before a request could be given to it; nothing of the request was carried out."""
+
+
 TurnEvent = Written | Display | ToolCalled | Finished | Died
 
 
@@ -90,7 +94,7 @@ class Kernel(Protocol):
     def files(self) -> Files: ...
 
     async def turn(self, request: Request, *, max_output_bytes: int) -> Turn:
-        """Start a request; the one before it must have ended."""
+        """Start a request; the one before it must have ended. `WorkerGone` if it died meanwhile."""
         ...
 
     def interrupt(self) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import anyio
 
-from cellblock.cell import Cell, CellError
-from cellblock.errors import SessionClosed
+from cellblock.cell import Cell, CellError, Lost
+from cellblock.errors import CellblockError, SessionClosed
 from cellblock.events import Done, Event, ToolCall
-from cellblock.executors.protocol import Died, Kernel, Turn, TurnEvent, Written
+from cellblock.executors.protocol import Died, Kernel, Turn, TurnEvent, WorkerGone, Written
 from cellblock.limits import ExecutionLimits
 from cellblock.session.record import Recorder, death_error, losses, timeout_error
 from cellblock.wire.messages import Display, Finished, Request, ToolCalled, ToolReply
@@ -28,6 +29,7 @@ class Execution:
         self._expired = False
         self._killed = False
         self._abandoned = False
+        self._lost: tuple[Lost, ...] = ()
         self._turn: Turn | None = None
         self.cell: Cell | None = None
 
@@ -37,17 +39,29 @@ class Execution:
         return self._recorder
 
     async def start(self, request: Request) -> None:
-        """Send the request down."""
-        self._turn = await self._kernel.turn(request, max_output_bytes=self._limits.max_output_bytes)
+        """Send the request down. A process that died while nothing ran is first replaced by another."""
+        with anyio.CancelScope(deadline=self._deadline) as scope:
+            try:
+                self._turn = await self._send(request)
+            except WorkerGone:
+                self._lost = losses(self._kernel.names, "the session's process ended between two cells")
+                await self._restart()
+                self._turn = await self._send(request)
+        if scope.cancelled_caught:  # the worker takes nothing: what was sent of the request is of no use
+            self._expired = self._killed = True
+            self._kernel.kill()
+
+    async def _send(self, request: Request) -> Turn:
+        return await self._kernel.turn(request, max_output_bytes=self._limits.max_output_bytes)
 
     async def next(self) -> Event:
         """The next event of the cell."""
         while True:
-            event = await self._event()
+            event = Died() if self._turn is None else await self._event(self._turn)
             match event:
                 case Finished():
                     limit = self._seconds if self._expired and not self._abandoned else None
-                    self.cell = self._recorder.finish(event, timed_out=limit)
+                    self.cell = self._recorder.finish(event, timed_out=limit, lost=self._lost)
                     return Done(cell=self.cell)
                 case Written():
                     return self._recorder.write(event)
@@ -76,13 +90,8 @@ class Execution:
         self._abandoned = True
         self._deadline = anyio.current_time()
         with anyio.CancelScope(shield=True):
-            try:
-                if self._turn is None:  # left while the request was being sent
-                    self.cell = await self._bury(Died())
-                else:
-                    await self.to_end()
-            except SessionClosed:
-                pass
+            with contextlib.suppress(SessionClosed):
+                await self.to_end()
         return self.cell or self._recorder.die(self._abandoned_error(), (), self._elapsed_ms())
 
     def _abandoned_error(self) -> CellError:
@@ -92,14 +101,13 @@ class Execution:
             kind="crashed",
         )
 
-    async def _event(self) -> TurnEvent:
+    async def _event(self, turn: Turn) -> TurnEvent:
         """The turn's next event. At the deadline the cell is interrupted, and killed when that does not end it."""
-        assert self._turn is not None
         while True:
             if not self._killed and anyio.current_time() >= self._deadline:  # events may come without a pause
                 self._overrun()
             with anyio.CancelScope(deadline=float("inf") if self._killed else self._deadline):
-                return await self._turn.next()
+                return await turn.next()
 
     def _overrun(self) -> None:
         if not self._expired:
@@ -111,18 +119,31 @@ class Execution:
             self._kernel.kill()
 
     async def _refuse(self, event: ToolCalled) -> None:
+        """Answer that there is no such tool; a worker that does not read the answer meets the deadline."""
         assert self._turn is not None
-        await self._turn.reply(ToolReply(call=event.call, error=("NameError", f"no tool {event.name!r}")))
+        with anyio.CancelScope(deadline=self._deadline) as scope:
+            await self._turn.reply(ToolReply(call=event.call, error=("NameError", f"no tool {event.name!r}")))
+        if scope.cancelled_caught:
+            self._expired = self._killed = True
+            self._kernel.kill()
 
     async def _bury(self, death: Died) -> Cell:
         """The process is gone: start another over the same files, and tell what went with it."""
-        lost = losses(self._kernel.names, "the session's process ended")
+        lost = self._lost or losses(self._kernel.names, "the session's process ended")
         if self._abandoned:
             error = self._abandoned_error()
         else:
             error = timeout_error(self._seconds, killed=True) if self._expired else death_error(death)
-        await self._kernel.restart()
+        await self._restart()
         return self._recorder.die(error, lost, self._elapsed_ms())
+
+    async def _restart(self) -> None:
+        """Another process in the place of the dead one; a session that can have none is closed."""
+        try:
+            await self._kernel.restart()
+        except (CellblockError, OSError) as error:
+            await self._kernel.close()
+            raise SessionClosed(f"the session's process ended and no other could be started: {error}") from error
 
     def _elapsed_ms(self) -> float:
         return (time.monotonic() - self._began) * 1e3

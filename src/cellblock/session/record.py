@@ -41,7 +41,9 @@ class Recorder:
         text = written.text
         if written.cut:
             self._cut += written.cut
-            text = f"\n[... {written.cut} bytes of output cut: the limit is {self._limit} ...]\n{text}"
+            note = f"\n[... {written.cut} bytes of output cut: the limit is {self._limit} ...]\n"
+            self._cut -= len(note)  # it stands among what the model's text leaves out, and is no output
+            text = note + text
         piece = _stream(text, written.stream)
         last = self.outputs[-1] if self.outputs else None
         if last is not None and last.stream == written.stream:
@@ -52,12 +54,10 @@ class Recorder:
 
     def display(self, event: Display) -> Output | None:
         """A MIME bundle; None when there were too many already."""
-        texts = (part for part in event.data.values() if isinstance(part, str))
-        size = sum(map(len, event.buffers)) + sum(map(len, texts))
-        if len(self.outputs) >= MAX_DISPLAYS or self._display_bytes + size > MAX_DISPLAY_BYTES:
+        if len(self.outputs) >= MAX_DISPLAYS or self._display_bytes + event.size > MAX_DISPLAY_BYTES:
             self._dropped += 1
             return None
-        self._display_bytes += size
+        self._display_bytes += event.size
         uris = {}
         for mime, buffer in zip(event.mimes, event.buffers, strict=True):
             uri = uris[mime] = f"notebook://cell/{self._cell.id}/image/{len(self.blobs)}"
@@ -67,14 +67,17 @@ class Recorder:
         self.outputs.append(output)
         return output
 
-    def finish(self, event: Finished, *, timed_out: float | None) -> Cell:
-        """The cell as it ended. `timed_out` is the limit in seconds, if it was interrupted for that."""
+    def finish(self, event: Finished, *, timed_out: float | None, lost: tuple[Lost, ...] = ()) -> Cell:
+        """The cell as it ended. `timed_out` is the limit in seconds, if it was interrupted for that.
+
+        `lost` went before the cell began.
+        """
         error = None if event.failure is None else _raised(event.failure, self._cell)
         if timed_out is not None:
             error = timeout_error(timed_out, "" if error is None else error.traceback)
         usage = Usage(duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak)
-        result = Deferred(partial(_decode, event.tree, event.buffers)) if event.has_value else NOTHING
-        return self._close(error, usage, result)
+        result = Deferred(partial(_decode, event.buffers)) if event.buffers else NOTHING
+        return self._close(error, usage, result, lost)
 
     def die(self, error: CellError, lost: tuple[Lost, ...], duration_ms: float) -> Cell:
         """The cell whose process ended under it, and what went with that."""
@@ -185,9 +188,9 @@ def _stream(text: str, stream: str) -> Output:
     return Output(type=OutputType.TEXT, data={"text/plain": text}, stream=stream)
 
 
-def _decode(tree: object, buffers: tuple[Buffer, ...]) -> object:
+def _decode(buffers: tuple[Buffer, ...]) -> object:
     """Security border: a value from inside, decoded on first access; one that is malformed is `Opaque`."""
     try:
-        return portable.decode(tree, buffers)
+        return portable.unpack(buffers)
     except portable.MalformedValue as error:
         return portable.Opaque("malformed", str(error))

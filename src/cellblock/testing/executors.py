@@ -75,7 +75,7 @@ async def value(kernel: Kernel, request: Request | str) -> object:
     """The value of a request that must succeed."""
     last = await finished(kernel, request)
     assert last.failure is None, last.failure
-    return portable.decode(last.tree, last.buffers) if last.has_value else None
+    return portable.unpack(last.buffers) if last.buffers else None
 
 
 async def running(kernel: Kernel, source: str) -> Turn:
@@ -130,8 +130,8 @@ class ExecutorConformance:
 
     async def test_last_expression_is_the_value_and_none_is_no_value(self, kernel: Kernel) -> None:
         assert await value(kernel, "(1, 'a', b'b', 2.5, {'k': {1, 2}})") == (1, "a", b"b", 2.5, {"k": {1, 2}})
-        assert not (await finished(kernel, "None")).has_value
-        assert not (await finished(kernel, "x = 1")).has_value
+        assert not (await finished(kernel, "None")).buffers
+        assert not (await finished(kernel, "x = 1")).buffers
 
     async def test_value_that_cannot_travel_arrives_as_opaque(self, kernel: Kernel) -> None:
         got = await value(kernel, "lambda: 1")

@@ -27,6 +27,7 @@ from cellblock.values.encode import encode
 from cellblock.values.forms import (
     MAX_BYTES,
     MAX_DEPTH,
+    Buffer,
     Encoded,
     EnumName,
     MalformedValue,
@@ -34,9 +35,11 @@ from cellblock.values.forms import (
     Opaque,
     Record,
 )
+from cellblock.values.packing import MAX_CONTAINERS, containers, pack, unpack
 from cellblock.values.represent import opaque
 
 __all__ = [
+    "Buffer",
     "encode",
     "decode",
     "opaque",
@@ -48,4 +51,8 @@ __all__ = [
     "MalformedValue",
     "MAX_BYTES",
     "MAX_DEPTH",
+    "MAX_CONTAINERS",
+    "containers",
+    "pack",
+    "unpack",
 ]

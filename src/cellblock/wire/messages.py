@@ -61,10 +61,9 @@ class Clear:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolReply:
-    """The answer to a tool call: a portable value, or an error's type and message."""
+    """The answer to a tool call: a packed portable value, or an error's type and message."""
 
     call: int
-    tree: object = None
     error: tuple[str, str] | None = None
     buffers: tuple[Buffer, ...] = ()
 
@@ -93,15 +92,16 @@ class Display:
     is_result: bool
     mark: int
     buffers: tuple[Buffer, ...] = ()
+    size: int = field(default=0, compare=False)
+    """Set by the reader: how many bytes it came in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCalled:
-    """A cell called a host function; `tree` is the portable encoding of [args, kwargs]."""
+    """A cell called a host function; the buffers are [args, kwargs] as a packed portable value."""
 
     call: int
     name: str
-    tree: object
     mark: int
     buffers: tuple[Buffer, ...] = ()
 
@@ -118,11 +118,9 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """A request was carried out. `has_value` tells a value of None from none."""
+    """A request was carried out. The buffers are its packed value, if it has one."""
 
     failure: Failure | None
-    has_value: bool
-    tree: object
     duration_ms: float
     cpu_ms: float
     memory_peak: int
@@ -140,6 +138,10 @@ class Settled:
 Event = Hello | Display | ToolCalled | Finished | Settled
 
 # ------------------------------------------------------------------------------------------- codec
+
+MAX_HEAD_BYTES = 8 * 2**20
+MAX_HEAD_CONTAINERS = 200_000
+"""What an event may hold beside its buffers. JSON of `[],[],…` grows thirtyfold when it is parsed."""
 
 _REQUESTS: dict[str, type] = {
     "run": Run,
@@ -169,7 +171,7 @@ def encode(message: Request | Event) -> Frame:
     cls = type(message)
     head: dict[str, object] = {"is": _TAGS[cls]}
     for name in cls.__slots__:
-        if name != "buffers":
+        if name not in ("buffers", "size"):
             value = getattr(message, name)
             head[name] = _fields(value) if type(value) is Failure else value
     return Frame(_dumps(head).encode(), getattr(message, "buffers", ()))
@@ -191,6 +193,8 @@ def decode_request(frame: Frame) -> Request:
 
 def decode_event(frame: Frame) -> Event:
     """Security border: an event from inside the wall, checked field by field."""
+    if len(frame.head) > MAX_HEAD_BYTES or frame.head.count(b"[") + frame.head.count(b"{") > MAX_HEAD_CONTAINERS:
+        raise ProtocolError("event head is too large")
     try:
         head = _loads(frame.head.decode())
     except (ValueError, RecursionError) as error:
@@ -209,6 +213,8 @@ def decode_event(frame: Frame) -> Event:
         values["buffers"] = frame.buffers
     elif frame.buffers:
         raise ProtocolError(f"event {tag!r} carries no buffers")
+    if cls is Display:
+        values["size"] = len(frame.head) + sum(map(len, frame.buffers))
     event: Event = cls(**values)
     if type(event) is Display and len(event.mimes) != len(event.buffers):
         raise ProtocolError("a display names each of its buffers")
@@ -250,10 +256,6 @@ def _flag(value: object) -> bool:
     if type(value) is not bool:
         raise ProtocolError("expected a flag")
     return value
-
-
-def _tree(value: object) -> object:
-    return value  # values.portable checks it when it is decoded
 
 
 def _names(value: object) -> tuple[str, ...]:
@@ -299,11 +301,9 @@ def _failure(value: object) -> Failure | None:
 _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
     Hello: {"python": _name, "walls": _rows, "missing": _rows},
     Display: {"data": _bundle, "mimes": _names, "is_result": _flag, "mark": _count},
-    ToolCalled: {"call": _count, "name": _name, "tree": _tree, "mark": _count},
+    ToolCalled: {"call": _count, "name": _name, "mark": _count},
     Finished: {
         "failure": _failure,
-        "has_value": _flag,
-        "tree": _tree,
         "duration_ms": _amount,
         "cpu_ms": _amount,
         "memory_peak": _count,

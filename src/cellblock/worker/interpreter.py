@@ -76,6 +76,7 @@ class Interpreter:
 
     def _compile(self, source: str, filename: str) -> list[types.CodeType]:
         """The cell's statements and its last expression, each where there is one; both evaluate, statements to None."""
+        source = source.removeprefix("\ufeff")
         lines = [line + "\n" for line in source.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
         linecache.cache[filename] = (len(source), None, lines, filename)
         flags = self._flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT

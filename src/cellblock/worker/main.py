@@ -51,7 +51,7 @@ _filter = b""
 def prepare() -> None:
     """In the zygote: what every worker needs and can share."""
     global _filter
-    _filter = seccomp.build()
+    _filter = seccomp.build(shared_memory=False)
 
 
 def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int) -> None:
@@ -109,7 +109,7 @@ def _confine(limits: dict[str, int]) -> list[Applied | Unavailable]:
         landlock.apply(
             read_only=["/"],  # /proc too: memory written through /proc/self/mem is counted by no limit
             read_write=[layout.WORKSPACE, layout.TMP, layout.SHM],  # not what holds them, so that none can be removed
-            files=["/dev/full", "/dev/null", "/dev/zero"],
+            files=["/dev/full", "/dev/null"],  # not /dev/zero: mapped shared and written, it is memory no limit counts
             connect_ports=None,  # a session may run servers for itself: its network namespace holds nothing else
         ),
         seccomp.apply(_filter),

@@ -65,11 +65,17 @@ class Meter:
         """Call what runs the cell's code: under the memory limit, and open to interrupts."""
         global _postponed
         _postponed = False
-        resource.setrlimit(resource.RLIMIT_DATA, self._limits)
+        set_limit, data, room = resource.setrlimit, resource.RLIMIT_DATA, self._room
+        with contextlib.suppress(ValueError, OSError):  # the cell has lowered the hard limit: its own holds
+            set_limit(data, self._limits)
         try:
             return _interruptible(function, *args)
         finally:
-            resource.setrlimit(resource.RLIMIT_DATA, self._room)
+            # Spelled out: with memory at its limit there may be none left for the frame of a helper.
+            try:  # noqa: SIM105
+                set_limit(data, room)
+            except (ValueError, OSError):
+                pass
 
 
 def _interruptible(function: Callable[..., T], *args: object) -> T:

@@ -84,14 +84,8 @@ class Worker:
         except BaseException as error:
             failure = self._failure(error)
         self._only_main_goes_on()
-        encoded = value if isinstance(value, portable.Encoded) else None
-        return Finished(
-            failure=failure,
-            has_value=encoded is not None,
-            tree=None if encoded is None else encoded.tree,
-            buffers=() if encoded is None else tuple(encoded.buffers),
-            **self._meter.stop(),
-        )
+        buffers = value if type(value) is Packed else ()
+        return Finished(failure=failure, buffers=buffers, **self._meter.stop())
 
     def _perform(self, request: Request) -> object:
         match request:
@@ -195,9 +189,18 @@ class Worker:
         return Settled(gained=gained, dropped=tuple(known.keys() - now.keys()))
 
 
-def _encode(value: object) -> portable.Encoded:
+class Packed(tuple[portable.Buffer, ...]):
+    """A packed portable value, told from a cell's own tuple by its type."""
+
+    __slots__ = ()
+
+
+def _encode(value: object) -> Packed:
     """The portable form of a value, or of an `Opaque` that stands for it."""
     try:
-        return portable.encode(value, max_bytes=MAX_VALUE_BYTES)
+        packed = portable.pack(portable.encode(value, max_bytes=MAX_VALUE_BYTES))
+        if portable.containers(bytes(packed[0])) <= portable.MAX_CONTAINERS:
+            return Packed(packed)
     except (portable.NotPortable, MemoryError):
-        return portable.encode(portable.opaque(value))
+        pass
+    return Packed(portable.pack(portable.encode(portable.opaque(value))))

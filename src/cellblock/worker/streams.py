@@ -6,6 +6,7 @@ subprocesses and C code write to descriptor 2 goes down a pipe of its own.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
@@ -36,13 +37,13 @@ class Streams:
         for number, spare in enumerate(self._spare, start=1):
             if _identity(number) != self._identity[number - 1]:
                 os.dup2(spare, number)
-        if self.stdout.closed:
+        if not _is_open(self.stdout):
             self.stdout = self._open_stdout()
-        if self.stderr.closed:
+        if not _is_open(self.stderr):
             self.stderr = _text(_Stderr(self))
-        if sys.stdout is None or sys.stdout.closed:
+        if not _is_open(getattr(sys, "stdout", None)):
             sys.stdout = self.stdout
-        if sys.stderr is None or sys.stderr.closed:
+        if not _is_open(getattr(sys, "stderr", None)):
             sys.stderr = self.stderr
 
     def place(self) -> int:
@@ -54,17 +55,17 @@ class Streams:
 
     def write_stderr(self, data: bytes) -> None:
         """Send stderr text down the stdout pipe, after the stdout text written before it."""
-        if not self.stdout.closed:
+        if _is_open(self.stdout):
             self.stdout.flush()
         _write_all(1, text.mark(self._nonce, b"E") + data + text.mark(self._nonce, b"O"))
 
     def flush(self) -> None:
         """Send on what either stream holds back."""
-        for stream in {sys.stdout, sys.stderr, self.stdout, self.stderr}:
-            try:
+        cells: tuple[Any, ...] = (getattr(sys, "stdout", None), getattr(sys, "stderr", None))
+        for stream in (*cells, self.stdout, self.stderr):
+            # closed, or an object of the cell's own that does as it likes: it holds nothing of ours
+            with contextlib.suppress(BaseException):
                 stream.flush()
-            except Exception:  # noqa: S112 - closed, or an object of the cell's own: it holds nothing of ours
-                continue
 
     def _open_stdout(self) -> io.TextIOWrapper:
         return _text(io.BufferedWriter(io.FileIO(1, "wb", closefd=False)))
@@ -90,6 +91,13 @@ class _Stderr(io.BufferedIOBase):
 
 def _text(buffer: Any) -> io.TextIOWrapper:
     return io.TextIOWrapper(buffer, encoding="utf-8", errors="backslashreplace", newline="\n", line_buffering=True)
+
+
+def _is_open(stream: Any) -> bool:
+    try:
+        return not stream.closed
+    except BaseException:  # an object of the cell's own, or None
+        return False
 
 
 def _identity(number: int) -> tuple[int, int] | None:

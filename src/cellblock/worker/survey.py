@@ -23,9 +23,17 @@ def names(interpreter: Interpreter, max_names: int, max_preview: int) -> list[li
     rows: list[list[object]] = []
     for name in sorted(interpreter.names())[:max_names]:
         value = interpreter.namespace[name]
-        preview = portable.opaque(value, max_repr=max_preview).repr
-        rows.append([name, type_name(type(value)), _size(value), preview])
+        rows.append([name, type_name(type(value)), _size(value), _preview(value, max_preview)])
     return rows
+
+
+def _preview(value: object, max_chars: int) -> str:
+    try:
+        return portable.opaque(value, max_repr=max_chars).repr
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # an object's own __repr__ may do anything, leave with SystemExit too
+        return f"<no repr: {type_name(type(error))}>"
 
 
 def _size(value: object) -> int:

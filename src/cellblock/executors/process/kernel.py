@@ -154,7 +154,11 @@ class ProcessKernel:
     async def turn(self, request: Request, *, max_output_bytes: int) -> ProcessTurn:
         link = self._living()
         turn = ProcessTurn(link, max_output_bytes, self._how_it_ended)
-        await link.send(request)
+        try:
+            await link.send(request)
+        except BaseException:
+            turn.close()
+            raise
         return turn
 
     def interrupt(self) -> None:

@@ -16,6 +16,7 @@ import anyio
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
 from cellblock.executors.process.family import watch_forks
+from cellblock.executors.protocol import WorkerGone
 from cellblock.wire.connection import Connection
 from cellblock.wire.frames import PACKET_BYTES
 from cellblock.wire.messages import Event, Hello, Request, Settled, ToolReply
@@ -27,6 +28,7 @@ _ANCILLARY = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(64 * 4)
 _SCM_CREDENTIALS = 2
 _CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)  # a plain int: flag enums cost microseconds
 _CHUNK = 64 * 1024
+_MAX_NAMES = 1_000_000
 
 
 class Link:
@@ -114,8 +116,8 @@ class Link:
         return descriptor == self._socket.fileno()
 
     async def send(self, request: Request | ToolReply) -> None:
-        """Send a request; a worker that is gone is found out when its events are awaited."""
-        for packet in self._connection.send(request):
+        """Send a request. `WorkerGone` if nothing of it could be sent; later it is found out by its events."""
+        for number, packet in enumerate(self._connection.send(request)):
             while True:
                 try:
                     self._socket.send(packet)
@@ -124,6 +126,8 @@ class Link:
                     with self._in_use():
                         await anyio.wait_writable(self._socket)
                 except (BrokenPipeError, ConnectionResetError):
+                    if number == 0:
+                        raise WorkerGone from None
                     return
 
     def pull(self) -> bool:
@@ -189,7 +193,8 @@ class Link:
     def _settle(self, event: Settled) -> None:
         for name in event.dropped:
             self.names.pop(name, None)
-        self.names.update(event.gained)
+        if len(self.names) < _MAX_NAMES:
+            self.names.update(event.gained)
 
     def close(self) -> None:
         """Give every descriptor back, at once or when the one who waits for them has been woken. Safe to call twice."""

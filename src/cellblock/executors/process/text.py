@@ -15,7 +15,7 @@ class TextBudget:
 
     def __init__(self, limit: int) -> None:
         self._left = limit
-        self._keep = limit // 2
+        self._keep = max(1, limit // 2)
         self._tail: deque[Text] = deque()
         self._tail_bytes = 0
         self._cut = 0

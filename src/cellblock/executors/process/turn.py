@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import struct
@@ -13,7 +14,7 @@ import anyio.lowlevel
 
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.text import TextBudget
-from cellblock.executors.protocol import Died, TurnEvent
+from cellblock.executors.protocol import Died, TurnEvent, WorkerGone
 from cellblock.wire.frames import ProtocolError
 from cellblock.wire.messages import Display, Finished, ToolCalled, ToolReply
 from cellblock.wire.text import Demultiplexer, Place, Text
@@ -82,7 +83,8 @@ class ProcessTurn:
         return self._events.popleft()
 
     async def reply(self, reply: ToolReply) -> None:
-        await self._link.send(reply)
+        with contextlib.suppress(WorkerGone):  # told by the next event
+            await self._link.send(reply)
 
     def _first_wait(self) -> set[int]:
         """Wait a moment for the worker, having moved out of the way what the turn before left to be read.

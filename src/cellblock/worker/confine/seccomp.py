@@ -35,8 +35,7 @@ ALLOWED: Mapping[str, str] = {
         unlinkat symlink symlinkat truncate ftruncate fallocate fsync fdatasync sync syncfs sync_file_range
         umask chown fchown lchown fchownat utime utimes futimesat utimensat setxattr lsetxattr fsetxattr
         getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr
-        setxattrat getxattrat listxattrat removexattrat inotify_init inotify_init1 inotify_add_watch
-        inotify_rm_watch""",
+        setxattrat getxattrat listxattrat removexattrat""",
     "memory": """brk mprotect munmap mremap madvise mincore msync mlock mlock2 munlock mlockall munlockall
         membarrier get_mempolicy pkey_alloc pkey_free pkey_mprotect map_shadow_stack mseal""",
     "processes and threads": """fork vfork execve execveat exit exit_group wait4 waitid gettid getpid getppid
@@ -60,6 +59,7 @@ ALLOWED: Mapping[str, str] = {
 """Purpose to the names of the calls that are allowed with any arguments."""
 
 REFUSED: Mapping[str, str] = {
+    "watches, of which one user has 128 in all": "inotify_init inotify_init1 inotify_add_watch inotify_rm_watch",
     "other processes": """ptrace process_vm_readv process_vm_writev pidfd_getfd process_madvise
         process_mrelease kcmp sched_setscheduler sched_setparam sched_setattr ioprio_set""",
     "the pages of other processes and of nodes": """mbind set_mempolicy set_mempolicy_home_node migrate_pages
