@@ -45,6 +45,7 @@ def run(channel: socket.socket, *, disk_bytes: int, files: int, late: tuple[str,
             prctl(PR_SET_DUMPABLE, 0)
         elif message["do"] == "sweep":
             _sweep()
+            root.repair_home()
             prctl(PR_SET_DUMPABLE, 1)
             control.send(channel, {"swept": True})
 

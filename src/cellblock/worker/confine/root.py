@@ -11,6 +11,7 @@ reach there too. `enter` runs in each session's first process. Layout of the nur
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from cellblock.walls import Applied
@@ -48,6 +49,7 @@ _ACCOUNTS = {
     "host.conf": "multi on\n",
     "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
     "resolv.conf": "",
+    "empty": "",
     "hostname": "cellblock\n",
 }
 _PLAIN = MS_NOSUID | MS_NODEV
@@ -119,9 +121,7 @@ def enter(*, disk_bytes: int, files: int, late: tuple[str, ...]) -> Applied:
     mount("/tree", "/new", "", MS_BIND | MS_REC, "")
     home = "/new" + layout.HOME
     mount("tmpfs", home, "tmpfs", _PLAIN, f"mode=755,size={disk_bytes},nr_inodes={files}")
-    for path, mode in ((layout.WORKSPACE, 0o755), (layout.TMP, 0o1777), (layout.SHM, 0o1777)):
-        os.mkdir("/new" + path)
-        os.chmod("/new" + path, mode)
+    repair_home("/new")
     for number, path in enumerate(late):
         source = f"/late/{number}"
         if os.path.isdir(source):
@@ -138,12 +138,20 @@ def enter(*, disk_bytes: int, files: int, late: tuple[str, ...]) -> Applied:
     else:
         for name in _MASKED:
             if os.path.exists(f"/new/proc/{name}"):
-                mount("/new/dev/null", f"/new/proc/{name}", "", MS_BIND, "")
+                mount("/new/etc/empty", f"/new/proc/{name}", "", MS_BIND, "")
     _pivot("/new")
     os.chdir(layout.WORKSPACE)
     return Applied(
         mechanism="root", detail=f"read-only tree, {disk_bytes >> 20} MB of files of its own{note}"
     )
+
+
+def repair_home(root: str = "") -> None:
+    """Make the directories of the session's own files, or make them usable again after a cell did its worst."""
+    for path, mode in ((layout.WORKSPACE, 0o755), (layout.TMP, 0o1777), (layout.SHM, 0o1777)):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(root + path)
+        os.chmod(root + path, mode)
 
 
 def _pivot(new: str) -> None:
