@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
-import inspect
 import linecache
 import os
 import sys
 import traceback
 import types
+from ast import Expr, Expression, Module, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
 from collections.abc import Coroutine
+from inspect import CO_COROUTINE
 from typing import TYPE_CHECKING, Any
 
 from cellblock.values.represent import exact, type_name
@@ -79,11 +79,11 @@ class Interpreter:
         source = source.removeprefix("\ufeff")
         lines = [line + "\n" for line in source.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
         linecache.cache[filename] = (len(source), None, lines, filename)
-        flags = self._flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        flags = self._flags | PyCF_ALLOW_TOP_LEVEL_AWAIT
         tree = _parse(source, filename, self._flags)
         last: list[types.CodeType] = []
-        if tree.body and isinstance(tree.body[-1], ast.Expr):
-            expression = ast.Expression(tree.body.pop().value)  # type: ignore[attr-defined]
+        if tree.body and isinstance(tree.body[-1], Expr):
+            expression = Expression(tree.body.pop().value)  # type: ignore[attr-defined]
             last.append(compile(expression, filename, "eval", flags, dont_inherit=True))
         if not tree.body:
             return last
@@ -118,17 +118,17 @@ class Interpreter:
 
 
 def _awaits(code: types.CodeType) -> bool:
-    return bool(code.co_flags & inspect.CO_COROUTINE)
+    return bool(code.co_flags & CO_COROUTINE)
 
 
-def _parse(source: str, filename: str, flags: int) -> ast.Module:
+def _parse(source: str, filename: str, flags: int) -> Module:
     """The cell's tree; everything wrong with the source's text is a SyntaxError."""
     try:
         return compile(  # type: ignore[no-any-return]
             source,
             filename,
             "exec",
-            flags | ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT,
+            flags | PyCF_ONLY_AST | PyCF_ALLOW_TOP_LEVEL_AWAIT,
             dont_inherit=True,
         )
     except (ValueError, MemoryError, RecursionError) as error:

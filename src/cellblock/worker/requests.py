@@ -26,8 +26,11 @@ from cellblock.wire.messages import (
     Survey,
     ToolReply,
 )
-from cellblock.worker import display, figures, shell, survey
+from cellblock.worker import shell, survey
 from cellblock.worker.channel import Channel
+from cellblock.worker.display import Bundle, bundle
+from cellblock.worker.figures import close_shown, install
+from cellblock.worker.figures import flush as open_figures
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.interpreter import NO_VALUE, Interpreter, describe
 from cellblock.worker.meter import Meter, interrupt, whole
@@ -60,7 +63,7 @@ class Worker:
         self._meter = meter
         meter.adopt_limits()
         self._max_text = 10_000
-        figures.install(self._show)
+        install(self._show)
         self._interpreter.builtins.__dict__["display"] = self._display
         on_import("IPython.display", self._take_over_display)
 
@@ -135,12 +138,12 @@ class Worker:
 
     def _display(self, value: object, *, is_result: bool = False) -> None:
         """Show a value now, as the last expression of a cell is shown."""
-        self._show(display.bundle(value, max_text=self._max_text), is_result=is_result)
-        figures.close_shown(value)
+        self._show(bundle(value, max_text=self._max_text), is_result=is_result)
+        close_shown(value)
 
     def _show_figures(self) -> None:
-        for bundle in figures.flush():
-            self._show(bundle)
+        for figure in open_figures():
+            self._show(figure)
 
     def _take_over_display(self, module: Any) -> None:
         """Have IPython's `display` show things here; without its shell it would print their reprs."""
@@ -151,17 +154,17 @@ class Worker:
 
         module.display = show
 
-    def _show(self, bundle: display.Bundle, is_result: bool = False) -> None:
+    def _show(self, shown: Bundle, is_result: bool = False) -> None:
         if os.getpid() != self._pid:  # the host takes no messages of a child's
             return
-        shown = Display(
-            data=bundle.data,
-            mimes=tuple(bundle.buffers),
-            buffers=tuple(bundle.buffers.values()),
+        event = Display(
+            data=shown.data,
+            mimes=tuple(shown.buffers),
+            buffers=tuple(shown.buffers.values()),
             is_result=is_result,
             mark=self._streams.place(),
         )
-        whole(self._speak, shown)
+        whole(self._speak, event)
 
     def _speak(self, event: Event) -> None:
         """Send one event whole: not between another thread's packets, and not left by an interrupt."""
