@@ -82,6 +82,8 @@ class Family:
                 start_new_session=True,
             )
         except OSError as error:
+            nursery.close()
+            zygote.close()
             raise IsolationUnavailable(
                 f"{profile.python} cannot be started: {error}",
                 mechanism="python",

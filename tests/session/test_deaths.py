@@ -1,0 +1,163 @@
+"""A process that dies, by its cell's doing or the caller's: told once, what it held as lost; files stay."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+import pytest
+
+from cellblock import CellblockError, CellState, Done, Session
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import os\nos._exit(0)", "the session's process left with status 0"),
+        ("import os\nos._exit(3)", "the session's process left with status 3"),
+        ("import ctypes\nctypes.string_at(0)", "the session's process was killed by SIGSEGV"),
+        ("import os\nos.kill(os.getpid(), 11)", "the session's process was killed by SIGSEGV"),
+        ("import os\nos.kill(os.getpid(), 9)", "the session's process was killed by SIGKILL"),
+        ("import os\nos.abort()", "the session's process was killed by SIGABRT"),
+        ("import faulthandler\nfaulthandler._sigabrt()", "the session's process was killed by SIGABRT"),
+    ],
+)
+def test_death_is_reported_with_what_was_lost(session: Session, source: str, message: str) -> None:
+    session.run("x = 41\nimport math\nopen('kept', 'w').write('1')")
+    cell = session.run("print('last words', flush=True)\n" + source)
+    assert cell.error is not None
+    assert (cell.state, cell.error.kind, cell.error.type) == (CellState.ERROR, "crashed", "ProcessDied")
+    assert cell.error.message == message
+    assert [(loss.name, loss.type) for loss in cell.lost] == [("math", "module"), ("x", "int")]
+    assert cell.text.startswith("last words\n")
+    assert session.run("open('kept').read(), 'x' in globals()").value == ("1", False)
+
+
+def test_name_bound_by_the_dying_cell_is_not_promised(session: Session) -> None:
+    assert session.run("y = 1\nimport os\nos._exit(1)").lost == ()
+
+
+def test_session_survives_as_many_deaths_as_it_meets(session: Session) -> None:
+    for number in range(3):
+        assert session.run("import os\nos._exit(1)").error.kind == "crashed"  # type: ignore[union-attr]
+        assert session.run(f"{number}").value == number
+
+
+def test_processes_that_a_dead_session_left_behind_are_gone(session: Session) -> None:
+    session.run("import subprocess, os\nsubprocess.Popen(['sleep', '1000'])\nos._exit(1)")
+    found = session.run(
+        "import os\nnames = []\nfor p in filter(str.isdigit, os.listdir('/proc')):\n"
+        "    try: names.append(open(f'/proc/{p}/comm').read().strip())\n    except OSError: pass\n'sleep' in names"
+    )
+    assert found.value is False
+
+
+def test_death_between_two_cells_is_told_by_the_next_one(session: Session) -> None:
+    session.run("x = 1")
+    first = session.run("import os, threading\nthreading.Timer(0.05, os._exit, [1]).start()")
+    assert first.ok
+    told = []
+    while not told:  # until the timer has fired
+        cell = session.run("import time\nx\ntime.sleep(0.01)")
+        told = [loss.name for loss in cell.lost]
+    assert "x" in told
+    assert "lost: " in cell.text
+    assert session.run("1 + 1").value == 2
+
+
+def test_killing_a_running_cell_reports_it(session: Session) -> None:
+    session.run("x = 1")
+    events = session.stream("print('begun')\nwhile True: pass")
+    next(events)
+    session.kill()
+    *_, done = events
+    assert isinstance(done, Done)
+    assert (done.cell.error.kind, done.cell.error.message) == (  # type: ignore[union-attr]
+        "crashed",
+        "the session's process was killed by SIGKILL",
+    )
+    assert [loss.name for loss in done.cell.lost] == ["x"]
+    assert session.run("1").value == 1
+
+
+def test_killing_an_idle_session_is_told_and_the_session_goes_on(session: Session) -> None:
+    session.run("x = 1")
+    session.kill()
+    assert [loss.name for loss in session.run("0").lost] == ["x"]
+    assert session.run("'x' in globals()").value is False
+
+
+@pytest.mark.parametrize("ask", [lambda session: session["x"], lambda session: session.names()], ids=["get", "names"])
+def test_host_request_after_a_death_is_never_answered_as_if_nothing_had_happened(
+    session: Session, ask: Callable[[Session], object]
+) -> None:
+    session.run("x = 1")
+    session.kill()
+    with contextlib.suppress(CellblockError, KeyError):
+        assert ask(session) == {}  # of a new process
+    assert session.run("1").value == 1
+
+
+def test_leaving_a_stream_ends_the_cell_and_the_session_goes_on(session: Session) -> None:
+    session.run("x = 1")
+    for event in session.stream("import time\nprint('begun')\nwhile True: time.sleep(0.01)"):
+        assert event is not None
+        break
+    assert session.notebook[1].state is CellState.ERROR
+    assert session.run("x").value == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import builtins\nfor name in list(vars(builtins)):\n    if not name.startswith('__'): delattr(builtins, name)",
+        "del __builtins__",
+        "__builtins__ = {}",
+        "import json, pickle, traceback, linecache\njson.dumps = pickle.loads = linecache.cache = None",
+        "import sys\nsys.modules.clear()",
+        "import sys\nsys.excepthook = sys.displayhook = sys.settrace = None",
+        "import sys\nsys.settrace(lambda *a: 1/0)",
+        "import sys\nsys.setrecursionlimit(60)",
+        "import gc, sys\ngc.callbacks.append(lambda *a: 1/0)",
+        "import signal\nfor n in set(range(1, 32)) - {9, 19}: signal.signal(n, signal.SIG_IGN)",
+        "import os\nos.write = os.fork = os.getpid = os.fstat = None",
+        "globals().clear()",
+        "globals()[1] = globals()['a' * 5000] = globals()['\\ud800'] = 1",
+        "class K:\n    def __hash__(self): return 1\n    def __eq__(self, other): 1/0\nglobals()[K()] = 1",
+        "import time\ntime.monotonic = time.process_time = None",
+        "import threading\nthreading.RLock = threading.Lock = None",
+        "import os\nos.chdir('/')\nos.environ.clear()",
+        "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))",
+        "import resource\nresource.setrlimit = None",
+        "import atexit, os\natexit.register(os._exit, 9)\nimport sys\nsys.exit(0)",
+    ],
+    ids=lambda source: ascii(source[:40]),
+)
+def test_cell_that_breaks_its_world_harms_no_more_than_its_own_process(session: Session, source: str) -> None:
+    """Either the session goes on with what is left of that world, or its process ends and a cell says so."""
+    session.run(source)
+    cell = session.run("'a' 'b'")
+    if cell.error is not None and cell.error.kind == "raised":
+        session.kill()
+    if cell.error is not None:
+        session.run("'the cell that may tell of the death'")
+    assert session.run("'a' 'b'").value == "ab"
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("class R:\n    def __repr__(self): return 'x' * 100_000_000\nR()", "characters cut"),
+        ("class R:\n    def __repr__(self): raise ValueError('no')\nR()", "<R repr failed: ValueError: no>"),
+        ("class R:\n    def __repr__(self): return 7\nR()", "<R repr failed: TypeError: "),
+        (
+            "class S(str):\n    def __len__(self): return 1 // 0\nclass R:\n    def __repr__(self): return S('s')\nR()",
+            "s",
+        ),
+    ],
+)
+def test_repr_that_misbehaves_is_bounded_and_named(session: Session, source: str, shown: str) -> None:
+    cell = session.run(source)
+    assert cell.state is CellState.COMPLETED, cell.error
+    assert shown in cell.text
+    assert len(cell.text) < 10_200

@@ -1,0 +1,228 @@
+"""The session's files from the host: what is inside is read and written, what leads outside is refused and says why."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from cellblock import AsyncSession, ExecutionLimits, FileRefused, Session
+
+
+@pytest.mark.parametrize(
+    ("path", "inside"),
+    [
+        ("in.csv", "in.csv"),
+        ("a/b/c/in.csv", "a/b/c/in.csv"),
+        ("./a//b/../in.csv", "a/in.csv"),
+        ("/workspace/in.csv", "/workspace/in.csv"),
+        ("/tmp/in.csv", "/tmp/in.csv"),
+        ("/tmp/a/b/in.csv", "/tmp/a/b/in.csv"),
+        ("spaces and é😀\n", "spaces and é😀\n"),
+        ("-rf", "-rf"),
+        ("~", "~"),
+    ],
+)
+def test_file_written_by_the_host_is_read_by_cells_at_the_same_path(session: Session, path: str, inside: str) -> None:
+    session.files.write(path, b"a\n1\n")
+    assert session.run(f"open({inside!r}).read()").value == "a\n1\n"
+    assert session.files.read(path) == b"a\n1\n"
+
+
+def test_file_written_by_a_cell_is_read_by_the_host(session: Session) -> None:
+    session.run(
+        "import os\nos.makedirs('out')\nopen('out/r.bin', 'wb').write(b'\\0\\xff')\nopen('/tmp/t', 'w').write('t')"
+    )
+    assert session.files.read("out/r.bin") == b"\0\xff"
+    assert session.files.read("/tmp/t") == b"t"
+
+
+def test_text_is_written_as_utf8(session: Session) -> None:
+    session.files.write("a", "é")
+    assert session.files.read("a") == b"\xc3\xa9"
+
+
+def test_writing_replaces_the_whole_file(session: Session) -> None:
+    session.files.write("a", b"long content")
+    session.files.write("a", b"s")
+    assert session.files.read("a") == b"s"
+
+
+def test_cell_may_change_and_delete_what_the_host_wrote(session: Session) -> None:
+    session.files.write("d/a", b"1")
+    assert session.run("open('d/a', 'a').write('2')\nopen('d/b', 'w').close()\nimport os\nos.remove('d/b')").ok
+    assert session.files.read("d/a") == b"12"
+
+
+def test_fifty_megabytes_go_in_and_out(session: Session) -> None:
+    data = b"0123456789abcdef" * (50 * 2**16)
+    session.files.write("big", data)
+    assert session.run("import os\nos.path.getsize('big')").value == len(data)
+    assert session.files.read("big") == data
+
+
+def test_reading_more_than_asked_for_is_refused(session: Session) -> None:
+    session.files.write("a", b"12345")
+    assert session.files.read("a", max_bytes=5) == b"12345"
+    with pytest.raises(FileRefused) as caught:
+        session.files.read("a", max_bytes=4)
+    assert str(caught.value) == "'a' is larger than 4 bytes (ask for more with max_bytes=)"
+
+
+def test_endless_sparse_file_is_refused_before_it_fills_the_host(session: Session) -> None:
+    session.run("import os\nos.truncate(os.open('sparse', os.O_CREAT | os.O_RDWR), 400 * 2**20)")
+    with pytest.raises(FileRefused, match="'sparse' is larger than 268435456 bytes"):
+        session.files.read("sparse")
+
+
+OUTSIDE = "is not among the session's files"
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("../x", OUTSIDE),
+        ("../../../../etc/passwd", OUTSIDE),
+        ("a/../../x", OUTSIDE),
+        ("/etc/passwd", OUTSIDE),
+        ("/workspace/../etc/passwd", OUTSIDE),
+        ("/workspaces/x", OUTSIDE),
+        ("/", OUTSIDE),
+        ("/workspace", OUTSIDE),
+        ("/tmp", OUTSIDE),
+        (".", OUTSIDE),
+        ("/proc/self/root/etc/passwd", OUTSIDE),
+        ("/dev/null", OUTSIDE),
+        ("", "is not a usable path"),
+        ("a\0b", "is not a usable path"),
+        ("\ud800", "is not a usable path"),
+        ("x" * 5000, "is not a usable path"),
+        ("x" * 300, "is too long a name"),
+    ],
+    ids=lambda value: ascii(value)[:30],
+)
+def test_path_that_is_not_the_sessions_is_refused(session: Session, path: str, reason: str) -> None:
+    for call in (
+        lambda: session.files.read(path),
+        lambda: session.files.write(path, b""),
+        lambda: session.files.delete(path),
+    ):
+        with pytest.raises(FileRefused) as caught:
+            call()
+        assert reason in str(caught.value)
+        assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("/etc/passwd", "link"),
+        ("../../../../../etc/passwd", "link"),
+        ("/proc/self/environ", "link"),
+        ("/", "link/etc/passwd"),
+        ("link", "link"),
+        ("/nowhere", "link"),
+    ],
+)
+def test_link_that_leads_outside_is_not_followed(session: Session, target: str, name: str) -> None:
+    session.run(f"import os\nos.symlink({target!r}, 'link')")
+    with pytest.raises(FileRefused):
+        session.files.read(name)
+    with pytest.raises(FileRefused):
+        session.files.write(name, b"written")
+    assert session.files.list() == []
+
+
+def test_link_that_stays_inside_is_followed(session: Session) -> None:
+    session.run("import os\nopen('real', 'w').write('1')\nos.symlink('real', 'link')")
+    assert session.files.read("link") == b"1"
+
+
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [
+        ("os.mkfifo('thing')", "thing"),
+        ("os.mkdir('thing')", "thing"),
+        ("import socket\ns = socket.socket(socket.AF_UNIX)\ns.bind('thing')", "thing"),
+        ("open('thing', 'w').close()", "thing/below"),
+        ("os.symlink('/dev/zero', 'thing')", "thing"),
+    ],
+)
+def test_what_is_no_regular_file_is_refused_at_once(session: Session, source: str, path: str) -> None:
+    assert session.run("import os\n" + source).ok
+    for call in (lambda: session.files.read(path), lambda: session.files.write(path, b"1")):
+        with pytest.raises(FileRefused):
+            call()
+
+
+def test_missing_file_says_that_it_does_not_exist(session: Session) -> None:
+    for call in (session.files.read, session.files.delete):
+        with pytest.raises(FileRefused) as caught:
+            call("nothing")
+        assert str(caught.value) == "'nothing' does not exist"
+
+
+def test_writing_past_the_disk_limit_is_refused_with_a_hint(open_session: Callable[..., Session]) -> None:
+    session = open_session(limits=ExecutionLimits(max_disk_mb=4))
+    with pytest.raises(FileRefused) as caught:
+        session.files.write("big", bytes(8 * 2**20))
+    assert str(caught.value) == (
+        "'big' does not fit: the session's files are at their limit (raise ExecutionLimits(max_disk_mb=…))"
+    )
+    assert session.run(
+        "try:\n    open('more', 'wb').write(bytes(8 * 2**20))\nexcept OSError as e: got = e.errno\ngot"
+    ).value in (27, 28)
+    session.files.delete("big")
+    session.run("import os\nif os.path.exists('more'): os.remove('more')")
+    session.files.write("fits", bytes(2**20))
+
+
+def test_list_names_regular_files_only_sorted(session: Session) -> None:
+    session.files.write("b", b"")
+    session.files.write("a/c", b"")
+    session.files.write("/tmp/not-here", b"")
+    session.run("import os\nos.mkfifo('fifo')\nos.mkdir('empty')\nos.symlink('/etc', 'etc')")
+    assert session.files.list() == ["a/c", "b"]
+
+
+def test_delete_removes_one_file_and_no_directory(session: Session) -> None:
+    session.files.write("d/a", b"")
+    session.files.delete("d/a")
+    assert session.files.list() == []
+    with pytest.raises(FileRefused):
+        session.files.delete("d")
+
+
+def test_delete_of_a_link_removes_the_link(session: Session) -> None:
+    session.run("import os\nopen('real', 'w').close()\nos.symlink('real', 'link')")
+    session.files.delete("link")
+    assert session.files.list() == ["real"]
+
+
+def test_files_are_the_sessions_own(open_session: Callable[..., Session]) -> None:
+    one, two = open_session(), open_session()
+    one.files.write("a", b"1")
+    one.files.write("/tmp/a", b"1")
+    assert two.files.list() == []
+    with pytest.raises(FileRefused):
+        two.files.read("/tmp/a")
+
+
+def test_writes_of_several_threads_do_not_mix(session: Session) -> None:
+    threads = [threading.Thread(target=session.files.write, args=(f"d/{n}", bytes([n]) * 300_000)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [session.files.read(f"d/{n}") == bytes([n]) * 300_000 for n in range(8)] == [True] * 8
+
+
+@pytest.mark.anyio
+async def test_async_files() -> None:
+    async with AsyncSession() as session:
+        await session.files.write("a/b", "1")
+        assert await session.files.read("a/b") == b"1"
+        assert await session.files.list() == ["a/b"]
+        await session.files.delete("a/b")
+        assert await session.files.list() == []

@@ -1,0 +1,205 @@
+"""Limits of time, memory and source: what meets one is reported by its kind, and the session goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from cellblock import CellState, ExecutionLimits, Session
+
+
+def hang(session: Session, source: str) -> None:
+    """A cell that times out and leaves a session that works."""
+    began = time.monotonic()
+    cell = session.run(source)
+    assert (cell.state, cell.error.kind, cell.error.type) == (CellState.TIMEOUT, "timeout", "TimeoutError")  # type: ignore[union-attr]
+    assert cell.error.message == "the cell ran longer than 0.3 s"  # type: ignore[union-attr]
+    assert time.monotonic() - began < 10
+    assert session.run("6 * 7").value == 42
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "while True: pass",
+        "import time\ntime.sleep(60)",
+        "import asyncio\nawait asyncio.sleep(60)",
+        "import threading\nthreading.Event().wait()",
+        "input_ = open('/dev/zero', 'rb')\nwhile True: input_.read(100)",
+        "import subprocess\nsubprocess.run(['sleep', '60'])",
+        "try:\n    while True: pass\nexcept KeyboardInterrupt: pass",
+        "class Hung:\n    def __repr__(self):\n        while True: pass\nHung()",
+        "class Hung:\n    def _repr_html_(self):\n        while True: pass\nHung()",
+        "def f():\n    while True: yield\nany(f())",
+        "import re\nre.match('(a+)+$', 'a' * 64 + 'b')",
+        "10 ** 10 ** 10",
+    ],
+)
+def test_interrupted_cell_keeps_the_sessions_names(hasty: Session, source: str) -> None:
+    hasty.run("x = 41")
+    hang(hasty, source)
+    assert hasty.run("x + 1").value == 42
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "sum(range(10**12))",
+        "import time\nwhile True:\n    try: time.sleep(60)\n    except BaseException: pass",
+        "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass",
+        "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\nwhile True: pass",
+        "class Hung(Exception):\n    def __str__(self):\n        while True: pass\nraise Hung",
+    ],
+)
+def test_killed_cell_loses_names_keeps_files_and_says_so(hasty: Session, source: str) -> None:
+    hasty.run("x = 41\nopen('kept', 'w').write('1')")
+    hang(hasty, source)
+    cell = hasty.notebook[1]
+    assert [(loss.name, loss.type) for loss in cell.lost] == [("x", "int")]
+    assert cell.lost[0].remedy == "run the cells that defined it again"
+    assert "lost: x" in cell.text
+    assert hasty.run("open('kept').read(), 'x' in globals()").value == ("1", False)
+
+
+def test_text_printed_before_a_timeout_is_kept(hasty: Session) -> None:
+    assert hasty.run("print('before')\nwhile True: pass").text.startswith("before\n")
+
+
+def test_shell_command_that_times_out_ends_with_all_it_started(hasty: Session) -> None:
+    cell = hasty.shell("sleep 61 & sleep 62; echo never")
+    assert (cell.state, cell.error.kind) == (CellState.TIMEOUT, "timeout")  # type: ignore[union-attr]
+    found = hasty.run(
+        "import os\nleft = []\nfor p in os.listdir('/proc'):\n    if p.isdigit():\n"
+        "        try: left.append(open(f'/proc/{p}/cmdline').read())\n        except OSError: pass\n"
+        "[line for line in left if line.startswith('sleep')]"
+    )
+    assert found.value == []
+
+
+# --- memory ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small(open_session: Callable[..., Session]) -> Session:
+    return open_session(limits=ExecutionLimits(timeout_seconds=20, max_memory_mb=64))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "b = bytearray(2_000_000_000)",
+        "b = 'x' * 200_000_000",
+        "many = []\nwhile True: many.append(bytearray(10_000))",
+        "many = []\nwhile True: many.append([len(many)] * 10)",
+        "d = {}\nwhile True: d[len(d)] = str(len(d))",
+        "raise MemoryError",
+        "b = list(range(10**9))",
+    ],
+)
+def test_memory_limit_is_an_error_that_keeps_the_session(small: Session, source: str) -> None:
+    small.run("x = 41")
+    cell = small.run(source)
+    assert cell.error is not None
+    assert (cell.state, cell.error.kind, cell.error.type) == (CellState.ERROR, "memory", "MemoryError")
+    assert cell.error.hint == "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…)"
+    assert small.run("x + 1").value == 42
+
+
+def test_memory_is_free_again_once_what_filled_it_is_deleted(small: Session) -> None:
+    assert small.run("many = []\nwhile True: many.append(bytearray(100_000))").error.kind == "memory"  # type: ignore[union-attr]
+    assert small.run("del many").ok
+    assert small.run("b = bytearray(30_000_000)\nlen(b)").value == 30_000_000
+
+
+def test_array_that_does_not_fit_is_a_memory_error(open_session: Callable[..., Session]) -> None:
+    session = open_session(limits=ExecutionLimits(timeout_seconds=20, max_memory_mb=128), preload=["numpy"])
+    cell = session.run("import numpy\nnumpy.ones(10**9)")
+    assert (cell.state, cell.error.kind) == (CellState.ERROR, "memory")  # type: ignore[union-attr]
+    assert session.run("float(numpy.ones(1000).sum())").value == 1000.0
+
+
+def test_memory_error_that_the_cell_catches_is_its_own_matter(small: Session) -> None:
+    source = "try:\n    b = bytearray(2_000_000_000)\nexcept MemoryError:\n    caught = True\ncaught"
+    assert small.run(source).value is True
+
+
+# --- source ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", ["", "\n\n", "# only a comment", "pass", "   # indented comment\n", "''''''"])
+def test_source_that_does_nothing_completes(session: Session, source: str) -> None:
+    assert session.run(source).state is CellState.COMPLETED
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x = 1\0",
+        "x = '\ud800'",
+        "\ud800",
+        "(" * 100_000,
+        "(" * 100_000 + ")" * 100_000,
+        "-" * 100_000 + "1",
+        "[" * 300 + "]" * 300,
+        "x" + ".y" * 100_000,
+        "x = 9" + "9" * 100_000,
+        "lambda: " * 20_000 + "1",
+        "  indented",
+        "def f(",
+        "'unclosed",
+        "return",
+        "await",
+        "x = 1\n\x0c\x00y",
+        "# coding: no-such-codec\nx = = 1",
+        "f'{'",
+        "\xa0",
+    ],
+    ids=lambda source: ascii(source[:20]),
+)
+def test_source_that_cannot_be_parsed_is_a_syntax_error(session: Session, source: str) -> None:
+    session.run("x = 41")
+    cell = session.run(source)
+    assert cell.error is not None
+    assert cell.state is CellState.ERROR
+    assert cell.error.type in ("SyntaxError", "IndentationError"), cell.error
+    assert len(cell.text.encode("utf-8", "replace")) < 11_000
+    assert session.run("x + 1").value == 42
+
+
+def test_ten_megabytes_of_source_run(session: Session) -> None:
+    assert session.run("x = '" + "a" * 10_000_000 + "'\nlen(x)").value == 10_000_000
+    assert len(session.run("# " + "a" * 10_000_000).text) == 0
+
+
+def test_source_is_text(session: Session) -> None:
+    with pytest.raises(TypeError, match="source must be str, not bytes"):
+        session.run(b"1")  # type: ignore[arg-type]
+    assert session.run("1").number == 1
+
+
+# --- limits as values ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ExecutionLimits.__slots__)
+@pytest.mark.parametrize("value", [0, -1, None, "10", True, float("nan")])
+def test_limit_that_is_no_number_above_0_is_refused(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"ExecutionLimits.{name} must be a number above 0, not "):
+        ExecutionLimits(**{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", [name for name in ExecutionLimits.__slots__ if not name.endswith("_seconds")])
+def test_limit_that_counts_is_a_whole_number(name: str) -> None:
+    with pytest.raises(ValueError, match=f"ExecutionLimits.{name} must be a whole number, not 1.5"):
+        ExecutionLimits(**{name: 1.5})
+
+
+def test_limits_are_those_of_the_documents_by_default() -> None:
+    limits = ExecutionLimits()
+    assert (limits.timeout_seconds, limits.max_memory_mb, limits.max_output_bytes, limits.max_steps) == (
+        30,
+        256,
+        10_000,
+        10,
+    )

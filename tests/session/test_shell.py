@@ -1,0 +1,71 @@
+"""Commands are cells: their output, status and directory, and what ends with them."""
+
+from __future__ import annotations
+
+import pytest
+
+from cellblock import CellState, Session
+
+
+def test_output_and_status_of_a_command(session: Session) -> None:
+    cell = session.shell("echo out; echo err >&2")
+    assert (cell.state, cell.kind, cell.number) == (CellState.COMPLETED, "shell", 1)
+    assert sorted((output.stream, output.text) for output in cell.outputs) == [("stderr", "err\n"), ("stdout", "out\n")]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("exit 7", "exit status 7"),
+        ("false", "exit status 1"),
+        ("no-such-command", "exit status 127"),
+        ("kill -9 $$", "killed by SIGKILL"),
+        ("if", "exit status 2"),
+    ],
+)
+def test_status_other_than_0_is_the_cells_error(session: Session, command: str, message: str) -> None:
+    cell = session.shell(command)
+    assert cell.error is not None
+    assert (cell.state, cell.error.type, cell.error.message) == (CellState.ERROR, "CommandFailed", message)
+    assert message in cell.text
+
+
+def test_commands_run_in_the_workspace_and_see_its_files(session: Session) -> None:
+    session.files.write("in.csv", b"a\nb\n")
+    assert session.shell("pwd; wc -l < in.csv; ls").text == "/session/workspace\n2\nin.csv"
+    session.run("import os\nos.chdir('/tmp')")
+    assert session.shell("pwd").text == "/session/workspace"
+
+
+def test_commands_keep_no_state_but_files(session: Session) -> None:
+    session.shell("cd /tmp; export X=1; echo 1 > /session/workspace/kept")
+    assert session.shell("echo $X$(cat kept)").text == "1"
+
+
+def test_commands_leave_the_names_of_cells_alone(session: Session) -> None:
+    session.run("x = 1")
+    session.shell("exit 1")
+    assert session.run("x").value == 1
+
+
+def test_command_reads_nothing_from_a_terminal(session: Session) -> None:
+    assert session.shell("cat; read line || echo none").text == "none"
+
+
+def test_output_of_a_command_is_cut_like_any_other(session: Session) -> None:
+    cell = session.shell("yes | head -c 1000000")
+    assert len(cell.text) < 10_100
+    assert "bytes cut" in cell.text
+
+
+def test_interrupt_ends_a_command(session: Session) -> None:
+    events = session.stream("import subprocess\nprint('begun', flush=True)\nsubprocess.run('sleep 100', shell=True)")
+    next(events)
+    session.interrupt()
+    *_, done = events
+    assert done.cell.error.type == "KeyboardInterrupt"  # type: ignore[union-attr]
+
+
+def test_python_of_a_command_is_the_sessions(session: Session) -> None:
+    cell = session.shell("python -c 'import sys; print(sys.version_info[:2])'")
+    assert cell.text == str(session.run("import sys\ntuple(sys.version_info[:2])").value)
