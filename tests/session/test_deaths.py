@@ -82,6 +82,7 @@ def test_killing_a_running_cell_reports_it(session: Session) -> None:
 
 def test_killing_an_idle_session_is_told_and_the_session_goes_on(session: Session) -> None:
     session.run("x = 1")
+    session.run("'x is known to the host by now'")
     session.kill()
     assert [loss.name for loss in session.run("0").lost] == ["x"]
     assert session.run("'x' in globals()").value is False

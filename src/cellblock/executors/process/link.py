@@ -18,7 +18,7 @@ from cellblock.errors import IsolationUnavailable, SessionClosed
 from cellblock.executors.process.family import watch_forks
 from cellblock.executors.protocol import WorkerGone
 from cellblock.wire.connection import Connection
-from cellblock.wire.frames import PACKET_BYTES
+from cellblock.wire.frames import PACKET_BYTES, ProtocolError
 from cellblock.wire.messages import Event, Hello, Request, Settled, ToolReply
 from cellblock.wire.text import NONCE_BYTES
 from cellblock.worker import control
@@ -127,6 +127,7 @@ class Link:
                         await anyio.wait_writable(self._socket)
                 except (BrokenPipeError, ConnectionResetError):
                     if number == 0:
+                        self._read_last_words()
                         raise WorkerGone from None
                     return
 
@@ -169,6 +170,14 @@ class Link:
             elif event is not None:
                 return event
         return None
+
+    def _read_last_words(self) -> None:
+        """Take what a worker that is gone had still sent: the names that went with it."""
+        while self.pull():
+            pass
+        with contextlib.suppress(ProtocolError):
+            while self.receive() is not None:
+                pass
 
     def _receive(self) -> tuple[bytes | None, int]:
         """One packet and its sender; None when there is none yet, b"" when there will be none.
