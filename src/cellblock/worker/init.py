@@ -7,16 +7,21 @@ the kernel drops unhandled signals to the first process of a namespace.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import signal
 import socket
 
 from cellblock.worker import control
 from cellblock.worker.confine import capabilities, layout, namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
+from cellblock.worker.watch import IDLE_SECONDS, Watch
 
 
-def run(channel: socket.socket, *, disk_bytes: int, files: int, late: tuple[str, ...]) -> None:
+def run(
+    channel: socket.socket, *, disk_bytes: int, files: int, memory_bytes: int, late: tuple[str, ...]
+) -> None:
     """Furnish the session, report, then serve until the host is gone. Never returns.
 
     Stays attachable (dumpable) until told to seal: joining its namespaces needs that; nothing hostile
@@ -35,19 +40,34 @@ def run(channel: socket.socket, *, disk_bytes: int, files: int, late: tuple[str,
     control.send(channel, {"ready": entered.detail}, [self, home])
     os.close(self)
     os.close(home)
+    watch = Watch(memory_bytes)
+    readable = select.poll()
+    readable.register(channel, select.POLLIN)
+    pause = IDLE_SECONDS
     while True:
+        if not readable.poll(pause * 1000):
+            pause, held = watch.look()
+            if held is not None:
+                _tell(channel, {"curbed": held})
+            continue
         message, descriptors = control.receive(channel)
         for descriptor in descriptors:
             os.close(descriptor)
         if message is None:
             os._exit(0)
         if message["do"] == "seal":
+            watch.begin()
             prctl(PR_SET_DUMPABLE, 0)
         elif message["do"] == "sweep":
             _sweep()
             root.repair_home()
             prctl(PR_SET_DUMPABLE, 1)
             control.send(channel, {"swept": True})
+
+
+def _tell(channel: socket.socket, notice: dict[str, object]) -> None:
+    with contextlib.suppress(BlockingIOError, BrokenPipeError):  # a host that does not listen must not stop us
+        control.send(channel, notice, flags=socket.MSG_DONTWAIT)
 
 
 def _sweep() -> None:

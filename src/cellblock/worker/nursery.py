@@ -41,9 +41,8 @@ def _make(message: dict[str, object], host: socket.socket, late: tuple[str, ...]
             control.send(host, {"failed": split.mechanism, "reason": split.reason, "remedy": split.remedy})
             os._exit(1)
         if os.fork() == 0:
-            init.run(
-                host, disk_bytes=int(str(message["disk_bytes"])), files=int(str(message["files"])), late=late
-            )
+            sizes = {name: int(str(message[name])) for name in ("disk_bytes", "files", "memory_bytes")}
+            init.run(host, **sizes, late=late)
         os._exit(0)
     except BaseException as error:
         control.send(

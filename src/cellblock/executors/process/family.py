@@ -131,10 +131,11 @@ class Family:
         self._read_deaths()
         return self._process.poll() is None and self._zygote.fileno() >= 0
 
-    def make_shell(self, init: socket.socket, *, disk_bytes: int, files: int) -> None:
+    def make_shell(self, init: socket.socket, *, disk_bytes: int, files: int, memory_bytes: int) -> None:
         """Ask for a shell whose first process speaks on `init`."""
         with self._lock:
-            control.send(self._nursery, {"disk_bytes": disk_bytes, "files": files}, [init.fileno()])
+            sizes = {"disk_bytes": disk_bytes, "files": files, "memory_bytes": memory_bytes}
+            control.send(self._nursery, sizes, [init.fileno()])
 
     def attach(self, init: int, ends: tuple[socket.socket, int, int], setup: dict[str, object]) -> int:
         """Ask for a worker in a shell; the token under which its end will be known."""

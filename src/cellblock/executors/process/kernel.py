@@ -62,7 +62,12 @@ class Shell:
         watch_forks(channel)
         channel.setblocking(False)
         with init_end:
-            family.make_shell(init_end, disk_bytes=spec.limits.max_disk_mb * 2**20, files=spec.limits.max_files)
+            family.make_shell(
+                init_end,
+                disk_bytes=spec.limits.max_disk_mb * 2**20,
+                files=spec.limits.max_files,
+                memory_bytes=spec.limits.max_memory_mb * 2**20,
+            )
         report, descriptors = await _receive(channel)
         if report is None or "failed" in report:
             channel.close()
@@ -82,7 +87,10 @@ class Shell:
     async def sweep(self) -> None:
         """Kill every process of the session but init."""
         self.tell("sweep")
-        await _receive(self.channel)
+        while True:
+            answer, _ = await _receive(self.channel)
+            if answer is None or "swept" in answer:  # before it there may be notices of the watch
+                return
 
     def close(self, *, kill: bool = True) -> None:
         """End init, and with it every process of the session."""
