@@ -253,12 +253,10 @@ def test_interrupt_is_an_error_of_the_cell(session: Session) -> None:
     *_, done = events
     cell = done.cell  # type: ignore[union-attr]
     assert (cell.state, cell.error.type, cell.error.kind) == (CellState.ERROR, "KeyboardInterrupt", "raised")
-    assert lines(cell) == [
-        "Traceback (most recent call last):",
-        '  File "<cell 1>", line 2, in <module>',
-        "    while True: pass",
-        "KeyboardInterrupt",
-    ]
+    told = lines(cell)  # line 1 or 2: `print` may not have returned yet
+    assert told[1].startswith('  File "<cell 1>", line ')
+    assert told[-1] == "KeyboardInterrupt"
+    assert "cellblock" not in cell.error.traceback
 
 
 @pytest.mark.parametrize("source", ["import sys; sys.exit()", "exit(0)", "raise SystemExit", "quit()"])
