@@ -22,10 +22,9 @@ def say(head, buffers=()):
     head = head if isinstance(head, bytes) else json.dumps(head).encode()
     for packet in packets(Frame(head, buffers)):
         wire.send(packet)
-FINISHED = {"is": "finished", "failure": None, "has_value": True, "tree": 99, "duration_ms": 0, "cpu_ms": 0,
-    "memory_peak": 0}
+FINISHED = {"is": "finished", "failure": None, "duration_ms": 0, "cpu_ms": 0, "memory_peak": 0}
 DISPLAY = {"is": "display", "data": {"text/plain": "forged"}, "mimes": [], "is_result": True, "mark": 0}
-TOOL = {"is": "tool", "call": 0, "name": "n", "tree": None, "mark": 0}
+TOOL = {"is": "tool", "call": 0, "name": "n", "mark": 0}
 """
 _WAIT = "\nimport time\ntime.sleep(5)"
 _TABLE = "the table of what may be said when"
@@ -220,7 +219,7 @@ ATTACKS: tuple[Attack, ...] = (
     ),
     _breach("not-json", _CHECKED, "event head is not JSON", "say(b'{')"),
     _breach("not-an-object", _CHECKED, "event head is not an object", "say([1])"),
-    _breach("deep-nesting", _CHECKED, "event head is not JSON", "say(b'[' * 1_000_000)"),
+    _breach("deep-nesting", _CHECKED, "event head is not JSON", "say(b'[' * 150_000)"),
     _breach("large-number", _CHECKED, "event head is not JSON", "say(b'9' * 100_000)"),
     _breach("unknown-event", _CHECKED, "unknown event 'shutdown'", "say({'is': 'shutdown'})"),
     _breach(
@@ -230,9 +229,9 @@ ATTACKS: tuple[Attack, ...] = (
         "say({'is': 'run', 'source': '1', 'filename': 'f', 'max_text': 1})",
     ),
     _breach("event-of-no-name", _CHECKED, "unknown event", "say({'is': ['finished']})"),
-    _breach("missing-field", _CHECKED, "event 'finished' has the wrong fields", "FINISHED.pop('tree')\nsay(FINISHED)"),
+    _breach("missing-field", _CHECKED, "event 'finished' has the wrong fields", "FINISHED.pop('cpu_ms')\nsay(FINISHED)"),
     _breach("extra-field", _CHECKED, "event 'finished' has the wrong fields", "say(FINISHED | {'__class__': 1})"),
-    _breach("flag-of-another-type", _CHECKED, "expected a flag", "say(FINISHED | {'has_value': 1})"),
+    _breach("flag-of-another-type", _CHECKED, "expected a flag", "say(DISPLAY | {'is_result': 1})"),
     _breach(
         "not-a-number", _CHECKED, "expected an amount", "say(json.dumps(FINISHED | {'cpu_ms': float('nan')}).encode())"
     ),
@@ -276,7 +275,7 @@ ATTACKS: tuple[Attack, ...] = (
             lambda answers: isinstance(answers, list) and answers[0] == 99 and answers[2] == 2,
             "99, then a session that answers again",
         ),
-        _then("say(FINISHED)\n1"),
+        _then("say(FINISHED, (b'99',))\n1"),
     ),
     _host(
         "forged-reply-and-settling",
@@ -392,7 +391,6 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
             "an end by the time limit, then a session that answers",
         ),
         _answers_in_time("for number in range(10**6): say(TOOL | {'call': number, 'name': 'n' * 4000})", "1+1"),
-        hole="Execution awaits a tool's reply outside of the deadline: a worker that does not read blocks it for ever",
     ),
     _host(
         "stops-reading-between-cells",
@@ -404,7 +402,6 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
             before="import signal, threading, time\n"
             "threading.Thread(target=lambda: (time.sleep(0.1), os.kill(os.getpid(), signal.SIGSTOP))).start()",
         ),
-        hole="a request larger than the socket's buffer is sent outside of the deadline",
     ),
     Attack(
         name="protocol-closes-every-descriptor",
@@ -425,14 +422,12 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
         "a turn that was left is ended before the next begins",
         2,
         _reader_walks_away,
-        hole="after a stream is left or a run is cancelled, every later call raises ProtocolError",
     ),
     _host(
         "interrupt-in-a-large-display",
         "an interrupt waits until a message is whole",
         [1] * 6,
         _is_interrupted_in_large_displays,
-        hole="KeyboardInterrupt between two packets of a message breaks the protocol, and the session loses its names",
     ),
     _host(
         "large-tree",
@@ -442,7 +437,6 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
             'say(b\'{"is":"finished","failure":null,"has_value":true,"duration_ms":0,"cpu_ms":0,'
             "\"memory_peak\":0,\"tree\":[' + b'[],' * (8 << 20) + b'1]}')"
         ),
-        hole="JSON heads of up to 96 MB are decoded: 3 bytes inside cost the host 80",
     ),
     _host(
         "large-trees-in-displays",
@@ -452,6 +446,5 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
             'for _ in range(8): say(b\'{"is":"display","data":{"a/b":[\' + b\'999,\' * (2 << 20) + b\'1]},'
             '"mimes":[],"is_result":false,"mark":0}\')'
         ),
-        hole="only texts and buffers of a display are counted, not what JSON it holds",
     ),
 )

@@ -223,9 +223,6 @@ def _survives_hostile_objects(host: Host) -> object:
         }
 
 
-_LOWERED = "Meter sets the hard limit it remembers: once the cell lowered it, every later cell raises ValueError"
-_GONE = "a worker cannot start where the workspace is gone, and the session stays unusable"
-
 ATTACKS: tuple[Attack, ...] = (
     _host("each-builtin", f"{_KEPT}, or {_MADE_ANEW}", {}, _each_builtin),
     _host(
@@ -242,7 +239,6 @@ ATTACKS: tuple[Attack, ...] = (
         "stdout-is-an-object",
         None,
         "import sys\nsys.stdout = sys.stderr = object()",
-        hole="Streams.begin asks any object in sys.stdout whether it is closed: AttributeError ends the worker",
     ),
     _lives(
         "stdout-raises",
@@ -253,7 +249,6 @@ class Raises:
     def __getattribute__(self, name): raise SystemExit(name)
 sys.stdout = sys.stderr = Raises()
 """,
-        hole="Streams takes no other exception of a cell's own stream than three: SystemExit ends the worker",
     ),
     _lives("stdout-closed", None, "import sys\nsys.stdout.close(); sys.stderr.close()"),
     _lives("descriptors-of-text-closed", None, "os.close(1); os.close(2)"),
@@ -322,7 +317,6 @@ class Lies(type):
 class Bad(Exception, metaclass=Lies): pass
 raise Bad()
 """,
-        hole="describe asks the exception's class for its name outside of the try: SystemExit ends the worker",
     ),
     _lives(
         "exception-that-is-its-own-cause",
@@ -422,7 +416,6 @@ repr(Deep())
         "limits-lowered",
         _MADE_ANEW,
         "recovers",
-        hole=_LOWERED,
         host=_recovers(
             "import resource\nfor number in (resource.RLIMIT_DATA, resource.RLIMIT_NOFILE, "
             "resource.RLIMIT_STACK, resource.RLIMIT_AS):\n"
@@ -433,7 +426,6 @@ repr(Deep())
         "memory-limit-lowered",
         _MADE_ANEW,
         "recovers",
-        hole=_LOWERED,
         host=_recovers(
             "import resource\nsoft, "
             "hard = resource.getrlimit(resource.RLIMIT_DATA)\nresource.setrlimit(resource.RLIMIT_DATA, (soft, soft))"
@@ -449,7 +441,6 @@ repr(Deep())
         "workspace-removed",
         "the session's places are made again",
         "recovers",
-        hole=_GONE,
         host=_recovers("import os, shutil\nshutil.rmtree(os.getcwd())", "import os; os._exit(1)"),
     ),
     _host(
