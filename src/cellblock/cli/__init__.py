@@ -1,4 +1,4 @@
-"""The command line: `main` picks a command; each command is a module, imported here and heavy only when it runs."""
+"""The command line: `main` picks a command; each command is a module, imported when it is named."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import os
 import select
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 import cellblock
-from cellblock.cli.demo import add_to as add_demo
-from cellblock.cli.doctor import add_to as add_doctor
 from cellblock.cli.exits import FAILED, INTERRUPTED, STOPPED, USAGE
-from cellblock.cli.run import add_to as add_run
 from cellblock.errors import CellblockError, FileRefused, PreloadFailed
 
+_COMMANDS = ("run", "doctor", "demo")
 _EPILOG = "exit status: 0 done, 1 the code failed, 2 usage or an unreadable file, 3 a wall or limit stopped it"
 
 
@@ -58,6 +57,7 @@ def _parse(words: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"cellblock {cellblock.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for add_to in (add_run, add_doctor, add_demo):
-        add_to(commands)
+    named = [name for name in _COMMANDS if name in words[:1]]
+    for name in named or _COMMANDS:
+        import_module(f"cellblock.cli.{name}").add_to(commands)
     return parser.parse_args(words, argparse.Namespace(passed=passed))

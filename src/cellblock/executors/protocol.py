@@ -61,6 +61,10 @@ TurnEvent = Written | Display | ToolCalled | Finished | Died
 class Turn(Protocol):
     """One request under way."""
 
+    def at_once(self) -> TurnEvent | None:
+        """The next event if it is there, or comes within a moment of the turn's start; never waits longer."""
+        ...
+
     async def next(self) -> TurnEvent:
         """The next event. The last one is `Finished` or `Died`. May be cancelled and called again."""
         ...
@@ -93,8 +97,11 @@ class Kernel(Protocol):
     @property
     def files(self) -> Files: ...
 
-    async def turn(self, request: Request, *, max_output_bytes: int) -> Turn:
-        """Start a request; the one before it must have ended. `WorkerGone` if it died meanwhile."""
+    async def turn(self, request: Request, *, max_output_bytes: int, seconds: float | None = None) -> Turn:
+        """Start a request; the one before it must have ended. `WorkerGone` if it died meanwhile.
+
+        TimeoutError when the worker does not take it within `seconds`; part of it may have been sent.
+        """
         ...
 
     def interrupt(self) -> None:

@@ -25,7 +25,7 @@ class Execution:
         self._recorder = Recorder(draft, limits.max_output_bytes)
         self._seconds = seconds
         self._began = time.monotonic()
-        self._deadline = anyio.current_time() + seconds
+        self._deadline = self._began + seconds
         self._expired = False
         self._killed = False
         self._abandoned = False
@@ -40,19 +40,20 @@ class Execution:
 
     async def start(self, request: Request) -> None:
         """Send the request down. A process that died while nothing ran is first replaced by another."""
-        with anyio.CancelScope(deadline=self._deadline) as scope:
+        try:
             try:
                 self._turn = await self._send(request)
             except WorkerGone:
                 self._lost = losses(self._kernel.names, "the session's process ended between two cells")
                 await self._restart()
                 self._turn = await self._send(request)
-        if scope.cancelled_caught:  # the worker takes nothing: what was sent of the request is of no use
+        except TimeoutError:  # the worker takes nothing: what was sent of the request is of no use
             self._expired = self._killed = True
             self._kernel.kill()
 
     async def _send(self, request: Request) -> Turn:
-        return await self._kernel.turn(request, max_output_bytes=self._limits.max_output_bytes)
+        limit, seconds = self._limits.max_output_bytes, self._deadline - time.monotonic()
+        return await self._kernel.turn(request, max_output_bytes=limit, seconds=seconds)
 
     async def next(self) -> Event:
         """The next event of the cell."""
@@ -88,7 +89,7 @@ class Execution:
         Cannot be cancelled: the session would be left with a cell that nobody follows. Takes the grace at most.
         """
         self._abandoned = True
-        self._deadline = anyio.current_time()
+        self._deadline = time.monotonic()
         with anyio.CancelScope(shield=True):
             with contextlib.suppress(SessionClosed):
                 await self.to_end()
@@ -104,15 +105,17 @@ class Execution:
     async def _event(self, turn: Turn) -> TurnEvent:
         """The turn's next event. At the deadline the cell is interrupted, and killed when that does not end it."""
         while True:
-            if not self._killed and anyio.current_time() >= self._deadline:  # events may come without a pause
+            if not self._killed and time.monotonic() >= self._deadline:  # events may come without a pause
                 self._overrun()
-            with anyio.CancelScope(deadline=float("inf") if self._killed else self._deadline):
+            if (event := turn.at_once()) is not None:  # most are: a cancel scope costs more than a short cell
+                return event
+            with anyio.move_on_after(None if self._killed else self._deadline - time.monotonic()):
                 return await turn.next()
 
     def _overrun(self) -> None:
         if not self._expired:
             self._expired = True
-            self._deadline = anyio.current_time() + self._limits.interrupt_grace_seconds
+            self._deadline = time.monotonic() + self._limits.interrupt_grace_seconds
             self._kernel.interrupt()
         else:
             self._killed = True
@@ -121,7 +124,7 @@ class Execution:
     async def _refuse(self, event: ToolCalled) -> None:
         """Answer that there is no such tool; a worker that does not read the answer meets the deadline."""
         assert self._turn is not None
-        with anyio.CancelScope(deadline=self._deadline) as scope:
+        with anyio.move_on_after(self._deadline - time.monotonic()) as scope:
             await self._turn.reply(ToolReply(call=event.call, error=("NameError", f"no tool {event.name!r}")))
         if scope.cancelled_caught:
             self._expired = self._killed = True

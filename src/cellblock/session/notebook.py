@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 
 from cellblock.cell import Cell
 from cellblock.errors import UnknownCell
-from cellblock.session.ipynb import ipynb
-from cellblock.session.page import page
 from cellblock.session.shown import Blob, Shown, shown
 
 __all__ = ["Blob", "Notebook"]
@@ -82,10 +80,14 @@ class Notebook:
 
     def to_ipynb(self) -> dict[str, object]:
         """The notebook as JSON of nbformat 4.5, which Jupyter opens."""
+        from cellblock.session.ipynb import ipynb
+
         return ipynb(self._shown())
 
     def to_html(self) -> str:
         """The notebook as one page without scripts, which fetches nothing."""
+        from cellblock.session.page import page
+
         return page(self._shown())
 
     def _shown(self) -> list[Shown]:

@@ -12,7 +12,6 @@ from cellblock.executors.protocol import Died, Written
 from cellblock.limits import Usage
 from cellblock.outputs import Output, OutputType, type_of
 from cellblock.session.notebook import Blob
-from cellblock.values import portable
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Display, Failure, Finished
 
@@ -190,6 +189,8 @@ def _stream(text: str, stream: str) -> Output:
 
 def _decode(buffers: tuple[Buffer, ...]) -> object:
     """Security border: a value from inside, decoded on first access; one that is malformed is `Opaque`."""
+    from cellblock.values import portable
+
     try:
         return portable.unpack(buffers)
     except portable.MalformedValue as error:

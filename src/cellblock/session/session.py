@@ -273,14 +273,14 @@ class AsyncSession:
 
     async def _acquire(self, wait: bool) -> Kernel:
         """Take the session's one turn; the kernel that is alive by then."""
-        self._living()
-        if wait:
-            await self._turns.acquire()
-        else:
-            try:
-                self._turns.acquire_nowait()
-            except anyio.WouldBlock:
+        kernel = self._living()
+        try:
+            self._turns.acquire_nowait()
+            return kernel
+        except anyio.WouldBlock:
+            if not wait:
                 raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
+        await self._turns.acquire()
         try:
             return self._living()  # closed while this call waited
         except SessionClosed:

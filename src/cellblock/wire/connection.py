@@ -27,12 +27,15 @@ from cellblock.wire.messages import (
     decode_event,
     encode,
 )
+from cellblock.wire.packed import pack, unpack_event
 
 MAX_PENDING_CALLS = 1024
 
 
 class State(Enum):
     """Where the conversation stands. After a reply the worker settles; a request may already follow."""
+
+    __hash__ = object.__hash__  # Enum's own runs Python code at each look-up
 
     OPENING = "opening"
     IDLE = "idle"
@@ -74,14 +77,19 @@ class Connection:
             if request.call not in self._pending:
                 raise ProtocolError(f"no call {request.call} waits for a reply")
             self._pending.discard(request.call)
-        return packets(encode(request))
+        packed = pack(request)
+        return packets(encode(request)) if packed is None else (packed,)
 
     def receive(self, packet: bytes) -> Event | None:
         """The event that a packet completes, or None; ProtocolError if the table does not allow it."""
-        frame = self._assembler.feed(packet)
-        if frame is None:
-            return None
-        event = decode_event(frame)
+        event = unpack_event(packet)
+        if event is None:
+            frame = self._assembler.feed(packet)
+            if frame is None:
+                return None
+            event = decode_event(frame)
+        elif self._assembler.pending:
+            raise ProtocolError("a message inside a frame")
         self.state = _step(_MAY_RECEIVE, self.state, event)
         if type(event) is ToolCalled:
             if event.call in self._pending or len(self._pending) >= MAX_PENDING_CALLS:

@@ -1,10 +1,9 @@
 """Frames: a JSON head and raw buffers, cut into packets that each fit one datagram.
 
-A packet is one byte (0: more follows, 1: last of its frame) and `PACKET_BYTES` of payload, the last one of a frame
-up to as many. A frame's
-bytes are a count of buffers (u32), the head's length (u32), each buffer's length (u64), the head, the buffers;
-integers are little-endian. The transport keeps packet borders (SOCK_SEQPACKET), so a writer that dies leaves
-whole packets only.
+A packet is one byte (0: more follows, 1: last of its frame, others: see `packed`) and `PACKET_BYTES` of payload, the
+last one of a frame up to as many. A frame's bytes are a count of buffers (u32), the head's length (u32), each
+buffer's length (u64), the head, the buffers; integers are little-endian. The transport keeps packet borders
+(SOCK_SEQPACKET), so a writer that dies leaves whole packets only.
 """
 
 from __future__ import annotations
@@ -68,6 +67,11 @@ class Assembler:
         self._max_bytes = max_bytes
         self._parts: list[bytes] = []
         self._size = 0
+
+    @property
+    def pending(self) -> bool:
+        """Whether a frame has begun and not ended."""
+        return bool(self._parts)
 
     def feed(self, packet: bytes) -> Frame | None:
         """Take one packet; the frame it completes, or None when more must come."""

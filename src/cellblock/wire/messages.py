@@ -240,13 +240,15 @@ def _name(value: object) -> str:
     return value
 
 
-def _count(value: object) -> int:
+def count(value: object) -> int:
+    """A whole number that fits 63 bits, or ProtocolError."""
     if type(value) is not int or not 0 <= value < 2**63:
         raise ProtocolError("expected a count")
     return value
 
 
-def _amount(value: object) -> float:
+def amount(value: object) -> float:
+    """A number from 0 that is not out of all proportion, or ProtocolError."""
     if type(value) not in (int, float) or not 0 <= value < 1e15:  # type: ignore[operator]
         raise ProtocolError("expected an amount")
     return float(value)  # type: ignore[arg-type]
@@ -300,13 +302,13 @@ def _failure(value: object) -> Failure | None:
 
 _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
     Hello: {"python": _name, "walls": _rows, "missing": _rows},
-    Display: {"data": _bundle, "mimes": _names, "is_result": _flag, "mark": _count},
-    ToolCalled: {"call": _count, "name": _name, "mark": _count},
+    Display: {"data": _bundle, "mimes": _names, "is_result": _flag, "mark": count},
+    ToolCalled: {"call": count, "name": _name, "mark": count},
     Finished: {
         "failure": _failure,
-        "duration_ms": _amount,
-        "cpu_ms": _amount,
-        "memory_peak": _count,
+        "duration_ms": amount,
+        "cpu_ms": amount,
+        "memory_peak": count,
     },
     Settled: {"gained": _named, "dropped": _names},
 }

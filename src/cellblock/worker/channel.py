@@ -6,6 +6,7 @@ import socket
 
 from cellblock.wire.frames import PACKET_BYTES, Assembler, packets
 from cellblock.wire.messages import Event, Request, decode_request, encode
+from cellblock.wire.packed import pack, unpack_request
 
 
 class Channel:
@@ -26,11 +27,16 @@ class Channel:
                 return None
             if not size:
                 return None
-            frame = self._assembler.feed(bytes(self._view[:size]))
+            packet = bytes(self._view[:size])
+            request = unpack_request(packet)
+            if request is not None:
+                return request
+            frame = self._assembler.feed(packet)
             if frame is not None:
                 return decode_request(frame)
 
     def send(self, event: Event) -> None:
         """Send one event; raises OSError when the host is gone."""
-        for packet in packets(encode(event)):
+        packed = pack(event)
+        for packet in packets(encode(event)) if packed is None else (packed,):
             self._socket.send(packet)

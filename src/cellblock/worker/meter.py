@@ -43,11 +43,14 @@ class Meter:
         self._limits, self._room = (soft, hard), (hard, hard)
         resource.setrlimit(resource.RLIMIT_DATA, self._room)
 
-    def start(self) -> None:
-        """Begin to measure a request."""
+    def reset_peak(self) -> None:
+        """Have the peak of memory start again from here."""
         if self._reset is not None:
             with contextlib.suppress(OSError):  # the cell may have closed every descriptor
-                os.pwrite(self._reset, b"5", 0)  # 5: the peak starts again from here
+                os.pwrite(self._reset, b"5", 0)
+
+    def start(self) -> None:
+        """Begin to measure a request's time."""
         self._cpu = time.process_time()
         self._began = time.monotonic()
 

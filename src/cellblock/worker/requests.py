@@ -69,17 +69,23 @@ class Worker:
 
     def serve(self) -> None:
         """Answer requests until the host is gone."""
+        self._make_ready()
         while (request := self._channel.receive()) is not None:
             finished = self._carry_out(request)
             with self._voice:  # what a thread shows comes before the one or after the other
                 self._speak(finished)
                 self._speak(self._settle())
+            self._make_ready()
 
-    def _carry_out(self, request: Request) -> Finished:
-        """Security border: whatever the cell's code does or raises becomes a `Finished`."""
+    def _make_ready(self) -> None:
+        """Between requests, when nobody waits: put right what the last one may have broken, for the next."""
         if signal.getsignal(signal.SIGINT) is not interrupt:
             signal.signal(signal.SIGINT, interrupt)
         self._streams.begin()
+        self._meter.reset_peak()
+
+    def _carry_out(self, request: Request) -> Finished:
+        """Security border: whatever the cell's code does or raises becomes a `Finished`."""
         self._meter.start()
         value, failure = NO_VALUE, None
         try:

@@ -159,11 +159,12 @@ class ProcessKernel:
     def files(self) -> ProcessFiles:
         return self._shell.files
 
-    async def turn(self, request: Request, *, max_output_bytes: int) -> ProcessTurn:
+    async def turn(self, request: Request, *, max_output_bytes: int, seconds: float | None = None) -> ProcessTurn:
         link = self._living()
         turn = ProcessTurn(link, max_output_bytes, self._how_it_ended)
         try:
-            await link.send(request)
+            link.pull()  # what was settled since: now, as work after the send keeps a worker of this processor waiting
+            await link.send(request, seconds)
         except BaseException:
             turn.close()
             raise

@@ -38,6 +38,7 @@ class Link:
         self._socket, self._socket_end = control.pair()
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._socket.setblocking(False)
+        self.socket = self._socket.fileno()
         watch_forks(self._socket)
         self.stdout, self._stdout_end = os.pipe()
         self.stderr, self._stderr_end = os.pipe()
@@ -53,7 +54,7 @@ class Link:
         self._connection = Connection()
         self._packets: deque[bytes] = deque()
         self._epoll = select.epoll()
-        for descriptor in (self._socket.fileno(), self.stdout, self.stderr):
+        for descriptor in (self.socket, self.stdout, self.stderr):
             self._epoll.register(descriptor, select.EPOLLIN)
 
     @property
@@ -112,18 +113,18 @@ class Link:
         """Descriptors with something to read, after waiting so long for the first; blocks for that time."""
         return {descriptor for descriptor, _ in self._epoll.poll(seconds)}
 
-    def is_socket(self, descriptor: int) -> bool:
-        return descriptor == self._socket.fileno()
+    async def send(self, request: Request | ToolReply, seconds: float | None = None) -> None:
+        """Send a request. `WorkerGone` if nothing of it could be sent; later it is found out by its events.
 
-    async def send(self, request: Request | ToolReply) -> None:
-        """Send a request. `WorkerGone` if nothing of it could be sent; later it is found out by its events."""
+        TimeoutError when the socket stays full for `seconds`.
+        """
         for number, packet in enumerate(self._connection.send(request)):
             while True:
                 try:
                     self._socket.send(packet)
                     break
                 except BlockingIOError:
-                    with self._in_use():
+                    with self._in_use(), anyio.fail_after(seconds):
                         await anyio.wait_writable(self._socket)
                 except (BrokenPipeError, ConnectionResetError):
                     if number == 0:
@@ -140,7 +141,7 @@ class Link:
         if packet is None:
             return False
         if pid == 0:  # no sender: nobody holds the other end any more
-            self._forget(self._socket.fileno())
+            self._forget(self.socket)
             return False
         if pid == self.pid:
             self._packets.append(packet)

@@ -55,14 +55,18 @@ class ProcessTurn:
         global _under_way
         _under_way += 1
 
+    def at_once(self) -> TurnEvent | None:
+        if self._fresh:
+            self._fresh = False
+            self._link.require_open()
+            if _under_way == 1:
+                self._wait_a_moment()
+        return self._events.popleft() if self._events else None
+
     async def next(self) -> TurnEvent:
         while not self._events:
             self._link.require_open()
-            if self._fresh:
-                self._fresh = False
-                ready = self._first_wait()
-            else:
-                ready = self._link.ready(0)
+            ready = self._link.ready(0)
             if not ready:
                 self._takes = 0
                 await self._link.readable()
@@ -72,10 +76,7 @@ class ProcessTurn:
                 await anyio.lowlevel.checkpoint()
                 self._link.require_open()
             self._takes += 1
-            try:
-                self._take(ready)
-            except ProtocolError as error:
-                self._end(Died(reason=f"broke the protocol: {error}"))
+            self._take(ready)
             if self._link.pidfd in ready and not self._events:
                 death = await self._how_it_ended()
                 self._link.require_open()
@@ -86,25 +87,26 @@ class ProcessTurn:
         with contextlib.suppress(WorkerGone):  # told by the next event
             await self._link.send(reply)
 
-    def _first_wait(self) -> set[int]:
-        """Wait a moment for the worker, having moved out of the way what the turn before left to be read.
-
-        Nothing is decoded before the wait: the worker may share this processor and waits for it to be free.
-        """
-        ready = self._link.ready(0)
-        if len(ready) == 1 and any(map(self._link.is_socket, ready)):
-            self._link.pull()
-            ready = self._link.ready(0)
-        if not ready and _under_way == 1:
+    def _wait_a_moment(self) -> None:
+        """Wait for the worker. What comes first may be what it settled after the turn before."""
+        for _ in range(2):
             ready = self._link.ready(_SHORT_WAIT)
-        return ready
+            self._take(ready)
+            if self._events or not ready:
+                return
 
     def _take(self, ready: set[int]) -> None:
+        try:
+            self._read(ready)
+        except ProtocolError as error:
+            self._end(Died(reason=f"broke the protocol: {error}"))
+
+    def _read(self, ready: set[int]) -> None:
         if self._link.stdout in ready:
             self._read_stdout()
         if self._link.stderr in ready:
             self._read_stderr()
-        if any(map(self._link.is_socket, ready)):
+        if self._link.socket in ready:
             self._link.pull()
         while (event := self._link.receive()) is not None:
             self._place(event)
@@ -121,12 +123,15 @@ class ProcessTurn:
             self._release()
 
     def _end(self, event: Finished | Died) -> None:
-        for _ in range(_FINAL_READS):
-            if not self._read_stdout():
-                break
-        for _ in range(_FINAL_READS):
-            if not self._read_stderr():
-                break
+        ready = self._link.ready(0)
+        if self._link.stdout in ready:
+            for _ in range(_FINAL_READS):
+                if not self._read_stdout():
+                    break
+        if self._link.stderr in ready:
+            for _ in range(_FINAL_READS):
+                if not self._read_stderr():
+                    break
         self._held.extend(self._demultiplexer.rest())
         self._place_reached = 2**64
         self._release()

@@ -148,7 +148,7 @@ def enter(*, disk_bytes: int, files: int, late: tuple[str, ...]) -> Applied:
 
 def repair_home(root: str = "") -> None:
     """Make the directories of the session's own files, or make them usable again after a cell did its worst."""
-    os.chmod(root + layout.HOME, 0o755)  # first: what is below is reached through it, and any owner may change a mode
+    os.chmod(root + layout.HOME, 0o755)  # noqa: S103 - first: what is below is reached through it
     for path, mode in ((layout.WORKSPACE, 0o755), (layout.TMP, 0o1777), (layout.SHM, 0o1777)):
         with contextlib.suppress(FileExistsError):
             os.mkdir(root + path)
