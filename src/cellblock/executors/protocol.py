@@ -55,7 +55,14 @@ class WorkerGone(Exception):
     """The worker died before a request could be given to it; nothing of the request was carried out."""
 
 
-TurnEvent = Written | Display | ToolCalled | Finished | Died
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curbed:
+    """The session's processes together held more memory than allowed; one of them, not the worker, was killed."""
+
+    held_bytes: int
+
+
+TurnEvent = Written | Curbed | Display | ToolCalled | Finished | Died
 
 
 class Turn(Protocol):

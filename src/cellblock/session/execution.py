@@ -10,7 +10,7 @@ import anyio
 from cellblock.cell import Cell, CellError, Lost
 from cellblock.errors import CellblockError, SessionClosed
 from cellblock.events import Done, Event, ToolCall
-from cellblock.executors.protocol import Died, Kernel, Turn, TurnEvent, WorkerGone, Written
+from cellblock.executors.protocol import Curbed, Died, Kernel, Turn, TurnEvent, WorkerGone, Written
 from cellblock.limits import ExecutionLimits
 from cellblock.session.record import Recorder, death_error, losses, timeout_error
 from cellblock.wire.messages import Display, Finished, Request, ToolCalled, ToolReply
@@ -66,6 +66,8 @@ class Execution:
                     return Done(cell=self.cell)
                 case Written():
                     return self._recorder.write(event)
+                case Curbed():
+                    return self._recorder.curb(event)
                 case Display():
                     output = self._recorder.display(event)
                     if output is not None:

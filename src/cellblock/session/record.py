@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from cellblock.cell import NOTHING, Cell, CellError, CellState, Deferred, Lost
-from cellblock.executors.protocol import Died, Written
+from cellblock.executors.protocol import Curbed, Died, Written
 from cellblock.limits import Usage
 from cellblock.outputs import Output, OutputType, type_of
 from cellblock.session.notebook import Blob
@@ -17,6 +18,7 @@ from cellblock.wire.messages import Display, Failure, Finished
 
 _MAGIC = re.compile(r"^\s*(%%?[a-z]|![^=])", re.MULTILINE)
 
+_LESS_MEMORY = "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…)"
 _EMPTY = "the namespace is empty again, files are kept: run what defined the lost names again"
 
 MAX_DISPLAYS = 500
@@ -32,6 +34,7 @@ class Recorder:
         self._display_bytes = 0
         self._dropped = 0
         self._cut = 0
+        self._curbed = False
         self.outputs: list[Output] = []
         self.blobs: dict[str, Blob] = {}
 
@@ -50,6 +53,13 @@ class Recorder:
         else:
             self.outputs.append(piece)
         return piece
+
+    def curb(self, event: Curbed) -> Output:
+        """A process that the cell started was killed: what then fails is for want of memory."""
+        self._curbed = True
+        held = event.held_bytes >> 20
+        note = f"[a process was killed: together the session's processes held {held} MB, over their memory limit]\n"
+        return self.write(Written(stream="stderr", text=note))
 
     def display(self, event: Display) -> Output | None:
         """A MIME bundle; None when there were too many already."""
@@ -74,6 +84,8 @@ class Recorder:
         error = None if event.failure is None else _raised(event.failure, self._cell)
         if timed_out is not None:
             error = timeout_error(timed_out, "" if error is None else error.traceback)
+        if error is not None and error.kind == "raised" and self._curbed:
+            error = replace(error, kind="memory", hint=_LESS_MEMORY)
         usage = Usage(duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak)
         result = Deferred(partial(_decode, event.buffers)) if event.buffers else NOTHING
         return self._close(error, usage, result, lost)
@@ -171,7 +183,7 @@ def losses(names: Mapping[str, str], reason: str) -> tuple[Lost, ...]:
 def _raised(failure: Failure, cell: Cell) -> CellError:
     hint = ""
     if failure.kind == "memory":
-        hint = "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…)"
+        hint = _LESS_MEMORY
     elif failure.type == "SyntaxError" and _MAGIC.search(cell.source):
         hint = "IPython's % and ! lines are not Python: leave % lines out, and run commands with session.shell(…)"
     return CellError(

@@ -25,7 +25,6 @@ from cellblock.session.notebook import Notebook
 from cellblock.wire.frames import MAX_FRAME_BYTES
 from cellblock.wire.messages import Bind, Clear, Fetch, Request, Run, Shell, Survey
 
-MAX_SOURCE_BYTES = 32 * 2**20
 _MAX_NAMES = 10_000
 _PREVIEW = 120
 _HOST_SECONDS = 60.0
@@ -259,7 +258,9 @@ class AsyncSession:
     async def _ask(self, request: Request) -> Cell:
         """Carry out a request that is no cell."""
         kernel = await self._acquire(wait=True)
-        seconds = max(self.limits.timeout_seconds, _HOST_SECONDS)
+        seconds = self.limits.timeout_seconds
+        if isinstance(request, Bind):  # the host's own values: no matter how short the cells are to be
+            seconds = max(seconds, _HOST_SECONDS)
         execution = Execution(kernel, self.limits, _HOST_STEP, seconds=seconds)
         try:
             await execution.start(request)

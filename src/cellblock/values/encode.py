@@ -22,6 +22,7 @@ from cellblock.values.forms import MAX_BYTES, MAX_DEPTH, Encoded, EnumName, NotP
 from cellblock.values.represent import type_name
 
 _PACKED_ITEMS = 128
+_CONTAINER = 64  # what a list costs of the budget by itself: its reader pays about as much for an empty one
 _FEW = 24  # items below which a loop is quicker than asking for all their types first
 
 # Types are told apart by address: a metaclass can give a type a __hash__ and an __eq__ of its own.
@@ -95,6 +96,7 @@ class _Writer(LeafWriter):
         """A list as a tree. `items` is the caller's own copy: it may become part of the tree."""
         if depth >= self.max_depth:
             raise NotPortable(f"nested deeper than {self.max_depth}, or contains itself")
+        self.spend(_CONTAINER)
         if len(items) <= _FEW:
             return self.few(items, depth + 1)
         kinds = set(map(id, map(type, items)))

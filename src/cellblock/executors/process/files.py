@@ -44,6 +44,7 @@ class ProcessFiles:
     def __init__(self, root: int, owner: int | None) -> None:
         self._root = root
         self._owner = owner
+        self._host = os.getpid()
         self._lock = threading.Lock()  # a closed descriptor's number may soon be another session's root
 
     def write(self, path: str, data: bytes) -> None:
@@ -122,6 +123,8 @@ class ProcessFiles:
         with self._lock:
             if self._root < 0:
                 raise SessionClosed("the session was closed", hint="open a new one")
+            if os.getpid() != self._host:
+                raise SessionClosed("the session belongs to another process", hint="open a new one in this fork of it")
             return openat2(self._root, where, flags | _SAFE, mode, _RESOLVE)
 
     def _make_parents(self, where: str) -> None:

@@ -84,6 +84,19 @@ class Shell:
         """Send init a message that has no answer."""
         control.send(self.channel, {"do": what})
 
+    def curbed(self) -> int | None:
+        """Bytes held when a process was last killed for what all held together, since this was last asked."""
+        held = None
+        while True:
+            try:
+                notice, _ = control.receive(self.channel)
+            except BlockingIOError:
+                return held
+            if notice is None:
+                raise EOFError
+            if isinstance(notice.get("curbed"), int):
+                held = int(str(notice["curbed"]))
+
     async def sweep(self) -> None:
         """Kill every process of the session but init."""
         self.tell("sweep")
@@ -141,6 +154,7 @@ class ProcessKernel:
             mechanism, reason, remedy = hello.missing[0]
             raise IsolationUnavailable(f"{mechanism}: {reason}", mechanism=mechanism, hint=remedy)
         self._shell.tell("seal")
+        link.watch_notices(self._shell.channel.fileno())
         self.capabilities = Capabilities(
             trust_level="isolated",
             python=hello.python,
@@ -161,7 +175,7 @@ class ProcessKernel:
 
     async def turn(self, request: Request, *, max_output_bytes: int, seconds: float | None = None) -> ProcessTurn:
         link = self._living()
-        turn = ProcessTurn(link, max_output_bytes, self._how_it_ended)
+        turn = ProcessTurn(link, max_output_bytes, self)
         try:
             link.pull()  # what was settled since: now, as work after the send keeps a worker of this processor waiting
             await link.send(request, seconds)
@@ -209,7 +223,11 @@ class ProcessKernel:
             self._dispose()
             warnings.warn("a session was not closed", ResourceWarning, stacklevel=2, source=self)
 
-    async def _how_it_ended(self) -> Died:
+    def curbed(self) -> int | None:
+        """See `Shell.curbed`."""
+        return self._shell.curbed()
+
+    async def how_it_ended(self) -> Died:
         """What is known of the worker's death."""
         status = await to_thread.run_sync(partial(self._family.how_it_ended, self._living().token))
         if status is None:

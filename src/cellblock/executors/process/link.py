@@ -48,6 +48,7 @@ class Link:
         self.token = 0
         self.pid = 0
         self.pidfd = -1
+        self.notices = -1
         self.names: dict[str, str] = {}
         self.closed = False
         self._waiting = 0
@@ -67,6 +68,15 @@ class Link:
         self._socket_end.close()
         os.close(self._stdout_end)
         os.close(self._stderr_end)
+
+    def watch_notices(self, descriptor: int) -> None:
+        """Wake for what init tells, too. The descriptor stays its owner's."""
+        self.notices = descriptor
+        self._epoll.register(descriptor, select.EPOLLIN)
+
+    def forget_notices(self) -> None:
+        """Nothing more will come from init."""
+        self._forget(self.notices)
 
     async def await_hello(self, seconds: float) -> Hello:
         """Wait for the worker's first message; the kernel says who sent it, and that is the worker's pid."""

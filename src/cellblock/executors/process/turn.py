@@ -8,13 +8,13 @@ import os
 import struct
 import termios
 from collections import deque
-from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 import anyio.lowlevel
 
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.text import TextBudget
-from cellblock.executors.protocol import Died, TurnEvent, WorkerGone
+from cellblock.executors.protocol import Curbed, Died, TurnEvent, WorkerGone
 from cellblock.wire.frames import ProtocolError
 from cellblock.wire.messages import Display, Finished, ToolCalled, ToolReply
 from cellblock.wire.text import Demultiplexer, Place, Text
@@ -37,12 +37,22 @@ _under_way = 0
 """How many turns of this process have begun and not ended."""
 
 
+class Overseer(Protocol):
+    """Who knows of the worker what the worker cannot tell."""
+
+    async def how_it_ended(self) -> Died: ...
+
+    def curbed(self) -> int | None:
+        """Bytes held by the session's processes when one was killed for it, None if none was; EOFError at the end."""
+        ...
+
+
 class ProcessTurn:
     """Events of one request. Text is passed on as it comes until the limit, then only its tail is kept."""
 
-    def __init__(self, link: Link, max_output_bytes: int, how_it_ended: Callable[[], Awaitable[Died]]) -> None:
+    def __init__(self, link: Link, max_output_bytes: int, overseer: Overseer) -> None:
         self._link = link
-        self._how_it_ended = how_it_ended
+        self._overseer = overseer
         self._budget = TextBudget(max_output_bytes)
         self._demultiplexer = Demultiplexer(link.nonce)
         self._events: deque[TurnEvent] = deque()
@@ -78,7 +88,7 @@ class ProcessTurn:
             self._takes += 1
             self._take(ready)
             if self._link.pidfd in ready and not self._events:
-                death = await self._how_it_ended()
+                death = await self._overseer.how_it_ended()
                 self._link.require_open()
                 self._end(death)
         return self._events.popleft()
@@ -106,6 +116,8 @@ class ProcessTurn:
             self._read_stdout()
         if self._link.stderr in ready:
             self._read_stderr()
+        if self._link.notices in ready:
+            self._read_notices()
         if self._link.socket in ready:
             self._link.pull()
         while (event := self._link.receive()) is not None:
@@ -162,6 +174,15 @@ class ProcessTurn:
         if data:
             self._events.extend(self._budget.add(Text("stderr", data)))
         return bool(data)
+
+    def _read_notices(self) -> None:
+        try:
+            held = self._overseer.curbed()
+        except EOFError:  # init is gone, and the worker with it
+            self._link.forget_notices()
+            return
+        if held is not None:
+            self._events.append(Curbed(held_bytes=held))
 
     def _release(self) -> None:
         """Pass on held text up to the first place whose event has not come yet."""
