@@ -35,6 +35,7 @@ class Watch:
         self._image = 0
         self._counted_at = 0
         self._count_again = 0.0
+        self._dying: set[int] = set()
 
     def begin(self) -> None:
         """A worker has just been put into the session: it is alone, and all it holds is its preloaded image."""
@@ -44,7 +45,9 @@ class Watch:
 
     def look(self) -> tuple[float, int | None]:
         """Seconds until the next look, and the bytes held if that was too much and a process was killed for it."""
-        held = {process: _anonymous(process) for process in _processes()}
+        alive = set(_processes())
+        self._dying &= alive
+        held = {process: _anonymous(process) for process in alive - self._dying}
         others = held.keys() - {self._worker}
         if not others:
             return IDLE_SECONDS, None
@@ -62,7 +65,9 @@ class Watch:
             self._counted_at, self._count_again = estimate, ended + _REST * (ended - began)
             return BUSY_SECONDS, None
         self._counted_at = 0
-        _kill(max(others, key=lambda process: exact[process]))
+        largest = max(others, key=lambda process: exact[process])
+        self._dying.add(largest)
+        _kill(largest)
         return 0.0, total
 
 
