@@ -143,12 +143,16 @@ class Execution:
         return self._recorder.die(error, lost, self._elapsed_ms())
 
     async def _restart(self) -> None:
-        """Another process in the place of the dead one; a session that can have none is closed."""
-        try:
-            await self._kernel.restart()
-        except (CellblockError, OSError) as error:
-            await self._kernel.close()
-            raise SessionClosed(f"the session's process ended and no other could be started: {error}") from error
+        """Another process in the place of the dead one; a session that can have none is closed.
+
+        Cannot be cancelled: half way there is no process that a later cell could run in. Takes about 10 ms.
+        """
+        with anyio.CancelScope(shield=True):
+            try:
+                await self._kernel.restart()
+            except (CellblockError, OSError) as error:
+                await self._kernel.close()
+                raise SessionClosed(f"the session's process ended and no other could be started: {error}") from error
 
     def _elapsed_ms(self) -> float:
         return (time.monotonic() - self._began) * 1e3

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 
+from cellblock.values.containers import more_than
 from cellblock.values.decode import decode
 from cellblock.values.forms import MAX_BYTES, Buffer, Encoded, MalformedValue
 
@@ -22,9 +23,9 @@ def pack(encoded: Encoded) -> tuple[Buffer, ...]:
     return (_dumps(encoded.tree).encode(), *encoded.buffers)
 
 
-def containers(text: bytes) -> int:
-    """How many lists and objects a JSON text can hold at most."""
-    return text.count(b"[") + text.count(b"{")
+def is_too_nested(text: bytes) -> bool:
+    """Whether a tree holds more lists and objects than its reader takes."""
+    return more_than(MAX_CONTAINERS, text)
 
 
 def unpack(buffers: tuple[Buffer, ...]) -> object:
@@ -32,7 +33,7 @@ def unpack(buffers: tuple[Buffer, ...]) -> object:
     if not buffers or len(buffers[0]) > MAX_BYTES:
         raise MalformedValue("no tree, or one that is too large")
     text = bytes(buffers[0])
-    if containers(text) > MAX_CONTAINERS:
+    if is_too_nested(text):
         raise MalformedValue(f"more than {MAX_CONTAINERS} lists and objects")
     try:
         tree = _loads(text.decode())

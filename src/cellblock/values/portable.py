@@ -35,7 +35,7 @@ from cellblock.values.forms import (
     Opaque,
     Record,
 )
-from cellblock.values.packing import MAX_CONTAINERS, containers, pack, unpack
+from cellblock.values.packing import MAX_CONTAINERS, is_too_nested, pack, unpack
 from cellblock.values.represent import opaque
 
 __all__ = [
@@ -52,7 +52,7 @@ __all__ = [
     "MAX_BYTES",
     "MAX_DEPTH",
     "MAX_CONTAINERS",
-    "containers",
+    "is_too_nested",
     "pack",
     "unpack",
 ]

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from sys import getsizeof
 
+from cellblock.values.containers import more_than
 from cellblock.wire.frames import Buffer, Frame, ProtocolError
 
 # ---------------------------------------------------------------------------------------- requests
@@ -93,7 +95,7 @@ class Display:
     mark: int
     buffers: tuple[Buffer, ...] = ()
     size: int = field(default=0, compare=False)
-    """Set by the reader: how many bytes it came in."""
+    """Set by the reader: how many bytes it takes in memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,9 +193,14 @@ def decode_request(frame: Frame) -> Request:
     return request
 
 
+def oversized(head: bytes) -> bool:
+    """Whether an event's head is more than its reader takes."""
+    return len(head) > MAX_HEAD_BYTES or more_than(MAX_HEAD_CONTAINERS, head)
+
+
 def decode_event(frame: Frame) -> Event:
     """Security border: an event from inside the wall, checked field by field."""
-    if len(frame.head) > MAX_HEAD_BYTES or frame.head.count(b"[") + frame.head.count(b"{") > MAX_HEAD_CONTAINERS:
+    if oversized(frame.head):
         raise ProtocolError("event head is too large")
     try:
         head = _loads(frame.head.decode())
@@ -214,11 +221,22 @@ def decode_event(frame: Frame) -> Event:
     elif frame.buffers:
         raise ProtocolError(f"event {tag!r} carries no buffers")
     if cls is Display:
-        values["size"] = len(frame.head) + sum(map(len, frame.buffers))
+        values["size"] = _held(values["data"]) + sum(map(len, frame.buffers))
     event: Event = cls(**values)
     if type(event) is Display and len(event.mimes) != len(event.buffers):
         raise ProtocolError("a display names each of its buffers")
     return event
+
+
+def _held(bundle: object) -> int:
+    """Bytes that parsed JSON takes; small numbers and texts take ten times those that they came in."""
+    total, found = getsizeof(bundle), list[object]([bundle])
+    while found:
+        one = found.pop()
+        parts: list[object] = [*one, *one.values()] if isinstance(one, dict) else one  # type: ignore[assignment]  # a list
+        total += sum(map(getsizeof, parts))
+        found += [part for part in parts if isinstance(part, (list, dict))]
+    return total
 
 
 # ------------------------------------------------------------------------------------------ checks

@@ -5,8 +5,9 @@ from __future__ import annotations
 import socket
 
 from cellblock.wire.frames import PACKET_BYTES, Assembler, packets
-from cellblock.wire.messages import Event, Request, decode_request, encode
+from cellblock.wire.messages import Event, Request, decode_request
 from cellblock.wire.packed import pack, unpack_request
+from cellblock.worker.fitting import fit
 
 
 class Channel:
@@ -38,5 +39,5 @@ class Channel:
     def send(self, event: Event) -> None:
         """Send one event; raises OSError when the host is gone."""
         packed = pack(event)
-        for packet in packets(encode(event)) if packed is None else (packed,):
+        for packet in packets(fit(event)) if packed is None else (packed,):
             self._socket.send(packet)

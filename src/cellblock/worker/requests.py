@@ -40,6 +40,9 @@ MAX_VALUE_BYTES = 64 * 2**20
 
 
 _MAX_NAME_CHARS = 1000
+_MAX_TOLD_CHARS = 500_000
+"""Of names and types in one `Settled`; the rest is told after the next request."""
+_CHARS_A_NAME = 10
 
 
 class _Gone:
@@ -71,6 +74,8 @@ class Worker:
         """Answer requests until the host is gone."""
         self._make_ready()
         while (request := self._channel.receive()) is not None:
+            if isinstance(request, ToolReply):  # to a call of a cell that has ended meanwhile
+                continue
             finished = self._carry_out(request)
             with self._voice:  # what a thread shows comes before the one or after the other
                 self._speak(finished)
@@ -186,16 +191,26 @@ class Worker:
     def _settle(self) -> Settled:
         """What names came and went; types by identity, so an unchanged name costs one look-up."""
         known, now = self._known, {}
-        gained = {}
+        gained, dropped, told = {}, [], 0
         for name in self._interpreter.names():
             kind = type(self._interpreter.namespace.get(name, _GONE))
             if kind is _Gone or len(name) > _MAX_NAME_CHARS:  # a thread unbound it meanwhile, or it is none to be told
                 continue
-            now[name] = kind
-            if known.get(name) is not kind:
-                gained[name] = survey.type_name(kind)
+            if known.get(name) is kind:
+                now[name] = kind
+            elif told < _MAX_TOLD_CHARS:
+                now[name], gained[name] = kind, survey.type_name(kind)
+                told += len(name) + len(gained[name]) + _CHARS_A_NAME
+            elif name in known:
+                now[name] = known[name]
+        for name in known.keys() - now.keys():
+            if told < _MAX_TOLD_CHARS:
+                dropped.append(name)
+                told += len(name) + _CHARS_A_NAME
+            else:
+                now[name] = known[name]
         self._known = now
-        return Settled(gained=gained, dropped=tuple(known.keys() - now.keys()))
+        return Settled(gained=gained, dropped=tuple(dropped))
 
 
 class Packed(tuple[portable.Buffer, ...]):
@@ -208,7 +223,7 @@ def _encode(value: object) -> Packed:
     """The portable form of a value, or of an `Opaque` that stands for it."""
     try:
         packed = portable.pack(portable.encode(value, max_bytes=MAX_VALUE_BYTES))
-        if portable.containers(bytes(packed[0])) <= portable.MAX_CONTAINERS:
+        if not portable.is_too_nested(bytes(packed[0])):
             return Packed(packed)
     except (portable.NotPortable, MemoryError):
         pass

@@ -8,10 +8,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+import anyio
+
 from arena.attack import Attack, Holds, beginning, subset_of
 from arena.host import LIMITS, Host, outcome_of, refusal_of
 from arena.resources import BRIEF, peak_growth
-from cellblock import Session
+from cellblock import AsyncSession, ExecutionLimits, Opaque, Session
 
 _FORGE = """
 import json, socket, struct
@@ -164,6 +166,131 @@ def _reader_walks_away(host: Host) -> object:
         return refusal_of(outcome_of, session, "1+1")
 
 
+_LEFT = {
+    "prints without end": "while True: print('x' * 1000)",
+    "displays without end": "while True: display('x')",
+    "calls without end": "for number in range(10**6): say(TOOL | {'call': number})",
+    "catches interrupts": "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+    "stops itself": "import signal\nos.kill(os.getpid(), signal.SIGSTOP)",
+    "ends itself": "os._exit(3)",
+    "replies twice": "say(FINISHED)\nsay(FINISHED)\nimport time\ntime.sleep(5)",
+    "half a frame": "wire.send(b'\\0' + bytes(PACKET_BYTES))\nimport time\ntime.sleep(5)",
+    "replies when interrupted": "import time\ntry: time.sleep(5)\nexcept KeyboardInterrupt: say(FINISHED, (b'9',))",
+}
+
+
+def _leaves_each(host: Host) -> object:
+    """A caller leaves each of these cells after its first output; those after which the session does not go on."""
+    stuck = {}
+    with Session(limits=BRIEF) as session:
+        for name, cell in _LEFT.items():
+            session.files.write("kept", name)
+            for _ in session.stream(host.prelude + _FORGE + "print('first')\n" + cell):
+                break
+            answers = [refusal_of(outcome_of, session, "1+1") for _ in range(2)]
+            kept = session.files.read("kept").decode()
+            if answers[-1] != 2 or kept != name:
+                stuck[name] = answers
+    return stuck
+
+
+def _cancels_at_each_moment(host: Host) -> object:
+    """Cells that end the process are cancelled at moments of its replacement; the answers of the session after."""
+    found = set()
+
+    async def act() -> None:
+        for step in range(16):
+            async with AsyncSession(limits=BRIEF) as session:
+                with anyio.move_on_after(0.001 * step):
+                    await session.run("import os\nos._exit(3)")
+                try:
+                    found.add(str((await session.run("1+1")).value))
+                except Exception as error:
+                    found.add(f"{type(error).__name__}: {error}")
+
+    anyio.run(act)
+    return sorted(found)
+
+
+_HOSTILE_VALUES = {
+    "open lists": b"[" * (64 << 20),
+    "open objects": b'{"":' * 300_000,
+    "nested": b"[" * 900_000 + b"]" * 900_000,
+    "nested below the bound of JSON": b"[" * 500 + b"]" * 500,
+    "nothing": b"",
+    "no UTF-8": b'"\xff\xfe"',
+    "UTF-16": "[1]".encode("utf-16"),
+    "half a surrogate": b'"\\ud800"',
+    "NaN": b"NaN",
+    "infinity": b"[1e999]",
+    "a large number": b"9" * 100_000,
+    "two members": b'{"int":"0xffffffffffffffffff","text":"00"}',
+    "an unknown tag": b'{"object":["os","system"]}',
+    "no tag": b"{}",
+    "a buffer that is not there": b'{"bytes":0}',
+    "a buffer below none": b'{"bytes":-1}',
+    "two values": b"1 2",
+    "equal keys": b'{"dict":[["a","a"],[1,2]]}',
+    "a list as a key": b'{"dict":[[[1]],[1]]}',
+    "an array of objects": b'{"array":["|O",[1],"0000000000000000"]}',
+    "an array larger than its bytes": b'{"array":["<f8",[4611686018427387904],"0000000000000000"]}',
+    "a large exponent": b'{"decimal":"1E+999999999"}',
+}
+"""First buffers that `pack` does not write."""
+
+
+def _reads_hostile_values(host: Host) -> object:
+    """Each of them as the value of a reply; what the host read that is not a malformed value."""
+    believed = {}
+    with Session(limits=replace(LIMITS, max_disk_mb=128, max_memory_mb=256)) as session:
+        for name, text in _HOSTILE_VALUES.items():
+            session.files.write("text", text)
+            value = outcome_of(session, host.prelude + _FORGE + "say(FINISHED, (open('text', 'rb').read(),))")
+            if not (isinstance(value, Opaque) and value.type == "malformed"):
+                believed[name] = repr(value)[:200]
+            while outcome_of(session, "1+1") != 2:  # the true reply of that cell is the breach
+                continue
+        many = "say(FINISHED, (b'[1]',) * 65536)"
+        value = outcome_of(session, host.prelude + _FORGE + many)
+        if value != Opaque("malformed", "a buffer that nothing names"):
+            believed["buffers that nothing names"] = repr(value)[:200]
+    return believed
+
+
+def _goes_on(cell: str, *, limits: ExecutionLimits = LIMITS) -> Callable[[Host], object]:
+    """What is left of a session after a cell that is honest and says a lot: the error's type, and a name."""
+
+    def run(host: Host) -> object:
+        with Session(limits=limits) as session:
+            session.run("kept = 1")
+            ended = session.run(cell)
+            return [ended.error and ended.error.type, outcome_of(session, "kept")]
+
+    return run
+
+
+_WIDE = replace(LIMITS, max_output_bytes=1_000_000, max_memory_mb=400)
+_TOLD = "the worker keeps what it says within what the host reads"
+
+
+def _dies_idle(how: str) -> Callable[[Host], object]:
+    """The process ends between two cells: the answer of the next one, and whether it names what was lost."""
+
+    def run(host: Host) -> object:
+        with Session(limits=BRIEF) as session:
+            outcome_of(session, "kept = 1")
+            outcome_of(session, host.prelude + _FORGE + "import threading, time\n" + how)
+            time.sleep(0.2)
+            cell = session.run("1+1")
+            answer = cell.value if cell.error is None else cell.error.message
+            return [answer, "kept" in {one.name for one in cell.lost}, outcome_of(session, "1+1")]
+
+    return run
+
+
+_ENDS = "threading.Thread(target=lambda: (time.sleep(0.05), os._exit(3))).start()"
+
+
 def _is_interrupted_in_large_displays(host: Host) -> object:
     """The time limit falls into a display of many packets: an interrupt, so the session keeps its names."""
     limits = replace(LIMITS, timeout_seconds=0.3)
@@ -178,15 +305,23 @@ while True: display(Large())
         return [(outcome_of(session, show), outcome_of(session, "kept"))[1] for _ in range(6)]
 
 
-def _amplifies(head: str) -> Callable[[Host], object]:
+def _amplifies(forged: str) -> Callable[[Host], object]:
+    """How much memory a forged message takes on the host, its value read and its outputs kept."""
+
     def run(host: Host) -> object:
         with Session() as session:
-            return peak_growth(host, lambda: session.run(host.prelude + _FORGE + head))
+            return peak_growth(host, lambda: session.run(host.prelude + _FORGE + forged).value)
 
     return run
 
 
-_BOUNDED = Holds(lambda grown: isinstance(grown, int) and grown < 400, "less than 400 MB more on the host")
+def _below(megabytes: int) -> Holds:
+    return Holds(
+        lambda grown: isinstance(grown, int) and grown < megabytes, f"less than {megabytes} MB more on the host"
+    )
+
+
+_BOUNDED = _below(400)
 
 ATTACKS: tuple[Attack, ...] = (
     _breach(
@@ -229,7 +364,9 @@ ATTACKS: tuple[Attack, ...] = (
         "say({'is': 'run', 'source': '1', 'filename': 'f', 'max_text': 1})",
     ),
     _breach("event-of-no-name", _CHECKED, "unknown event", "say({'is': ['finished']})"),
-    _breach("missing-field", _CHECKED, "event 'finished' has the wrong fields", "FINISHED.pop('cpu_ms')\nsay(FINISHED)"),
+    _breach(
+        "missing-field", _CHECKED, "event 'finished' has the wrong fields", "FINISHED.pop('cpu_ms')\nsay(FINISHED)"
+    ),
     _breach("extra-field", _CHECKED, "event 'finished' has the wrong fields", "say(FINISHED | {'__class__': 1})"),
     _breach("flag-of-another-type", _CHECKED, "expected a flag", "say(DISPLAY | {'is_result': 1})"),
     _breach(
@@ -431,20 +568,80 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
     ),
     _host(
         "large-tree",
-        "the head of a message has a largest size",
+        "the tree of a value has a largest size and a largest number of parts",
         _BOUNDED,
-        _amplifies(
-            'say(b\'{"is":"finished","failure":null,"has_value":true,"duration_ms":0,"cpu_ms":0,'
-            "\"memory_peak\":0,\"tree\":[' + b'[],' * (8 << 20) + b'1]}')"
-        ),
+        _amplifies("say(FINISHED, (b'[' + b'[],' * (20 << 20) + b'1]',))"),
+    ),
+    _host(
+        "tree-of-as-many-parts-as-may-be",
+        "the tree of a value has a largest size and a largest number of parts",
+        _BOUNDED,
+        _amplifies("say(FINISHED, (b'[' + b'[],' * 990_000 + b'1]',))"),
+    ),
+    _host(
+        "tree-of-small-parts",
+        "the tree of a value has a largest size and a largest number of parts",
+        _below(8 * 12),
+        _amplifies("""say(FINISHED, (b'[' + b'"ab",' * 2_500_000 + b'1]',))"""),
+        hole="lists and objects are counted, texts and numbers are not: 64 MB of them are 1.1 GB when they are read",
+    ),
+    _host(
+        "large-head",
+        "the head of a message has a largest size and a largest number of parts",
+        _BOUNDED,
+        _amplifies("say(DISPLAY | {'data': {'a/b': ['ab'] * 1_300_000}})"),
     ),
     _host(
         "large-trees-in-displays",
         "displays are counted with all their parts",
-        _BOUNDED,
-        _amplifies(
-            'for _ in range(8): say(b\'{"is":"display","data":{"a/b":[\' + b\'999,\' * (2 << 20) + b\'1]},'
-            '"mimes":[],"is_result":false,"mark":0}\')'
+        _below(300),
+        _amplifies("for _ in range(6): say(DISPLAY | {'data': {'a/b': ['ab'] * 1_000_000}})"),
+    ),
+    _host("hostile-values", "values are decoded by a table, when they are asked for", {}, _reads_hostile_values),
+    _host("leaves-each", "a turn that was left is ended before the next begins", {}, _leaves_each),
+    _host(
+        "cancelled-while-the-process-is-replaced",
+        "a replacement is not left half done",
+        ["2"],
+        _cancels_at_each_moment,
+    ),
+    _host(
+        "many-names",
+        _TOLD,
+        [None, 1],
+        _goes_on("globals().update({f'name_{n:012d}': n for n in range(400_000)})", limits=_WIDE),
+    ),
+    _host("long-error", _TOLD, ["ValueError", 1], _goes_on("raise ValueError('[' * 900_000)", limits=_WIDE)),
+    _host("value-of-many-lists", _TOLD, [None, 1], _goes_on("[[[]]] * 200_000", limits=_WIDE)),
+    _host(
+        "long-markup",
+        _TOLD,
+        [None, 1],
+        _goes_on("class Page:\n    def _repr_html_(self): return 'x' * 10_000_000\nPage()", limits=_WIDE),
+    ),
+    _host("dies-idle", "a death is found before the next cell", [2, True, 2], _dies_idle(_ENDS)),
+    *(
+        _host(
+            f"dies-idle-while-a-child-{name}",
+            "a death is found before the next cell",
+            [2, True, 2],
+            _dies_idle(how),
+        )
+        for name, how in (
+            ("holds-the-socket", f"if os.fork() == 0: time.sleep(60)\n{_ENDS}"),
+            ("sends", f"if os.fork() == 0:\n    while True: wire.send(b'x')\n{_ENDS}"),
+            ("receives", f"if os.fork() == 0:\n    while True: wire.recv(100_000)\n{_ENDS}"),
+            ("shuts-the-socket", "if os.fork() == 0:\n    time.sleep(0.05)\n    wire.shutdown(2)\n    os._exit(0)"),
+        )
+    ),
+    _host(
+        "first-thread-leaves",
+        "the kill after the time limit",
+        [_TIMEOUT, 1, 2],
+        _answers_in_time(
+            "1",
+            "1+1",
+            before="import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\ncall('exit', 0)",
         ),
     ),
 )

@@ -54,13 +54,56 @@ def _grows_little(cell: str) -> Callable[[Host], object]:
     return lambda host: peak_growth(host, lambda: host.cell(cell))
 
 
+_WATCH = "init watches what the session's processes hold together"
+_HOLDING = """
+import signal, time
+{before}
+children, curbed = [], False
+for _ in range({count}):
+    child = os.fork()
+    if child == 0:
+        try:
+            {hold}
+            while True: signal.pause()
+        finally:
+            os._exit(0)
+    children.append(child)
+end = time.monotonic() + 6
+while not curbed and time.monotonic() < end:
+    time.sleep(0.02)
+    curbed = any(os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) for child in children)
+for child in children:
+    os.kill(child, signal.SIGKILL)
+ends = {{os.waitpid(child, 0)[1] for child in children}}
+"curbed" if curbed and ends == {{signal.SIGKILL}} else ("held" if not curbed else ends)
+"""
+"""Children that hold together more than the limit of 128 MB, each less; whether one of them is killed for it."""
+
 _LITTLE = Holds(lambda grown: isinstance(grown, int) and grown < 40, "less than 40 MB more on the host")
 
 
-def _neighbour_goes_on(host: Host) -> object:
-    """A session that hoards inotify instances, of which the kernel counts 128 a user, leaves others theirs."""
-    host.cell("hoard = [call('inotify_init1', 0o2000000) for _ in range(300)]")
-    return outcome_of(host.neighbour, host.prelude + "call('inotify_init1', 0o2000000).split()[0]")
+def _hoards_pipes(host: Host) -> object:
+    """The size of a neighbour's new pipe, once a session has made as many pipes as large as it can."""
+    hoard = """
+import fcntl, signal
+children = []
+for _ in range(6):
+    inlet, outlet = os.pipe()
+    child = os.fork()
+    if child == 0:
+        pipes = [os.pipe() for _ in range(100)]
+        for one, _ in pipes: attempt(fcntl.fcntl, one, fcntl.F_SETPIPE_SZ, 1 << 20)
+        os.write(outlet, b"x")
+        signal.pause()
+    os.read(inlet, 1)
+    children.append(child)
+"""
+    size = "import fcntl\nfcntl.fcntl(os.pipe()[0], fcntl.F_GETPIPE_SZ)"
+    host.cell(hoard)
+    try:
+        return outcome_of(host.neighbour, host.prelude + size)
+    finally:
+        host.cell("for child in children:\n    os.kill(child, 9)\n    os.waitpid(child, 0)")
 
 
 def _fills_the_disk(host: Host) -> object:
@@ -173,28 +216,24 @@ for one in ends: one.close()
 """,
         hole="the kernel's memory for sockets counts to nothing: 2 MB a socket, 512 sockets a process",
     ),
-    _cell(
-        "memory-of-many-processes",
-        "a memory control group, or a watch over the session's memory",
-        Holds(lambda answer: answer != "held", "anything but the memory"),
-        """
-import signal
-children = []
-for _ in range(3):
-    inlet, outlet = os.pipe()
-    child = os.fork()
-    if child == 0:
-        held = bytearray(100 << 20)
-        os.write(outlet, b"x")
-        signal.pause()
-    children.append((child, os.read(inlet, 1)))
-    os.close(inlet); os.close(outlet)
-for child, _ in children:
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-"held"
-""",
-        hole="RLIMIT_DATA counts each process alone: 3 x 100 MB with a limit of 128 MB",
+    *(
+        _cell(name, _WATCH, "curbed", _HOLDING.format(before=before, count=count, hold=hold))
+        for name, before, count, hold in (
+            ("memory-of-many-processes", "", 3, "held = b'x' * (100 << 20)"),
+            ("memory-of-undumpable-processes", "", 3, "call('prctl', 4, 0, 0, 0, 0); held = b'x' * (100 << 20)"),
+            (
+                "memory-of-processes-without-a-first-thread",
+                "import threading",
+                3,
+                "held = b'x' * (100 << 20); threading.Thread(target=signal.pause).start(); call('exit', 0)",
+            ),
+            (
+                "memory-that-is-shared-when-it-is-counted",
+                "held = bytearray(b'x') * (60 << 20)",
+                8,
+                "time.sleep(0.5); held[::4096] = bytes(len(held[::4096]))",
+            ),
+        )
     ),
     _cell(
         "many-processes",
@@ -385,11 +424,35 @@ Endless()
             "1+1",
         ),
     ),
-    _host(
+    _cell(
         "inotify",
-        "seccomp, or a limit of the user namespace",
-        "returned",
-        _neighbour_goes_on,
-        hole="the kernel counts inotify instances by host user: one session takes all 128 of every session's",
+        "seccomp: the kernel has 128 instances for all sessions of one host user",
+        ["EPERM"],
+        """
+sorted({call("inotify_init"), call("inotify_init1", 0o2000000), call("inotify_add_watch", 0, b"/", 1),
+    call("inotify_rm_watch", 0, 1)} - {"absent"})
+""",
+    ),
+    _cell(
+        "epoll-watches",
+        "a limit of the user namespace",
+        Holds(lambda answer: answer != "held", "anything but the watches"),
+        """
+import select
+watched = [os.eventfd(0) for _ in range(150)]
+watchers = [select.epoll() for _ in range(200)]
+for one in watchers:
+    for number in watched: one.register(number, select.EPOLLIN)
+for one in (*watchers, *map(os.fdopen, watched)): one.close()
+"held"
+""",
+        hole="the kernel counts epoll watches by host user, a share of its memory: 65 000 a process, in 128 processes",
+    ),
+    _host(
+        "pipes-of-others",
+        "a limit of the user namespace",
+        65536,
+        _hoards_pipes,
+        hole="the kernel counts pages of pipes by host user: past 64 MB in all, each new pipe of any session has 8 KB",
     ),
 )

@@ -230,7 +230,7 @@ ATTACKS: tuple[Attack, ...] = (
         f"{_KEPT}, or {_MADE_ANEW}",
         {},
         _each_module,
-        hole="the interpreter looks names up in ast, and the worker in display and figures, at every cell",
+        hole="values.portable and worker.display look their own functions up at each cell: it fails until kill()",
     ),
     _lives("print", None, "import builtins\nbuiltins.print = None"),
     _lives("json", None, "import json, json.encoder\njson.dumps = json.loads = None\njson.JSONEncoder.encode = None"),
@@ -358,7 +358,7 @@ raise error
         _KEPT,
         {"named": 50, "found": ["Opaque"], "then": 2},
         _survives_hostile_objects,
-        hole="a class that raises SystemExit makes session.names() fail",
+        hole="a repr that raises KeyboardInterrupt passes for an interrupt, and session.names() fails",
     ),
     _dies("exit-at-once", "crashed: ProcessDied: the session's process left with status 3", "os._exit(3)"),
     _dies(

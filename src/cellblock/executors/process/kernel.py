@@ -178,6 +178,7 @@ class ProcessKernel:
         turn = ProcessTurn(link, max_output_bytes, self)
         try:
             link.pull()  # what was settled since: now, as work after the send keeps a worker of this processor waiting
+            link.require_worker()
             await link.send(request, seconds)
         except BaseException:
             turn.close()

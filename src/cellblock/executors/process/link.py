@@ -29,6 +29,8 @@ _SCM_CREDENTIALS = 2
 _CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)  # a plain int: flag enums cost microseconds
 _CHUNK = 64 * 1024
 _MAX_NAMES = 1_000_000
+_LAST_WORDS = 1000
+"""Packets; a socket holds fewer, but children of the worker may go on to send."""
 
 
 class Link:
@@ -123,6 +125,12 @@ class Link:
         """Descriptors with something to read, after waiting so long for the first; blocks for that time."""
         return {descriptor for descriptor, _ in self._epoll.poll(seconds)}
 
+    def require_worker(self) -> None:
+        """Raise `WorkerGone` once the worker has ended: a child of it may hold the socket and take what is sent."""
+        if self.pidfd in self.ready(0):
+            self._read_last_words()
+            raise WorkerGone
+
     async def send(self, request: Request | ToolReply, seconds: float | None = None) -> None:
         """Send a request. `WorkerGone` if nothing of it could be sent; later it is found out by its events.
 
@@ -184,8 +192,9 @@ class Link:
 
     def _read_last_words(self) -> None:
         """Take what a worker that is gone had still sent: the names that went with it."""
-        while self.pull():
-            pass
+        for _ in range(_LAST_WORDS):
+            if not self.pull():
+                break
         with contextlib.suppress(ProtocolError):
             while self.receive() is not None:
                 pass
