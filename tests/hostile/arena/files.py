@@ -129,6 +129,26 @@ sorted({attempt(open, place + "/planted", "w") for place in places if os.path.is
 """,
     ),
     _cell(
+        "change-what-holds-the-workspace",
+        "Landlock: only the directories in it are the session's to write",
+        ["EACCES"],
+        """
+kept = [f"/session/{name}" for name in ("workspace", "tmp", "shm")]
+found = {attempt(open, "/session/planted", "w"), attempt(os.mkdir, "/session/planted"),
+         attempt(os.symlink, "/etc", "/session/planted"), attempt(os.rename, "kept_file", "/session/planted")}
+for one in kept: found |= {attempt(os.rename, one, "/session/moved"), attempt(os.rmdir, one)}
+sorted(found)
+""",
+    ),
+    _cell(
+        "writable-devices",
+        "Landlock: /dev/full and /dev/null alone; /dev/zero mapped shared is memory that no limit counts",
+        ["EACCES"],
+        """
+sorted({attempt(os.open, "/dev/" + name, os.O_RDWR) for name in ("zero", "random", "urandom")})
+""",
+    ),
+    _cell(
         "change-the-standard-library",
         _READ_ONLY,
         subset_of("EROFS", "EACCES"),

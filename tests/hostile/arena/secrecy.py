@@ -172,6 +172,25 @@ except ValueError as error:
 answer
 """,
     ),
+    _cell(
+        "files-of-proc-about-the-host",
+        "an empty file is mounted over each",
+        [],
+        """
+[name for name in ("cmdline", "config.gz", "diskstats", "key-users", "keys", "modules", "partitions")
+    if os.path.exists("/proc/" + name) and (read("/proc/" + name) or read("/proc/self/root/proc/" + name))]
+""",
+    ),
+    _cell(
+        "uncover-files-of-proc",
+        "seccomp, and read-only mounts",
+        subset_of("EPERM", "EROFS", "EACCES", "EBUSY", "EXDEV"),
+        """
+sorted({call("umount2", b"/proc/cmdline", 2), attempt(os.unlink, "/proc/cmdline"),
+        attempt(os.rename, "/proc/cmdline", "moved"), attempt(open, "/proc/cmdline", "w"),
+        attempt(os.link, "/proc/cmdline", "linked"), attempt(open, "/etc/empty", "w")})
+""",
+    ),
     _cell("host-name", "the uts namespace", "cellblock", "os.uname().nodename"),
     _cell(
         "kernel-log-and-symbols",

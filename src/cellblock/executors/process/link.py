@@ -29,6 +29,7 @@ _SCM_CREDENTIALS = 2
 _CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)  # a plain int: flag enums cost microseconds
 _CHUNK = 64 * 1024
 _MAX_NAMES = 1_000_000
+_MAX_FOREIGN = 1000
 _LAST_WORDS = 1000
 """Packets; a socket holds fewer, but children of the worker may go on to send."""
 
@@ -56,6 +57,7 @@ class Link:
         self._waiting = 0
         self._connection = Connection()
         self._packets: deque[bytes] = deque()
+        self._foreign = 0
         self._epoll = select.epoll()
         for descriptor in (self.socket, self.stdout, self.stderr):
             self._epoll.register(descriptor, select.EPOLLIN)
@@ -153,7 +155,8 @@ class Link:
     def pull(self) -> bool:
         """Take one packet off the socket, unread; whether there was one.
 
-        Packets of any process but the worker are dropped: a child that the cell forked has the socket too.
+        Packets of any process but the worker are dropped: a child that the cell forked has the socket too. An honest
+        one sends nothing, and one that sends without end keeps the worker from being heard: `receive` refuses that.
         """
         packet, pid = self._receive()
         if packet is None:
@@ -163,6 +166,8 @@ class Link:
             return False
         if pid == self.pid:
             self._packets.append(packet)
+        else:
+            self._foreign += 1
         return True
 
     def read(self, pipe: int) -> bytes:
@@ -182,6 +187,8 @@ class Link:
 
     def receive(self) -> Event | None:
         """The next whole event of the packets that were pulled, or None. `Settled` is kept here."""
+        if self._foreign > _MAX_FOREIGN:
+            raise ProtocolError("processes other than the worker send messages")
         while self._packets:
             event = self._connection.receive(self._packets.popleft())
             if isinstance(event, Settled):
