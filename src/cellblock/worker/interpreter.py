@@ -26,6 +26,8 @@ _RUNNER = os.path.dirname(__file__) + os.sep
 _FUTURE_FLAGS = 0x1FF0000
 """The bits of `co_flags` that `from __future__` sets; they hold for every later cell."""
 
+_LONG_SOURCE = 500_000
+
 NO_VALUE = object()
 """What a cell without a last expression, or with None for its value, evaluates to."""
 
@@ -122,7 +124,10 @@ def _awaits(code: types.CodeType) -> bool:
 
 
 def _parse(source: str, filename: str, flags: int) -> Module:
-    """The cell's tree; everything wrong with the source's text is a SyntaxError."""
+    """The cell's tree; everything wrong with the source's text is a SyntaxError.
+
+    For nesting that is too deep the parser raises MemoryError; from a long source it is what it says.
+    """
     try:
         return compile(  # type: ignore[no-any-return]
             source,
@@ -132,9 +137,9 @@ def _parse(source: str, filename: str, flags: int) -> Module:
             dont_inherit=True,
         )
     except (ValueError, MemoryError, RecursionError) as error:
-        if isinstance(error, SyntaxError):
+        if isinstance(error, SyntaxError) or (isinstance(error, MemoryError) and len(source) > _LONG_SOURCE):
             raise
-        reason = str(error) or "too deeply nested, or too large for the memory limit"
+        reason = str(error) or "too deeply nested"
         raise SyntaxError(f"the source cannot be parsed: {reason}", (filename, 1, 1, "")) from None
 
 

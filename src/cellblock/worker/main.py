@@ -37,6 +37,8 @@ ENVIRONMENT = {
     "NUMEXPR_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
+    # Of Arrow's own pools one starts a thread, and one reserves all the memory there is room for: OpenBLAS aborts.
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
 }
 """The whole environment of a session; nothing of the host's is passed on."""

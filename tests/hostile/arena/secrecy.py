@@ -73,6 +73,7 @@ ATTACKS: tuple[Attack, ...] = (
                     "NUMEXPR_NUM_THREADS",
                     "OMP_NUM_THREADS",
                     "OPENBLAS_NUM_THREADS",
+                    "ARROW_DEFAULT_MEMORY_POOL",
                     "JE_ARROW_MALLOC_CONF",
                 }
             ),
@@ -87,7 +88,7 @@ ATTACKS: tuple[Attack, ...] = (
         """
 [word for word in read("/proc/self/environ").split("\\0") if word.split("=")[0] not in {
     "LANG", "MPLBACKEND", "MPLCONFIGDIR", "PYTHONHASHSEED", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS", "JE_ARROW_MALLOC_CONF", "LD_LIBRARY_PATH", "TZ", ""}]
+    "OPENBLAS_NUM_THREADS", "ARROW_DEFAULT_MEMORY_POOL", "JE_ARROW_MALLOC_CONF", "LD_LIBRARY_PATH", "TZ", ""}]
 """,
     ),
     _cell(

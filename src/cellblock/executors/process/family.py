@@ -70,7 +70,7 @@ class Family:
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         environment |= {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8", "MPLBACKEND": "agg", "MPLCONFIGDIR": "/tmp"}
         environment |= dict.fromkeys(_THREADS, "1")
-        environment["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
+        environment |= {"ARROW_DEFAULT_MEMORY_POOL": "system", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
         try:
             process = subprocess.Popen(
                 [profile.python, "-s", "-P", str(_BOOT), *map(str, ends)],
