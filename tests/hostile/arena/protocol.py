@@ -12,7 +12,7 @@ import anyio
 
 from arena.attack import Attack, Holds, beginning, subset_of
 from arena.host import LIMITS, Host, outcome_of, refusal_of
-from arena.resources import BRIEF, peak_growth
+from arena.resources import BRIEF, TIMEOUT, peak_growth
 from cellblock import AsyncSession, ExecutionLimits, Opaque, Session
 
 _FORGE = """
@@ -81,7 +81,6 @@ def _then(cell: str) -> Callable[[Host], object]:
 
 
 _RECOVERS = Holds(lambda answers: isinstance(answers, list) and answers[-1] == 2, "a session that answers again")
-_TIMEOUT = "timeout: TimeoutError: the cell ran longer than 1 s"
 
 
 def _answers_in_time(cell: str, *more: str, before: str = "") -> Callable[[Host], object]:
@@ -91,7 +90,7 @@ def _answers_in_time(cell: str, *more: str, before: str = "") -> Callable[[Host]
         session = Session(limits=BRIEF)
         answers = [outcome_of(session, host.prelude + _FORGE + before)] if before else []
         if before:
-            time.sleep(0.5)
+            time.sleep(0.3)
         sources = (host.prelude + _FORGE + cell, *more)
         work = threading.Thread(target=lambda: answers.extend(outcome_of(session, one) for one in sources), daemon=True)
         work.start()
@@ -556,13 +555,13 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
     _host(
         "stops-itself",
         "the kill after the time limit",
-        [_TIMEOUT, 2],
+        [TIMEOUT, 2],
         _answers_in_time("import signal\nos.kill(os.getpid(), signal.SIGSTOP)", "1+1"),
     ),
     _host(
         "never-replies",
         "the kill after the time limit",
-        [_TIMEOUT, 2],
+        [TIMEOUT, 2],
         _answers_in_time("import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [2])\nwhile True: pass", "1+1"),
     ),
     _host(
@@ -682,7 +681,7 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
     _host(
         "first-thread-leaves",
         "the kill after the time limit",
-        [_TIMEOUT, 1, 2],
+        [TIMEOUT, 1, 2],
         _answers_in_time(
             "1",
             "1+1",

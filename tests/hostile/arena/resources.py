@@ -11,10 +11,10 @@ from arena.attack import Attack, Holds, beginning, one_of
 from arena.host import LIMITS, Host, outcome_of, refusal_of
 from cellblock import Session
 
-BRIEF = replace(LIMITS, timeout_seconds=1)
+BRIEF = replace(LIMITS, timeout_seconds=0.6, interrupt_grace_seconds=0.2)
 _DATA = "RLIMIT_DATA"
 _TOO_MUCH = beginning("memory: MemoryError")
-_TIMEOUT = "timeout: TimeoutError: the cell ran longer than 1 s"
+TIMEOUT = f"timeout: TimeoutError: the cell ran longer than {BRIEF.timeout_seconds:g} s"
 
 
 def _cell(name: str, wall: str, expect: object, cell: str, *, hole: str = "", lasting: bool = False) -> Attack:
@@ -28,7 +28,7 @@ def _host(name: str, wall: str, expect: object, host: Callable[[Host], object], 
 
 
 def _brief(*cells: str) -> Callable[[Host], object]:
-    """The cells' answers in a session of their own, whose time limit is 1 s."""
+    """The cells' answers in a session of their own, whose time limit is short."""
 
     def run(host: Host) -> object:
         with Session(limits=BRIEF) as session:
@@ -261,7 +261,7 @@ answer
     _host(
         "fork-bomb",
         "RLIMIT_NPROC and the time limit",
-        [one_of(_TIMEOUT, "crashed: ProcessDied: the session's process was killed by SIGKILL"), 2],
+        [one_of(TIMEOUT, "crashed: ProcessDied: the session's process was killed by SIGKILL"), 2],
         _bombs_with_forks,
     ),
     _cell(
@@ -407,13 +407,13 @@ for _ in range(20): display(Large())
         {"answers": True, "during the flood": True},
         _others_are_served,
     ),
-    _host("endless-loop", "the time limit", [_TIMEOUT, 2], _brief("while True: pass", "1+1")),
-    _host("endless-loop-in-c", "the kill after the time limit", [_TIMEOUT, 2], _brief("sum(range(10**12))", "1+1")),
-    _host("large-power", "the kill after the time limit", [_TIMEOUT, 2], _brief("len(str(7 ** (10 ** 8)))", "1+1")),
+    _host("endless-loop", "the time limit", [TIMEOUT, 2], _brief("while True: pass", "1+1")),
+    _host("endless-loop-in-c", "the kill after the time limit", [TIMEOUT, 2], _brief("sum(range(10**12))", "1+1")),
+    _host("large-power", "the kill after the time limit", [TIMEOUT, 2], _brief("len(str(7 ** (10 ** 8)))", "1+1")),
     _host(
         "endless-value",
         "the time limit",
-        [_TIMEOUT, 2],
+        [TIMEOUT, 2],
         _brief(
             """
 class Endless:

@@ -6,6 +6,7 @@ inside may point anywhere, and still leads nowhere outside.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -26,6 +27,8 @@ from cellblock.worker.confine.syscalls import (
 
 _RESOLVE = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV
 _SAFE = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_TRIES = 100
+"""A walk through `..` is refused with EAGAIN when anything was mounted or renamed on this machine meanwhile."""
 _DIRECTORY = _SAFE | os.O_RDONLY | os.O_DIRECTORY
 _ROOTS = {
     layout.WORKSPACE: "workspace",
@@ -125,6 +128,9 @@ class ProcessFiles:
                 raise SessionClosed("the session was closed", hint="open a new one")
             if os.getpid() != self._host:
                 raise SessionClosed("the session belongs to another process", hint="open a new one in this fork of it")
+            for _ in range(_TRIES):
+                with contextlib.suppress(BlockingIOError):
+                    return openat2(self._root, where, flags | _SAFE, mode, _RESOLVE)
             return openat2(self._root, where, flags | _SAFE, mode, _RESOLVE)
 
     def _make_parents(self, where: str) -> None:
@@ -156,6 +162,7 @@ class _Guard:
         errno.ELOOP: "is a link that leads nowhere or outside",
         errno.ENOSPC: "does not fit: the session's files are at their limit",
         errno.EDQUOT: "does not fit: the session's files are at their limit",
+        errno.EAGAIN: "is held by a cell",  # by a lease, say
         errno.ENXIO: "is not a regular file",
         errno.EISDIR: "is a directory",
         errno.ENOTDIR: "leads through something that is not a directory",
