@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable
 
 from arena.attack import Attack, beginning, one_of
-from arena.host import Host, refusal_of
+from arena.host import LIMITS, Host, refusal_of
+from cellblock import Session
 
 _BENEATH = "openat2 with RESOLVE_BENEATH on the host's side"
 _NOT_REGULAR = "the host opens without waiting and takes regular files alone"
@@ -69,6 +71,31 @@ def _meets_a_lease(host: Host) -> object:
     refusal_of(host.session.files.read, "leased")
     host.cell("os.close(leased)")
     return "at once" if time.monotonic() - began < 5 else "waited for the lease"
+
+
+def _reads_while_mounts_change(host: Host) -> object:
+    """A walk through `..` is interrupted by any mount on the machine: each session that opens makes dozens."""
+    host.cell("os.makedirs('deep', exist_ok=True); open('plain', 'w').write('kept')")
+    host.cell("if not os.path.lexists('deep/link'): os.symlink('../plain', 'deep/link')")
+    opening = threading.Thread(target=lambda: [Session(limits=LIMITS).close() for _ in range(8)])
+    opening.start()
+    found = set()
+    while opening.is_alive():
+        found.add(str(refusal_of(host.session.files.read, "deep/link")))
+    return sorted(found)
+
+
+def _takes_rights_away(host: Host) -> object:
+    """A cell takes every right from the directories that the host goes through, then its process ends."""
+    with Session(limits=LIMITS) as session:
+        session.files.write("kept", b"kept")
+        session.run("import os\nfor path in ('/session/workspace', '/session/tmp', '/session'): os.chmod(path, 0)")
+        files = session.files
+        calls = ((files.read, "kept"), (files.write, "new", b"x"), (files.delete, "kept"), (files.list,))
+        refused = {str(refusal_of(*call)).split(":")[0] for call in calls}
+        session.kill()
+        session.run("pass")
+        return [sorted(refused), bytes(files.read("kept")).decode(), files.list()]
 
 
 _SWAPPER = """
@@ -148,6 +175,13 @@ ATTACKS: tuple[Attack, ...] = (
         _BENEATH,
         "FileRefused: 'trap' leads outside the session's files",
         _reads_link_to("../../../../../..{secret}"),
+    ),
+    _host("link-while-mounts-change", "the walk is tried again", ["b'kept'"], _reads_while_mounts_change),
+    _host(
+        "directories-without-rights",
+        "a session's own walls hold for the host as well; a new process gets them back",
+        [["FileRefused", "[]"], "kept", ["kept"]],
+        _takes_rights_away,
     ),
     _host(
         "magic-link",
