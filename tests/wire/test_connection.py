@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cellblock.wire import messages as m
+from cellblock.wire.codec import decode_event, decode_request, encode
 from cellblock.wire.connection import MAX_PENDING_CALLS, Connection, State
 from cellblock.wire.frames import PACKET_BYTES, Frame, ProtocolError, packets
 
@@ -58,7 +59,7 @@ HEARD = {
 
 
 def hear(connection: Connection, event: object) -> object:
-    got = [connection.receive(packet) for packet in packets(m.encode(event))]  # type: ignore[arg-type]
+    got = [connection.receive(packet) for packet in packets(encode(event))]  # type: ignore[arg-type]
     assert got[:-1] == [None] * (len(got) - 1)
     return got[-1]
 
@@ -150,7 +151,7 @@ def test_waiting_calls_are_bounded() -> None:
     "message", [*REQUESTS, REPLY, m.ToolReply(call=2, error=("ValueError", "no"))], ids=lambda one: type(one).__name__
 )
 def test_requests_round_trip(message: m.Request) -> None:
-    got = m.decode_request(m.encode(message))
+    got = decode_request(encode(message))
     if isinstance(got, m.ToolReply) and got.error is not None:
         got = m.ToolReply(call=got.call, error=tuple(got.error))  # type: ignore[arg-type]
     assert got == message
@@ -164,7 +165,7 @@ def event(tag: str, **fields: object) -> bytes:
 
 
 def fields_of(good: m.Event) -> dict[str, object]:
-    return json.loads(m.encode(good).head)
+    return json.loads(encode(good).head)
 
 
 WRONG: dict[str, tuple[object, ...]] = {
@@ -205,7 +206,7 @@ CASES = [(good, name, wrong) for good in EVENTS for name in fields_of(good) for 
 def test_field_of_the_wrong_type_or_size_is_refused(good: m.Event, name: str, wrong: object) -> None:
     head = json.dumps({**fields_of(good), name: wrong}).encode()
     with pytest.raises(ProtocolError):
-        m.decode_event(Frame(head, getattr(good, "buffers", ())))
+        decode_event(Frame(head, getattr(good, "buffers", ())))
 
 
 @pytest.mark.parametrize("good", EVENTS, ids=lambda one: type(one).__name__)
@@ -213,15 +214,15 @@ def test_missing_and_additional_fields_are_refused(good: m.Event) -> None:
     fields, buffers = fields_of(good), getattr(good, "buffers", ())
     for name in fields:
         with pytest.raises(ProtocolError):
-            m.decode_event(Frame(json.dumps({key: fields[key] for key in fields if key != name}).encode(), buffers))
+            decode_event(Frame(json.dumps({key: fields[key] for key in fields if key != name}).encode(), buffers))
     with pytest.raises(ProtocolError):
-        m.decode_event(Frame(json.dumps({**fields, "more": 1}).encode(), buffers))
+        decode_event(Frame(json.dumps({**fields, "more": 1}).encode(), buffers))
 
 
 @pytest.mark.parametrize("good", [HELLO, SETTLED], ids=lambda one: type(one).__name__)
 def test_buffers_are_refused_where_an_event_has_none(good: m.Event) -> None:
     with pytest.raises(ProtocolError, match="carries no buffers"):
-        m.decode_event(Frame(m.encode(good).head, (b"",)))
+        decode_event(Frame(encode(good).head, (b"",)))
 
 
 @pytest.mark.parametrize(
@@ -249,7 +250,7 @@ def test_buffers_are_refused_where_an_event_has_none(good: m.Event) -> None:
 )
 def test_head_that_is_no_event_is_refused(head: bytes) -> None:
     with pytest.raises(ProtocolError):
-        m.decode_event(Frame(head))
+        decode_event(Frame(head))
 
 
 # --- any bytes at all ------------------------------------------------------------------------------------------
@@ -275,7 +276,7 @@ frames = st.builds(
     heads,
     st.lists(st.binary(max_size=40) | st.just(bytes(PACKET_BYTES)), max_size=3),
 )
-good = st.sampled_from(EVENTS).map(lambda one: list(packets(m.encode(one))))
+good = st.sampled_from(EVENTS).map(lambda one: list(packets(encode(one))))
 raw = st.binary(max_size=80).map(lambda data: [data])
 sent = st.sampled_from(REQUESTS)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
+from cellblock.wire.codec import decode_event, encode
 from cellblock.wire.frames import Assembler, ProtocolError, packets
 from cellblock.wire.messages import (
     Bind,
@@ -24,8 +25,6 @@ from cellblock.wire.messages import (
     Survey,
     ToolCalled,
     ToolReply,
-    decode_event,
-    encode,
 )
 from cellblock.wire.packed import pack, unpack_event
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import struct
 
+from cellblock.wire.codec import amount, count
 from cellblock.wire.frames import PACKET_BYTES, ProtocolError
-from cellblock.wire.messages import Event, Finished, Request, Run, Settled, amount, count
+from cellblock.wire.messages import Event, Finished, Request, Run, Settled
 
 _RUN = struct.Struct("<cII")
 _FINISHED = struct.Struct("<cddQ")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 
+from cellblock.wire.codec import decode_request
 from cellblock.wire.frames import PACKET_BYTES, Assembler, packets
-from cellblock.wire.messages import Event, Request, decode_request
+from cellblock.wire.messages import Event, Request
 from cellblock.wire.packed import pack, unpack_request
 from cellblock.worker.fitting import fit
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cellblock.wire.codec import MAX_HEAD_BYTES, encode, oversized
 from cellblock.wire.frames import Frame
-from cellblock.wire.messages import MAX_HEAD_BYTES, Display, Event, Failure, Finished, encode, oversized
+from cellblock.wire.messages import Display, Event, Failure, Finished
 from cellblock.worker.interpreter import cut
 
 _MAX_CHARS = 200_000

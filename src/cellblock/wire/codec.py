@@ -1,0 +1,219 @@
+"""Messages as frames and back: JSON heads, raw buffers.
+
+Requests come from the host and are trusted by the worker. Events come from inside the wall and are hostile:
+`decode_event` checks every field's type and size and raises `ProtocolError` for anything else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from sys import getsizeof
+
+from cellblock.values.containers import more_than
+from cellblock.wire.frames import Frame, ProtocolError
+from cellblock.wire.messages import (
+    Bind,
+    Clear,
+    Display,
+    Event,
+    Failure,
+    Fetch,
+    Finished,
+    Hello,
+    Request,
+    Run,
+    Settled,
+    Shell,
+    Survey,
+    ToolCalled,
+    ToolReply,
+)
+
+MAX_HEAD_BYTES = 8 * 2**20
+MAX_HEAD_CONTAINERS = 200_000
+"""What an event may hold beside its buffers. JSON of `[],[],…` grows thirtyfold when it is parsed."""
+
+_REQUESTS: dict[str, type] = {
+    "run": Run,
+    "shell": Shell,
+    "bind": Bind,
+    "fetch": Fetch,
+    "survey": Survey,
+    "clear": Clear,
+    "reply": ToolReply,
+}
+_EVENTS: dict[str, type] = {
+    "hello": Hello,
+    "display": Display,
+    "tool": ToolCalled,
+    "finished": Finished,
+    "settled": Settled,
+}
+_WITH_BUFFERS = {Bind, ToolReply, Display, ToolCalled, Finished}
+_TAGS = {cls: tag for tag, cls in (_REQUESTS | _EVENTS).items()}
+# Held here so that a cell which rebinds json's names breaks nothing of the worker's.
+_dumps = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_loads = json.JSONDecoder().decode
+
+
+def encode(message: Request | Event) -> Frame:
+    """The frame of a message."""
+    cls = type(message)
+    head: dict[str, object] = {"is": _TAGS[cls]}
+    for name in cls.__slots__:
+        if name not in ("buffers", "size"):
+            value = getattr(message, name)
+            head[name] = _fields(value) if type(value) is Failure else value
+    return Frame(_dumps(head).encode(), getattr(message, "buffers", ()))
+
+
+def _fields(failure: Failure) -> dict[str, object]:
+    return {name: getattr(failure, name) for name in Failure.__slots__}
+
+
+def decode_request(frame: Frame) -> Request:
+    """A request from the host, which is trusted: only its shape is followed."""
+    head = _loads(frame.head.decode())
+    cls = _REQUESTS[head.pop("is")]
+    if cls in _WITH_BUFFERS:
+        head["buffers"] = frame.buffers
+    request: Request = cls(**head)
+    return request
+
+
+def oversized(head: bytes) -> bool:
+    """Whether an event's head is more than its reader takes."""
+    return len(head) > MAX_HEAD_BYTES or more_than(MAX_HEAD_CONTAINERS, head)
+
+
+def decode_event(frame: Frame) -> Event:
+    """Security border: an event from inside the wall, checked field by field."""
+    if oversized(frame.head):
+        raise ProtocolError("event head is too large")
+    try:
+        head = _loads(frame.head.decode())
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"event head is not JSON: {error}") from None
+    if type(head) is not dict:
+        raise ProtocolError("event head is not an object")
+    tag = head.pop("is", None)
+    cls = _EVENTS.get(tag) if type(tag) is str else None
+    if cls is None:
+        raise ProtocolError(f"unknown event {tag!r:.40}")
+    checks = _CHECKS[cls]
+    if head.keys() != checks.keys():
+        raise ProtocolError(f"event {tag!r} has the wrong fields")
+    values = {name: check(head[name]) for name, check in checks.items()}
+    if cls in _WITH_BUFFERS:
+        values["buffers"] = frame.buffers
+    elif frame.buffers:
+        raise ProtocolError(f"event {tag!r} carries no buffers")
+    if cls is Display:
+        values["size"] = _held(values["data"]) + sum(map(len, frame.buffers))
+    event: Event = cls(**values)
+    if type(event) is Display and len(event.mimes) != len(event.buffers):
+        raise ProtocolError("a display names each of its buffers")
+    return event
+
+
+def _held(bundle: object) -> int:
+    """Bytes that parsed JSON takes; small numbers and texts take ten times those that they came in."""
+    total, found = getsizeof(bundle), list[object]([bundle])
+    while found:
+        one = found.pop()
+        parts: list[object] = [*one, *one.values()] if isinstance(one, dict) else one  # type: ignore[assignment]  # a list
+        total += sum(map(getsizeof, parts))
+        found += [part for part in parts if isinstance(part, (list, dict))]
+    return total
+
+
+_MAX_TEXT = 16 * 2**20
+_MAX_NAME = 4096
+_MAX_NAMES = 1_000_000
+
+
+def _text(value: object) -> str:
+    if type(value) is not str or len(value) > _MAX_TEXT:
+        raise ProtocolError("expected text")
+    return value
+
+
+def _name(value: object) -> str:
+    if type(value) is not str or len(value) > _MAX_NAME:
+        raise ProtocolError("expected a name")
+    return value
+
+
+def count(value: object) -> int:
+    """A whole number that fits 63 bits, or ProtocolError."""
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise ProtocolError("expected a count")
+    return value
+
+
+def amount(value: object) -> float:
+    """A number from 0 that is not out of all proportion, or ProtocolError."""
+    if type(value) not in (int, float) or not 0 <= value < 1e15:  # type: ignore[operator]
+        raise ProtocolError("expected an amount")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _flag(value: object) -> bool:
+    if type(value) is not bool:
+        raise ProtocolError("expected a flag")
+    return value
+
+
+def _names(value: object) -> tuple[str, ...]:
+    if type(value) is not list or len(value) > _MAX_NAMES:
+        raise ProtocolError("expected a list of names")
+    return tuple(map(_name, value))
+
+
+def _named(value: object) -> dict[str, str]:
+    if type(value) is not dict or len(value) > _MAX_NAMES:
+        raise ProtocolError("expected names")
+    return {_name(key): _name(item) for key, item in value.items()}
+
+
+def _rows(value: object) -> tuple[tuple[str, ...], ...]:
+    if type(value) is not list or len(value) > 64:
+        raise ProtocolError("expected rows of words")
+    return tuple(map(_names, value))
+
+
+def _bundle(value: object) -> dict[str, object]:
+    if type(value) is not dict or len(value) > 64:
+        raise ProtocolError("expected a MIME bundle")
+    return {_name(mime): part for mime, part in value.items()}
+
+
+def _failure(value: object) -> Failure | None:
+    if value is None:
+        return None
+    if type(value) is not dict or value.keys() != set(Failure.__slots__):
+        raise ProtocolError("expected a failure")
+    kind = value["kind"]
+    if kind not in ("raised", "memory"):
+        raise ProtocolError("expected a failure's kind")
+    return Failure(
+        type=_name(value["type"]),
+        message=_text(value["message"]),
+        traceback=_text(value["traceback"]),
+        kind=kind,
+    )
+
+
+_CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
+    Hello: {"python": _name, "walls": _rows, "missing": _rows},
+    Display: {"data": _bundle, "mimes": _names, "is_result": _flag, "mark": count},
+    ToolCalled: {"call": count, "name": _name, "mark": count},
+    Finished: {
+        "failure": _failure,
+        "duration_ms": amount,
+        "cpu_ms": amount,
+        "memory_peak": count,
+    },
+    Settled: {"gained": _named, "dropped": _names},
+}
