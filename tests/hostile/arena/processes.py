@@ -90,7 +90,7 @@ def _descendants(pid: int) -> list[int]:
 
 def _leaves_a_daemon(host: Host, end: Callable[[Session], object]) -> object:
     marker = f"daemon-of-{os.getpid()}-{end.__name__}"
-    with Session(limits=replace(LIMITS, timeout_seconds=1)) as session:
+    with Session(limits=replace(LIMITS, timeout_seconds=0.6, interrupt_grace_seconds=0.2)) as session:
         outcome_of(session, _DAEMON.format(marker=marker))
         pids = _marked(marker)
         with _watched(pids) as numbers:

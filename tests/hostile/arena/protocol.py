@@ -299,7 +299,7 @@ while True: display(Large())
 """
     with Session(limits=limits) as session:
         outcome_of(session, "kept = 1")
-        return [(outcome_of(session, show), outcome_of(session, "kept"))[1] for _ in range(6)]
+        return [(outcome_of(session, show), outcome_of(session, "kept"))[1] for _ in range(4)]
 
 
 def _amplifies(forged: str) -> Callable[[Host], object]:
@@ -607,7 +607,7 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
     _host(
         "interrupt-in-a-large-display",
         "an interrupt waits until a message is whole",
-        [1] * 6,
+        [1] * 4,
         _is_interrupted_in_large_displays,
     ),
     _host(
