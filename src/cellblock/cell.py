@@ -51,11 +51,12 @@ class Lost:
 
 
 class Deferred:
-    """A value that is decoded the first time it is asked for."""
+    """A value that is decoded the first time it is asked for. `size` is that of its bytes until then."""
 
-    __slots__ = ("_load", "_value")
+    __slots__ = ("_load", "_value", "size")
 
-    def __init__(self, load: Callable[[], object]) -> None:
+    def __init__(self, load: Callable[[], object], size: int = 0) -> None:
+        self.size = size
         self._load: Callable[[], object] | None = load
         self._value: object = None
 

@@ -8,12 +8,13 @@ from html.parser import HTMLParser
 import nbformat
 import pytest
 
-from cellblock.cell import Cell, CellError, CellState, Lost
+from cellblock.cell import Cell, CellError, CellState, Deferred, Lost
 from cellblock.errors import UnknownCell
 from cellblock.limits import Usage
 from cellblock.outputs import DATAFRAME_MIME, Output, OutputType
 from cellblock.session.inert import as_terminal, inert
 from cellblock.session.notebook import Blob, Notebook
+from cellblock.values.portable import Opaque
 
 PNG = Blob("image/png", b"\x89PNG\r\n\x1a\nimage")
 PDF = Blob("application/pdf", b"%PDF-1.7")
@@ -461,3 +462,21 @@ def test_printed_progress_shows_its_last_state() -> None:
 @pytest.mark.parametrize("part", ["\x1b]", "\x1b[", "\x1b[0", "\r", "\x1b]x\x1b", "\x9b1", "x"])
 def test_inert_takes_linear_time(part: str) -> None:
     as_terminal(part * 500_000)
+
+
+def test_old_values_are_let_go_and_a_cell_at_hand_keeps_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cellblock.session.notebook.MAX_VALUES_BYTES", 250)
+    notebook = Notebook()
+    cells = [
+        Cell(id=f"c{n}", number=n, source="", state=CellState.COMPLETED, result=Deferred(lambda n=n: n, 100))
+        for n in range(4)
+    ]
+    for cell in cells:
+        notebook.record(cell, {})
+    assert [cell.value for cell in notebook] == [
+        Opaque("dropped", "a notebook keeps the newest 256 MB of its cells' values"),
+        Opaque("dropped", "a notebook keeps the newest 256 MB of its cells' values"),
+        2,
+        3,
+    ]
+    assert [cell.value for cell in cells] == [0, 1, 2, 3]

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from cellblock.cell import Cell
+from cellblock.cell import Cell, Deferred
 from cellblock.errors import UnknownCell
 from cellblock.session.shown import Blob, Shown, shown
 
 __all__ = ["Blob", "Notebook"]
 
+MAX_VALUES_BYTES = 256 * 2**20
+"""What a notebook keeps of its cells' values in all; older ones are let go."""
+
 _URI = re.compile(r"notebook://cell/([^/\s]{1,64})/image/(0|[1-9][0-9]{0,8})")
 _PLACE = re.compile(r"0|[1-9][0-9]{0,8}")
+
+
+def _dropped() -> object:
+    from cellblock.values.forms import Opaque
+
+    return Opaque("dropped", "a notebook keeps the newest 256 MB of its cells' values")
+
+
+_DROPPED = Deferred(_dropped)
 
 
 class Notebook:
@@ -21,6 +34,8 @@ class Notebook:
     def __init__(self) -> None:
         self._cells: dict[str, Cell] = {}
         self._blobs: dict[str, dict[str, Blob]] = {}
+        self._values: dict[str, int] = {}
+        self._held = 0
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -49,17 +64,31 @@ class Notebook:
         """Add a cell, or replace the one of the same id in its place, its blobs included."""
         self._blobs[cell.id] = dict(blobs)
         self._cells[cell.id] = cell
+        self._forget_value(cell.id)
+        if cell.result.size:
+            self._values[cell.id] = cell.result.size
+            self._held += cell.result.size
+        while self._held > MAX_VALUES_BYTES and len(self._values) > 1:  # a cell that the caller holds keeps its own
+            oldest = next(iter(self._values))
+            self._forget_value(oldest)
+            self._cells[oldest] = replace(self._cells[oldest], result=_DROPPED)
+
+    def _forget_value(self, cell_id: str) -> None:
+        self._held -= self._values.pop(cell_id, 0)
 
     def delete(self, cell_id: str) -> None:
         """Remove a cell and its blobs."""
         cell = self[cell_id]
         self._cells.pop(cell.id, None)
         self._blobs.pop(cell.id, None)
+        self._forget_value(cell.id)
 
     def clear(self) -> None:
         """Remove every cell and blob."""
         self._cells.clear()
         self._blobs.clear()
+        self._values.clear()
+        self._held = 0
 
     def read(self, uri: str) -> bytes:
         """The bytes behind an output's URI; the cell may be named by its place as well."""

@@ -87,7 +87,7 @@ class Recorder:
         if error is not None and error.kind == "raised" and self._curbed:
             error = replace(error, kind="memory", hint=_LESS_MEMORY)
         usage = Usage(duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak)
-        result = Deferred(partial(_decode, event.buffers)) if event.buffers else NOTHING
+        result = Deferred(partial(_decode, event.buffers), sum(map(len, event.buffers))) if event.buffers else NOTHING
         return self._close(error, usage, result, lost)
 
     def die(self, error: CellError, lost: tuple[Lost, ...], duration_ms: float) -> Cell:
