@@ -208,7 +208,7 @@ def test_json_of_a_failure_has_the_error(cellblock: Cellblock) -> None:
     cell = json.loads(done.stdout)
     assert (done.returncode, cell["state"], cell["ok"]) == (1, "error", False)
     assert (cell["error"]["type"], cell["error"]["kind"]) == ("KeyError", "raised")
-    assert cell["error"]["traceback"].startswith("Traceback (most recent call last):\n  File \"<cell 1>\"")
+    assert cell["error"]["traceback"].startswith('Traceback (most recent call last):\n  File "<cell 1>"')
 
 
 def test_json_has_a_line_for_each_cell(cellblock: Cellblock) -> None:

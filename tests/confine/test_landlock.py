@@ -133,9 +133,7 @@ def test_detail_says_what_an_older_abi_leaves_open(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("abi", range(1, ABI + 1))
-def test_every_older_abi_still_walls_the_files(
-    monkeypatch: pytest.MonkeyPatch, places: Places, abi: int
-) -> None:
+def test_every_older_abi_still_walls_the_files(monkeypatch: pytest.MonkeyPatch, places: Places, abi: int) -> None:
     monkeypatch.setattr(syscalls, "landlock_abi", lambda: abi)
 
     def action() -> object:

@@ -187,9 +187,7 @@ def test_descriptors_past_the_limit_are_an_error() -> None:
 def test_started_programs_inherit_the_limits() -> None:
     def action() -> object:
         apply()
-        shown = subprocess.run(
-            ["/bin/sh", "-c", "ulimit -n; ulimit -c"], capture_output=True, text=True, check=True
-        )
+        shown = subprocess.run(["/bin/sh", "-c", "ulimit -n; ulimit -c"], capture_output=True, text=True, check=True)
         return shown.stdout.split()
 
     assert in_child(action) == ["64", "0"]

@@ -55,17 +55,14 @@ def test_every_number_is_the_one_libseccomp_gives(libseccomp: ctypes.CDLL, machi
     wrong = {
         name: (number, expected)
         for name, number in NUMBERS[machine].items()
-        if (expected := resolve(AUDIT_ARCH[machine], name.encode())) != number
-        and number not in YOUNGER_THAN_THE_ORACLE
+        if (expected := resolve(AUDIT_ARCH[machine], name.encode())) != number and number not in YOUNGER_THAN_THE_ORACLE
     }
     assert wrong == {}
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_call_libseccomp_knows_has_a_number(libseccomp: ctypes.CDLL, machine: str) -> None:
-    names = (
-        libseccomp.seccomp_syscall_resolve_num_arch(AUDIT_ARCH[machine], number) for number in range(1024)
-    )
+    names = (libseccomp.seccomp_syscall_resolve_num_arch(AUDIT_ARCH[machine], number) for number in range(1024))
     known = {name.decode() for name in names if name}
     assert len(known) > 300
     assert known - set(NUMBERS[machine]) == set()
@@ -181,9 +178,7 @@ def interesting(answer: int | seccomp.Rule) -> list[tuple[int, ...]]:
     candidates: list[set[int]] = [{0, 0xFFFFFFFFFFFFFFFF} for _ in range(6)]
     for match in (match for clause in answer for match in clause.any_of):
         values = {value for v in match.values[:12] for value in (v, v + 1, v ^ match.mask, v | 1 << 40)}
-        values |= (
-            {1 << bit for bit in range(32) if match.mask >> bit & 1} if match.mask != 0xFFFFFFFF else set()
-        )
+        values |= {1 << bit for bit in range(32) if match.mask >> bit & 1} if match.mask != 0xFFFFFFFF else set()
         candidates[match.argument] |= {value << (32 if match.upper else 0) for value in values}
     used = {match.argument for clause in answer for match in clause.any_of}
     return list(itertools.product(*(sorted(c) if i in used else [0] for i, c in enumerate(candidates))))
@@ -210,9 +205,7 @@ def test_program_answers_every_number_as_the_tables_do(machine: str, parameters:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize(
-    "number", [0x3FFFFFFF, 0x40000000, 0x40000001, 0x40000000 + 59, 0x7FFFFFFF, 0xFFFFFFFF]
-)
+@pytest.mark.parametrize("number", [0x3FFFFFFF, 0x40000000, 0x40000001, 0x40000000 + 59, 0x7FFFFFFF, 0xFFFFFFFF])
 def test_x32_and_absurd_numbers_answer_enosys(machine: str, number: int) -> None:
     assert Filter(machine).by_number(number) == errno.ENOSYS
 
@@ -251,10 +244,7 @@ CASES: list[tuple[str, tuple[int, ...], int]] = [
     ("clone", (0x3D0F00,), 0),  # pthread_create
     ("clone", (0x1200011,), 0),  # fork
     ("clone", (0x4111,), 0),  # vfork
-    *[
-        ("socket", (family, DGRAM, 0), NO_FAMILY)
-        for family in (NETLINK, PACKET, ALG, VSOCK, 0, 43, 0xFFFFFFFF)
-    ],
+    *[("socket", (family, DGRAM, 0), NO_FAMILY) for family in (NETLINK, PACKET, ALG, VSOCK, 0, 43, 0xFFFFFFFF)],
     *[("socket", (family, STREAM | CLOEXEC, 0), 0) for family in (UNIX, INET, INET6)],
     *[("socket", (family, RAW | CLOEXEC, 255), P) for family in (UNIX, INET, INET6)],
     ("socket", (INET, DGRAM, 17), 0),
@@ -270,9 +260,7 @@ CASES: list[tuple[str, tuple[int, ...], int]] = [
     ("sendmmsg", (3, 0, 1, 0x20000000), errno.EOPNOTSUPP),
     *[("ioctl", (0, request), P) for request in (0x5412, 0x541C, 0x5423, 1 << 32 | 0x5412)],
     *[("ioctl", (0, request), 0) for request in (0x5401, 0x5413, 0x541B, 0x5421)],
-    *[
-        ("prctl", (option,), P) for option in (22, 35, 0x59616D61)
-    ],  # PR_SET_SECCOMP, PR_SET_MM, PR_SET_PTRACER
+    *[("prctl", (option,), P) for option in (22, 35, 0x59616D61)],  # PR_SET_SECCOMP, PR_SET_MM, PR_SET_PTRACER
     *[("prctl", (option,), 0) for option in (1, 4, 15, 36, 38, 0x53564D41)],
     *[("prctl", (option,), errno.EINVAL) for option in (31, 32, 33, 59, 62, 67, 1000)],
     ("kill", (-1, 9), P),
@@ -639,9 +627,7 @@ def run_program(source: str, directory: Path) -> tuple[str, str]:
     """Run a file with this Python and return what it printed and its errors."""
     script = directory / "program.py"
     script.write_text(source)
-    done = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, cwd=directory, check=False
-    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=directory, check=False)
     return done.stdout, done.stderr
 
 
@@ -665,9 +651,7 @@ def test_ordinary_programs_run_under_the_filter(what: str, tmp_path: Path) -> No
 def test_multiprocessing_runs_under_the_filter(method: str, tmp_path: Path) -> None:
     if not os.access("/dev/shm", os.W_OK):
         pytest.skip("/dev/shm, where multiprocessing keeps its semaphores, is not writable")
-    install = (
-        installing().strip().replace("\n", "\n    ")
-    )  # in the main process only: a filter takes no second one
+    install = installing().strip().replace("\n", "\n    ")  # in the main process only: a filter takes no second one
     source = MULTIPROCESSING.format(install=install, method=method)
     assert run_program(source, tmp_path) == ("done\n", "")
 

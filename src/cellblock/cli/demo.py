@@ -145,9 +145,7 @@ def _write(session: AsyncSession, out: Path) -> list[Path]:
     return [(out / name).resolve() for name in files]
 
 
-def _summary(
-    session: AsyncSession, steps: tuple[Step, ...], good: list[bool], warm_ms: float, seconds: float
-) -> str:
+def _summary(session: AsyncSession, steps: tuple[Step, ...], good: list[bool], warm_ms: float, seconds: float) -> str:
     attempts = sum(step.attempts for step in steps)
     stopped = sum(step.end in ("timeout", "memory") for step in steps)
     lines = [

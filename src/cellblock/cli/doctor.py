@@ -46,8 +46,7 @@ def _as_dict(report: Report, machine: Machine) -> dict[str, object]:
         "machine": machine.as_dict(),
         "python_inside": report.python,
         "walls": [
-            {"mechanism": wall.mechanism, "applied": isinstance(wall, Applied), **_facts(wall)}
-            for wall in report.walls
+            {"mechanism": wall.mechanism, "applied": isinstance(wall, Applied), **_facts(wall)} for wall in report.walls
         ],
         "tried": [asdict(finding) for finding in report.findings],
         "skipped": list(report.skipped),

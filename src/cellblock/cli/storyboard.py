@@ -24,7 +24,7 @@ class Step:
 _ATTACK = Step(
     caption="attack: secrets, network, rm -rf /",
     attempts=6,
-    source='''\
+    source="""\
 import os, signal, socket, subprocess
 
 def attempt(what, act):
@@ -48,7 +48,7 @@ attempt("the host's processes", host_processes)
 attempt("the network", lambda: socket.create_connection(("1.1.1.1", 443), timeout=1))
 attempt("a name lookup", lambda: socket.getaddrinfo("example.com", 443))
 attempt("deleting everything", remove_everything)
-''',
+""",
 )
 
 _RUNAWAY = Step(

@@ -19,9 +19,7 @@ from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
 from cellblock.worker.watch import IDLE_SECONDS, Watch
 
 
-def run(
-    channel: socket.socket, *, disk_bytes: int, files: int, memory_bytes: int, late: tuple[str, ...]
-) -> None:
+def run(channel: socket.socket, *, disk_bytes: int, files: int, memory_bytes: int, late: tuple[str, ...]) -> None:
     """Furnish the session, report, then serve until the host is gone. Never returns.
 
     Stays attachable (dumpable) until told to seal: joining its namespaces needs that; nothing hostile

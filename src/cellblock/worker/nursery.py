@@ -45,7 +45,5 @@ def _make(message: dict[str, object], host: socket.socket, late: tuple[str, ...]
             init.run(host, **sizes, late=late)
         os._exit(0)
     except BaseException as error:
-        control.send(
-            host, {"failed": "root", "reason": "".join(traceback.format_exception(error)), "remedy": ""}
-        )
+        control.send(host, {"failed": "root", "reason": "".join(traceback.format_exception(error)), "remedy": ""})
         os._exit(1)

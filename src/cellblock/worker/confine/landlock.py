@@ -38,9 +38,7 @@ _FILESYSTEM_BITS = {
     3: 15,
     4: 15,
 }  # ABI 5 and later: 16. Bits are numbered in the order ABIs added them
-_ON_FILES = (
-    EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
-)  # the rights a rule on a plain file may carry
+_ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV  # the rights a rule on a plain file may carry
 
 _READ_ONLY = EXECUTE | READ_FILE | READ_DIR
 _READ_WRITE = ~(MAKE_CHAR | MAKE_BLOCK | IOCTL_DEV)
@@ -115,9 +113,7 @@ def _log_flags(abi: int) -> int:
     """No audit records of what this code, or a domain it makes, is denied: it could flood the host's log."""
     if abi < 7:
         return 0
-    return (
-        syscalls.LANDLOCK_RESTRICT_SELF_LOG_SAME_EXEC_OFF | syscalls.LANDLOCK_RESTRICT_SELF_LOG_SUBDOMAINS_OFF
-    )
+    return syscalls.LANDLOCK_RESTRICT_SELF_LOG_SAME_EXEC_OFF | syscalls.LANDLOCK_RESTRICT_SELF_LOG_SUBDOMAINS_OFF
 
 
 def _detail(abi: int) -> str:

@@ -14,9 +14,7 @@ MECHANISM = "rlimits"
 
 MEMLOCK_BYTES = 64 << 10
 STACK_BYTES = 8 << 20
-STACK_CEILING_BYTES = (
-    64 << 20
-)  # growing stacks are outside RLIMIT_DATA, and an exec honours any soft limit below this
+STACK_CEILING_BYTES = 64 << 20  # growing stacks are outside RLIMIT_DATA, and an exec honours any soft limit below this
 
 
 def apply(

@@ -81,9 +81,7 @@ def build(exposure: layout.Exposure) -> None:
 def _anchor(exposure: layout.Exposure) -> str:
     sources = (*exposure.early, *exposure.late)
     for path in _ANCHORS:
-        if os.path.isdir(path) and not any(
-            source == path or source.startswith(path + "/") for source in sources
-        ):
+        if os.path.isdir(path) and not any(source == path or source.startswith(path + "/") for source in sources):
             return path
     raise OSError(f"none of {', '.join(_ANCHORS)} is free to build a root on")
 
@@ -141,9 +139,7 @@ def enter(*, disk_bytes: int, files: int, late: tuple[str, ...]) -> Applied:
                 mount("/new/etc/empty", f"/new/proc/{name}", "", MS_BIND, "")
     _pivot("/new")
     os.chdir(layout.WORKSPACE)
-    return Applied(
-        mechanism="root", detail=f"read-only tree, {disk_bytes >> 20} MB of files of its own{note}"
-    )
+    return Applied(mechanism="root", detail=f"read-only tree, {disk_bytes >> 20} MB of files of its own{note}")
 
 
 def repair_home(root: str = "") -> None:
