@@ -18,7 +18,6 @@ from cellblock.walls import Applied, Unavailable
 from cellblock.worker.confine import landlock, syscalls
 from cellblock.worker.confine.syscall_numbers import NUMBERS
 
-UNPRIVILEGED = 61000
 CANARY = "canary-4f1c"
 ABI = syscalls.landlock_abi() if syscalls.MACHINE in NUMBERS else 0
 
@@ -49,15 +48,6 @@ def in_child(action: Callable[[], object], *, uid: int | None = None) -> object:
         answer_bytes = pipe.read()
     os.waitpid(pid, 0)
     return json.loads(answer_bytes)
-
-
-@pytest.fixture(params=["as this user", "unprivileged"])
-def uid(request: pytest.FixtureRequest) -> int | None:
-    if request.param == "as this user":
-        return None
-    if os.geteuid() != 0:
-        pytest.skip("only root can become another user")
-    return UNPRIVILEGED
 
 
 @dataclass(frozen=True)

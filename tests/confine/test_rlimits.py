@@ -15,7 +15,6 @@ import pytest
 from cellblock.walls import Applied
 from cellblock.worker.confine import capabilities, rlimits
 
-UNPRIVILEGED = 61000
 MB = 1 << 20
 
 
@@ -39,15 +38,6 @@ def in_child(action: Callable[[], object], *, uid: int | None = None) -> object:
         answer_bytes = pipe.read()
     os.waitpid(pid, 0)
     return json.loads(answer_bytes)
-
-
-@pytest.fixture(params=["as this user", "unprivileged"])
-def uid(request: pytest.FixtureRequest) -> int | None:
-    if request.param == "as this user":
-        return None
-    if os.geteuid() != 0:
-        pytest.skip("only root can become another user")
-    return UNPRIVILEGED
 
 
 def apply(**changed: int) -> Applied:

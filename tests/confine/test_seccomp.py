@@ -26,7 +26,6 @@ AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 MACHINES = sorted(AUDIT_ARCH)
 ALLOW, ERRNO, KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
 YOUNGER_THAN_THE_ORACLE = range(457, 471)
-UNPRIVILEGED = 61000
 
 on_a_known_machine = pytest.mark.skipif(
     syscalls.MACHINE not in NUMBERS,
@@ -366,15 +365,6 @@ def in_child(action: Callable[[], object], *, uid: int | None = None) -> object:
     return json.loads(answer_bytes) if answer_bytes else f"died of {status}"
 
 
-@pytest.fixture(params=["as this user", "unprivileged"])
-def uid(request: pytest.FixtureRequest) -> int | None:
-    if request.param == "as this user":
-        return None
-    if os.geteuid() != 0:
-        pytest.skip("only root can become another user")
-    return UNPRIVILEGED
-
-
 def errno_of(call: Callable[..., object], *arguments: object) -> int:
     try:
         call(*arguments)
@@ -424,7 +414,7 @@ def test_refused_calls_fail_with_eperm(uid: int | None) -> None:
             "mount": errno_of(syscalls.mount, "none", "/tmp", "tmpfs"),
             "umount": errno_of(syscalls.umount, "/proc"),
             "pivot_root": errno_of(syscalls.pivot_root, ".", "."),
-            "open_tree": errno_of(syscalls.open_tree, syscalls.AT_FDCWD, "/", 0),
+            "open_tree": raw("open_tree", syscalls.AT_FDCWD, 0, 0),
             "chroot": errno_of(os.chroot, "/"),
             "ptrace": raw("ptrace", 0, 0, 0, 0),  # PTRACE_TRACEME
             "process_vm_readv": raw("process_vm_readv", os.getpid(), 0, 0, 0, 0, 0),

@@ -32,8 +32,6 @@ _INHERITED = ("LD_LIBRARY_PATH", "TZ")
 
 _NEEDED = "python= must name CPython 3.11 or newer; what it said is on stderr"
 
-_THREADS = ("MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -68,9 +66,7 @@ class Family:
         zygote, zygote_end = control.pair()
         ends = (nursery_end.fileno(), zygote_end.fileno())
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-        environment |= {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8", "MPLBACKEND": "agg", "MPLCONFIGDIR": "/tmp"}
-        environment |= dict.fromkeys(_THREADS, "1")
-        environment |= {"ARROW_DEFAULT_MEMORY_POOL": "system", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+        environment |= {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}  # the rest the zygote sets before it imports anything
         try:
             process = subprocess.Popen(
                 [profile.python, "-s", "-P", str(_BOOT), *map(str, ends)],

@@ -17,12 +17,9 @@ MACHINE: str = os.uname().machine if sys.platform == "linux" and sys.maxsize > 2
 """The key of this machine in `NUMBERS`, or a name that is not in it."""
 
 AT_FDCWD = -100
-AT_EMPTY_PATH = 0x1000
 AT_RECURSIVE = 0x8000
 
-CLONE_NEWTIME = 0x80  # for unshare and clone3; clone reads these bits as the exit signal
 CLONE_NEWNS = 0x20000
-CLONE_NEWCGROUP = 0x2000000
 CLONE_NEWUTS = 0x4000000
 CLONE_NEWIPC = 0x8000000
 CLONE_NEWUSER = 0x10000000
@@ -35,43 +32,28 @@ MS_NODEV = 0x4
 MS_NOEXEC = 0x8
 MS_REMOUNT = 0x20
 MS_BIND = 0x1000
-MS_MOVE = 0x2000
 MS_REC = 0x4000
 MS_PRIVATE = 0x40000
-MS_SLAVE = 0x80000
 
 MNT_DETACH = 0x2
 
 MOUNT_ATTR_RDONLY = 0x1
 MOUNT_ATTR_NOSUID = 0x2
 MOUNT_ATTR_NODEV = 0x4
-MOUNT_ATTR_NOEXEC = 0x8
 
-OPEN_TREE_CLONE = 0x1
-OPEN_TREE_CLOEXEC = os.O_CLOEXEC if sys.platform == "linux" else 0x80000
-
-MOVE_MOUNT_F_EMPTY_PATH = 0x4
-MOVE_MOUNT_T_EMPTY_PATH = 0x40
 
 PR_SET_PDEATHSIG = 1
-PR_GET_DUMPABLE = 3
 PR_SET_DUMPABLE = 4
-PR_SET_NAME = 15
 PR_CAPBSET_READ = 23
 PR_CAPBSET_DROP = 24
-PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 PR_GET_NO_NEW_PRIVS = 39
-PR_GET_TID_ADDRESS = 40
-PR_SET_THP_DISABLE = 41
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 
 RESOLVE_NO_XDEV = 0x1
 RESOLVE_NO_MAGICLINKS = 0x2
-RESOLVE_NO_SYMLINKS = 0x4
 RESOLVE_BENEATH = 0x8
-RESOLVE_IN_ROOT = 0x10
 
 LANDLOCK_RESTRICT_SELF_LOG_SAME_EXEC_OFF = 0x1
 LANDLOCK_RESTRICT_SELF_LOG_SUBDOMAINS_OFF = 0x4
@@ -135,16 +117,6 @@ def mount_setattr(path: Path, attr_set: int, *, recursive: bool) -> None:
     )
 
 
-def open_tree(dirfd: int, path: Path, flags: int) -> int:
-    """open_tree(2), Linux 5.2: a descriptor of a mount, or with `OPEN_TREE_CLONE` of a detached copy."""
-    return _call("open_tree", dirfd, os.fsencode(path), flags)
-
-
-def move_mount(from_dirfd: int, from_path: Path, to_dirfd: int, to_path: Path, flags: int = 0) -> None:
-    """move_mount(2), Linux 5.2: attach what `open_tree` gave; `""` needs `MOVE_MOUNT_*_EMPTY_PATH`."""
-    _call("move_mount", from_dirfd, os.fsencode(from_path), to_dirfd, os.fsencode(to_path), flags)
-
-
 def unshare(flags: int) -> None:
     """unshare(2). `CLONE_NEWPID` takes effect for the next child; `CLONE_NEWUSER` needs a single thread."""
     _call("unshare", flags)
@@ -162,11 +134,6 @@ def openat2(dirfd: int, path: Path, flags: int, mode: int = 0, resolve: int = 0)
     """
     how = struct.pack("=3Q", flags, mode, resolve)
     return _call("openat2", dirfd, os.fsencode(path), how, len(how))
-
-
-def close_range(first: int, last: int, flags: int = 0) -> None:
-    """close_range(2), Linux 5.9: close the descriptors from `first` to `last`, both included."""
-    _call("close_range", first, last, flags)
 
 
 def setfsuid(uid: int) -> None:
