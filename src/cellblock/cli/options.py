@@ -1,0 +1,102 @@
+"""Options of every command that opens a session: its limits, packages, interpreter and input files, each checked."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import shutil
+from pathlib import Path
+
+from cellblock.cli import source
+from cellblock.limits import ExecutionLimits
+
+_MEMORY_MB = 1 << 20
+_OUTPUT_BYTES = 1 << 30
+SHOWN_BYTES = 1_000_000
+"""Text of a cell that a person is shown; a model's default is less."""
+
+_DEFAULT = ExecutionLimits()
+
+
+def add_session(parser: argparse.ArgumentParser, output_default: str = str(SHOWN_BYTES)) -> None:
+    """Add them to a command's parser."""
+    add = parser.add_argument_group("the session").add_argument
+    add("--timeout", type=_seconds, default=_DEFAULT.timeout_seconds, metavar="S", help="seconds a cell (30)")
+    add("--memory", type=_megabytes, default=_DEFAULT.max_memory_mb, metavar="MB", help="memory (256)")
+    add("--output", type=_bytes, metavar="BYTES", help=f"text kept of a cell, the middle is cut ({output_default})")
+    add("--preload", type=_names, default=(), metavar="A,B", help="import these packages before the session starts")
+    add("--python", type=_interpreter, metavar="PATH", help="the interpreter inside (the one that runs cellblock)")
+    add(
+        "--file", action="append", default=[], dest="files", metavar="LOCAL[:NAME]",
+        help="copy a file into the session first; may be repeated",
+    )  # fmt: skip
+
+
+def limits(arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES) -> ExecutionLimits:
+    """The limits asked for; `output_bytes` where none were."""
+    return ExecutionLimits(
+        timeout_seconds=arguments.timeout,
+        max_memory_mb=arguments.memory,
+        max_output_bytes=arguments.output or output_bytes,
+    )
+
+
+def inputs(arguments: argparse.Namespace) -> dict[str, Path]:
+    """Local files to copy, by their names inside; `source.Unusable` for one that cannot be read."""
+    return dict(_input(word) for word in arguments.files)
+
+
+def _input(word: str) -> tuple[str, Path]:
+    """Name inside and local path of a `LOCAL[:NAME]`; a local name may hold colons itself."""
+    local, name = Path(word), ""
+    if not local.exists() and ":" in word:
+        before, _, name = word.rpartition(":")
+        local = Path(before)
+    if not local.is_file():
+        reason = "is not a file" if local.exists() else "does not exist"
+        raise source.Unusable(f"--file {word!r}: {str(local)!r} {reason}")
+    if not os.access(local, os.R_OK):
+        raise source.Unusable(f"--file {word!r}: {str(local)!r} is not readable")
+    return name or local.name, local
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise argparse.ArgumentTypeError(f"{name!r} is not the name of a package")
+    return names
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not seconds > 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return seconds
+
+
+def _megabytes(text: str) -> int:
+    return _whole(text, _MEMORY_MB)
+
+
+def _bytes(text: str) -> int:
+    return _whole(text, _OUTPUT_BYTES)
+
+
+def _whole(text: str, most: int) -> int:
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+    if not 0 < number <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {most}")
+    return number
+
+
+def _interpreter(text: str) -> str:
+    """An absolute path; a link is not followed, since an environment's interpreter is known by its link."""
+    found = shutil.which(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a program")
+    return str(Path(found).absolute())
