@@ -1,5 +1,6 @@
 """Resource limits: what is set, what it stops, and what the runtime may still raise."""
 
+import ctypes
 import errno
 import json
 import mmap
@@ -7,6 +8,7 @@ import os
 import resource
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -56,17 +58,19 @@ def test_limits_are_set_around_the_baseline(uid: int | None) -> None:
             resource.getrlimit(resource.RLIMIT_FSIZE),
             resource.getrlimit(resource.RLIMIT_NOFILE),
             resource.getrlimit(resource.RLIMIT_CORE),
+            resource.getrlimit(resource.RLIMIT_SIGPENDING),
         ]
 
     assert in_child(action, uid=uid) == [
         "rlimits",
-        f"data {74 * MB}, processes 50, file size {MB}, open files 64, core 0, locked 65536, stack {8 * MB} "
-        f"(data includes a baseline of {10 * MB})",
+        f"data {74 * MB}, processes 50, file size {MB}, open files 64, core 1, locked 65536, stack {8 * MB}, "
+        f"pending signals 1024 (data includes a baseline of {10 * MB})",
         [74 * MB, 82 * MB],
         [50, 50],
         [MB, MB],
         [64, 64],
-        [0, 0],
+        [1, 1],
+        [1024, 1024],
     ]
 
 
@@ -180,7 +184,22 @@ def test_started_programs_inherit_the_limits() -> None:
         shown = subprocess.run(["/bin/sh", "-c", "ulimit -n; ulimit -c"], capture_output=True, text=True, check=True)
         return shown.stdout.split()
 
-    assert in_child(action) == ["64", "0"]
+    assert in_child(action) == ["64", "0"]  # a core's size in blocks of 512 bytes
+
+
+def test_signals_and_timers_past_the_limit_are_an_error() -> None:
+    def action() -> object:
+        apply()
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])
+        libc = ctypes.CDLL(None, use_errno=True)
+        queued = 0
+        while queued < 5000 and libc.sigqueue(os.getpid(), signal.SIGRTMIN, None) == 0:
+            queued += 1
+        timer = ctypes.c_void_p()
+        made = libc.timer_create(time.CLOCK_MONOTONIC, None, ctypes.byref(timer))
+        return [queued <= rlimits.PENDING_SIGNALS, made, errno.errorcode[ctypes.get_errno()]]
+
+    assert in_child(action) == [True, -1, "EAGAIN"]
 
 
 def test_vm_data_grows_with_private_memory_only() -> None:

@@ -109,6 +109,13 @@ def test_calls_whose_arguments_cannot_be_read_answer_enosys(machine: str) -> Non
     assert (filter_("clone3"), filter_("openat2")) == (errno.ENOSYS, errno.ENOSYS)
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+def test_rule_sets_of_landlock_cannot_be_made(machine: str) -> None:
+    filter_ = Filter(machine)
+    names = ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self")
+    assert {filter_(name) for name in names} == {errno.ENOSYS}
+
+
 # --- the compiled program, run by an interpreter ------------------------------------------------------------
 
 
@@ -139,7 +146,7 @@ def interpret(program: bytes, number: int, arch: int, arguments: tuple[int, ...]
 
 
 class Filter:
-    """A filter built for a machine; calling it gives 0 for allowed or the errno it answers."""
+    """A filter built for a machine; calling it gives 0 for allowed, the errno it answers, or IGNORED."""
 
     def __init__(self, machine: str, **parameters: object) -> None:
         self.machine = machine
@@ -153,7 +160,7 @@ class Filter:
         if verdict == ALLOW:
             return 0
         assert verdict & 0xFFFF0000 == ERRNO
-        return verdict & 0xFFFF
+        return verdict & 0xFFFF or seccomp.IGNORED
 
 
 def expected(answer: int | seccomp.Rule, arguments: tuple[int, ...]) -> int:
@@ -243,6 +250,21 @@ CASES: list[tuple[str, tuple[int, ...], int]] = [
     ("clone", (0x3D0F00,), 0),  # pthread_create
     ("clone", (0x1200011,), 0),  # fork
     ("clone", (0x4111,), 0),  # vfork
+    ("clone", (0x3D0B00,), P),  # a thread without CLONE_FILES
+    ("close_range", (3, 100, 4), 0),  # CLOSE_RANGE_CLOEXEC
+    ("close_range", (3, 100, 2), errno.EINVAL),  # CLOSE_RANGE_UNSHARE
+    ("sendfile", (1, 3, 0, 4096), errno.EINVAL),
+    ("splice", (1, 0, 3, 0, 4096, 0), errno.EINVAL),
+    *[("fcntl", (3, 1031, size), 0) for size in (4096, 65535, 65536)],  # F_SETPIPE_SZ
+    *[("fcntl", (3, 1031, size), P) for size in (65537, 131072, 1 << 20, 0x80000000)],
+    *[("fcntl", (3, command, 1 << 20), errno.EINVAL) for command in (36, 37, 38)],  # F_OFD_GETLK, _SETLK, _SETLKW
+    *[("fcntl", (3, command, 1 << 20), 0) for command in (0, 4, 6, 7, 1030, 1032)],
+    *[("setsockopt", (3, 1, option), seccomp.IGNORED) for option in (7, 8, 32, 33)],  # SO_SNDBUF, SO_RCVBUF
+    *[("setsockopt", (3, 1, option), P) for option in (26, 50, 51, 52)],  # SO_ATTACH_FILTER and its like
+    *[("setsockopt", (3, 1, option), 0) for option in (2, 9, 15, 20, 27)],  # SO_REUSEADDR, SO_KEEPALIVE, timeouts
+    *[("setsockopt", (3, 6, option), 0) for option in (1, 7, 8, 26)],  # of TCP
+    ("setsockopt", (3, 41, 32), P),  # IPV6_FLOWLABEL_MGR
+    ("setsockopt", (3, 41, 26), 0),  # IPV6_V6ONLY
     *[("socket", (family, DGRAM, 0), NO_FAMILY) for family in (NETLINK, PACKET, ALG, VSOCK, 0, 43, 0xFFFFFFFF)],
     *[("socket", (family, STREAM | CLOEXEC, 0), 0) for family in (UNIX, INET, INET6)],
     *[("socket", (family, RAW | CLOEXEC, 255), P) for family in (UNIX, INET, INET6)],
@@ -488,6 +510,38 @@ def test_growing_mapping_cannot_dodge_the_data_limit() -> None:
         return raw("mmap", 0, 1 << 20, 3, 0x122, -1, 0)
 
     assert in_child(action) == errno.EPERM
+
+
+@on_a_known_machine
+def test_a_socket_keeps_its_buffers_and_takes_no_program() -> None:
+    def action() -> object:
+        one, other = socket.socketpair()
+        before = [one.getsockopt(socket.SOL_SOCKET, option) for option in (socket.SO_SNDBUF, socket.SO_RCVBUF)]
+        seccomp.apply(seccomp.build())
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            one.setsockopt(socket.SOL_SOCKET, option, 1 << 20)
+        after = [one.getsockopt(socket.SOL_SOCKET, option) for option in (socket.SO_SNDBUF, socket.SO_RCVBUF)]
+        accept_all = ctypes.create_string_buffer(struct.pack("=HBBI", 0x06, 0, 0, 0xFFFFFFFF))
+        program = struct.pack("@HP", 1, ctypes.addressof(accept_all))
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        return [before == after, errno_of(other.setsockopt, socket.SOL_SOCKET, 26, program)]
+
+    assert in_child(action) == [True, errno.EPERM]
+
+
+@on_a_known_machine
+def test_what_copies_in_the_kernel_falls_back(tmp_path: Path) -> None:
+    def action() -> object:
+        os.chdir(tmp_path)
+        Path("source").write_bytes(b"x" * 100_000)
+        seccomp.apply(seccomp.build())
+        shutil.copyfile("source", "copy")
+        one, other = socket.socketpair()
+        with open("source", "rb") as file:
+            sent = one.sendfile(file, count=5000)
+        return [Path("copy").stat().st_size, sent, len(other.recv(5000, socket.MSG_WAITALL))]
+
+    assert in_child(action) == [100_000, 5000, 5000]
 
 
 @on_a_known_machine

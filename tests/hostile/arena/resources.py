@@ -79,6 +79,16 @@ ends = {{os.waitpid(child, 0)[1] for child in children}}
 """
 """Children that hold together more than the limit of 128 MB, each less; whether one of them is killed for it."""
 
+_FULL_SOCKETS = """import socket
+            ends = [end for _ in range(240) for end in socket.socketpair()]
+            for one in ends:
+                one.setblocking(False)
+                try:
+                    while True: one.send(bytes(65536))
+                except BlockingIOError:
+                    pass"""
+"""About 80 MB in the kernel, held by one process."""
+
 _LITTLE = Holds(lambda grown: isinstance(grown, int) and grown < 40, "less than 40 MB more on the host")
 
 
@@ -87,11 +97,11 @@ def _hoards_pipes(host: Host) -> object:
     hoard = """
 import fcntl, signal
 children = []
-for _ in range(6):
+for _ in range(8):
     inlet, outlet = os.pipe()
     child = os.fork()
     if child == 0:
-        pipes = [os.pipe() for _ in range(100)]
+        pipes = [os.pipe() for _ in range(240)]
         for one, _ in pipes: attempt(fcntl.fcntl, one, fcntl.F_SETPIPE_SZ, 1 << 20)
         os.write(outlet, b"x")
         signal.pause()
@@ -197,24 +207,10 @@ for one in files: os.close(one)
     ),
     _cell(
         "socket-buffers",
-        "a memory control group, or a limit on what sockets hold",
-        Holds(lambda answer: answer != "held", "anything but the memory"),
-        """
-import socket
-ends, held = [], 0
-while held < 300 << 20 and len(ends) < 300:
-    ends += socket.socketpair()
-    for one in ends[-2:]:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
-        one.setblocking(False)
-        try:
-            while True: held += one.send(bytes(65536))
-        except BlockingIOError:
-            pass
-for one in ends: one.close()
-"held" if held >= 300 << 20 else held >> 20
-""",
-        hole="the kernel's memory for sockets counts to nothing: 2 MB a socket, 512 sockets a process",
+        _WATCH,
+        "curbed",
+        _HOLDING.format(before="", count=4, hold=_FULL_SOCKETS),
+        hole="the kernel's memory for sockets counts to nothing: 200 KB a socket, 512 sockets a process",
     ),
     *(
         _cell(name, _WATCH, "curbed", _HOLDING.format(before=before, count=count, hold=hold))
@@ -431,6 +427,80 @@ Endless()
         """
 sorted({call("inotify_init"), call("inotify_init1", 0o2000000), call("inotify_add_watch", 0, b"/", 1),
     call("inotify_rm_watch", 0, 1)} - {"absent"})
+""",
+    ),
+    _cell(
+        "landlock-rules",
+        "seccomp: no rule sets inside, whose rules no limit counts",
+        "ENOSYS",
+        "import struct\ncall('landlock_create_ruleset', struct.pack('QQQ', 1, 0, 0), 24, 0)",
+    ),
+    _cell(
+        "programs-of-sockets",
+        "seccomp: the machine has one bound for compiled programs, of all users",
+        ["EPERM"],
+        """
+import socket, struct
+accept_all = ctypes.create_string_buffer(struct.pack("=HBBI", 6, 0, 0, 0xFFFFFFFF))
+program = struct.pack("@HP", 1, ctypes.addressof(accept_all))
+with socket.socket() as one:
+    answers = sorted({attempt(one.setsockopt, socket.SOL_SOCKET, option, program) for option in (26, 50, 51, 52)})
+answers
+""",
+    ),
+    _cell(
+        "pages-kept-by-a-byte-of-each",
+        "seccomp: a socket is charged for the bytes sent, and would keep the pages that they are in",
+        ["EINVAL"],
+        """
+import socket
+one, other = socket.socketpair()
+inlet, outlet = os.pipe()
+file = os.open("pages", os.O_CREAT | os.O_RDWR)
+os.write(file, bytes(8192))
+answers = sorted({attempt(os.sendfile, one.fileno(), file, 0, 1), attempt(os.splice, file, outlet, 1, offset_src=0)})
+for number in (inlet, outlet, file): os.close(number)
+os.unlink("pages")
+answers
+""",
+    ),
+    _cell(
+        "descriptors-of-single-threads",
+        "seccomp: the threads of a process share one table of descriptors",
+        {"clone": "EPERM", "close_range": "EINVAL"},
+        "{'clone': call('clone', 0x3D0B00, 0, 0, 0, 0), 'close_range': call('close_range', 900, 901, 2)}",
+    ),
+    _cell(
+        "locks-without-an-owner",
+        "seccomp: only locks that a process owns are taken, so that they can be counted",
+        ["EINVAL"],
+        """
+import fcntl, struct
+file = os.open("locked", os.O_CREAT | os.O_RDWR)
+lock = struct.pack("hhqqi", fcntl.F_WRLCK, 0, 0, 1, 0)
+answers = sorted({attempt(fcntl.fcntl, file, command, lock) for command in (36, 37, 38)})
+os.close(file)
+os.unlink("locked")
+answers
+""",
+    ),
+    _cell(
+        "queued-signals",
+        "RLIMIT_SIGPENDING",
+        ["EAGAIN", "EAGAIN"],
+        """
+import signal
+libc = ctypes.CDLL(None, use_errno=True)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])
+for _ in range(2000):
+    failed = libc.sigqueue(os.getpid(), signal.SIGRTMIN, None)
+    if failed: break
+answers = [errno.errorcode[ctypes.get_errno()] if failed else "queued"]
+timer = ctypes.c_void_p()
+answers.append("made" if libc.timer_create(1, None, ctypes.byref(timer)) == 0 else errno.errorcode[ctypes.get_errno()])
+while signal.sigtimedwait([signal.SIGRTMIN], 0): pass
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGRTMIN])
+answers
 """,
     ),
     _cell(

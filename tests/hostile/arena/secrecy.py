@@ -147,8 +147,8 @@ sorted({attempt(read, path) for path in ("/tmp/secret", "/dev/shm/secret", "/wor
     _cell("shared-memory-starts-empty", "the mount namespace", [], "os.listdir('/dev/shm')"),
     _cell(
         "core-dumps",
-        "rlimits: core files of size 0",
-        {"limit": [0, 0], "dumped": False, "left": []},
+        "rlimits: core files of no size, and no crash handler of the host's",
+        {"limit": [1, 1], "dumped": False, "left": []},
         """
 import resource, signal
 child = os.fork()
@@ -166,7 +166,7 @@ status = os.waitpid(child, 0)[1]
         """
 import resource
 try:
-    resource.setrlimit(resource.RLIMIT_CORE, (1, 1))
+    resource.setrlimit(resource.RLIMIT_CORE, (2, 2))
     answer = "raised"
 except ValueError as error:
     answer = type(error).__name__

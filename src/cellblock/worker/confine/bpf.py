@@ -32,6 +32,8 @@ class Clause:
 Rule = tuple[Clause, ...]
 """The call is allowed when every clause holds; the first that does not gives the answer."""
 
+IGNORED = -1
+"""An answer: the call reports success and is not carried out."""
 
 _Instruction = tuple[int, int, int, int]
 _Fragment = list[_Instruction]
@@ -50,7 +52,7 @@ _X32_BIT = 0x40000000
 
 
 def assemble(audit_arch: int, by_number: Mapping[int, int | Rule]) -> bytes:
-    """The filter that gives each call number its answer: 0 for allowed, an errno, or a rule; ENOSYS for others."""
+    """The filter that gives each call its answer: 0 for allowed, an errno, `IGNORED`, or a rule; ENOSYS for others."""
     unknown = _answer(errno.ENOSYS)
     tree = _search(_ranges(by_number))
     known_arch = [(_LOAD, 0, 0, _NUMBER_OFFSET), *_at_least(_X32_BIT, unknown, tree)]
@@ -85,6 +87,8 @@ def _search(ranges: list[tuple[int, _Fragment]]) -> _Fragment:
 def _answer(answer: int | Rule) -> _Fragment:
     if not isinstance(answer, int):
         return _rule(answer)
+    if answer == IGNORED:
+        return [(_RETURN, 0, 0, _ERRNO)]
     return [(_RETURN, 0, 0, _ERRNO | answer if answer else _ALLOW)]
 
 

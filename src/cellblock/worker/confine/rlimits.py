@@ -1,5 +1,5 @@
 """Resource limits of one process: private memory, processes, file size, descriptors, core dumps, locked
-memory, stack.
+memory, stack, pending signals.
 
 What they do not count: RLIMIT_DATA sees private writable memory of each process alone, so shared mappings,
 memfds, tmpfs files, pages written through `/proc/self/mem`, and the sum over processes need other walls. A
@@ -13,6 +13,8 @@ from cellblock.walls import Applied
 MECHANISM = "rlimits"
 
 MEMLOCK_BYTES = 64 << 10
+PENDING_SIGNALS = 1024  # a timer counts as one; the kernel counts them by the host's user as well, for all sessions
+CORE_BYTES = 1  # 0 would still start the host's crash handler, where core_pattern names one; 1 does not
 STACK_BYTES = 8 << 20
 STACK_CEILING_BYTES = 64 << 20  # growing stacks are outside RLIMIT_DATA, and an exec honours any soft limit below this
 
@@ -42,9 +44,10 @@ def apply(
         "processes": (resource.RLIMIT_NPROC, processes, processes),
         "file size": (resource.RLIMIT_FSIZE, file_bytes, file_bytes),
         "open files": (resource.RLIMIT_NOFILE, open_files, open_files),
-        "core": (resource.RLIMIT_CORE, 0, 0),
+        "core": (resource.RLIMIT_CORE, CORE_BYTES, CORE_BYTES),
         "locked": (resource.RLIMIT_MEMLOCK, MEMLOCK_BYTES, MEMLOCK_BYTES),
         "stack": (resource.RLIMIT_STACK, STACK_BYTES, STACK_CEILING_BYTES),
+        "pending signals": (resource.RLIMIT_SIGPENDING, PENDING_SIGNALS, PENDING_SIGNALS),
     }
     in_force = {name: _lower(*limit) for name, limit in wanted.items()}
     shown = ", ".join(f"{name} {value}" for name, value in in_force.items())

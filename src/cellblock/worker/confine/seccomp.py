@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 from cellblock.walls import Applied, Unavailable
 from cellblock.worker.confine import syscalls
-from cellblock.worker.confine.bpf import AUDIT_ARCH, Clause, Match, Rule, assemble, length
+from cellblock.worker.confine.bpf import AUDIT_ARCH, IGNORED, Clause, Match, Rule, assemble, length
 from cellblock.worker.confine.syscall_numbers import NUMBERS
 
 MECHANISM = "seccomp"
@@ -26,8 +26,8 @@ DEFAULT_FAMILIES = frozenset({AF_UNIX, AF_INET, AF_INET6})
 
 ALLOWED: Mapping[str, str] = {
     "reading and writing": """read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek
-        sendfile splice copy_file_range readahead fadvise64""",
-    "descriptors": """close close_range dup dup2 dup3 fcntl flock pipe pipe2 eventfd eventfd2 signalfd
+        copy_file_range readahead fadvise64""",
+    "descriptors": """close dup dup2 dup3 flock pipe pipe2 eventfd eventfd2 signalfd
         signalfd4 timerfd_create timerfd_settime timerfd_gettime poll ppoll select pselect6 epoll_create
         epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2""",
     "files": """stat fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2 getdents
@@ -52,9 +52,8 @@ ALLOWED: Mapping[str, str] = {
         getegid getresuid getresgid getgroups setuid setgid setreuid setregid setresuid setresgid setgroups
         setfsuid setfsgid capget capset""",
     "the system and limits": "uname sysinfo getrandom getrusage getrlimit setrlimit",
-    "sockets": """connect accept accept4 bind listen shutdown getsockname getpeername setsockopt getsockopt
+    "sockets": """connect accept accept4 bind listen shutdown getsockname getpeername getsockopt
         recvfrom recvmsg recvmmsg""",
-    "restricting itself further": "landlock_create_ruleset landlock_add_rule landlock_restrict_self",
 }
 """Purpose to the names of the calls that are allowed with any arguments."""
 
@@ -88,6 +87,7 @@ REFUSED: Mapping[str, str] = {
 ABSENT: Mapping[str, str] = {
     "arguments behind a pointer": "clone3 openat2 file_setattr file_getattr",
     "the page cache, shared with other sessions": "cachestat",
+    "rule sets, whose rules no limit counts": "landlock_create_ruleset landlock_add_rule landlock_restrict_self",
     "without a caller on these machines": """uselib ustat sysfs _sysctl nfsservctl lookup_dcookie getpmsg
         putpmsg afs_syscall tuxcall security vserver epoll_ctl_old epoll_wait_old set_thread_area
         get_thread_area""",
@@ -100,6 +100,8 @@ _S_IFMT = 0o170000
 _ANY_BUT_DEVICES = (0, 0o100000, 0o010000, 0o140000)  # a regular file (both spellings), a fifo, a socket
 _CLONE_NEW_ANY = 0x7E020000
 _CLONE_PARENT = 0x8000  # would make the child one of a process outside the session
+_CLONE_FILES, _CLONE_THREAD = 0x400, 0x10000
+_CLOSE_RANGE_UNSHARE = 0x2
 _TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x5412, 0x541C, 0x5423
 _MAP_SHARED, _MAP_ANONYMOUS, _MAP_GROWSDOWN = 0x01, 0x20, 0x100
 _SOCK_TYPE_MASK = 0xF
@@ -107,6 +109,12 @@ _STREAM_DGRAM_SEQPACKET = (1, 2, 5)
 _DEFAULT_TCP_UDP = (0, 6, 17)  # not ICMP, and not MPTCP, whose connections Landlock's TCP rules do not see
 _MSG_FASTOPEN = 0x20000000  # connects inside a send, past Landlock's connect rule
 _PRIO_PROCESS = 0
+_SOL_SOCKET, _SOL_IPV6 = 1, 41
+_SIZES_OF_BUFFERS = (7, 8, 32, 33)  # SO_SNDBUF, SO_RCVBUF and their *FORCE
+_PROGRAMS_OF_SOCKETS = (26, 50, 51, 52)  # SO_ATTACH_FILTER, _BPF, _REUSEPORT_CBPF, _REUSEPORT_EBPF
+_IPV6_FLOWLABEL_MGR = 32
+_F_SETPIPE_SZ, _USUAL_PIPE_BYTES = 1031, 65536
+_LOCKS_OF_OPEN_FILES = (36, 37, 38)  # F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW
 _EVERY_PROCESS = 0xFFFFFFFF  # kill's pid -1: the twins included
 _PERSONALITY_QUERY = 0xFFFFFFFF
 
@@ -128,7 +136,7 @@ _PRCTL_ALLOWED = {
 
 
 def policy(*, families: frozenset[int] = DEFAULT_FAMILIES, shared_memory: bool = True) -> dict[str, int | Rule]:
-    """Every call that has an answer, by name: 0 for allowed, an errno, or the rule over its arguments.
+    """Every call that has an answer, by name: 0 for allowed, an errno, `IGNORED`, or the rule over its arguments.
 
     `families` are those `socket` gives; `socketpair` gives AF_UNIX whatever they are, as its ends reach
     nothing else. Without `shared_memory`, anonymous shared mappings and memfds are refused; a shared mapping
@@ -205,6 +213,10 @@ def _rules(families: frozenset[int], shared_memory: bool) -> dict[str, int | Rul
         return Clause((_without(flags, _MSG_FASTOPEN),), errno.EOPNOTSUPP)
 
     socket_type = Clause((_one_of(1, *_STREAM_DGRAM_SEQPACKET, mask=_SOCK_TYPE_MASK),))
+    one_table_of_descriptors = Clause((_without(0, _CLONE_THREAD), _one_of(0, _CLONE_FILES, mask=_CLONE_FILES)))
+    no_larger_pipe = Clause(
+        (_none_of(1, _F_SETPIPE_SZ), _without(2, ~(_USUAL_PIPE_BYTES - 1) & 0xFFFFFFFF), _one_of(2, _USUAL_PIPE_BYTES))
+    )
     # Growing stacks are not counted by RLIMIT_DATA.
     no_growing_stack = Clause((_without(3, _MAP_GROWSDOWN),))
     shared_and_anonymous = _MAP_SHARED | _MAP_ANONYMOUS
@@ -226,7 +238,14 @@ def _rules(families: frozenset[int], shared_memory: bool) -> dict[str, int | Rul
         "mknodat": (plain_mode(2), no_device(2)),
         "mmap": (no_growing_stack,) if shared_memory else (no_growing_stack, no_shared_anonymous),
         "memfd_create": 0 if shared_memory else errno.EPERM,
-        "clone": (Clause((_without(0, _CLONE_NEW_ANY | _CLONE_PARENT),)),),
+        # A thread with a table of its own would have its own count of descriptors.
+        "clone": (Clause((_without(0, _CLONE_NEW_ANY | _CLONE_PARENT),)), one_table_of_descriptors),
+        "close_range": (Clause((_without(2, _CLOSE_RANGE_UNSHARE),), errno.EINVAL),),
+        # Of all pipes of one user of the host's the first 64 MB are free. Locks without an owner cannot be counted.
+        "fcntl": (no_larger_pipe, Clause((_none_of(1, *_LOCKS_OF_OPEN_FILES),), errno.EINVAL)),
+        # A byte of a page that is sent keeps all of the page, and the socket is charged for the byte. Callers copy.
+        "sendfile": errno.EINVAL,
+        "splice": errno.EINVAL,
         "kill": (Clause((_none_of(0, _EVERY_PROCESS),)),),
         "prctl": (
             Clause((_none_of(0, *_PRCTL_REFUSED.values()),)),
@@ -241,6 +260,13 @@ def _rules(families: frozenset[int], shared_memory: bool) -> dict[str, int | Rul
             Clause((_one_of(0, *sorted(families)),), errno.EAFNOSUPPORT),
             socket_type,
             Clause((_one_of(0, AF_UNIX), _one_of(2, *_DEFAULT_TCP_UDP)), errno.EPROTONOSUPPORT),
+        ),
+        "setsockopt": (
+            # As the kernel does with a size past its own bound: the call succeeds, the buffer stays as it is.
+            Clause((_none_of(1, _SOL_SOCKET), _none_of(2, *_SIZES_OF_BUFFERS)), IGNORED),
+            # The machine has one bound for compiled programs; past it, not even a system call filter is taken.
+            Clause((_none_of(1, _SOL_SOCKET), _none_of(2, *_PROGRAMS_OF_SOCKETS))),
+            Clause((_none_of(1, _SOL_IPV6), _none_of(2, _IPV6_FLOWLABEL_MGR))),  # 4096 on the machine
         ),
         "socketpair": (Clause((_one_of(0, AF_UNIX),), errno.EAFNOSUPPORT), socket_type),
         "sendto": (no_fast_open(3),),
