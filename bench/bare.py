@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from cellblock.worker.main import ENVIRONMENT
+from cellblock.worker.environment import ENVIRONMENT
 
 _PIECE = 64 * 1024
 _LENGTH = struct.Struct("<Q")

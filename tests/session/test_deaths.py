@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import os
+import signal
+from collections.abc import Callable, Iterator
 
 import pytest
+from family_tree import Process, below, inits_of, launchers, nursery_of, soon, workers_of, zygotes_of
 
-from cellblock import CellblockError, CellState, Done, Session
+from cellblock import CellblockError, CellState, Done, Session, SessionClosed
 
 
 @pytest.mark.parametrize(
@@ -162,3 +165,117 @@ def test_repr_that_misbehaves_is_bounded_and_named(session: Session, source: str
     assert cell.state is CellState.COMPLETED, cell.error
     assert shown in cell.text
     assert len(cell.text) < 10_200
+
+
+# --- what makes sessions, killed from outside ----------------------------------------------------------------------
+
+DIED = "its first process is gone, and its files with it (open a new session)"
+
+
+@pytest.fixture
+def launcher(open_session: Callable[..., Session]) -> Iterator[Process]:
+    """The launcher of a family that no other test uses."""
+    others = {one.pid for one in launchers()}
+    open_session(preload=["wave"]).close()
+    (new,) = (one for one in launchers() if one.pid not in others)
+    yield new
+    for one in launchers():
+        if one.pid not in others:
+            kill(one)
+    assert soon(lambda: {one.pid for one in launchers()} - others, set()) == set()
+
+
+@pytest.fixture
+def own(open_session: Callable[..., Session], launcher: Process) -> Session:
+    """A session of that family."""
+    assert launcher
+    return open_session(preload=["wave"])
+
+
+def kill(process: Process) -> None:
+    os.kill(process.pid, signal.SIGKILL)
+
+
+def kill_first(which: str, launcher: Process) -> None:
+    """Kill one that the session's processes die with, and wait until they have."""
+    victims = {"nursery": [nursery_of(launcher)], "launcher": [launcher], "init": inits_of(launcher)}
+    workers = {one.pid for one in workers_of(launcher)}
+    kill(*victims[which])
+    assert soon(lambda: workers & {one.pid for one in below(1)}, set()) == set()
+
+
+def test_sessions_go_on_when_their_zygote_is_killed(own: Session, launcher: Process) -> None:
+    own.run("x = 41")
+    kill(*zygotes_of(launcher))
+    assert own.run("x + 1").value == 42
+    assert soon(lambda: zygotes_of(launcher), []) == []
+
+
+def test_sessions_open_in_the_same_family_when_its_zygote_is_killed(
+    own: Session, launcher: Process, open_session: Callable[..., Session]
+) -> None:
+    (old,) = zygotes_of(launcher)
+    kill(old)
+    assert open_session(preload=["wave"]).run("import sys\n'wave' in sys.modules").value is True
+    (new,) = zygotes_of(launcher)
+    assert new.pid != old.pid
+    assert len(inits_of(launcher)) == 2
+
+
+def test_worker_that_dies_after_its_zygote_is_told_and_replaced_over_the_same_files(
+    own: Session, launcher: Process
+) -> None:
+    own.run("x = 1\nopen('kept', 'w').write('1')")
+    own.run("'x is known to the host by now'")
+    kill(*zygotes_of(launcher))
+    cell = own.run("import os\nos._exit(3)")
+    assert (cell.error.kind, cell.error.message) == (  # type: ignore[union-attr]
+        "crashed",
+        "the session's process left with status 3",
+    )
+    assert [loss.name for loss in cell.lost] == ["x"]
+    assert own.run("open('kept').read(), 'x' in globals()").value == ("1", False)
+
+
+def test_each_zygote_lays_out_its_memory_anew(own: Session, launcher: Process) -> None:
+    where = "[line.split('-')[0] for line in open('/proc/self/maps') if line.endswith('[stack]\\n')]"
+    before = own.run(where)
+    assert before.ok
+    kill(*zygotes_of(launcher))
+    own.run("import os\nos._exit(0)")
+    after = own.run(where)
+    assert after.ok
+    assert after.value != before.value
+
+
+@pytest.mark.parametrize("which", ["nursery", "launcher", "init"])
+def test_session_whose_first_process_is_killed_is_closed_with_a_word(
+    own: Session, launcher: Process, which: str, open_session: Callable[..., Session]
+) -> None:
+    own.run("x = 1")
+    kill_first(which, launcher)
+    with pytest.raises(SessionClosed) as caught:
+        own.run("x")
+    assert str(caught.value) == f"the session's process ended and no other could be started: {DIED}"
+    with pytest.raises(SessionClosed):
+        own.run("x")
+    assert open_session(preload=["wave"]).run("6 * 7").value == 42
+
+
+@pytest.mark.parametrize("which", ["nursery", "launcher", "init"])
+def test_running_cell_whose_first_process_is_killed_is_told(own: Session, launcher: Process, which: str) -> None:
+    events = own.stream("print('begun')\nwhile True: pass")
+    next(events)
+    kill_first(which, launcher)
+    with pytest.raises(SessionClosed, match="its first process is gone"):
+        list(events)
+
+
+def test_worker_killed_from_outside_is_told(own: Session, launcher: Process) -> None:
+    events = own.stream("print('begun')\nwhile True: pass")
+    next(events)
+    kill(*workers_of(launcher))
+    *_, done = events
+    assert isinstance(done, Done)
+    assert done.cell.error.message == "the session's process was killed by SIGKILL"  # type: ignore[union-attr]
+    assert own.run("6 * 7").value == 42

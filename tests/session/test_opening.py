@@ -49,6 +49,38 @@ def test_python_that_is_no_python_is_refused() -> None:
     assert caught.value.mechanism == "start"
 
 
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """A virtual environment with a package of its own."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "env"], check=True, timeout=60)
+    (packages,) = (tmp_path / "env" / "lib").glob("python3*/site-packages")
+    (packages / "only_here.py").write_text("where = __file__\n")
+    return packages
+
+
+def test_environment_of_python_is_the_sessions(environment: Path, open_session: Callable[..., Session]) -> None:
+    session = open_session(python=str(environment.parents[2] / "bin" / "python"), preload=["only_here"])
+    assert session.run("import only_here, sys\nonly_here.where, sys.prefix, sys.flags.no_site").value == (
+        str(environment / "only_here.py"),
+        str(environment.parents[2]),
+        0,
+    )
+
+
+def test_what_an_environment_executes_as_it_starts_stands_behind_walls(
+    environment: Path, tmp_path: Path, open_session: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOST_SECRET", "canary")
+    mark = tmp_path / "mark"
+    (environment / "early.pth").write_text(
+        "import sys, os; sys.early = [os.path.exists('/etc/shadow'), 'HOST_SECRET' in os.environ]\n"
+    )
+    (environment / "sitecustomize.py").write_text(f"open({str(mark)!r}, 'w').close()\nran = True\n")
+    session = open_session(python=str(environment.parents[2] / "bin" / "python"))
+    assert session.run("import sys, sitecustomize\nsys.early, sitecustomize.ran").value == ([False, False], True)
+    assert not mark.exists()  # what it wrote was a file of the zygote's own
+
+
 def test_unknown_trust_level_is_refused() -> None:
     with pytest.raises(ValueError, match=r"trust_level must be .*'isolated'.*, not 'none'"):
         Session(trust_level="none")  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ executor: a tool call is an event, and its answer goes down with `Turn.reply`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -16,12 +17,16 @@ from cellblock.wire.messages import Display, Finished, Request, ToolCalled, Tool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelSpec:
-    """What a kernel is opened with. `python` None is the host's own interpreter."""
+    """What a kernel is opened with. `python` None is the host's own interpreter.
+
+    `progress` is told what a long opening waits for, as a line such as "importing pandas". It is called in a thread.
+    """
 
     limits: ExecutionLimits = field(default_factory=ExecutionLimits)
     preload: tuple[str, ...] = ()
     python: str | None = None
     seed: int = 0
+    progress: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

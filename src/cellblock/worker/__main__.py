@@ -1,4 +1,4 @@
-"""What the host executes: `python -s -P __main__.py NURSERY_FD ZYGOTE_FD`.
+"""What is executed: `python -s -P -S __main__.py launch FD` by the host, `... zygote FD ...` by a nursery.
 
 Finds the package beside itself without touching `sys.path`: the interpreter may be of an environment that
 has no cellblock, and the directory that holds ours may hold packages that must not shadow its own.
@@ -22,9 +22,21 @@ def _adopt_package() -> None:
     spec.loader.exec_module(package)
 
 
+def _begin(role: str, descriptors: list[int]) -> None:
+    channel = socket.socket(fileno=descriptors[0])
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    if role == "launch":
+        from cellblock.worker.launch import launch
+
+        launch(channel, boot=os.path.abspath(__file__))
+    else:
+        from cellblock.worker import zygote
+
+        zygote.serve(channel, own=descriptors[1], tasks=descriptors[2])
+
+
 if __name__ == "__main__":
     _adopt_package()
-    from cellblock.worker.launch import launch
-
     sys.path[:] = [entry for entry in sys.path if entry]
-    launch(socket.socket(fileno=int(sys.argv[1])), socket.socket(fileno=int(sys.argv[2])))
+    _begin(sys.argv[1], [int(word) for word in sys.argv[2:]])

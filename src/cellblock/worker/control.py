@@ -27,13 +27,15 @@ def send(
 def receive(channel: socket.socket) -> tuple[dict[str, object] | None, list[int]]:
     """The next message and its descriptors, which are the caller's to close; None when the other end is gone."""
     try:
-        data, ancillary, _, _ = channel.recvmsg(
-            MAX_MESSAGE, socket.CMSG_SPACE(MAX_DESCRIPTORS * 4), socket.MSG_CMSG_CLOEXEC
-        )
-    except ConnectionResetError:  # closed with something of ours unread: the same as closed
-        return None, []
+        data, ancillary, _, _ = _take(channel)
+    except ConnectionResetError:  # closed with something of ours unread: told once, before what is still to be read
+        data, ancillary, _, _ = _take(channel)
     descriptors = array.array("i")
     for level, kind, payload in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             descriptors.frombytes(payload[: len(payload) - len(payload) % descriptors.itemsize])
     return (json.loads(data) if data else None), list(descriptors)
+
+
+def _take(channel: socket.socket) -> tuple[bytes, list[tuple[int, int, bytes]], int, object]:
+    return channel.recvmsg(MAX_MESSAGE, socket.CMSG_SPACE(MAX_DESCRIPTORS * 4), socket.MSG_CMSG_CLOEXEC)

@@ -1,6 +1,7 @@
-"""Starts a family: one nursery and one zygote, behind walls of their own, for every session of a profile.
+"""Starts a family: a nursery behind walls of its own, which makes the zygotes and the sessions of a profile.
 
-Runs once, as the program the host executes. Started as root it gives root up before anything else runs.
+Runs once, as the program the host executes. Started as root it gives root up before anything else runs: the
+interpreter is told to leave out `site`, which would execute what its environment's `.pth` files say.
 """
 
 from __future__ import annotations
@@ -12,40 +13,35 @@ import socket
 import traceback
 
 from cellblock.walls import Applied, Unavailable
-from cellblock.worker import control, nursery, zygote
+from cellblock.worker import control, nursery
 from cellblock.worker.confine import layout, namespaces, root
-from cellblock.worker.confine.syscalls import CLONE_NEWNS, PR_SET_DUMPABLE, prctl, unshare
+from cellblock.worker.confine.syscalls import CLONE_NEWNS, PR_SET_DUMPABLE, PR_SET_PDEATHSIG, prctl, unshare
 
 SANDBOX_UID = 61_000
 """Whom sessions run as when the host is root: an account that owns nothing."""
 
 
-def launch(nursery_channel: socket.socket, zygote_channel: socket.socket) -> None:
-    """Wall this process in, start the family, and wait for its end. Never returns.
+def launch(channel: socket.socket, *, boot: str) -> None:
+    """Wall this process in, become a nursery's parent, and wait for its end. Never returns.
 
-    The zygote's channel brings the profile first and takes the report: ready, or what failed.
+    The channel brings what is to be exposed, and takes what failed; then it is the nursery's. `boot` is the file
+    that zygotes are started with.
     """
-    profile, _ = control.receive(zygote_channel)
+    profile, _ = control.receive(channel)
     if profile is None:
         os._exit(0)
-    extra, preload = _strings(profile["expose"]), _strings(profile["preload"])
-    seen = layout.exposure(extra)
+    seen = layout.exposure(_strings(profile["expose"]))
     failed = _wall_in(seen)
     if failed is not None:
-        control.send(zygote_channel, {"failed": failed.mechanism, "reason": failed.reason, "remedy": failed.remedy})
+        control.send(channel, {"failed": failed.mechanism, "reason": failed.reason, "remedy": failed.remedy})
         os._exit(1)
     first = os.fork()
     if first:
-        nursery_channel.close()
-        zygote_channel.close()
+        channel.close()
         os._exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]) & 0xFF)
     try:
-        if os.fork() == 0:
-            nursery_channel.close()
-            zygote.serve(zygote_channel, preload=preload, late=seen.late)
-        zygote_channel.close()
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        nursery.serve(nursery_channel, late=seen.late)
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        nursery.serve(channel, late=seen.late, boot=boot)
     except BaseException:
         traceback.print_exc()
     os._exit(70)

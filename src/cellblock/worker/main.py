@@ -14,34 +14,11 @@ from cellblock.walls import Applied, Unavailable
 from cellblock.wire.messages import Hello
 from cellblock.worker.channel import Channel
 from cellblock.worker.confine import capabilities, landlock, layout, rlimits, seccomp
+from cellblock.worker.environment import ENVIRONMENT
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.meter import Meter, interrupt
 from cellblock.worker.requests import Worker
 from cellblock.worker.streams import Streams
-
-ENVIRONMENT = {
-    "HOME": layout.WORKSPACE,
-    "LANG": "C.UTF-8",
-    "LOGNAME": "user",
-    "MPLBACKEND": "agg",
-    "MPLCONFIGDIR": layout.TMP,
-    "PATH": os.path.dirname(sys.executable) + ":/usr/local/bin:/usr/bin:/bin",
-    "PIP_NO_INDEX": "1",
-    "PYTHONHASHSEED": "0",
-    "PYTHONPYCACHEPREFIX": layout.TMP + "/.pycache",
-    "TMPDIR": "/tmp",
-    "USER": "user",
-    "XDG_CACHE_HOME": layout.TMP + "/.cache",
-    # One thread a pool: sessions share the machine, and forking next to idle pool threads is fragile.
-    "MKL_NUM_THREADS": "1",
-    "NUMEXPR_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    # Of Arrow's own pools one starts a thread, and one reserves all the memory there is room for: OpenBLAS aborts.
-    "ARROW_DEFAULT_MEMORY_POOL": "system",
-    "JE_ARROW_MALLOC_CONF": "background_thread:false",
-}
-"""The whole environment of a session; nothing of the host's is passed on."""
 
 _STACK_BYTES = 2 * 2**20
 """A thread's stack. It counts as memory in full; at the usual 8 MB thirty threads would fill the default limit.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import select
 import signal
 import socket
 import traceback
@@ -16,50 +17,28 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from cellblock.worker import control, main
-from cellblock.worker.confine import namespaces, root
-from cellblock.worker.confine.syscalls import (
-    CLONE_NEWNS,
-    CLONE_NEWPID,
-    PR_SET_DUMPABLE,
-    PR_SET_PDEATHSIG,
-    prctl,
-    setns,
-    unshare,
-)
-
-_SCRATCH_BYTES = 256 * 2**20
+from cellblock.worker.confine import namespaces
+from cellblock.worker.confine.syscalls import CLONE_NEWPID, PR_SET_DUMPABLE, prctl, setns
+from cellblock.worker.environment import ENVIRONMENT
 
 
-def serve(channel: socket.socket, *, preload: Sequence[str], late: tuple[str, ...]) -> None:
-    """Preload, report, then attach workers until the host is gone. Never returns.
+def serve(channel: socket.socket, *, own: int, tasks: int) -> None:
+    """Preload, report, then attach workers until the host wants no more. Never returns.
 
-    An attach message carries the session's environment and limits and four descriptors: a pidfd of the
-    shell's init, the worker's socket, and the pipes for its stdout and stderr.
+    The first message names what to preload. An attach message carries the session's environment and limits and
+    four descriptors: a pidfd of the shell's init, the worker's socket, and the pipes for its stdout and stderr.
+    `own` is this process's pid namespace, `tasks` the directory of its threads.
     """
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    # opened here: where the host masks its /proc, the root entered next has none
-    own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-    tasks = os.open("/proc/self/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    unshare(CLONE_NEWNS)
-    root.enter(disk_bytes=_SCRATCH_BYTES, files=4096, late=late)
-    os.environ.update(main.ENVIRONMENT)
-    for name in preload:
-        try:
-            import_module(name)
-        except BaseException as error:
-            reason = traceback.format_exception_only(error)[-1].strip()
-            control.send(channel, {"failed": "preload", "module": name, "reason": reason})
-            os._exit(1)
+    profile, _ = control.receive(channel)
+    if profile is None:
+        os._exit(0)
+    os.environ.update(ENVIRONMENT)
+    preload = profile["preload"]
+    assert isinstance(preload, list)
+    _preload(channel, preload, tasks)
     main.prepare()
     gc.collect()
     gc.freeze()
-    threads = len(os.listdir(tasks))
-    os.close(tasks)
-    if threads != 1:  # a fork copies one thread; locks that the others hold would stay held for ever
-        reason = f"{threads - 1} thread(s) were started by importing"
-        remedy = "leave out of preload= what starts them, and import it in the session"
-        control.send(channel, {"failed": "preload", "module": ", ".join(preload), "reason": reason, "remedy": remedy})
-        os._exit(1)
     control.send(channel, {"ready": True})
     signal.signal(signal.SIGCHLD, lambda *_: _report_deaths(channel))
     while True:
@@ -71,14 +50,45 @@ def serve(channel: socket.socket, *, preload: Sequence[str], late: tuple[str, ..
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
 
 
-_tokens: dict[int, object] = {}
-"""Which session each child is the worker of."""
+def _preload(channel: socket.socket, names: Sequence[str], tasks: int) -> None:
+    for name in names:
+        control.send(channel, {"importing": name})
+        try:
+            import_module(name)
+        except BaseException as error:
+            reason = traceback.format_exception_only(error)[-1].strip()
+            control.send(channel, {"failed": "preload", "module": name, "reason": reason})
+            os._exit(1)
+    threads = len(os.listdir(tasks))
+    os.close(tasks)
+    if threads != 1:  # a fork copies one thread; locks that the others hold would stay held for ever
+        reason = f"{threads - 1} thread(s) were started by importing"
+        remedy = "leave out of preload= what starts them, and import it in the session"
+        control.send(channel, {"failed": "preload", "module": ", ".join(names), "reason": reason, "remedy": remedy})
+        os._exit(1)
 
 
 def _attach(channel: socket.socket, message: dict[str, object], descriptors: list[int], own: int) -> None:
+    """Put a copy of this process into a shell. Where the shell is gone, the worker's end of its socket just closes."""
     init, *kept = descriptors
-    setns(init, CLONE_NEWPID)
-    pid = os.fork()
+    with contextlib.suppress(ProcessLookupError):
+        setns(init, CLONE_NEWPID)
+        pid = _fork(channel, message, init, kept, own)
+        setns(own, CLONE_NEWPID)
+        if pid:
+            _tell(channel, {"attached": message["token"], "pid": pid})
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def _fork(channel: socket.socket, message: dict[str, object], init: int, kept: list[int], own: int) -> int:
+    """The worker's pid; 0 where there is none: the host learns that as its socket closes."""
+    try:
+        pid = os.fork()
+    except OSError:
+        if not _ended(init):  # a pid namespace whose first process has ended takes no other
+            traceback.print_exc()
+        return 0
     if pid == 0:
         try:
             channel.close()
@@ -92,14 +102,17 @@ def _attach(channel: socket.socket, message: dict[str, object], descriptors: lis
         except BaseException:
             traceback.print_exc()
             os._exit(70)
-    setns(own, CLONE_NEWPID)
-    _tokens[pid] = message["token"]
-    for descriptor in descriptors:
-        os.close(descriptor)
+    return pid
+
+
+def _ended(process: int) -> bool:
+    wait = select.poll()
+    wait.register(process, select.POLLIN)
+    return bool(wait.poll(0))
 
 
 def _report_deaths(channel: socket.socket) -> None:
-    """Tell the host how each worker ended: its wait status, under the session's token."""
+    """Tell the host how each worker ended: its wait status."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -107,7 +120,9 @@ def _report_deaths(channel: socket.socket) -> None:
             return
         if pid == 0:
             return
-        # a host that reads none of these, or is gone, must not stop us
-        notice = {"ended": _tokens.pop(pid, None), "status": status}
-        with contextlib.suppress(BlockingIOError, BrokenPipeError):
-            control.send(channel, notice, flags=socket.MSG_DONTWAIT)
+        _tell(channel, {"ended": pid, "status": status})
+
+
+def _tell(channel: socket.socket, notice: dict[str, object]) -> None:
+    with contextlib.suppress(BlockingIOError, BrokenPipeError):  # a host that reads none of it must not stop us
+        control.send(channel, notice, flags=socket.MSG_DONTWAIT)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import anyio
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
-from cellblock.executors.process.family import watch_forks
+from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.protocol import WorkerGone
 from cellblock.wire.connection import Connection
 from cellblock.wire.frames import PACKET_BYTES, ProtocolError
@@ -82,13 +82,16 @@ class Link:
         """Nothing more will come from init."""
         self._forget(self.notices)
 
-    async def await_hello(self, seconds: float) -> Hello:
-        """Wait for the worker's first message; the kernel says who sent it, and that is the worker's pid."""
+    async def await_hello(self, seconds: float) -> Hello | None:
+        """Wait for the worker's first message; the kernel says who sent it, and that is the worker's pid.
+
+        None when nobody is left who could send it.
+        """
         with anyio.move_on_after(seconds):
             while True:
                 packet, pid = self._receive()
                 if packet == b"":
-                    break
+                    return None
                 if packet is None:
                     await self.readable()
                     continue
@@ -98,7 +101,11 @@ class Link:
                     self.pidfd = os.pidfd_open(pid)
                     self._epoll.register(self.pidfd, select.EPOLLIN)
                     return hello
-        raise IsolationUnavailable("the worker did not start", mechanism="worker", hint="see its message on stderr")
+        raise IsolationUnavailable(
+            f"the worker did not say hello within {seconds:.0f} s",
+            mechanism="worker",
+            hint="see its message on stderr, and whether the machine is overloaded",
+        )
 
     async def readable(self) -> None:
         """Wait until something can be read or the worker is gone; `SessionClosed` when the link is closed meanwhile."""

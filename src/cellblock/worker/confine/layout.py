@@ -76,12 +76,20 @@ def exposure(extra: Iterable[str] = ()) -> Exposure:
 
 
 def _python() -> Iterator[str]:
-    for prefix in {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}:
+    for prefix in {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *_environment()}:
         if prefix.startswith("/nix/store/"):
             yield "/nix/store"
         for part in _PREFIX_PARTS:
             yield os.path.join(prefix, part)
     yield sys.executable
+
+
+def _environment() -> Iterator[str]:
+    """The prefix of the virtual environment that the interpreter is of; `site` knows it, where it is loaded."""
+    programs = os.path.dirname(os.path.abspath(sys.executable))
+    prefix = os.path.dirname(programs)
+    if any(os.path.isfile(os.path.join(directory, "pyvenv.cfg")) for directory in (programs, prefix)):
+        yield prefix
 
 
 def _resolve(path: str, links: dict[str, str]) -> str | None:

@@ -1,0 +1,120 @@
+"""The host's hold on one zygote: the report of its start, the workers asked of it, what it tells of them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import select
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from cellblock.errors import CellblockError, IsolationUnavailable, PreloadFailed
+from cellblock.executors.process.forks import watch_forks
+from cellblock.worker import control
+
+START_SECONDS = 120.0
+NEEDED = "python= must name CPython 3.11 or newer; what it said is on stderr"
+
+Progress = Callable[[str], None]
+"""Told what an opening waits for, as a line such as "importing pandas"; called in the thread that opens."""
+
+_log = logging.getLogger("cellblock")
+
+
+class Zygote:
+    """Made by a family, which keeps the locks: `attach` and `notices` are called by one thread at a time."""
+
+    def __init__(self, python: str, preload: Sequence[str]) -> None:
+        """A zygote to be: `end` is to be given to a nursery, and then closed here."""
+        self.channel, self.end = control.pair()
+        watch_forks(self.channel)
+        self._python = python
+        self.began = time.monotonic()
+        self.attached = 0
+        """How many workers were asked of it."""
+        self.importing = ""
+        """The package it was importing when it last said something."""
+        control.send(self.channel, {"preload": list(preload)})
+
+    @property
+    def alive(self) -> bool:
+        """As of what was read last."""
+        return self.channel.fileno() >= 0
+
+    def await_ready(self, progress: Progress | None) -> None:
+        """Wait until its packages are imported. Raises what kept it from that; EOFError when it just ended."""
+        deadline = time.monotonic() + START_SECONDS
+        self.channel.setblocking(False)
+        while True:
+            report = self._report(deadline)
+            match report:
+                case {"ready": True}:
+                    return
+                case {"importing": str(module)}:
+                    self.importing = module
+                    _tell(progress, f"importing {module}")
+                case _:
+                    self.close()
+                    raise failure(report, self._python)
+
+    def _report(self, deadline: float) -> dict[str, object]:
+        wait = select.poll()
+        wait.register(self.channel, select.POLLIN)
+        if not wait.poll(max(0.0, deadline - time.monotonic()) * 1e3):
+            return {"failed": "start", "reason": f"no answer in {START_SECONDS:.0f} s", "remedy": ""}
+        report, _ = control.receive(self.channel)
+        if report is None:
+            self.close()
+            raise EOFError
+        return report
+
+    def attach(self, message: dict[str, object], descriptors: Sequence[int]) -> None:
+        """Ask for a worker; OSError when the zygote is gone."""
+        self.attached += 1
+        control.send(self.channel, message, descriptors)
+
+    def notices(self) -> list[dict[str, object]]:
+        """What it has told since this was last asked. At its end the channel is closed."""
+        told = []
+        while self.alive:
+            try:
+                notice, _ = control.receive(self.channel)
+            except BlockingIOError:
+                break
+            except (OSError, json.JSONDecodeError):
+                notice = None
+            if notice is None:
+                self.close()
+                break
+            told.append(notice)
+        return told
+
+    def retire(self) -> None:
+        """It is to end; what it has told can still be read."""
+        if self.alive:
+            self.channel.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        """It is to end, and nothing more is read."""
+        self.channel.close()
+
+
+def failure(report: Mapping[str, object], python: str) -> CellblockError:
+    """The error that the report of a failure means."""
+    if report["failed"] == "preload":
+        return PreloadFailed(
+            f"cannot preload {report['module']}: {report['reason']}",
+            hint=str(
+                report.get("remedy") or f"install it into the environment of {python}, or leave it out of preload="
+            ),
+        )
+    return IsolationUnavailable(
+        f"{report['failed']}: {report['reason']}", mechanism=str(report["failed"]), hint=str(report["remedy"])
+    )
+
+
+def _tell(progress: Progress | None, line: str) -> None:
+    _log.info("%s", line)
+    if progress is not None:
+        progress(line)

@@ -1,0 +1,42 @@
+"""The environment variables of a session."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from cellblock.worker.confine import layout
+
+ENVIRONMENT = {
+    "HOME": layout.WORKSPACE,
+    "LANG": "C.UTF-8",
+    "LOGNAME": "user",
+    "MPLBACKEND": "agg",
+    "MPLCONFIGDIR": layout.TMP,
+    "PATH": os.path.dirname(sys.executable) + ":/usr/local/bin:/usr/bin:/bin",
+    "PIP_NO_INDEX": "1",
+    "PYTHONHASHSEED": "0",
+    "PYTHONPYCACHEPREFIX": layout.TMP + "/.pycache",
+    "TMPDIR": "/tmp",
+    "USER": "user",
+    "XDG_CACHE_HOME": layout.TMP + "/.cache",
+    # One thread a pool: sessions share the machine, and forking next to idle pool threads is fragile.
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    # Of Arrow's own pools one starts a thread, and one reserves all the memory there is room for: OpenBLAS aborts.
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
+"""The whole environment of a session; nothing of the host's is passed on."""
+
+
+def of_zygote() -> dict[str, str]:
+    """The environment a zygote starts with: the family's and a session's, but for the place of compiled modules.
+
+    That would hide those which the interpreter and its packages come with.
+    """
+    given = {**os.environ, **ENVIRONMENT}
+    del given["PYTHONPYCACHEPREFIX"]
+    return given
