@@ -368,7 +368,7 @@ def _interrupted(source: bytes, *, times: int = 1) -> tuple[int, bytes, bytes]:
 
 def test_ctrl_c_interrupts_the_cell_and_says_so() -> None:
     status, out, err = _interrupted(
-        b"import time\nprint('ready')\ntry:\n    time.sleep(60)\nfinally:\n    print('tidied')\n"
+        b"import time\ntry:\n    print('ready')\n    time.sleep(60)\nfinally:\n    print('tidied')\n"
     )
     assert (status, out) == (130, b"tidied\n")
     assert b"KeyboardInterrupt" in err

@@ -30,13 +30,3 @@ ENVIRONMENT = {
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
 }
 """The whole environment of a session; nothing of the host's is passed on."""
-
-
-def of_zygote() -> dict[str, str]:
-    """The environment a zygote starts with: the family's and a session's, but for the place of compiled modules.
-
-    That would hide those which the interpreter and its packages come with.
-    """
-    given = {**os.environ, **ENVIRONMENT}
-    del given["PYTHONPYCACHEPREFIX"]
-    return given

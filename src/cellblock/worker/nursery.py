@@ -17,7 +17,6 @@ from cellblock.walls import Unavailable
 from cellblock.worker import control, init
 from cellblock.worker.confine import namespaces, root
 from cellblock.worker.confine.syscalls import CLONE_NEWNS, unshare
-from cellblock.worker.environment import of_zygote
 
 SESSION_UID = 1000
 _SCRATCH_BYTES = 256 * 2**20
@@ -82,7 +81,7 @@ def _become_zygote(host: socket.socket, late: tuple[str, ...], boot: str) -> Non
         for descriptor in passed:
             os.set_inheritable(descriptor, True)
         words = [sys.executable, "-s", "-P", boot, "zygote", *map(str, passed)]
-        os.execve(sys.executable, words, of_zygote())  # noqa: S606 - that there is no shell is the point
+        os.execv(sys.executable, words)  # noqa: S606 - that there is no shell is the point
     except BaseException as error:
         _fail(host, error)
 
