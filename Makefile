@@ -16,10 +16,10 @@ VENV_STATE := $(shell [ "$$(cat $(STAMPS)/venv 2>/dev/null)" = "$$(pwd)" ] && $(
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test slow lint bench venv clean force
+.PHONY: help demo test slow containers lint bench venv clean force
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1:/p' Makefile | awk -F: '{ printf "  make %-7s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z]*\):.*## /\1:/p' Makefile | awk -F: '{ printf "  make %-10s %s\n", $$1, $$2 }'
 	@echo "  PYTHON=/path/to/python3 chooses the interpreter .venv is made from (at least 3.11)"
 
 demo: $(STAMPS)/data  ## install the wheel and show what cellblock does
@@ -31,6 +31,9 @@ test: lint  ## build and install the wheel, lint it, test it
 
 slow: $(STAMPS)/dev $(STAMPS)/as-wheel  ## the tests that take long
 	@$(PY) -m pytest -m slow $(ARGS) || [ $$? = 5 ]  # 5: none was selected
+
+containers: $(STAMPS)/dev $(STAMPS)/as-wheel  ## the tests in containers of podman, where there is one
+	@$(PY) -m pytest -m containers -rs $(ARGS)
 
 lint: $(STAMPS)/dev $(STAMPS)/as-wheel  ## ruff, mypy and the layers
 	@echo "-- ruff"

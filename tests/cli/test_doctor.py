@@ -11,8 +11,11 @@ from dataclasses import replace
 
 import pytest
 
-from cellblock.cli.machine import Machine, advice, in_container
+from cellblock.cli.examination import Report
+from cellblock.cli.machine import Machine
 from cellblock.cli.probes import PROBES
+from cellblock.cli.remedies import remedies
+from cellblock.walls import Applied, Unavailable
 
 Cellblock = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
@@ -24,6 +27,22 @@ HEALTHY = Machine(
         "kernel.apparmor_restrict_unprivileged_userns": None,
     },
 )  # fmt: skip
+
+
+REFUSED = Report(walls=(Unavailable(mechanism="namespaces", reason="EPERM", remedy=""),), failure="EPERM")
+
+
+def opened(detail: str = "") -> Report:
+    """A report of a session that opened, with a detail of one of its walls."""
+    return Report(walls=(Applied(mechanism="root", detail=detail),))
+
+
+def causes(machine: Machine, report: Report) -> list[str]:
+    return [remedy.cause for remedy in remedies(machine, report)]
+
+
+def commands(machine: Machine, report: Report) -> tuple[str, ...]:
+    return remedies(machine, report)[0].commands
 
 
 @pytest.mark.hostile
@@ -66,7 +85,8 @@ def test_answers_of_an_open_machine_prove_nothing() -> None:
     }  # fmt: skip
     answers: tuple[object, ...] = (
         "got through", "box", None, {}, {"net": "net:[1]", "user": "user:[2]"}, {"Seccomp": "0"},
-        {"ptrace": "got through", "bpf": "EPERM"}, "got after 64 forks", "EAGAIN after 64 forks",
+        {"ptrace": "got through", "bpf": "EPERM"}, "got after 64 forks", "EAGAIN after 64 forks", "mode 0",
+        "0 of the process, 41 to gain, no_new_privs 0",
     )  # fmt: skip
     proved = {(probe.title, str(answer)) for probe in PROBES for answer in answers if probe.judge(answer, bait)}
     assert {title for title, _ in proved} == {"learn the host's name"}  # any other name than the host's
@@ -82,26 +102,54 @@ def test_machine_without_user_namespaces_is_told_the_switch() -> None:
     report = json.loads(done.stdout)
     assert (done.returncode, report["ok"], report["tried"]) == (3, False, [])
     assert [(wall["mechanism"], wall["applied"]) for wall in report["walls"]] == [("namespaces", False)]
-    assert "user.max_user_namespaces" in report["walls"][0]["remedy"]
-    assert "user namespaces are switched off: sysctl -w user.max_user_namespaces=10000" in report["advice"]
+    assert "cellblock doctor" in report["walls"][0]["remedy"]
+    assert report["machine"]["namespaces_refused"] == "ENOSPC"
 
 
-def test_advice_names_what_is_missing_and_nothing_else() -> None:
+def test_healthy_machine_is_told_nothing() -> None:
+    assert remedies(HEALTHY, opened()) == []
+
+
+def test_each_switch_is_told_by_its_command() -> None:
     switches = HEALTHY.switches
-    assert advice(HEALTHY) == []
-    assert advice(replace(HEALTHY, system="Darwin"))[0].startswith("trust_level='isolated' needs Linux")
-    assert advice(replace(HEALTHY, switches={**switches, "kernel.unprivileged_userns_clone": 0})) == [
-        "user namespaces are kept for root: sysctl -w kernel.unprivileged_userns_clone=1"
-    ]
-    assert advice(replace(HEALTHY, landlock_abi=4)) == [
-        "Landlock ABI 4: Linux >= 6.12 has ABI 6, which also scopes signals"
-    ]
+    kept = replace(HEALTHY, switches={**switches, "kernel.unprivileged_userns_clone": 0})
+    assert commands(kept, REFUSED) == ("sudo sysctl -w kernel.unprivileged_userns_clone=1",)
+    off = replace(HEALTHY, switches={**switches, "user.max_user_namespaces": 0})
+    assert commands(off, REFUSED) == ("sudo sysctl -w user.max_user_namespaces=10000",)
     restricted = replace(HEALTHY, switches={**switches, "kernel.apparmor_restrict_unprivileged_userns": 1})
-    assert "AppArmor restricts user namespaces" in advice(restricted)[0]
-    assert advice(replace(restricted, user=0)) == []
+    assert commands(restricted, REFUSED) == (
+        "cellblock doctor --profile apparmor | sudo tee /etc/apparmor.d/cellblock",
+        "sudo apparmor_parser -r /etc/apparmor.d/cellblock",
+    )
+    assert remedies(replace(restricted, user=0), REFUSED) == []
+    assert causes(replace(HEALTHY, landlock_abi=4), opened()) == ["Landlock ABI 4"]
+    assert causes(replace(HEALTHY, landlock_abi=0), REFUSED) == ["no Landlock"]
+    assert causes(replace(HEALTHY, system="Darwin"), REFUSED) == ["trust_level='isolated' needs Linux"]
 
 
-@pytest.mark.parametrize(("kind", "word"), [("docker", "seccomp=unconfined"), ("kubernetes", "procMount: Unmasked")])
-def test_container_is_told_what_it_must_be_given(kind: str, word: str) -> None:
-    assert in_container(HEALTHY) == []
-    assert word in in_container(replace(HEALTHY, container=kind))[0]
+def test_container_is_told_how_it_must_be_started() -> None:
+    docker = replace(HEALTHY, container="docker", filtered=True)
+    assert commands(docker, REFUSED) == (
+        "cellblock doctor --profile seccomp > cellblock-seccomp.json",
+        "docker run --security-opt seccomp=cellblock-seccomp.json ...",
+    )
+    assert remedies(docker, opened()) == []
+    confined = replace(docker, apparmor="docker-default")
+    assert commands(confined, REFUSED)[1:] == (
+        "cellblock doctor --profile apparmor-container | sudo tee /etc/apparmor.d/cellblock-container",
+        "sudo apparmor_parser -r /etc/apparmor.d/cellblock-container",
+        "docker run --security-opt seccomp=cellblock-seccomp.json --security-opt apparmor=cellblock-container ...",
+    )
+    pod = replace(HEALTHY, container="kubernetes", filtered=True)
+    assert [line.partition("   #")[0] for line in commands(pod, REFUSED)] == [
+        "cellblock doctor --profile seccomp > /var/lib/kubelet/seccomp/cellblock.json",
+        "cellblock doctor --profile kubernetes > pod.yaml",
+    ]
+
+
+def test_masked_proc_is_unmasked_for_ordinary_users_alone() -> None:
+    docker = replace(HEALTHY, container="docker", proc_masked=True)
+    masked = opened("read-only tree, without /proc (masked on this host)")
+    assert commands(docker, masked) == ("docker run --security-opt systempaths=unconfined --user 1000 ...",)
+    assert commands(replace(docker, user=0), masked) == ()
+    assert "another user than root" in remedies(replace(docker, user=0), masked)[0].note

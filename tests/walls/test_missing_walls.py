@@ -83,6 +83,8 @@ def test_a_masked_proc_is_done_without() -> None:
 
 
 def test_another_system_is_told_what_to_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    import zoneinfo  # noqa: F401 - opening imports it, and its module asks for the system
+
     from cellblock import IsolationUnavailable, Session
 
     monkeypatch.setattr(sys, "platform", "darwin")

@@ -10,7 +10,9 @@ from dataclasses import asdict
 
 from cellblock.cli.examination import Report, examine
 from cellblock.cli.exits import DONE, STOPPED
-from cellblock.cli.machine import Machine, advice, in_container, inspect
+from cellblock.cli.machine import Machine, inspect
+from cellblock.cli.profile import FILES, text
+from cellblock.cli.remedies import Remedy, remedies
 from cellblock.cli.terminal import Paint, encodable
 from cellblock.walls import Applied, Unavailable, Wall
 
@@ -23,11 +25,17 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         description="Opens a session, names the walls around it, and tries each of them from inside.",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument(
+        "--profile", choices=tuple(FILES), help="print a profile for what surrounds the program, and end"
+    )
     parser.set_defaults(command=doctor)
 
 
 def doctor(arguments: argparse.Namespace) -> int:
     """Examine and report; 0 when every wall is up and every attempt was refused."""
+    if arguments.profile:
+        print(text(arguments.profile), end="")
+        return DONE
     import anyio
 
     machine = inspect()
@@ -51,7 +59,7 @@ def _as_dict(report: Report, machine: Machine) -> dict[str, object]:
         "tried": [asdict(finding) for finding in report.findings],
         "skipped": list(report.skipped),
         "failure": report.failure,
-        "advice": _advice(report, machine),
+        "remedies": [remedy.as_dict() for remedy in remedies(machine, report)],
     }
 
 
@@ -59,10 +67,6 @@ def _facts(wall: Wall) -> dict[str, str]:
     if isinstance(wall, Applied):
         return {"detail": wall.detail}
     return {"reason": wall.reason, "remedy": wall.remedy}
-
-
-def _advice(report: Report, machine: Machine) -> list[str]:
-    return advice(machine) + ([] if report.ok else in_container(machine))
 
 
 def _as_text(report: Report, machine: Machine, paint: Paint) -> Iterator[str]:
@@ -83,14 +87,23 @@ def _as_text(report: Report, machine: Machine, paint: Paint) -> Iterator[str]:
         yield f"    - not tried: {line}"
     yield ""
     yield from _machine_lines(machine)
-    for line in _advice(report, machine):
-        yield f"to get more: {line}"
+    for remedy in remedies(machine, report):
+        yield ""
+        yield from _remedy_lines(remedy)
     yield ""
     proved = sum(one.proved for one in report.findings)
     if report.findings:
         yield f"{proved} of {len(report.findings)} attempts from inside were refused"
     else:
         yield "no session could be opened: trust_level='isolated' does not work here"
+
+
+def _remedy_lines(remedy: Remedy) -> Iterator[str]:
+    yield f"to get more: {remedy.cause}"
+    for command in remedy.commands:
+        yield f"    $ {command}"
+    if remedy.note:
+        yield f"    {remedy.note}"
 
 
 def _machine_lines(machine: Machine) -> Iterator[str]:
@@ -100,5 +113,16 @@ def _machine_lines(machine: Machine) -> Iterator[str]:
     yield f"python: {machine.python_version} at {machine.python}"
     switches = ", ".join(f"{name}={'absent' if value is None else value}" for name, value in machine.switches.items())
     yield f"switches: {switches}"
+    yield f"user namespaces: {'refused with ' + machine.namespaces_refused if machine.namespaces_refused else 'given'}"
+    yield f"around this program: {', '.join(_around(machine)) or 'nothing'}"
     yield f"Landlock: ABI {machine.landlock_abi}" if machine.landlock_abi else "Landlock: not offered"
     yield f"cgroups: {machine.cgroups}; not used: the limits are those of each process (rlimits)"
+
+
+def _around(machine: Machine) -> Iterator[str]:
+    if machine.filtered:
+        yield "a system call filter"
+    if machine.apparmor:
+        yield f"AppArmor's {machine.apparmor}"
+    if machine.proc_masked:
+        yield "a masked /proc"

@@ -41,10 +41,14 @@ class Report:
     skipped: tuple[str, ...] = ()
 
     @property
+    def walls_up(self) -> bool:
+        """Whether a session could be opened."""
+        return bool(self.walls) and all(isinstance(wall, Applied) for wall in self.walls) and not self.failure
+
+    @property
     def ok(self) -> bool:
         """Whether every wall is up and every attempt was refused."""
-        up = bool(self.walls) and all(isinstance(wall, Applied) for wall in self.walls)
-        return up and not self.failure and bool(self.findings) and all(one.proved for one in self.findings)
+        return self.walls_up and bool(self.findings) and all(one.proved for one in self.findings)
 
 
 async def examine(landlock_abi: int) -> Report:
@@ -59,9 +63,12 @@ async def examine(landlock_abi: int) -> Report:
         try:
             async with AsyncSession(limits=limits) as session:
                 walls, python = session.capabilities.walls, session.capabilities.python
+                has_proc = (await session.run("__import__('os').path.exists('/proc/self')")).value
                 for probe in PROBES:
                     if probe.needs_abi > landlock_abi:
                         skipped.append(f"{probe.title}: needs Landlock ABI {probe.needs_abi}")
+                    elif probe.needs_proc and not has_proc:
+                        skipped.append(f"{probe.title}: the session has no /proc")
                     else:
                         findings.append(await _try(session, probe, bait))
         except IsolationUnavailable as error:

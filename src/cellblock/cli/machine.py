@@ -1,7 +1,8 @@
-"""What this machine offers to a sandbox: the kernel's version and switches, and what would give more."""
+"""What this machine offers to a sandbox: the kernel's version and switches, and what surrounds this process."""
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import sys
@@ -14,11 +15,16 @@ _SWITCHES = (
     "kernel.apparmor_restrict_unprivileged_userns",
 )
 _CGROUPS = Path("/sys/fs/cgroup")
+_COVERS_NOTHING = "/proc/sys/fs/binfmt_misc"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """Facts read from this process and its kernel. A switch that the kernel does not have is None."""
+    """Facts read from this process and its kernel. A switch that the kernel does not have is None.
+
+    `filtered`: a system call filter is on this process. `apparmor`: the profile it runs under, "" for none.
+    `namespaces_refused`: the errno that a new user namespace answers, "" where it is given.
+    """
 
     system: str
     kernel: str
@@ -30,6 +36,10 @@ class Machine:
     switches: dict[str, int | None]
     landlock_abi: int
     cgroups: str
+    filtered: bool = False
+    apparmor: str = ""
+    proc_masked: bool = False
+    namespaces_refused: str = ""
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -48,46 +58,11 @@ def inspect() -> Machine:
         switches={name: _switch(name) for name in _SWITCHES},
         landlock_abi=_landlock_abi(),
         cgroups=_cgroups(),
+        filtered="\nSeccomp:\t2" in _read("/proc/self/status"),
+        apparmor=_apparmor(),
+        proc_masked=_proc_masked(),
+        namespaces_refused=_namespaces_refused(),
     )
-
-
-def advice(machine: Machine) -> list[str]:
-    """What would give this machine more walls, most needed first. Empty where nothing is missing."""
-    if machine.system != "Linux":
-        return ["trust_level='isolated' needs Linux: use a Linux machine, or a Linux VM on this one"]
-    lines = []
-    if machine.switches["user.max_user_namespaces"] == 0:
-        lines.append("user namespaces are switched off: sysctl -w user.max_user_namespaces=10000")
-    if machine.switches["kernel.unprivileged_userns_clone"] == 0 and machine.user:
-        lines.append("user namespaces are kept for root: sysctl -w kernel.unprivileged_userns_clone=1")
-    if machine.switches["kernel.apparmor_restrict_unprivileged_userns"] == 1 and machine.user:
-        lines.append(
-            "AppArmor restricts user namespaces: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, "
-            f"or an AppArmor profile with `userns,` for {machine.python}"
-        )
-    if machine.landlock_abi == 0:
-        lines.append('no Landlock: Linux >= 5.13 with CONFIG_SECURITY_LANDLOCK, booted with "landlock" in lsm=')
-    elif machine.landlock_abi < 6:
-        lines.append(f"Landlock ABI {machine.landlock_abi}: Linux >= 6.12 has ABI 6, which also scopes signals")
-    return lines
-
-
-def in_container(machine: Machine) -> list[str]:
-    """What a container has to be given before a session can open in it. Empty outside of one."""
-    if machine.container == "docker":
-        return [
-            "Docker refuses `unshare`, `mount` and `pivot_root` by its default seccomp profile: run with "
-            "--security-opt seccomp=unconfined (or a profile that allows them), --security-opt apparmor=unconfined "
-            "where AppArmor is on, and --security-opt systempaths=unconfined, or /proc stays masked inside"
-        ]
-    if machine.container == "kubernetes":
-        return [
-            "the pod needs securityContext.seccompProfile (type Unconfined, or Localhost with a profile that allows "
-            "unshare, mount and pivot_root), and hostUsers: false with procMount: Unmasked for a /proc inside"
-        ]
-    if machine.container:
-        return ["the container must allow unshare, mount and pivot_root (podman: --security-opt seccomp=unconfined)"]
-    return []
 
 
 def _switch(name: str) -> int | None:
@@ -104,6 +79,34 @@ def _landlock_abi() -> int:
         return landlock_abi()
     except OSError:
         return 0
+
+
+def _apparmor() -> str:
+    """The name of the profile without its mode; "" also where it is `unconfined`."""
+    label = _read("/proc/self/attr/apparmor/current") or _read("/proc/self/attr/current")
+    name = label.rstrip("\0\n").partition(" (")[0]
+    return "" if name == "unconfined" else name
+
+
+def _proc_masked() -> bool:
+    """Whether something covers a part of /proc: from such a one the kernel gives no new one to a session."""
+    points = [line.split()[4] for line in _read("/proc/self/mountinfo").splitlines()]
+    return any(point.startswith("/proc/") and point != _COVERS_NOTHING for point in points)
+
+
+def _namespaces_refused() -> str:
+    """Try in a child, since the namespace would be this process's for good."""
+    from cellblock.worker.confine.syscalls import CLONE_NEWUSER, unshare
+
+    child = os.fork()
+    if child == 0:
+        try:
+            unshare(CLONE_NEWUSER)
+        except OSError as error:
+            os._exit(error.errno or errno.EPERM)
+        os._exit(0)
+    answer = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return errno.errorcode.get(answer, "") if answer else ""
 
 
 def _container() -> str:

@@ -8,6 +8,7 @@ the kernel drops unhandled signals to the first process of a namespace.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import signal
@@ -29,13 +30,18 @@ def run(channel: socket.socket, *, disk_bytes: int, files: int, memory_bytes: in
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # orphans are reaped by the kernel
     os.setsid()
-    socket.sethostname("cellblock")
-    namespaces.raise_loopback()
-    entered = root.enter(disk_bytes=disk_bytes, files=files, late=late)
+    try:
+        name = namespaces.name_host("cellblock")
+        namespaces.raise_loopback()
+        entered = root.enter(disk_bytes=disk_bytes, files=files, late=late)
+    except OSError as error:
+        remedy = namespaces.REMEDY if error.errno == errno.EPERM else ""
+        control.send(channel, {"failed": "root", "reason": str(error), "remedy": remedy})
+        os._exit(1)
     home = os.open(layout.HOME, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     self = os.pidfd_open(os.getpid())
     capabilities.apply()
-    control.send(channel, {"ready": entered.detail}, [self, home])
+    control.send(channel, {"ready": entered.detail + name}, [self, home])
     os.close(self)
     os.close(home)
     watch = Watch(memory_bytes)

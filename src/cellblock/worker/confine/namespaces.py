@@ -24,9 +24,9 @@ ROOM = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS
 
 _SIOCSIFFLAGS, _IFF_UP, _IFF_RUNNING = 0x8914, 0x1, 0x40
 REMEDY = (
-    "allow unprivileged user namespaces: sysctl user.max_user_namespaces > 0 and, where they exist, "
-    "kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0 (or an AppArmor "
-    "profile with `userns,`); in a container, a seccomp profile that allows unshare"
+    "`cellblock doctor` prints what to do on this machine: user namespaces must be allowed, by sysctl "
+    "(user.max_user_namespaces, kernel.unprivileged_userns_clone), by AppArmor and, in a container, by its seccomp "
+    "profile, with mounts in them"
 )
 
 
@@ -41,6 +41,18 @@ def split(*, inside: int) -> Applied | Unavailable:
     except OSError as error:
         return Unavailable(mechanism="namespaces", reason=str(error), remedy=REMEDY)
     return Applied(mechanism="namespaces", detail="user, mount, pid, net, ipc, uts")
+
+
+def name_host(name: str) -> str:
+    """Give this process's uts namespace a host name; "", or why it keeps the one it was made with.
+
+    Podman's own seccomp profile allows all that a session needs but this. The name is one of a container's then.
+    """
+    try:
+        socket.sethostname(name)
+    except PermissionError:
+        return ", host name as outside (sethostname is refused)"
+    return ""
 
 
 def raise_loopback() -> None:

@@ -1,0 +1,131 @@
+"""What would give a machine the walls that it lacks: why each is missing, and the exact commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from cellblock.cli.examination import Report
+from cellblock.cli.machine import Machine
+from cellblock.walls import Applied
+
+_OPTIONS = {"docker": "systempaths=unconfined", "podman": "unmask=/proc/*"}
+_SECCOMP, _APPARMOR = "cellblock-seccomp.json", "cellblock-container"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """A cause, the commands against it, and what else is to be known."""
+
+    cause: str
+    commands: tuple[str, ...] = ()
+    note: str = ""
+
+    def as_dict(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def remedies(machine: Machine, report: Report) -> list[Remedy]:
+    """What gives this machine more than the report found, most needed first."""
+    if machine.system != "Linux":
+        return [
+            Remedy(cause="trust_level='isolated' needs Linux", note="use a Linux machine, or a Linux VM on this one")
+        ]
+    told = " ".join(wall.detail for wall in report.walls if isinstance(wall, Applied))
+    return [
+        *_switches(machine),
+        *(_container(machine, told if report.walls_up else None) if machine.container else _apparmor(machine)),
+        *_landlock(machine),
+        *(_masked(machine) if "without /proc" in told else ()),
+    ]
+
+
+def _switches(machine: Machine) -> Iterator[Remedy]:
+    """User namespaces that the system itself, not a container around, keeps back."""
+    if machine.switches["user.max_user_namespaces"] == 0:
+        yield Remedy(
+            cause="user namespaces are switched off",
+            commands=("sudo sysctl -w user.max_user_namespaces=10000",),
+        )
+    if machine.switches["kernel.unprivileged_userns_clone"] == 0 and machine.user:
+        yield Remedy(
+            cause="user namespaces are kept for root",
+            commands=("sudo sysctl -w kernel.unprivileged_userns_clone=1",),
+        )
+
+
+def _apparmor(machine: Machine) -> Iterator[Remedy]:
+    if machine.switches["kernel.apparmor_restrict_unprivileged_userns"] == 1 and machine.user:
+        yield Remedy(
+            cause="AppArmor keeps user namespaces from programs without a profile",
+            commands=(
+                "cellblock doctor --profile apparmor | sudo tee /etc/apparmor.d/cellblock",
+                "sudo apparmor_parser -r /etc/apparmor.d/cellblock",
+            ),
+            note="or for every program: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+        )
+
+
+def _container(machine: Machine, told: str | None) -> Iterator[Remedy]:
+    """What the container has to be started with. `told`: details of the walls, None where no session opened."""
+    if told is None:
+        missing = "refuses namespaces, mounts or a new root"
+    elif "host name as outside" in told:
+        missing = "refuses sethostname: sessions see the container's host name"
+    else:
+        return
+    if machine.container == "kubernetes":
+        yield Remedy(
+            cause=f"the pod's seccomp profile {missing}",
+            commands=(
+                "cellblock doctor --profile seccomp > /var/lib/kubelet/seccomp/cellblock.json   # on each node",
+                "cellblock doctor --profile kubernetes > pod.yaml   # its securityContext is what a pod needs",
+            ),
+        )
+        return
+    engine = machine.container if machine.container in _OPTIONS else "podman"
+    options = [f"--security-opt seccomp={_SECCOMP}"]
+    profiles = [f"cellblock doctor --profile seccomp > {_SECCOMP}"]
+    if machine.apparmor or machine.switches["kernel.apparmor_restrict_unprivileged_userns"] == 1:
+        options.append(f"--security-opt apparmor={_APPARMOR}")
+        profiles += [
+            f"cellblock doctor --profile apparmor-container | sudo tee /etc/apparmor.d/{_APPARMOR}",
+            f"sudo apparmor_parser -r /etc/apparmor.d/{_APPARMOR}",
+        ]
+    yield Remedy(
+        cause=f"the container's seccomp profile{' or AppArmor' if len(options) > 1 else ''} {missing}",
+        commands=(*profiles, f"{engine} run {' '.join(options)} ..."),
+        note=f"the profiles are files of the machine that runs {engine}; "
+        f"where cellblock is only in the image: {engine} run --rm IMAGE cellblock doctor --profile seccomp",
+    )
+
+
+def _landlock(machine: Machine) -> Iterator[Remedy]:
+    if machine.landlock_abi == 0:
+        yield Remedy(
+            cause="no Landlock",
+            note='Linux >= 5.13 with CONFIG_SECURITY_LANDLOCK, booted with "landlock" in lsm=',
+        )
+    elif machine.landlock_abi < 6:
+        yield Remedy(
+            cause=f"Landlock ABI {machine.landlock_abi}", note="Linux >= 6.12 has ABI 6, which also scopes signals"
+        )
+
+
+def _masked(machine: Machine) -> Iterator[Remedy]:
+    """A /proc with covered files, from which the kernel gives no new one."""
+    if not machine.proc_masked:
+        return
+    cost = "sessions have no /proc, and what all their processes hold together is not watched"
+    if machine.user == 0:
+        yield Remedy(
+            cause=f"/proc is masked: {cost}",
+            note="run as another user than root and unmask it; root could change the machine through an unmasked one",
+        )
+    elif machine.container in _OPTIONS:
+        yield Remedy(
+            cause=f"/proc is masked: {cost}",
+            commands=(f"{machine.container} run --security-opt {_OPTIONS[machine.container]} --user 1000 ...",),
+        )
+    elif machine.container == "kubernetes":
+        yield Remedy(cause=f"/proc is masked: {cost}", note="procMount: Unmasked, with hostUsers: false")
