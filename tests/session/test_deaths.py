@@ -85,10 +85,16 @@ def test_killing_a_running_cell_reports_it(session: Session) -> None:
 
 def test_killing_an_idle_session_is_told_and_the_session_goes_on(session: Session) -> None:
     session.run("x = 1")
-    session.run("'x is known to the host by now'")
     session.kill()
     assert [loss.name for loss in session.run("0").lost] == ["x"]
     assert session.run("'x' in globals()").value is False
+
+
+def test_what_the_last_cell_bound_is_lost_even_when_killed_right_after_its_reply(session: Session) -> None:
+    for number in range(30):
+        session.run(f"x{number} = {number}")
+        session.kill()
+        assert [loss.name for loss in session.run("0").lost] == [f"x{number}"]
 
 
 @pytest.mark.parametrize("ask", [lambda session: session["x"], lambda session: session.names()], ids=["get", "names"])

@@ -59,6 +59,10 @@ class Died:
 class WorkerGone(Exception):
     """The worker died before a request could be given to it; nothing of the request was carried out."""
 
+    def __init__(self, death: Died | None = None) -> None:
+        super().__init__()
+        self.death = death or Died()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curbed:
@@ -103,7 +107,7 @@ class Kernel(Protocol):
 
     @property
     def names(self) -> dict[str, str]:
-        """The names its cells have bound, with their types, as of the last turn that settled."""
+        """The names its cells have bound, with their types, as of the last turn that ended."""
         ...
 
     @property

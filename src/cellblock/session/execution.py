@@ -12,7 +12,7 @@ from cellblock.errors import CellblockError, SessionClosed
 from cellblock.events import Done, Event, ToolCall
 from cellblock.executors.protocol import Curbed, Died, Kernel, Turn, TurnEvent, WorkerGone, Written
 from cellblock.limits import ExecutionLimits
-from cellblock.session.record import Recorder, death_error, losses, timeout_error
+from cellblock.session.record import Recorder, death_error, how, losses, timeout_error
 from cellblock.wire.messages import Display, Finished, Request, ToolCalled, ToolReply
 
 
@@ -43,8 +43,8 @@ class Execution:
         try:
             try:
                 self._turn = await self._send(request)
-            except WorkerGone:
-                self._lost = losses(self._kernel.names, "the session's process ended between two cells")
+            except WorkerGone as gone:
+                self._lost = losses(self._kernel.names, f"the session's process {how(gone.death)} between two cells")
                 await self._restart()
                 self._turn = await self._send(request)
         except TimeoutError:  # the worker takes nothing: what was sent of the request is of no use

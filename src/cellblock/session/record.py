@@ -157,21 +157,22 @@ def timeout_error(seconds: float, traceback: str = "", *, killed: bool = False) 
 
 def death_error(death: Died) -> CellError:
     """The error of a cell whose process ended under it."""
-    if death.reason:
-        how = death.reason
-    elif death.signal is not None:
-        known = death.signal in signal.valid_signals()
-        how = f"was killed by {signal.Signals(death.signal).name if known else death.signal}"
-    elif death.status is not None:
-        how = f"left with status {death.status}"
-    else:
-        how = "ended"
     return CellError(
         type="ProcessDied",
-        message=f"the session's process {how}",
+        message=f"the session's process {how(death)}",
         hint=_EMPTY,
         kind="crashed",
     )
+
+
+def how(death: Died) -> str:
+    """How a process ended, as what follows its name in a sentence."""
+    if death.reason:
+        return death.reason
+    if death.signal is not None:
+        known = death.signal in signal.valid_signals()
+        return f"was killed by {signal.Signals(death.signal).name if known else death.signal}"
+    return "ended" if death.status is None else f"left with status {death.status}"
 
 
 def losses(names: Mapping[str, str], reason: str) -> tuple[Lost, ...]:

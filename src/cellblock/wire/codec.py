@@ -23,7 +23,6 @@ from cellblock.wire.messages import (
     Hello,
     Request,
     Run,
-    Settled,
     Shell,
     Survey,
     ToolCalled,
@@ -48,38 +47,45 @@ _EVENTS: dict[str, type] = {
     "display": Display,
     "tool": ToolCalled,
     "finished": Finished,
-    "settled": Settled,
 }
 _WITH_BUFFERS = {Bind, ToolReply, Display, ToolCalled, Finished}
 _TAGS = {cls: tag for tag, cls in (_REQUESTS | _EVENTS).items()}
 # Held here so that a cell which rebinds json's names breaks nothing of the worker's.
-_dumps = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+as_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _loads = json.JSONDecoder().decode
 
 
-def encode(message: Request | Event) -> Frame:
-    """The frame of a message."""
+def encode_request(request: Request, number: int) -> Frame:
+    """The frame of a request under a number."""
+    return _encode(request, {"is": _TAGS[type(request)], "number": number})
+
+
+def encode_event(event: Event) -> Frame:
+    """The frame of an event."""
+    return _encode(event, {"is": _TAGS[type(event)]})
+
+
+def _encode(message: Request | Event, head: dict[str, object]) -> Frame:
     cls = type(message)
-    head: dict[str, object] = {"is": _TAGS[cls]}
     for name in cls.__slots__:
         if name not in ("buffers", "size"):
             value = getattr(message, name)
             head[name] = _fields(value) if type(value) is Failure else value
-    return Frame(_dumps(head).encode(), getattr(message, "buffers", ()))
+    return Frame(as_json(head).encode(), getattr(message, "buffers", ()))
 
 
 def _fields(failure: Failure) -> dict[str, object]:
     return {name: getattr(failure, name) for name in Failure.__slots__}
 
 
-def decode_request(frame: Frame) -> Request:
-    """A request from the host, which is trusted: only its shape is followed."""
+def decode_request(frame: Frame) -> tuple[int, Request]:
+    """A request from the host with its number. The host is trusted: only the shape is followed."""
     head = _loads(frame.head.decode())
-    cls = _REQUESTS[head.pop("is")]
+    cls, number = _REQUESTS[head.pop("is")], head.pop("number")
     if cls in _WITH_BUFFERS:
         head["buffers"] = frame.buffers
     request: Request = cls(**head)
-    return request
+    return number, request
 
 
 def oversized(head: bytes) -> bool:
@@ -87,14 +93,19 @@ def oversized(head: bytes) -> bool:
     return len(head) > MAX_HEAD_BYTES or more_than(MAX_HEAD_CONTAINERS, head)
 
 
+def from_json(text: bytes) -> object:
+    """What the JSON text of an event says, or ProtocolError. Bound its size first."""
+    try:
+        return _loads(text.decode())
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"event is not JSON: {error}") from None
+
+
 def decode_event(frame: Frame) -> Event:
     """Security border: an event from inside the wall, checked field by field."""
     if oversized(frame.head):
         raise ProtocolError("event head is too large")
-    try:
-        head = _loads(frame.head.decode())
-    except (ValueError, RecursionError) as error:
-        raise ProtocolError(f"event head is not JSON: {error}") from None
+    head = from_json(frame.head)
     if type(head) is not dict:
         raise ProtocolError("event head is not an object")
     tag = head.pop("is", None)
@@ -165,13 +176,15 @@ def _flag(value: object) -> bool:
     return value
 
 
-def _names(value: object) -> tuple[str, ...]:
+def names(value: object) -> tuple[str, ...]:
+    """A list of names, or ProtocolError."""
     if type(value) is not list or len(value) > _MAX_NAMES:
         raise ProtocolError("expected a list of names")
     return tuple(map(_name, value))
 
 
-def _named(value: object) -> dict[str, str]:
+def named(value: object) -> dict[str, str]:
+    """Names, each with that of a type, or ProtocolError."""
     if type(value) is not dict or len(value) > _MAX_NAMES:
         raise ProtocolError("expected names")
     return {_name(key): _name(item) for key, item in value.items()}
@@ -180,7 +193,7 @@ def _named(value: object) -> dict[str, str]:
 def _rows(value: object) -> tuple[tuple[str, ...], ...]:
     if type(value) is not list or len(value) > 64:
         raise ProtocolError("expected rows of words")
-    return tuple(map(_names, value))
+    return tuple(map(names, value))
 
 
 def _bundle(value: object) -> dict[str, object]:
@@ -207,13 +220,15 @@ def _failure(value: object) -> Failure | None:
 
 _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
     Hello: {"python": _name, "walls": _rows, "missing": _rows},
-    Display: {"data": _bundle, "mimes": _names, "is_result": _flag, "mark": count},
+    Display: {"data": _bundle, "mimes": names, "is_result": _flag, "mark": count},
     ToolCalled: {"call": count, "name": _name, "mark": count},
     Finished: {
+        "number": count,
         "failure": _failure,
         "duration_ms": amount,
         "cpu_ms": amount,
         "memory_peak": count,
+        "gained": named,
+        "dropped": names,
     },
-    Settled: {"gained": _named, "dropped": _names},
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
-from cellblock.wire.codec import decode_event, encode
+from cellblock.wire.codec import decode_event, encode_request
 from cellblock.wire.frames import Assembler, ProtocolError, packets
 from cellblock.wire.messages import (
     Bind,
@@ -20,44 +20,40 @@ from cellblock.wire.messages import (
     Hello,
     Request,
     Run,
-    Settled,
     Shell,
     Survey,
     ToolCalled,
     ToolReply,
 )
-from cellblock.wire.packed import pack, unpack_event
+from cellblock.wire.packed import pack_request, unpack_event
 
 MAX_PENDING_CALLS = 1024
 
 
 class State(Enum):
-    """Where the conversation stands. After a reply the worker settles; a request may already follow."""
+    """Where the conversation stands."""
 
     __hash__ = object.__hash__  # Enum's own runs Python code at each look-up
 
     OPENING = "opening"
     IDLE = "idle"
     BUSY = "busy"
-    SETTLING = "settling"
-    QUEUED = "queued"
 
 
 _START = (Run, Shell, Bind, Fetch, Survey, Clear)
 
 _MAY_SEND: dict[tuple[State, type], State] = {
     **{(State.IDLE, request): State.BUSY for request in _START},
-    **{(State.SETTLING, request): State.QUEUED for request in _START},
     (State.BUSY, ToolReply): State.BUSY,
 }
 
 _MAY_RECEIVE: dict[tuple[State, type], State] = {
     (State.OPENING, Hello): State.IDLE,
+    (State.IDLE, Display): State.IDLE,  # threads of the cells live on between them
+    (State.IDLE, ToolCalled): State.IDLE,
     (State.BUSY, Display): State.BUSY,
     (State.BUSY, ToolCalled): State.BUSY,
-    (State.BUSY, Finished): State.SETTLING,
-    (State.SETTLING, Settled): State.IDLE,
-    (State.QUEUED, Settled): State.BUSY,
+    (State.BUSY, Finished): State.IDLE,
 }
 
 
@@ -67,6 +63,7 @@ class Connection:
     def __init__(self) -> None:
         self.state = State.OPENING
         self._assembler = Assembler()
+        self._number = 0
         self._pending: set[int] = set()
 
     def send(self, request: Request) -> Iterable[bytes]:
@@ -76,8 +73,10 @@ class Connection:
             if request.call not in self._pending:
                 raise ProtocolError(f"no call {request.call} waits for a reply")
             self._pending.discard(request.call)
-        packed = pack(request)
-        return packets(encode(request)) if packed is None else (packed,)
+        else:
+            self._number += 1
+        packed = pack_request(request, self._number)
+        return packets(encode_request(request, self._number)) if packed is None else (packed,)
 
     def receive(self, packet: bytes) -> Event | None:
         """The event that a packet completes, or None; ProtocolError if the table does not allow it."""
@@ -95,6 +94,8 @@ class Connection:
                 raise ProtocolError("a call's number is in use, or too many calls wait")
             self._pending.add(event.call)
         elif type(event) is Finished:
+            if event.number != self._number:
+                raise ProtocolError("a reply to another request")
             self._pending.clear()
         return event
 

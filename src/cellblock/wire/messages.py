@@ -1,4 +1,8 @@
-"""Messages between host and worker: requests go down, events come up."""
+"""Messages between host and worker: requests go down, events come up.
+
+The wire numbers requests, and a `Finished` says which it answers: one that a cell forged is followed by the true
+one, which then answers nothing.
+"""
 
 from __future__ import annotations
 
@@ -113,21 +117,20 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """A request was carried out. The buffers are its packed value, if it has one."""
+    """The request of that number was carried out. The buffers are its packed value, if it has one.
 
+    `gained` are names bound since the last reply, or to a value of another type, with their types' names;
+    `dropped` are those no longer bound.
+    """
+
+    number: int
     failure: Failure | None
     duration_ms: float
     cpu_ms: float
     memory_peak: int
+    gained: Mapping[str, str] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
     buffers: tuple[Buffer, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
-    """After a request, off the path of its reply: names that came and went since the last one."""
-
-    gained: Mapping[str, str] = field(default_factory=dict)
-    dropped: tuple[str, ...] = ()
-
-
-Event = Hello | Display | ToolCalled | Finished | Settled
+Event = Hello | Display | ToolCalled | Finished

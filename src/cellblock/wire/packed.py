@@ -1,50 +1,49 @@
 """Packed messages: what every short cell needs, as one packet of a few bytes instead of a frame with a JSON head.
 
 A packet whose first byte is one of these tags is a whole message: "R" a `Run`, "F" a `Finished` without value and
-failure, "S" a `Settled` after which every name is as it was. Integers and doubles are little-endian. After a pause
-a message costs by the code it passes through, and the code of JSON and frames is a fifth of a short cell.
+failure; where names came or went they follow as JSON, `[gained, dropped]`. Integers and doubles are little-endian.
+After a pause a message costs by the code it passes through, and the code of JSON and frames is a fifth of a short cell.
 """
 
 from __future__ import annotations
 
 import struct
 
-from cellblock.wire.codec import amount, count
+from cellblock.wire.codec import amount, as_json, count, from_json, named, names
 from cellblock.wire.frames import PACKET_BYTES, ProtocolError
-from cellblock.wire.messages import Event, Finished, Request, Run, Settled
+from cellblock.wire.messages import Event, Finished, Request, Run
 
-_RUN = struct.Struct("<cII")
-_FINISHED = struct.Struct("<cddQ")
-_SETTLED = b"S"
-
-
-def pack(message: Request | Event) -> bytes | None:
-    """The packet of a message that has a packed form, else None."""
-    match message:
-        case Run():
-            return _pack_run(message)
-        case Finished(failure=None, buffers=()):
-            return _FINISHED.pack(b"F", message.duration_ms, message.cpu_ms, message.memory_peak)
-        case Settled() if not message.gained and not message.dropped:
-            return _SETTLED
-        case _:
-            return None
+_RUN = struct.Struct("<cQII")
+_FINISHED = struct.Struct("<cQddQ")
 
 
-def _pack_run(run: Run) -> bytes | None:
-    filename, source = run.filename.encode(), run.source.encode("utf-8", "surrogatepass")
+def pack_request(request: Request, number: int) -> bytes | None:
+    """The packet of a request that has a packed form, else None."""
+    if type(request) is not Run:
+        return None
+    filename, source = request.filename.encode(), request.source.encode("utf-8", "surrogatepass")
     if _RUN.size + len(filename) + len(source) > PACKET_BYTES:
         return None
-    return _RUN.pack(b"R", run.max_text, len(filename)) + filename + source
+    return _RUN.pack(b"R", number, request.max_text, len(filename)) + filename + source
 
 
-def unpack_request(packet: bytes) -> Request | None:
-    """The request that a packet of the host holds, None where it is part of a frame."""
+def pack_event(event: Event) -> bytes | None:
+    """The packet of an event that has a packed form, else None."""
+    if type(event) is not Finished or event.failure is not None or event.buffers:
+        return None
+    packet = _FINISHED.pack(b"F", event.number, event.duration_ms, event.cpu_ms, event.memory_peak)
+    if event.gained or event.dropped:
+        packet += as_json([event.gained, event.dropped]).encode()
+    return packet if len(packet) <= PACKET_BYTES else None
+
+
+def unpack_request(packet: bytes) -> tuple[int, Request] | None:
+    """The request that a packet of the host holds, with its number; None where it is part of a frame."""
     if not packet.startswith(b"R"):
         return None
-    _, max_text, length = _RUN.unpack_from(packet)
+    _, number, max_text, length = _RUN.unpack_from(packet)
     source = _RUN.size + length
-    return Run(
+    return number, Run(
         source=packet[source:].decode("utf-8", "surrogatepass"),
         filename=packet[_RUN.size : source].decode(),
         max_text=max_text,
@@ -53,16 +52,24 @@ def unpack_request(packet: bytes) -> Request | None:
 
 def unpack_event(packet: bytes) -> Event | None:
     """Security border: the event that a packet from inside the wall holds, None where it is part of a frame."""
-    if packet == _SETTLED:
-        return Settled()
     if not packet.startswith(b"F"):
         return None
-    if len(packet) != _FINISHED.size:
+    if not _FINISHED.size <= len(packet) <= PACKET_BYTES:
         raise ProtocolError("packed event of the wrong length")
-    _, duration, cpu, peak = _FINISHED.unpack(packet)
+    _, number, duration, cpu, peak = _FINISHED.unpack_from(packet)
+    gained: dict[str, str] = {}
+    dropped: tuple[str, ...] = ()
+    if len(packet) > _FINISHED.size:
+        told = from_json(packet[_FINISHED.size :])
+        if type(told) is not list or len(told) != 2:
+            raise ProtocolError("expected names that came and went")
+        gained, dropped = named(told[0]), names(told[1])
     return Finished(
+        number=count(number),
         failure=None,
         duration_ms=amount(duration),
         cpu_ms=amount(cpu),
         memory_peak=count(peak),
+        gained=gained,
+        dropped=dropped,
     )

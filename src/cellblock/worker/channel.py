@@ -7,7 +7,7 @@ import socket
 from cellblock.wire.codec import decode_request
 from cellblock.wire.frames import PACKET_BYTES, Assembler, packets
 from cellblock.wire.messages import Event, Request
-from cellblock.wire.packed import pack, unpack_request
+from cellblock.wire.packed import pack_event, unpack_request
 from cellblock.worker.fitting import fit
 
 
@@ -20,8 +20,8 @@ class Channel:
         self._buffer = bytearray(PACKET_BYTES + 1)
         self._view = memoryview(self._buffer)
 
-    def receive(self) -> Request | None:
-        """The next request, or None when the host is gone."""
+    def receive(self) -> tuple[int, Request] | None:
+        """The next request and its number, or None when the host is gone."""
         while True:
             try:
                 size = self._socket.recv_into(self._buffer)
@@ -39,6 +39,6 @@ class Channel:
 
     def send(self, event: Event) -> None:
         """Send one event; raises OSError when the host is gone."""
-        packed = pack(event)
+        packed = pack_event(event)
         for packet in packets(fit(event)) if packed is None else (packed,):
             self._socket.send(packet)

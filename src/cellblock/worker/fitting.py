@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cellblock.wire.codec import MAX_HEAD_BYTES, encode, oversized
+from cellblock.wire.codec import MAX_HEAD_BYTES, encode_event, oversized
 from cellblock.wire.frames import Frame
 from cellblock.wire.messages import Display, Event, Failure, Finished
 from cellblock.worker.interpreter import cut
@@ -18,15 +18,15 @@ _MAX_CHARS = 200_000
 
 def fit(event: Event) -> Frame:
     """The frame of an event; where its head is more than the host reads, that of what is left when texts are cut."""
-    frame = encode(event)
+    frame = encode_event(event)
     if not oversized(frame.head):
         return frame
     match event:
         case Display():
-            return encode(replace(event, data={"text/plain": _plain(event)}))
+            return encode_event(replace(event, data={"text/plain": _plain(event)}))
         case Finished(failure=Failure() as failure):
             message, traceback = cut(failure.message, _MAX_CHARS), cut(failure.traceback, _MAX_CHARS)
-            return encode(replace(event, failure=replace(failure, message=message, traceback=traceback)))
+            return encode_event(replace(event, failure=replace(failure, message=message, traceback=traceback)))
         case _:
             return frame
 

@@ -52,14 +52,19 @@ class Interpreter:
         self._flags = 0
         self._loop: AbstractEventLoop | None = None
 
-    def names(self) -> set[str]:
-        """The names that cells have bound."""
-        return {name for name in self.namespace.keys() - self._hidden if type(name) is str and not _is_dunder(name)}
+    def names(self) -> list[str]:
+        """The names that cells have bound. Runs no code of a key's class, which `globals()` lets be any object."""
+        hidden = self._hidden
+        return [
+            name
+            for name in list(self.namespace)
+            if type(name) is str and name not in hidden and not (name.startswith("__") and name.endswith("__"))
+        ]
 
     def clear(self) -> None:
         """Unbind every name that cells have bound."""
         for name in self.names():
-            del self.namespace[name]
+            self.namespace.pop(name, None)
         self._flags = 0
 
     def run(self, source: str, filename: str) -> object:
@@ -173,11 +178,6 @@ def _start_at_cell(summary: traceback.TracebackException) -> None:
             one.stack.pop()
         pending += [link for link in (one.__cause__, one.__context__) if link is not None]
         pending += getattr(one, "exceptions", None) or []
-
-
-def _is_dunder(name: str) -> bool:
-    """Names the interpreter itself binds: `__annotations__`, `__warningregistry__` and their like."""
-    return name.startswith("__") and name.endswith("__")
 
 
 def _is_runner(frame: traceback.FrameSummary) -> bool:

@@ -21,7 +21,6 @@ from cellblock.wire.messages import (
     Finished,
     Request,
     Run,
-    Settled,
     Shell,
     Survey,
     ToolReply,
@@ -34,22 +33,10 @@ from cellblock.worker.figures import flush as open_figures
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.interpreter import NO_VALUE, Interpreter, describe
 from cellblock.worker.meter import Meter, interrupt, whole
+from cellblock.worker.names import Names
 from cellblock.worker.streams import Streams
 
 MAX_VALUE_BYTES = 64 * 2**20
-
-
-_MAX_NAME_CHARS = 1000
-_MAX_TOLD_CHARS = 500_000
-"""Of names and types in one `Settled`; the rest is told after the next request."""
-_CHARS_A_NAME = 10
-
-
-class _Gone:
-    """Stands for the value of a name that is not bound."""
-
-
-_GONE = _Gone()
 
 
 class Worker:
@@ -59,7 +46,7 @@ class Worker:
         self._channel = channel
         self._streams = streams
         self._interpreter = Interpreter()
-        self._known: dict[str, type] = {}
+        self._names = Names(self._interpreter)
         self._pid = os.getpid()
         self._voice = threading.RLock()  # threads of the cell's show things too, and live on between requests
         self._speaking = False
@@ -73,13 +60,11 @@ class Worker:
     def serve(self) -> None:
         """Answer requests until the host is gone."""
         self._make_ready()
-        while (request := self._channel.receive()) is not None:
+        while (received := self._channel.receive()) is not None:
+            number, request = received
             if isinstance(request, ToolReply):  # to a call of a cell that has ended meanwhile
                 continue
-            finished = self._carry_out(request)
-            with self._voice:  # what a thread shows comes before the one or after the other
-                self._speak(finished)
-                self._speak(self._settle())
+            self._speak(self._carry_out(number, request))
             self._make_ready()
 
     def _make_ready(self) -> None:
@@ -89,7 +74,7 @@ class Worker:
         self._streams.begin()
         self._meter.reset_peak()
 
-    def _carry_out(self, request: Request) -> Finished:
+    def _carry_out(self, number: int, request: Request) -> Finished:
         """Security border: whatever the cell's code does or raises becomes a `Finished`."""
         self._meter.start()
         value, failure = NO_VALUE, None
@@ -99,7 +84,9 @@ class Worker:
             failure = self._failure(error)
         self._only_main_goes_on()
         buffers = value if type(value) is Packed else ()
-        return Finished(failure=failure, buffers=buffers, **self._meter.stop())
+        gained, dropped = self._names.news()
+        cost = self._meter.stop()
+        return Finished(number=number, failure=failure, gained=gained, dropped=dropped, buffers=buffers, **cost)
 
     def _perform(self, request: Request) -> object:
         match request:
@@ -187,30 +174,6 @@ class Worker:
                 self._channel.send(event)
             finally:
                 self._speaking = False
-
-    def _settle(self) -> Settled:
-        """What names came and went; types by identity, so an unchanged name costs one look-up."""
-        known, now = self._known, {}
-        gained, dropped, told = {}, [], 0
-        for name in self._interpreter.names():
-            kind = type(self._interpreter.namespace.get(name, _GONE))
-            if kind is _Gone or len(name) > _MAX_NAME_CHARS:  # a thread unbound it meanwhile, or it is none to be told
-                continue
-            if known.get(name) is kind:
-                now[name] = kind
-            elif told < _MAX_TOLD_CHARS:
-                now[name], gained[name] = kind, survey.type_name(kind)
-                told += len(name) + len(gained[name]) + _CHARS_A_NAME
-            elif name in known:
-                now[name] = known[name]
-        for name in known.keys() - now.keys():
-            if told < _MAX_TOLD_CHARS:
-                dropped.append(name)
-                told += len(name) + _CHARS_A_NAME
-            else:
-                now[name] = known[name]
-        self._known = now
-        return Settled(gained=gained, dropped=tuple(dropped))
 
 
 class Packed(tuple[portable.Buffer, ...]):

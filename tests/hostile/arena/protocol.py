@@ -16,7 +16,7 @@ from arena.resources import BRIEF, TIMEOUT, peak_growth
 from cellblock import AsyncSession, ExecutionLimits, Opaque, Session
 
 _FORGE = """
-import json, socket, struct
+import json, socket, struct, sys
 from cellblock.wire import messages
 from cellblock.wire.frames import PACKET_BYTES, Frame, packets
 wire = socket.socket(fileno=os.dup(channel()))
@@ -24,11 +24,21 @@ def say(head, buffers=()):
     head = head if isinstance(head, bytes) else json.dumps(head).encode()
     for packet in packets(Frame(head, buffers)):
         wire.send(packet)
-FINISHED = {"is": "finished", "failure": None, "duration_ms": 0, "cpu_ms": 0, "memory_peak": 0}
+def request():  # its number
+    frame = sys._getframe()
+    while frame.f_code.co_name != "_carry_out":
+        frame = frame.f_back
+    return frame.f_locals["number"]
+def packed(number=request(), duration=0.0, cpu=0.0, peak=0):
+    return struct.pack("<cQddQ", b"F", number, duration, cpu, peak)
+FINISHED = {"is": "finished", "number": request(), "failure": None, "duration_ms": 0, "cpu_ms": 0, "memory_peak": 0,
+    "gained": {}, "dropped": []}
 DISPLAY = {"is": "display", "data": {"text/plain": "forged"}, "mimes": [], "is_result": True, "mark": 0}
 TOOL = {"is": "tool", "call": 0, "name": "n", "mark": 0}
 """
 _WAIT = "\nimport time\ntime.sleep(5)"
+_NUMBERED = "a reply names the request it answers"
+_ANOTHER = "a reply to another request"
 _TABLE = "the table of what may be said when"
 _CHECKED = "every field is checked before it is used"
 _STAMPED = "the kernel stamps each packet with its sender"
@@ -349,10 +359,10 @@ ATTACKS: tuple[Attack, ...] = (
         "frame larger than 100663296 bytes",
         "while True: wire.send(b'\\0' + bytes(PACKET_BYTES))",
     ),
-    _breach("not-json", _CHECKED, "event head is not JSON", "say(b'{')"),
+    _breach("not-json", _CHECKED, "event is not JSON", "say(b'{')"),
     _breach("not-an-object", _CHECKED, "event head is not an object", "say([1])"),
-    _breach("deep-nesting", _CHECKED, "event head is not JSON", "say(b'[' * 150_000)"),
-    _breach("large-number", _CHECKED, "event head is not JSON", "say(b'9' * 100_000)"),
+    _breach("deep-nesting", _CHECKED, "event is not JSON", "say(b'[' * 150_000)"),
+    _breach("large-number", _CHECKED, "event is not JSON", "say(b'9' * 100_000)"),
     _breach("unknown-event", _CHECKED, "unknown event 'shutdown'", "say({'is': 'shutdown'})"),
     _breach(
         "request-as-event",
@@ -381,8 +391,8 @@ ATTACKS: tuple[Attack, ...] = (
     _breach(
         "buffers-of-none",
         _CHECKED,
-        "event 'settled' carries no buffers",
-        "say({'is': 'settled', 'gained': {}, 'dropped': []}, (b'x',))",
+        "event 'hello' carries no buffers",
+        "say({'is': 'hello', 'python': '3', 'walls': [], 'missing': []}, (b'x',))",
     ),
     _breach(
         "second-hello",
@@ -390,12 +400,11 @@ ATTACKS: tuple[Attack, ...] = (
         "Hello is not allowed while busy",
         "say({'is': 'hello', 'python': '3', 'walls': [], 'missing': []})",
     ),
-    _breach(
-        "early-settling",
-        _TABLE,
-        "Settled is not allowed while busy",
-        "say({'is': 'settled', 'gained': {}, 'dropped': []})",
-    ),
+    _breach("reply-to-an-earlier-request", _NUMBERED, _ANOTHER, "say(FINISHED | {'number': request() - 1})"),
+    _breach("reply-to-a-later-request", _NUMBERED, _ANOTHER, "say(FINISHED | {'number': request() + 1})"),
+    _breach("packed-reply-to-a-later-request", _NUMBERED, _ANOTHER, "wire.send(packed(request() + 1))"),
+    _breach("name-that-is-none", _CHECKED, "expected a name", "say(FINISHED | {'gained': {'x' * 4097: 'int'}})"),
+    _breach("names-that-are-none", _CHECKED, "expected a list of names", "say(FINISHED | {'dropped': {'x': 1}})"),
     _breach("head-of-too-many-lists", _CHECKED, "event head is too large", "say(b'[[' + b'[],' * 200_000 + b'1]]')"),
     _breach(
         "head-of-too-many-bytes",
@@ -414,20 +423,29 @@ ATTACKS: tuple[Attack, ...] = (
         "packed-reply-of-no-number",
         _CHECKED,
         "expected an amount",
-        "wire.send(b'F' + struct.pack('<ddQ', float('nan'), 0, 0))",
+        "wire.send(packed(duration=float('nan')))",
     ),
     _breach(
         "packed-reply-of-too-much",
         _CHECKED,
         "expected a count",
-        "wire.send(b'F' + struct.pack('<ddQ', 0, 0, 1 << 63))",
+        "wire.send(packed(peak=1 << 63))",
     ),
-    _breach("packed-settling", _TABLE, "Settled is not allowed while busy", "wire.send(b'S')"),
+    _breach("packed-names-that-are-no-json", _CHECKED, "event is not JSON", "wire.send(packed() + b'[[')"),
+    _breach("packed-names-deeply-nested", _CHECKED, "event is not JSON", "wire.send(packed() + b'[' * 60_000)"),
+    _breach("packed-names-missing", _CHECKED, "expected names", "wire.send(packed() + b'[{}]')"),
+    _breach("packed-names-of-numbers", _CHECKED, "expected a name", "wire.send(packed() + b'[{}, [1]]')"),
+    _breach(
+        "packed-reply-too-large",
+        _CHECKED,
+        "packed event of the wrong length",
+        "wire.send(packed() + b' ' * PACKET_BYTES)",
+    ),
     _breach(
         "packed-reply-inside-a-frame",
         "a frame ends before another message begins",
         "a message inside a frame",
-        "wire.send(b'\\0' + bytes(PACKET_BYTES))\nwire.send(b'F' + struct.pack('<ddQ', 0, 0, 0))",
+        "wire.send(b'\\0' + bytes(PACKET_BYTES))\nwire.send(packed())",
     ),
     _breach("packed-request", "packets are parsed or refused", "malformed packet", "wire.send(b'R' + bytes(8) + b'1')"),
     _breach(
@@ -446,10 +464,10 @@ ATTACKS: tuple[Attack, ...] = (
         _then("say(FINISHED, (b'99',))\n1"),
     ),
     _host(
-        "forged-reply-and-settling",
+        "forged-names",
         "the cell may lie about itself; its next reply is a breach",
         _RECOVERS,
-        _then("say(FINISHED)\nsay({'is': 'settled', 'gained': {'x' * 4096: 'y'}, 'dropped': []})\n1"),
+        _then("say(FINISHED | {'gained': {'x' * 4096: 'y'}, 'dropped': ['kept_name']})\n1"),
     ),
     _host(
         "forged-value",

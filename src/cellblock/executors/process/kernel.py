@@ -21,7 +21,7 @@ from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.turn import ProcessTurn
 from cellblock.executors.process.zygote import failure
-from cellblock.executors.protocol import Capabilities, Died, KernelSpec
+from cellblock.executors.protocol import Capabilities, Died, KernelSpec, WorkerGone
 from cellblock.walls import Applied
 from cellblock.wire.messages import Hello, Request
 from cellblock.worker import control
@@ -235,9 +235,11 @@ class ProcessKernel:
         link = self._living()
         turn = ProcessTurn(link, max_output_bytes, self)
         try:
-            link.pull()  # what was settled since: now, as work after the send keeps a worker of this processor waiting
-            link.require_worker()
+            turn.begin()
             await link.send(request, seconds)
+        except WorkerGone as gone:
+            turn.close()
+            raise WorkerGone(gone.death if gone.death.reason else await self.how_it_ended()) from None
         except BaseException:
             turn.close()
             raise

@@ -19,7 +19,7 @@ from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.protocol import WorkerGone
 from cellblock.wire.connection import Connection
 from cellblock.wire.frames import PACKET_BYTES, ProtocolError
-from cellblock.wire.messages import Event, Hello, Request, Settled, ToolReply
+from cellblock.wire.messages import Event, Finished, Hello, Request, ToolReply
 from cellblock.wire.text import NONCE_BYTES
 from cellblock.worker import control
 
@@ -28,10 +28,10 @@ _ANCILLARY = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(64 * 4)
 _SCM_CREDENTIALS = 2
 _CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)  # a plain int: flag enums cost microseconds
 _CHUNK = 64 * 1024
-_MAX_NAMES = 1_000_000
+_MAX_NAMES = 100_000
+_MAX_NAME_CHARS = 4_000_000
+"""Of all names and their types together; what comes past that is not kept."""
 _MAX_FOREIGN = 1000
-_LAST_WORDS = 1000
-"""Packets; a socket holds fewer, but children of the worker may go on to send."""
 
 
 class Link:
@@ -53,6 +53,7 @@ class Link:
         self.pidfd = -1
         self.notices = -1
         self.names: dict[str, str] = {}
+        self._name_chars = 0
         self.closed = False
         self._waiting = 0
         self._connection = Connection()
@@ -134,12 +135,6 @@ class Link:
         """Descriptors with something to read, after waiting so long for the first; blocks for that time."""
         return {descriptor for descriptor, _ in self._epoll.poll(seconds)}
 
-    def require_worker(self) -> None:
-        """Raise `WorkerGone` once the worker has ended: a child of it may hold the socket and take what is sent."""
-        if self.pidfd in self.ready(0):
-            self._read_last_words()
-            raise WorkerGone
-
     async def send(self, request: Request | ToolReply, seconds: float | None = None) -> None:
         """Send a request. `WorkerGone` if nothing of it could be sent; later it is found out by its events.
 
@@ -155,7 +150,6 @@ class Link:
                         await anyio.wait_writable(self._socket)
                 except (BrokenPipeError, ConnectionResetError):
                     if number == 0:
-                        self._read_last_words()
                         raise WorkerGone from None
                     return
 
@@ -193,25 +187,16 @@ class Link:
             self._epoll.unregister(descriptor)
 
     def receive(self) -> Event | None:
-        """The next whole event of the packets that were pulled, or None. `Settled` is kept here."""
+        """The next whole event of the packets that were pulled, or None. What it tells of names is kept here."""
         if self._foreign > _MAX_FOREIGN:
             raise ProtocolError("processes other than the worker send messages")
         while self._packets:
             event = self._connection.receive(self._packets.popleft())
-            if isinstance(event, Settled):
-                self._settle(event)
-            elif event is not None:
+            if isinstance(event, Finished):
+                self._note(event)
+            if event is not None:
                 return event
         return None
-
-    def _read_last_words(self) -> None:
-        """Take what a worker that is gone had still sent: the names that went with it."""
-        for _ in range(_LAST_WORDS):
-            if not self.pull():
-                break
-        with contextlib.suppress(ProtocolError):
-            while self.receive() is not None:
-                pass
 
     def _receive(self) -> tuple[bytes | None, int]:
         """One packet and its sender; None when there is none yet, b"" when there will be none.
@@ -233,11 +218,17 @@ class Link:
                 _close_all(payload)  # nothing inside has a descriptor that we would take
         return packet, sender
 
-    def _settle(self, event: Settled) -> None:
+    def _note(self, event: Finished) -> None:
         for name in event.dropped:
-            self.names.pop(name, None)
-        if len(self.names) < _MAX_NAMES:
-            self.names.update(event.gained)
+            kind = self.names.pop(name, None)
+            self._name_chars -= 0 if kind is None else len(name) + len(kind)
+        for name, kind in event.gained.items():
+            before = self.names.get(name)
+            more = len(kind) - len(before) if before is not None else len(name) + len(kind)
+            full = self._name_chars + more > _MAX_NAME_CHARS or (before is None and len(self.names) >= _MAX_NAMES)
+            if not full:
+                self.names[name] = kind
+                self._name_chars += more
 
     def close(self) -> None:
         """Give every descriptor back, at once or when the one who waits for them has been woken. Safe to call twice."""

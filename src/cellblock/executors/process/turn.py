@@ -65,6 +65,23 @@ class ProcessTurn:
         global _under_way
         _under_way += 1
 
+    def begin(self) -> None:
+        """Before the request is sent: `WorkerGone` if the worker has ended, or said between turns what it may not.
+
+        A child of a dead worker may hold the socket, and would take what is sent. What threads of earlier cells have
+        shown since is taken as shown by this turn.
+        """
+        for _ in range(_TAKES_BEFORE_PAUSE):
+            ready = self._link.ready(0)
+            if self._link.pidfd in ready:
+                raise WorkerGone
+            if self._link.socket not in ready:
+                return
+            self._take(ready)
+            if self._ended:
+                death = self._events[-1]
+                raise WorkerGone(death if isinstance(death, Died) else None)
+
     def at_once(self) -> TurnEvent | None:
         if self._fresh:
             self._fresh = False
@@ -98,7 +115,7 @@ class ProcessTurn:
             await self._link.send(reply)
 
     def _wait_a_moment(self) -> None:
-        """Wait for the worker. What comes first may be what it settled after the turn before."""
+        """Wait for the worker. What comes first may be no more than the place of a display in the text."""
         for _ in range(2):
             ready = self._link.ready(_SHORT_WAIT)
             self._take(ready)
