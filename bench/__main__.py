@@ -14,11 +14,12 @@ if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import cellblock
-from bench import cells, openings, starts, timeouts
+from bench import calls, cells, crowd, memory, neighbours, openings, peers, programs, starts, timeouts
 from bench.report import Context, Row, Skipped, as_json, head_line, line
-from bench.sampling import Measure, Plan, figure_of
+from bench.sampling import Measure, Plan, Unavailable, figure_of
 
-MEASURES = (*cells.MEASURES, *openings.MEASURES, *timeouts.MEASURES, *starts.MEASURES)
+_GROUPS = (cells, openings, memory, timeouts, calls, programs, starts, crowd, neighbours, peers)
+MEASURES = tuple(measure for group in _GROUPS for measure in group.MEASURES)
 _THINK, _QUICK_THINK = 0.1, 0.02
 
 
@@ -26,11 +27,13 @@ def main() -> int:
     """Take what was asked for; rows appear as they are taken. The status never depends on a figure."""
     arguments = _parse()
     think = _QUICK_THINK if arguments.quick else _THINK
-    print(f"think time {think * 1e3:g} ms; times in ms; ratio: p50 / p50, paired: median of the rounds' own ratios")
+    print(f"think time {think * 1e3:g} ms; times in ms; paired: median of the rounds' own ratios")
     print(head_line(), flush=True)
     load, rows = os.getloadavg(), []
-    for measure in _chosen(arguments.only):
-        rounds = arguments.rounds or (max(5, measure.rounds // 5) if arguments.quick else measure.rounds)
+    for measure in _chosen(arguments.only, peers=arguments.peers):
+        rounds = arguments.rounds or (
+            min(measure.rounds, max(5, measure.rounds // 5)) if arguments.quick else measure.rounds
+        )
         row = _take(measure, Plan(rounds=rounds, think=think))
         rows.append(row)
         print(line(row), flush=True)
@@ -53,12 +56,14 @@ def _take(measure: Measure, plan: Plan) -> Row:
     """Take one measure; what this machine cannot do is a row that says so."""
     try:
         return figure_of(measure, measure.take(plan))
-    except (cellblock.CellblockError, ModuleNotFoundError) as error:
+    except (cellblock.CellblockError, Unavailable) as error:
         return Skipped(id=measure.id, reason=str(error))
 
 
-def _chosen(only: list[str]) -> Iterator[Measure]:
+def _chosen(only: list[str], *, peers: bool) -> Iterator[Measure]:
     for measure in MEASURES:
+        if measure.peer and not peers and measure.id not in only:
+            continue
         if not only or measure.id in only or measure.id.partition("/")[0] in only:
             yield measure
 
@@ -69,6 +74,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--only", type=_names, default=[], metavar="F1,F8", help=f"these, or their groups: {names}")
     parser.add_argument("--quick", action="store_true", help="a fifth of the rounds, and 20 ms to think")
     parser.add_argument("--rounds", type=int, metavar="N", help="so many rounds of every measure")
+    parser.add_argument("--peers", action="store_true", help="beside other programs too, where they are installed")
     parser.add_argument("--json", metavar="FILE", help="write every figure there as well")
     return parser.parse_args()
 

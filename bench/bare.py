@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import pickle
@@ -10,7 +11,8 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -45,6 +47,13 @@ class BareWorker:
         self._socket.send(b"r" + source.encode())
         self._socket.recv(_PIECE)
 
+    async def run_async(self, source: str) -> None:
+        """The same, waiting on the running event loop."""
+        loop = asyncio.get_running_loop()
+        self._socket.setblocking(False)
+        await loop.sock_sendall(self._socket, b"r" + source.encode())
+        await loop.sock_recv(self._socket, _PIECE)
+
     def run_printing(self, source: str) -> str:
         """Execute source to its end; what it printed, which must fit a pipe."""
         self._socket.send(b"p" + source.encode())
@@ -59,6 +68,17 @@ class BareWorker:
         while len(data) < length:
             data += self._socket.recv(_PIECE)
         return pickle.loads(data)
+
+    def calls(self, count: int) -> list[float]:
+        """Have it call this process so often; the seconds of each call as the caller counts them."""
+        import msgpack
+
+        self._socket.send(b"c" + str(count).encode())
+        for _ in range(count):
+            number, name = msgpack.unpackb(self._socket.recv(_PIECE))
+            self._socket.send(msgpack.packb([number, ["NameError", f"no tool {name!r}"]]))
+        seconds: list[float] = pickle.loads(self._socket.recv(_PIECE))
+        return seconds
 
     def __enter__(self) -> Self:
         return self
@@ -83,10 +103,23 @@ def _serve(end: socket.socket) -> None:
             for at in range(0, len(data), _PIECE):
                 end.send(data[at : at + _PIECE])
             continue
+        if command == b"c":
+            end.send(pickle.dumps(list(_call(end, int(text)))))
+            continue
         exec(compile(text, "<cell>", "exec"), namespace)
         if command == b"p":
             sys.stdout.flush()
         end.send(b"done")
+
+
+def _call(end: socket.socket, count: int) -> Iterator[float]:
+    import msgpack
+
+    for number in range(count):
+        began = time.perf_counter()
+        end.send(msgpack.packb([number, "nothing"]))
+        msgpack.unpackb(end.recv(_PIECE))
+        yield time.perf_counter() - began
 
 
 class BareImage:

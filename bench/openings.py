@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from importlib import import_module
 from time import perf_counter
 
 import cellblock
 from bench.bare import BareImage
-from bench.sampling import Measure, Plan, Ratio, Samples, interleaved, timed
+from bench.sampling import Measure, Plan, Ratio, Samples, interleaved, require, timed
 
-_PACKAGES = ("numpy", "pandas", "matplotlib.pyplot")
+PACKAGES = ("numpy", "pandas", "matplotlib.pyplot")
 
 
 def _empty(plan: Plan) -> Samples:
@@ -18,18 +17,17 @@ def _empty(plan: Plan) -> Samples:
 
 
 def _preloaded(plan: Plan) -> Samples:
-    for name in _PACKAGES:
-        import_module(name.partition(".")[0])
-    return _opening(plan, _PACKAGES)
+    require(*(name.partition(".")[0] for name in PACKAGES))
+    return _opening(plan, PACKAGES)
 
 
 def _opening(plan: Plan, packages: tuple[str, ...]) -> Samples:
     with BareImage(packages) as image, asyncio.Runner() as runner:
-        return interleaved(plan.rounds, lambda: runner.run(_open(packages)), lambda: timed(image.fork))
+        return interleaved(plan.rounds, lambda: runner.run(open_once(packages)), lambda: timed(image.fork))
 
 
-async def _open(packages: tuple[str, ...]) -> float:
-    """Open a session until it can take a cell; closing it is not counted."""
+async def open_once(packages: tuple[str, ...]) -> float:
+    """The seconds of opening a session until it can take a cell; closing it is not counted."""
     session = cellblock.AsyncSession(preload=packages)
     began = perf_counter()
     await session.open()

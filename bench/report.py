@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import assert_never
 
-from bench.sampling import Excess, Figure, Goal, Ratio, Reported
+from bench.sampling import Excess, Figure, Goal, Ratio, Reported, Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,30 +33,39 @@ class Context:
 
 Row = Figure | Skipped
 
-_COLUMNS = "{:<13} {:<42} {:>9} {:>9} {:>9} {:>7} {:>7} {:>7} {:>9} {:>4}"
+_COLUMNS = "{:<15} {:<46} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>7} {:>8} {:>4}"
 
 
 def head_line() -> str:
-    """The table's first line. `noise` is the larger p95 / p50 of subject and reference."""
-    return _COLUMNS.format("id", "what", "p50", "p95", "ref p50", "ratio", "paired", "noise", "goal", "met")
+    """The table's first line. `at p95` is the ratio of the two p95; a p99 takes a hundred samples."""
+    return _COLUMNS.format(
+        "id", "what", "p50", "p95", "p99", "ref p50", "ref p95", "ratio", "at p95", "paired", "goal", "met"
+    )
 
 
 def line(row: Row) -> str:
     """One line of the table."""
     if isinstance(row, Skipped):
-        return f"{row.id:<13} skipped: {row.reason}"
+        return f"{row.id:<15} skipped: {row.reason}"
+    ours, theirs = row.subject, row.reference
     return _COLUMNS.format(
         row.measure.id,
         row.measure.what,
-        *(f"{value:.3f}" for value in (row.subject.p50, row.subject.p95, row.reference.p50)),
-        *(f"{value:.2f}" for value in (row.ratio, row.paired, max(row.subject.noise, row.reference.noise))),
+        *(_amount(value, row.measure.unit) for value in (ours.p50, ours.p95, ours.p99, theirs.p50, theirs.p95)),
+        *(f"{value:.2f}" if value >= 0.1 else f"{value:.4f}" for value in (row.ratio, row.tail_ratio, row.paired)),
         _words(row.measure.goal),
         {True: "yes", False: "no", None: ""}[row.met],
     )
 
 
+def _amount(value: float | None, unit: Unit) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3f}" if unit is Unit.MS else f"{value:.1f} MB"
+
+
 def as_json(context: Context, rows: Sequence[Row]) -> str:
-    """Every figure with its context; times in milliseconds."""
+    """Every figure with its context, in its `unit`: "ms", or "MB" of 2**20 bytes."""
     document = {
         "context": asdict(context),
         "figures": [_figure(row) for row in rows if isinstance(row, Figure)],
@@ -69,10 +78,12 @@ def _figure(figure: Figure) -> dict[str, object]:
     return {
         "id": figure.measure.id,
         "what": figure.measure.what,
+        "unit": figure.measure.unit.value,
         "rounds": figure.rounds,
         **asdict(figure.subject),
         "reference": {"what": figure.measure.reference, **asdict(figure.reference)},
         "ratio": figure.ratio,
+        "ratio_p95": figure.tail_ratio,
         "paired_ratio": figure.paired,
         "goal": _words(figure.measure.goal),
         "met": figure.met,

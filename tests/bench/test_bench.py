@@ -1,10 +1,12 @@
-"""The benchmarks' command: every measure can be taken, and the document has the shape that is promised. No times."""
+"""The benchmarks' command: every measure can be taken, and the document has the shape that is promised. No figures."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,7 +28,7 @@ def taken(tmp_path: Path, *words: str) -> dict[str, object]:
 
 
 def test_every_group_is_taken_beside_a_reference(tmp_path: Path) -> None:
-    document = taken(tmp_path, "--only", "F1,back-to-back,print,value,F4/empty,F8,F15")
+    document = taken(tmp_path, "--only", "F1,back-to-back,print,value,F4/empty,F8,F14,F15")
     figures = {figure["id"]: figure for figure in document["figures"]}
     assert list(figures) == [
         "F1/async",
@@ -38,18 +40,21 @@ def test_every_group_is_taken_beside_a_reference(tmp_path: Path) -> None:
         "F4/empty",
         "F8/soft",
         "F8/hard",
+        "F14/run",
+        "F14/run-shown",
         "F15/import",
         "F15/run",
     ]
     for figure in figures.values():
         assert list(figure) == [
-            *("id", "what", "rounds", "p50", "p95", "noise"),
-            *("reference", "ratio", "paired_ratio", "goal", "met"),
+            *("id", "what", "unit", "rounds", "p50", "p95", "p99"),
+            *("reference", "ratio", "ratio_p95", "paired_ratio", "goal", "met"),
         ]
-        assert list(figure["reference"]) == ["what", "p50", "p95", "noise"]
-        assert figure["rounds"] == 2
+        assert list(figure["reference"]) == ["what", "p50", "p95", "p99"]
+        assert (figure["unit"], figure["rounds"], figure["p99"]) == ("ms", 2, None)
         assert (figure["met"] is None) == (figure["goal"] == "")
         assert figure["ratio"] == figure["p50"] / figure["reference"]["p50"]
+        assert figure["ratio_p95"] == figure["p95"] / figure["reference"]["p95"]
     assert {name: figure["goal"] for name, figure in figures.items() if figure["goal"]} == {
         "F1/async": "<= 2x",
         "F1/sync": "<= 1.5x",
@@ -59,6 +64,19 @@ def test_every_group_is_taken_beside_a_reference(tmp_path: Path) -> None:
         "F15/import": "<= 4x",
         "F15/run": "<= 8x",
     }
+
+
+@pytest.mark.parametrize("which", ["memory", "forks", "setsid", "flood", "disk", "spin"])
+def test_cells_are_measured_beside_a_session_at_its_worst(tmp_path: Path, which: str) -> None:
+    (figure,) = taken(tmp_path, "--only", f"beside/{which}")["figures"]
+    assert (figure["id"], figure["rounds"]) == (f"beside/{which}", 20)
+
+
+def test_a_cells_call_is_measured_for_each_call(tmp_path: Path) -> None:
+    pytest.importorskip("msgpack")
+    (figure,) = taken(tmp_path, "--only", "F9")["figures"]
+    assert (figure["id"], figure["rounds"]) == ("F9/bare", 100)
+    assert figure["p99"] >= figure["p95"]
 
 
 def test_context_says_where_the_figures_come_from(tmp_path: Path) -> None:
@@ -71,6 +89,34 @@ def test_context_says_where_the_figures_come_from(tmp_path: Path) -> None:
 def test_preloaded_sessions_are_measured(tmp_path: Path) -> None:
     (figure,) = taken(tmp_path, "--only", "F4/preloaded")["figures"]
     assert figure["rounds"] == 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.getuid() != 0, reason="an ordinary user may not read the memory of a session's init")
+def test_memory_of_sessions_is_measured(tmp_path: Path) -> None:
+    figures = taken(tmp_path, "--only", "F7/1,F7/10")["figures"]
+    assert [(figure["id"], figure["unit"], figure["rounds"]) for figure in figures] == [
+        ("F7/1", "MB", 2),
+        ("F7/10", "MB", 2),
+    ]
+    for figure in figures:
+        assert figure["p50"] > 1
+        assert figure["reference"]["p50"] > 1
+
+
+@pytest.mark.slow
+def test_many_sessions_are_measured(tmp_path: Path) -> None:
+    figures = taken(tmp_path, "--only", "F16/rate,F16/latency")["figures"]
+    assert [(figure["id"], figure["rounds"]) for figure in figures] == [("F16/rate", 2), ("F16/latency", 400)]
+
+
+def test_a_peer_that_is_not_installed_is_skipped_with_a_word(tmp_path: Path) -> None:
+    if find_spec("pydantic_monty") is not None:
+        pytest.skip("pydantic_monty is installed")
+    file = tmp_path / "figures.json"
+    done = bench("bench", "--quick", "--peers", "--only", "F1/monty", "--json", str(file))
+    assert "F1/monty        skipped: pydantic_monty is not installed" in done.stdout.splitlines()
+    assert json.loads(file.read_text())["skipped"] == [{"id": "F1/monty", "reason": "pydantic_monty is not installed"}]
 
 
 def test_table_has_a_line_for_each_measure_however_it_is_started() -> None:
