@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cellblock.executors.process.kernel import ProcessLauncher
+from cellblock.executors.process.launcher import ProcessLauncher
 from cellblock.executors.protocol import Launcher
 from cellblock.testing import ExecutorConformance
 

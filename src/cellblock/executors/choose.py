@@ -8,7 +8,7 @@ from cellblock.executors.protocol import Launcher
 def launcher_for(trust_level: str) -> Launcher:
     """The launcher of a trust level; ValueError for one that does not exist."""
     if trust_level == "isolated":
-        from cellblock.executors.process.kernel import ProcessLauncher
+        from cellblock.executors.process.launcher import ProcessLauncher
 
         return ProcessLauncher()
     raise ValueError(f"trust_level must be 'isolated', not {trust_level!r}")

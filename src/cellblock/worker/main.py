@@ -12,6 +12,7 @@ from typing import Any
 
 from cellblock.walls import Applied, Unavailable
 from cellblock.wire.messages import Hello
+from cellblock.worker import control
 from cellblock.worker.channel import Channel
 from cellblock.worker.confine import capabilities, landlock, layout, rlimits, seccomp
 from cellblock.worker.environment import ENVIRONMENT
@@ -34,7 +35,7 @@ def prepare() -> None:
 
 
 def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int) -> None:
-    """In a new session's process: take the descriptors, wall in, serve. Never returns."""
+    """In a new process: take the descriptors, wall in, say hello, and serve once there is a session. Never returns."""
     _take_descriptors(stdout, stderr)
     os.umask(0o022)
     os.setsid()
@@ -45,9 +46,9 @@ def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int) -> Non
     sys.path.append(layout.WORKSPACE)
     sys.pycache_prefix = ENVIRONMENT["PYTHONPYCACHEPREFIX"]
     threading.stack_size(_STACK_BYTES)
-    _seed(setup["seed"])
     signal.signal(signal.SIGINT, interrupt)  # the host may interrupt from the hello on
-    channel = Channel(socket.socket(fileno=connection))
+    ours = socket.socket(fileno=connection)
+    channel = Channel(ours)
     meter = Meter()  # before the walls: /proc is read-only behind them
     walls = _confine(setup["limits"])
     channel.send(
@@ -59,6 +60,10 @@ def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int) -> Non
             ),
         )
     )
+    beginning, _ = control.receive(ours)
+    if beginning is None:
+        os._exit(0)
+    _seed(int(str(beginning["seed"])))
     Worker(channel, Streams(bytes.fromhex(setup["nonce"])), meter).serve()
     os._exit(0)
 

@@ -60,6 +60,9 @@ class Family:
         self._deaths = Deaths()
         self._zygote: Zygote | None = None
         self._retired: list[Zygote] = []
+        self._shells: set[int] = set()
+        self.used = time.monotonic()
+        """When a session of it was last made or ended."""
         self._nursery, end = control.pair()
         try:
             with end:
@@ -192,6 +195,21 @@ class Family:
     def forget(self, token: int) -> None:
         """Nobody will ask how this worker ended. Takes no lock: a collector may call it anywhere."""
         self._deaths.forget(token)
+
+    def enter(self, shell: object) -> None:
+        """A shell of this family lives."""
+        self._shells.add(id(shell))
+        self.used = time.monotonic()
+
+    def leave(self, shell: object) -> None:
+        """It lives no more. Takes no lock, as `forget`."""
+        self._shells.discard(id(shell))
+        self.used = time.monotonic()
+
+    @property
+    def idle(self) -> bool:
+        """Whether no session of it is open."""
+        return not self._shells
 
     def _zygotes(self) -> list[Zygote]:
         """Those that may still tell something."""

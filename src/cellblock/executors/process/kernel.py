@@ -4,150 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
-import socket
-import sys
 import warnings
-from functools import partial
+from functools import cached_property, partial
 
 import anyio
 from anyio import to_thread
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
-from cellblock.executors.process.family import Family, FamilyGone, Profile, family_of, running
+from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
-from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.link import Link
+from cellblock.executors.process.shell import Shell, files_gone
 from cellblock.executors.process.turn import ProcessTurn
-from cellblock.executors.process.zygote import failure
+from cellblock.executors.process.waits import SECONDS, Waits, awaited
 from cellblock.executors.protocol import Capabilities, Died, KernelSpec, WorkerGone
 from cellblock.walls import Applied
 from cellblock.wire.messages import Hello, Request
-from cellblock.worker import control
-from cellblock.worker.launch import SANDBOX_UID
 
-_OPEN_SECONDS = 60.0
 _TRIES = 3
 
 
-class ProcessLauncher:
-    """Opens kernels in forked, walled-in processes of a shared zygote."""
-
-    async def open(self, spec: KernelSpec) -> ProcessKernel:
-        for _ in range(_TRIES):
-            try:
-                return await _open(spec)
-            except FamilyGone:
-                continue
-        raise IsolationUnavailable(
-            f"the processes that make sessions ended {_TRIES} times while one was opened",
-            mechanism="start",
-            hint="see what they say on stderr, and whether the machine is out of memory",
-        )
-
-
-async def _open(spec: KernelSpec) -> ProcessKernel:
-    """`FamilyGone` when the processes that make sessions ended meanwhile."""
-    family = await _family(spec)
-    shell = await Shell.make(family, spec)
-    kernel = ProcessKernel(family, shell, spec)
-    try:
-        await kernel.attach()
-    except BaseException:
-        kernel.dispose()
-        raise
-    return kernel
-
-
-async def _family(spec: KernelSpec) -> Family:
-    profile = Profile(spec.python or sys.executable, spec.preload)
-    family = running(profile)
-    return await to_thread.run_sync(partial(family_of, profile, spec.progress)) if family is None else family
-
-
-class Shell:
-    """An empty session: its init's control channel and pidfd, and a descriptor of its files."""
-
-    def __init__(self, channel: socket.socket, init: int, root: int, detail: str) -> None:
-        self.channel = channel
-        self.init = init
-        self.detail = detail
-        self.files = ProcessFiles(root, SANDBOX_UID if os.getuid() == 0 else None)
-
-    @classmethod
-    async def make(cls, family: Family, spec: KernelSpec) -> Shell:
-        """`FamilyGone` when the nursery ended before there was one."""
-        channel, init_end = control.pair()
-        watch_forks(channel)
-        channel.setblocking(False)
-        try:
-            with init_end:
-                family.make_shell(
-                    init_end,
-                    disk_bytes=spec.limits.max_disk_mb * 2**20,
-                    files=spec.limits.max_files,
-                    memory_bytes=spec.limits.max_memory_mb * 2**20,
-                )
-            report, descriptors = await _receive(channel)
-            if report is None and not family.alive:
-                raise FamilyGone
-            report = report or {"failed": "shell", "reason": "its process ended", "remedy": ""}
-            if "failed" in report:
-                raise failure(report, family.profile.python)
-        except BaseException:
-            channel.close()
-            raise
-        init, root = descriptors
-        return cls(channel, init, root, str(report["ready"]))
-
-    @property
-    def ended(self) -> bool:
-        """Whether its first process is gone, and with it every other and all files."""
-        wait = select.poll()
-        wait.register(self.init, select.POLLIN)
-        return bool(wait.poll(0))
-
-    def tell(self, what: str) -> None:
-        """Send init a message that has no answer."""
-        control.send(self.channel, {"do": what})
-
-    def curbed(self) -> int | None:
-        """Bytes held when a process was last killed for what all held together, since this was last asked."""
-        held = None
-        while True:
-            try:
-                notice, _ = control.receive(self.channel)
-            except BlockingIOError:
-                return held
-            if notice is None:
-                raise EOFError
-            if isinstance(notice.get("curbed"), int):
-                held = int(str(notice["curbed"]))
-
-    async def sweep(self) -> None:
-        """Kill every process of the session but init."""
-        with contextlib.suppress(BrokenPipeError):  # init is gone
-            self.tell("sweep")
-        while True:
-            answer, _ = await _receive(self.channel)
-            if answer is None:
-                raise _files_gone()
-            if "swept" in answer:  # before it there may be notices of the watch
-                return
-
-    def close(self, *, kill: bool = True) -> None:
-        """End init, and with it every process of the session."""
-        with contextlib.suppress(ProcessLookupError):
-            if kill:
-                signal.pidfd_send_signal(self.init, signal.SIGKILL)
-        self.channel.close()
-        os.close(self.init)
-        self.files.close()
-
-
 class ProcessKernel:
-    """One live worker. Its death ends a turn with `Died`; `restart` puts another into the same shell."""
+    """One live worker. Its death ends a turn with `Died`; `restart` puts another into the same shell.
+
+    Belongs to no event loop until it is first used on one.
+    """
 
     def __init__(self, family: Family, shell: Shell, spec: KernelSpec) -> None:
         self._family = family
@@ -156,12 +38,19 @@ class ProcessKernel:
         self._host = os.getpid()
         self._open = True
         self._link: Link | None = None
-        self._changing = anyio.Lock()  # a restart and a close do not meet half way
         self.capabilities = Capabilities(trust_level="isolated", python="", walls=())
 
-    async def attach(self) -> None:
-        """Put a worker into the shell and learn what walls it stands behind; `FamilyGone` when nobody is left to."""
-        hello = await self._new_worker()
+    @cached_property
+    def _changing(self) -> anyio.Lock:
+        """Held over a restart and a close: they do not meet half way."""
+        return anyio.Lock()
+
+    def attach(self) -> Waits[None]:
+        """Put a worker into the shell and learn what walls it stands behind; `FamilyGone` when nobody is left to.
+
+        It waits for `begin`.
+        """
+        hello = yield from self._new_worker()
         if hello.missing:
             mechanism, reason, remedy = hello.missing[0]
             raise IsolationUnavailable(f"{mechanism}: {reason}", mechanism=mechanism, hint=remedy)
@@ -178,11 +67,21 @@ class ProcessKernel:
             ),
         )
 
-    async def _new_worker(self) -> Hello:
+    def begin(self, spec: KernelSpec) -> None:
+        """Let the worker take requests, for a session of this spec; it is seeded now."""
+        self._spec = spec
+        self._living().begin(spec.seed)
+
+    @property
+    def fit(self) -> bool:
+        """Whether worker and shell live."""
+        return self._link is not None and self._link.living and not self._shell.ended
+
+    def _new_worker(self) -> Waits[Hello]:
         """A worker of the zygote, or of the one that takes its place when it ends meanwhile."""
         for _ in range(_TRIES):
             if not self._family.ready:
-                await to_thread.run_sync(partial(self._family.ensure_ready, self._spec.progress))
+                yield partial(self._family.ensure_ready, self._spec.progress)
             self._unlink()
             link = self._link = Link()
             try:
@@ -191,15 +90,14 @@ class ProcessKernel:
                 continue
             finally:
                 link.close_ends()
-            hello = await link.await_hello(_OPEN_SECONDS)
+            try:
+                hello = yield from link.hello()
+            except TimeoutError:
+                raise _not_started(f"no word of it within {SECONDS:.0f} s") from None
             if hello is not None:
                 return hello
             if self._family.ready and not self._shell.ended:
-                raise IsolationUnavailable(
-                    f"the worker did not start: {await self._last_sign()}",
-                    mechanism="worker",
-                    hint="see its message on stderr",
-                )
+                raise _not_started(_said((yield partial(self._family.how_it_ended, link.token))))
             if not self._family.alive or self._shell.ended:
                 break
         raise FamilyGone
@@ -207,7 +105,6 @@ class ProcessKernel:
     def _setup(self, link: Link) -> dict[str, object]:
         limits = self._spec.limits
         return {
-            "seed": self._spec.seed,
             "nonce": link.nonce.hex(),
             "limits": {
                 "memory_bytes": limits.max_memory_mb * 2**20,
@@ -216,12 +113,6 @@ class ProcessKernel:
                 "open_files": limits.max_open_files,
             },
         }
-
-    async def _last_sign(self) -> str:
-        death = await self.how_it_ended()
-        if death.signal is not None:
-            return f"it was killed by {signal.Signals(death.signal).name}"
-        return "it ended" if death.status is None else f"it left with status {death.status}"
 
     @property
     def names(self) -> dict[str, str]:
@@ -262,12 +153,13 @@ class ProcessKernel:
                 raise SessionClosed("the session was closed", hint="open a new one")
             self._unlink()
             if self._shell.ended:
-                raise _files_gone()
-            await self._shell.sweep()
+                raise files_gone()
+            await awaited(self._shell.sweep())
             try:
-                await self.attach()
+                await awaited(self.attach())
             except FamilyGone:
-                raise _files_gone() from None
+                raise files_gone() from None
+            self.begin(self._spec)
 
     async def close(self) -> None:
         async with self._changing:
@@ -291,12 +183,7 @@ class ProcessKernel:
 
     async def how_it_ended(self) -> Died:
         """What is known of the worker's death."""
-        status = await to_thread.run_sync(partial(self._family.how_it_ended, self._living().token))
-        if status is None:
-            return Died()
-        if os.WIFSIGNALED(status):
-            return Died(signal=os.WTERMSIG(status))
-        return Died(status=os.WEXITSTATUS(status))
+        return _death(await to_thread.run_sync(partial(self._family.how_it_ended, self._living().token)))
 
     def _living(self) -> Link:
         if self._link is None:
@@ -310,17 +197,24 @@ class ProcessKernel:
             self._link = None
 
 
-def _files_gone() -> SessionClosed:
-    return SessionClosed("its first process is gone, and its files with it", hint="open a new session")
+def _death(status: int | None) -> Died:
+    if status is None:
+        return Died()
+    if os.WIFSIGNALED(status):
+        return Died(signal=os.WTERMSIG(status))
+    return Died(status=os.WEXITSTATUS(status))
 
 
-async def _receive(channel: socket.socket) -> tuple[dict[str, object] | None, list[int]]:
-    """The next message on a channel that does not block."""
-    with anyio.move_on_after(_OPEN_SECONDS):
-        await anyio.wait_readable(channel)
-        return control.receive(channel)
-    raise IsolationUnavailable(
-        f"a session's first process did not answer within {_OPEN_SECONDS:.0f} s",
-        mechanism="shell",
-        hint="see whether the machine is overloaded",
+def _said(status: int | None) -> str:
+    death = _death(status)
+    if death.signal is not None:
+        return f"it was killed by {signal.Signals(death.signal).name}"
+    return "it ended" if death.status is None else f"it left with status {death.status}"
+
+
+def _not_started(reason: str) -> IsolationUnavailable:
+    return IsolationUnavailable(
+        f"the worker did not start: {reason}",
+        mechanism="worker",
+        hint="see its message on stderr, and whether the machine is overloaded",
     )

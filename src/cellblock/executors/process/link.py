@@ -14,8 +14,9 @@ from collections.abc import Iterator
 
 import anyio
 
-from cellblock.errors import IsolationUnavailable, SessionClosed
+from cellblock.errors import SessionClosed
 from cellblock.executors.process.forks import watch_forks
+from cellblock.executors.process.waits import Waits
 from cellblock.executors.protocol import WorkerGone
 from cellblock.wire.connection import Connection
 from cellblock.wire.frames import PACKET_BYTES, ProtocolError
@@ -83,30 +84,34 @@ class Link:
         """Nothing more will come from init."""
         self._forget(self.notices)
 
-    async def await_hello(self, seconds: float) -> Hello | None:
+    def hello(self) -> Waits[Hello | None]:
         """Wait for the worker's first message; the kernel says who sent it, and that is the worker's pid.
 
         None when nobody is left who could send it.
         """
-        with anyio.move_on_after(seconds):
-            while True:
-                packet, pid = self._receive()
-                if packet == b"":
-                    return None
-                if packet is None:
-                    await self.readable()
-                    continue
-                hello = self._connection.receive(packet)
-                if isinstance(hello, Hello):
-                    self.pid = pid
-                    self.pidfd = os.pidfd_open(pid)
-                    self._epoll.register(self.pidfd, select.EPOLLIN)
-                    return hello
-        raise IsolationUnavailable(
-            f"the worker did not say hello within {seconds:.0f} s",
-            mechanism="worker",
-            hint="see its message on stderr, and whether the machine is overloaded",
-        )
+        while True:
+            packet, pid = self._receive()
+            if packet == b"":
+                return None
+            if packet is None:
+                yield self._epoll.fileno()
+                continue
+            hello = self._connection.receive(packet)
+            if isinstance(hello, Hello):
+                self.pid = pid
+                self.pidfd = os.pidfd_open(pid)
+                self._epoll.register(self.pidfd, select.EPOLLIN)
+                return hello
+
+    def begin(self, seed: int) -> None:
+        """Have the worker seed its generators, and take requests from now on."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has ended, which the first turn tells
+            control.send(self._socket, {"seed": seed})
+
+    @property
+    def living(self) -> bool:
+        """Whether the worker has not ended."""
+        return self.pidfd not in self.ready(0)
 
     async def readable(self) -> None:
         """Wait until something can be read or the worker is gone; `SessionClosed` when the link is closed meanwhile."""

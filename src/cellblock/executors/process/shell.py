@@ -1,0 +1,120 @@
+"""The host's hold on a shell: a session without a worker, of which init is the first process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+
+from cellblock.errors import IsolationUnavailable, SessionClosed
+from cellblock.executors.process.family import Family, FamilyGone
+from cellblock.executors.process.files import ProcessFiles
+from cellblock.executors.process.forks import watch_forks
+from cellblock.executors.process.waits import SECONDS, Waits
+from cellblock.executors.process.zygote import failure
+from cellblock.executors.protocol import KernelSpec
+from cellblock.worker import control
+from cellblock.worker.launch import SANDBOX_UID
+
+
+class Shell:
+    """Init's control channel and pidfd, and a descriptor of the session's files."""
+
+    def __init__(self, family: Family, channel: socket.socket, init: int, root: int, detail: str) -> None:
+        self.channel = channel
+        self.init = init
+        self.detail = detail
+        self.files = ProcessFiles(root, SANDBOX_UID if os.getuid() == 0 else None)
+        self._family = family
+        family.enter(self)
+
+    @classmethod
+    def make(cls, family: Family, spec: KernelSpec) -> Waits[Shell]:
+        """Have the nursery make one; `FamilyGone` when it ended before there was one."""
+        channel, init_end = control.pair()
+        watch_forks(channel)
+        channel.setblocking(False)
+        try:
+            with init_end:
+                family.make_shell(
+                    init_end,
+                    disk_bytes=spec.limits.max_disk_mb * 2**20,
+                    files=spec.limits.max_files,
+                    memory_bytes=spec.limits.max_memory_mb * 2**20,
+                )
+            report, descriptors = yield from _received(channel)
+            if report is None and not family.alive:
+                raise FamilyGone
+            report = report or {"failed": "shell", "reason": "its process ended", "remedy": ""}
+            if "failed" in report:
+                raise failure(report, family.profile.python)
+        except BaseException:
+            channel.close()
+            raise
+        init, root = descriptors
+        return cls(family, channel, init, root, str(report["ready"]))
+
+    @property
+    def ended(self) -> bool:
+        """Whether init is gone, and with it every other process and all files."""
+        wait = select.poll()
+        wait.register(self.init, select.POLLIN)
+        return bool(wait.poll(0))
+
+    def tell(self, what: str) -> None:
+        """Send init a message that has no answer."""
+        with contextlib.suppress(BrokenPipeError):  # it is gone, which the worker's death tells
+            control.send(self.channel, {"do": what})
+
+    def curbed(self) -> int | None:
+        """Bytes held when a process was last killed for what all held together, since this was last asked."""
+        held = None
+        while True:
+            try:
+                notice, _ = control.receive(self.channel)
+            except BlockingIOError:
+                return held
+            if notice is None:
+                raise EOFError
+            if isinstance(notice.get("curbed"), int):
+                held = int(str(notice["curbed"]))
+
+    def sweep(self) -> Waits[None]:
+        """Kill every process of the session but init; `SessionClosed` when that is gone."""
+        self.tell("sweep")
+        while True:
+            answer, _ = yield from _received(self.channel)
+            if answer is None:
+                raise files_gone()
+            if "swept" in answer:  # before it there may be notices of the watch
+                return
+
+    def close(self, *, kill: bool = True) -> None:
+        """End init, and with it every process of the session."""
+        with contextlib.suppress(ProcessLookupError):
+            if kill:
+                signal.pidfd_send_signal(self.init, signal.SIGKILL)
+        self.channel.close()
+        os.close(self.init)
+        self.files.close()
+        self._family.leave(self)
+
+
+def files_gone() -> SessionClosed:
+    """What a session is told whose init has ended."""
+    return SessionClosed("its first process is gone, and its files with it", hint="open a new session")
+
+
+def _received(channel: socket.socket) -> Waits[tuple[dict[str, object] | None, list[int]]]:
+    """The next message on a channel that does not block."""
+    try:
+        yield channel.fileno()
+    except TimeoutError:
+        raise IsolationUnavailable(
+            f"a session's first process did not answer within {SECONDS:.0f} s",
+            mechanism="shell",
+            hint="see whether the machine is overloaded",
+        ) from None
+    return control.receive(channel)
