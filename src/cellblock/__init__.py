@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cellblock.errors import CellblockError as CellblockError
     from cellblock.errors import FileRefused as FileRefused
     from cellblock.errors import IsolationUnavailable as IsolationUnavailable
+    from cellblock.errors import MountRefused as MountRefused
     from cellblock.errors import PreloadFailed as PreloadFailed
     from cellblock.errors import SessionBusy as SessionBusy
     from cellblock.errors import SessionClosed as SessionClosed
@@ -45,6 +46,7 @@ _HOME = {
     "FileRefused": "cellblock.errors",
     "IsolationUnavailable": "cellblock.errors",
     "Lost": "cellblock.cell",
+    "MountRefused": "cellblock.errors",
     "Notebook": "cellblock.session.notebook",
     "Opaque": "cellblock.values.portable",
     "Output": "cellblock.outputs",

@@ -47,5 +47,9 @@ class FileRefused(CellblockError):
     """A path leads outside the session's own files, or names nothing there."""
 
 
+class MountRefused(CellblockError):
+    """A path in `mounts=` cannot be given to a session: it is missing, not readable, or would undo the walls."""
+
+
 class UnknownCell(CellblockError):
     """No cell, output or name of the session answers to what was asked for."""

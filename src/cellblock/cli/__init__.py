@@ -11,7 +11,7 @@ from importlib import import_module
 
 import cellblock
 from cellblock.cli.exits import FAILED, INTERRUPTED, STOPPED, USAGE
-from cellblock.errors import CellblockError, FileRefused, PreloadFailed
+from cellblock.errors import CellblockError, FileRefused, MountRefused, PreloadFailed
 
 _COMMANDS = ("run", "doctor", "demo")
 _EPILOG = "exit status: 0 done, 1 the code failed, 2 usage or an unreadable file, 3 a wall or limit stopped it"
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return leaving.code if isinstance(leaving.code, int) else USAGE
     except CellblockError as error:
         print(f"cellblock: {error}", file=sys.stderr)
-        return USAGE if isinstance(error, PreloadFailed | FileRefused) else STOPPED
+        return USAGE if isinstance(error, PreloadFailed | FileRefused | MountRefused) else STOPPED
     except KeyboardInterrupt:
         print("cellblock: interrupted", file=sys.stderr)
         return INTERRUPTED

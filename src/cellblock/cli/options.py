@@ -31,6 +31,10 @@ def add_session(parser: argparse.ArgumentParser, output_default: str = str(SHOWN
         "--file", action="append", default=[], dest="files", metavar="LOCAL[:NAME]",
         help="copy a file into the session first; may be repeated",
     )  # fmt: skip
+    add(
+        "--mount", action="append", default=[], dest="mounts", metavar="NAME=PATH",
+        help="show a directory or file of this machine inside, read-only; may be repeated",
+    )  # fmt: skip
 
 
 def limits(arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES) -> ExecutionLimits:
@@ -45,6 +49,19 @@ def limits(arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES) -> Ex
 def inputs(arguments: argparse.Namespace) -> dict[str, Path]:
     """Local files to copy, by their names inside; `source.Unusable` for one that cannot be read."""
     return dict(_input(word) for word in arguments.files)
+
+
+def mounts(arguments: argparse.Namespace) -> dict[str, str]:
+    """Directories and files to show, by their names inside; `source.Unusable` for a word that is no NAME=PATH."""
+    found: dict[str, str] = {}
+    for word in arguments.mounts:
+        name, equals, path = word.partition("=")
+        if not (name and equals and path):
+            raise source.Unusable(f"--mount {word!r} is not NAME=PATH")
+        if name in found:
+            raise source.Unusable(f"--mount {word!r}: {name!r} is given twice")
+        found[name] = path
+    return found
 
 
 def _input(word: str) -> tuple[str, Path]:

@@ -41,6 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
             code=None if name == "-" else source.decode(source.read(name), name),
             arguments=tuple(arguments.passed),
             inputs=options.inputs(arguments),
+            mounts=options.mounts(arguments),
             by_cell=arguments.cells,
             limits=options.limits(arguments, _JSON_BYTES if arguments.json else options.SHOWN_BYTES),
             preload=arguments.preload,

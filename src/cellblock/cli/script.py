@@ -34,6 +34,7 @@ class Job:
     code: str | None
     arguments: tuple[str, ...] = ()
     inputs: Mapping[str, Path] = field(default_factory=dict)
+    mounts: Mapping[str, str] = field(default_factory=dict)
     by_cell: bool = False
     limits: ExecutionLimits = ExecutionLimits()
     preload: tuple[str, ...] = ()
@@ -71,7 +72,7 @@ def start_early(python: str | None = None, preload: tuple[str, ...] = ()) -> Fut
 async def _run(job: Job, started: Future[None]) -> int:
     from cellblock.session.session import AsyncSession
 
-    session = AsyncSession(limits=job.limits, preload=job.preload, python=job.python)
+    session = AsyncSession(limits=job.limits, preload=job.preload, python=job.python, mounts=job.mounts)
     async with _opened(session, job, started) as code:
         sources = source.split(code) if job.by_cell else [code]
         await _prepare(session, job, code)

@@ -19,6 +19,8 @@ from cellblock.wire.messages import Display, Finished, Request, ToolCalled, Tool
 class KernelSpec:
     """What a kernel is opened with. `python` None is the host's own interpreter.
 
+    `mounts` are names inside, with the paths of the host that cells are to see there, read-only.
+
     `progress` is told what a long opening waits for, as a line such as "importing pandas". It is called in a thread.
     """
 
@@ -26,6 +28,7 @@ class KernelSpec:
     preload: tuple[str, ...] = ()
     python: str | None = None
     seed: int = 0
+    mounts: tuple[tuple[str, str], ...] = ()
     progress: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 import warnings
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
@@ -39,9 +39,16 @@ class Session:
         preload: Iterable[str] = (),
         python: str | None = None,
         seed: int | None = None,
+        mounts: Mapping[str, str | os.PathLike[str]] | None = None,
     ) -> None:
         self._session = _call(
-            _make, trust_level=trust_level, limits=limits, preload=tuple(preload), python=python, seed=seed
+            _make,
+            trust_level=trust_level,
+            limits=limits,
+            preload=tuple(preload),
+            python=python,
+            seed=seed,
+            mounts=mounts,
         )
         _call(self._session.open)
 

@@ -6,10 +6,10 @@ import os
 import pickle
 import random
 import secrets
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import anyio
 
@@ -45,6 +45,9 @@ class AsyncSession:
 
     Calls are first come, first served; `wait=False` raises `SessionBusy` instead of waiting. `interrupt` and
     `kill` never wait. Use it as `async with AsyncSession() as session`, on one event loop.
+
+    `mounts` are directories or files of the host that cells see, read-only and without a copy: under a name in the
+    workspace, or under a path below `/data`.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class AsyncSession:
         preload: Iterable[str] = (),
         python: str | None = None,
         seed: int | None = None,
+        mounts: Mapping[str, str | os.PathLike[str]] | None = None,
     ) -> None:
         if not isinstance(limits, ExecutionLimits | None):
             raise TypeError(f"limits must be ExecutionLimits, not {type(limits).__name__}")
@@ -63,7 +67,9 @@ class AsyncSession:
         self.trust_level = trust_level
         self.notebook = Notebook()
         self._launcher = launcher_for(trust_level)
-        self._spec = KernelSpec(limits=self.limits, preload=tuple(preload), python=python, seed=self.seed)
+        self._spec = KernelSpec(
+            limits=self.limits, preload=tuple(preload), python=python, seed=self.seed, mounts=_mounts(mounts or {})
+        )
         self._kernel: Kernel | None = None
         self._turns = anyio.Semaphore(1, fast_acquire=True)
         self._count = 0
@@ -287,6 +293,19 @@ class AsyncSession:
         except SessionClosed:
             self._turns.release()
             raise
+
+
+def _mounts(mounts: Any) -> tuple[tuple[str, str], ...]:
+    """Names and sources; a relative source is one of this process's directory as it is now."""
+    if not isinstance(mounts, Mapping):
+        raise TypeError(f"mounts must map names to paths, not be a {type(mounts).__name__}")
+    found = []
+    for name, source in mounts.items():
+        path = os.fspath(source)
+        if not isinstance(name, str) or not isinstance(path, str):
+            raise TypeError(f"mounts maps names to paths, both str, not {name!r:.100} to {source!r:.100}")
+        found.append((name, os.path.join(os.getcwd(), path)))
+    return tuple(found)
 
 
 def _answer(cell: Cell, what: str) -> object:

@@ -1,4 +1,4 @@
-"""What is executed: `python -s -P -S __main__.py launch FD` by the host, `... zygote FD ...` by a nursery.
+"""What is executed: `python -s -P -S __main__.py launch FD` and `porter FD` by the host, `zygote FD ...` by a nursery.
 
 Finds the package beside itself without touching `sys.path`: the interpreter may be of an environment that
 has no cellblock, and the directory that holds ours may hold packages that must not shadow its own.
@@ -30,6 +30,10 @@ def _begin(role: str, descriptors: list[int]) -> None:
         from cellblock.worker.launch import launch
 
         launch(channel, boot=os.path.abspath(__file__))
+    elif role == "porter":
+        from cellblock.worker import porter
+
+        porter.serve(channel)
     else:
         from cellblock.worker import zygote
 

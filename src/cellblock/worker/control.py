@@ -8,7 +8,7 @@ import socket
 from collections.abc import Mapping, Sequence
 
 MAX_MESSAGE = 64 * 1024
-MAX_DESCRIPTORS = 8
+MAX_DESCRIPTORS = 32
 
 
 def pair() -> tuple[socket.socket, socket.socket]:

@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import socket
+from typing import cast
 
 from cellblock.worker import control
 from cellblock.worker.confine import capabilities, layout, namespaces, root
@@ -20,11 +21,13 @@ from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
 from cellblock.worker.watch import IDLE_SECONDS, Watch
 
 
-def run(channel: socket.socket, *, disk_bytes: int, files: int, memory_bytes: int, late: tuple[str, ...]) -> None:
+def run(
+    channel: socket.socket, *, disk_bytes: int, files: int, memory_bytes: int, late: tuple[str, ...], mounts: bool
+) -> None:
     """Furnish the session, report, then serve until the host is gone. Never returns.
 
-    Stays attachable (dumpable) until told to seal: joining its namespaces needs that; nothing hostile
-    runs before.
+    With `mounts` it waits for the host to send them on the channel. Stays attachable (dumpable) until told to seal:
+    joining its namespaces needs that; nothing hostile runs before.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -38,9 +41,12 @@ def run(channel: socket.socket, *, disk_bytes: int, files: int, memory_bytes: in
         remedy = namespaces.REMEDY if error.errno == errno.EPERM else ""
         control.send(channel, {"failed": "root", "reason": str(error), "remedy": remedy})
         os._exit(1)
+    places = _place_mounts(channel) if mounts else []
     home = os.open(layout.HOME, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     self = os.pidfd_open(os.getpid())
     capabilities.apply()
+    for path in places:
+        _require_readable(channel, path)
     control.send(channel, {"ready": entered.detail + name}, [self, home])
     os.close(self)
     os.close(home)
@@ -67,6 +73,34 @@ def run(channel: socket.socket, *, disk_bytes: int, files: int, memory_bytes: in
             root.repair_home()
             prctl(PR_SET_DUMPABLE, 1)
             control.send(channel, {"swept": True})
+
+
+def _place_mounts(channel: socket.socket) -> list[str]:
+    """Take the trees that the host sends in one message with their places, and mount them; the places."""
+    message, descriptors = control.receive(channel)
+    if message is None:
+        os._exit(0)
+    places = [str(place) for place in cast("list[object]", message["places"])]
+    try:
+        root.place(dict(zip(places, descriptors, strict=True)))
+    except OSError as error:
+        _refuse(channel, error.filename or "", error.strerror or str(error))
+    for tree in descriptors:
+        os.close(tree)
+    return places
+
+
+def _require_readable(channel: socket.socket, path: str) -> None:
+    """Without capabilities this process reads what the cells will read, and nothing else."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        _refuse(channel, path, error.strerror or str(error))
+
+
+def _refuse(channel: socket.socket, path: str, reason: str) -> None:
+    control.send(channel, {"failed": "mounts", "place": path, "reason": reason})
+    os._exit(1)
 
 
 def _tell(channel: socket.socket, notice: dict[str, object]) -> None:

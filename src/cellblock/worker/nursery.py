@@ -60,7 +60,7 @@ def _make_shell(message: dict[str, object], host: socket.socket, late: tuple[str
             os._exit(1)
         if os.fork() == 0:
             sizes = {name: int(str(message[name])) for name in ("disk_bytes", "files", "memory_bytes")}
-            init.run(host, **sizes, late=late)
+            init.run(host, **sizes, late=late, mounts=bool(message["mounts"]))
         os._exit(0)
     except BaseException as error:
         _fail(host, error)

@@ -149,9 +149,13 @@ class Family:
         reason = f"start: {self.profile.python} ended before it was ready"
         return IsolationUnavailable(reason, mechanism="start", hint=NEEDED)
 
-    def make_shell(self, init: socket.socket, *, disk_bytes: int, files: int, memory_bytes: int) -> None:
-        """Ask for a shell whose first process speaks on `init`; `FamilyGone` when nobody is there to make it."""
-        self._ask({"make": "shell", "disk_bytes": disk_bytes, "files": files, "memory_bytes": memory_bytes}, init)
+    def make_shell(self, init: socket.socket, *, disk_bytes: int, files: int, memory_bytes: int, mounts: bool) -> None:
+        """Ask for a shell whose first process speaks on `init`, where it waits for trees if it is to have `mounts`.
+
+        `FamilyGone` when nobody is there to make it.
+        """
+        wanted = {"disk_bytes": disk_bytes, "files": files, "memory_bytes": memory_bytes, "mounts": mounts}
+        self._ask({"make": "shell", **wanted}, init)
 
     def _ask(self, message: dict[str, object], end: socket.socket) -> None:
         try:

@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from cellblock.errors import FileRefused, SessionClosed
@@ -25,8 +25,10 @@ from cellblock.worker.confine.syscalls import (
     setfsuid,
 )
 
-_RESOLVE = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV
+_INTO_MOUNTS = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS
+_RESOLVE = _INTO_MOUNTS | RESOLVE_NO_XDEV
 _SAFE = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_INSIDE = layout.HOME + "/"
 _TRIES = 100
 """A walk through `..` is refused with EAGAIN when anything was mounted or renamed on this machine meanwhile."""
 _DIRECTORY = _SAFE | os.O_RDONLY | os.O_DIRECTORY
@@ -41,18 +43,20 @@ _ROOTS = {
 class ProcessFiles:
     """Reads and writes below a descriptor of the session's root, as `owner` where the host is root.
 
-    Root itself does not exist in the session's user namespace and could create nothing there.
+    Root itself does not exist in the session's user namespace and could create nothing there. What is `mounted`,
+    given by its places inside, is the host's: it can be read, and is neither listed nor written.
     """
 
-    def __init__(self, root: int, owner: int | None) -> None:
+    def __init__(self, root: int, owner: int | None, mounted: Sequence[str] = ()) -> None:
         self._root = root
         self._owner = owner
+        self._mounted = [place.removeprefix(_INSIDE) for place in mounted if place.startswith(_INSIDE)]
         self._host = os.getpid()
         self._lock = threading.Lock()  # a closed descriptor's number may soon be another session's root
 
     def write(self, path: str, data: bytes) -> None:
         """Create or replace a file; missing directories are made."""
-        where = locate(path)
+        where = self._own(path)
         self._make_parents(where)
         with self._guard(path):
             file = self._open(where, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
@@ -67,7 +71,8 @@ class ProcessFiles:
     def read(self, path: str, *, max_bytes: int) -> bytes:
         """A file's bytes; `FileRefused` when it is larger than `max_bytes`."""
         with self._guard(path):
-            file = self._open(locate(path), os.O_RDONLY)
+            where = locate(path)
+            file = self._open(where, os.O_RDONLY, resolve=_INTO_MOUNTS if self._is_mounted(where) else _RESOLVE)
             try:
                 self._require_regular(file, path)
                 chunks, left = [], max_bytes
@@ -84,7 +89,7 @@ class ProcessFiles:
 
     def delete(self, path: str) -> None:
         """Remove one file."""
-        where = locate(path)
+        where = self._own(path)
         with self._guard(path):
             parent = self._open(os.path.dirname(where), _DIRECTORY)
             try:
@@ -93,7 +98,7 @@ class ProcessFiles:
                 os.close(parent)
 
     def list(self) -> list[str]:
-        """Every file in the workspace, by its path there, sorted; links and special files are not followed."""
+        """Every file in the workspace, by its path there, sorted; links, special files and mounts are left out."""
         with self._guard("workspace"):
             return sorted(self._walk())
 
@@ -109,6 +114,8 @@ class ProcessFiles:
                 with os.scandir(directory) as entries:
                     for entry in entries:
                         inside = os.path.join(below, entry.name)
+                        if self._is_mounted(f"workspace/{inside}"):
+                            continue
                         if entry.is_dir(follow_symlinks=False):
                             pending.append(inside)
                         elif entry.is_file(follow_symlinks=False):
@@ -122,7 +129,17 @@ class ProcessFiles:
             os.close(self._root)
             self._root = -1
 
-    def _open(self, where: str, flags: int, mode: int = 0) -> int:
+    def _own(self, path: str) -> str:
+        """Where a path lies that is not in a mount."""
+        where = locate(path)
+        if self._is_mounted(where):
+            raise FileRefused(f"{path!r:.300} is mounted from the host, read-only", hint="change it there")
+        return where
+
+    def _is_mounted(self, where: str) -> bool:
+        return any(where == place or where.startswith(place + "/") for place in self._mounted)
+
+    def _open(self, where: str, flags: int, mode: int = 0, resolve: int = _RESOLVE) -> int:
         with self._lock:
             if self._root < 0:
                 raise SessionClosed("the session was closed", hint="open a new one")
@@ -130,8 +147,8 @@ class ProcessFiles:
                 raise SessionClosed("the session belongs to another process", hint="open a new one in this fork of it")
             for _ in range(_TRIES):
                 with contextlib.suppress(BlockingIOError):
-                    return openat2(self._root, where, flags | _SAFE, mode, _RESOLVE)
-            return openat2(self._root, where, flags | _SAFE, mode, _RESOLVE)
+                    return openat2(self._root, where, flags | _SAFE, mode, resolve)
+            return openat2(self._root, where, flags | _SAFE, mode, resolve)
 
     def _make_parents(self, where: str) -> None:
         parts = where.split("/")[:-1]

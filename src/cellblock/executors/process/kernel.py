@@ -62,7 +62,7 @@ class ProcessKernel:
             python=hello.python,
             walls=(
                 Applied(mechanism="namespaces", detail="user, mount, pid, net, ipc, uts"),
-                Applied(mechanism="root", detail=self._shell.detail),
+                *self._shell.walls,
                 *(Applied(mechanism=name, detail=detail) for name, detail in hello.walls),
             ),
         )

@@ -8,6 +8,7 @@ from functools import partial
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.process.family import FamilyGone, Profile, family_of, running
 from cellblock.executors.process.kernel import ProcessKernel
+from cellblock.executors.process.mounts import Mount, check
 from cellblock.executors.process.shell import Shell
 from cellblock.executors.process.waits import Waits, awaited
 from cellblock.executors.protocol import KernelSpec
@@ -39,9 +40,10 @@ def opening(spec: KernelSpec) -> Waits[ProcessKernel]:
 
 
 def _opening(spec: KernelSpec) -> Waits[ProcessKernel]:
+    mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
     profile = Profile(spec.python or sys.executable, spec.preload)
     family = running(profile) or (yield partial(family_of, profile, spec.progress))
-    shell = yield from Shell.make(family, spec)
+    shell = yield from Shell.make(family, spec, mounts)
     kernel = ProcessKernel(family, shell, spec)
     try:
         yield from kernel.attach()

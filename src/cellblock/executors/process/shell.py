@@ -7,14 +7,18 @@ import os
 import select
 import signal
 import socket
+from functools import partial
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.forks import watch_forks
+from cellblock.executors.process.mounts import Mount
+from cellblock.executors.process.porter import send_trees, unplaced
 from cellblock.executors.process.waits import SECONDS, Waits
 from cellblock.executors.process.zygote import failure
 from cellblock.executors.protocol import KernelSpec
+from cellblock.walls import Applied
 from cellblock.worker import control
 from cellblock.worker.launch import SANDBOX_UID
 
@@ -22,16 +26,24 @@ from cellblock.worker.launch import SANDBOX_UID
 class Shell:
     """Init's control channel and pidfd, and a descriptor of the session's files."""
 
-    def __init__(self, family: Family, channel: socket.socket, init: int, root: int, detail: str) -> None:
+    def __init__(
+        self,
+        family: Family,
+        channel: socket.socket,
+        descriptors: list[int],
+        walls: tuple[Applied, ...],
+        mounts: tuple[Mount, ...],
+    ) -> None:
         self.channel = channel
-        self.init = init
-        self.detail = detail
-        self.files = ProcessFiles(root, SANDBOX_UID if os.getuid() == 0 else None)
+        self.init, root = descriptors
+        self.walls = walls
+        owner = SANDBOX_UID if os.getuid() == 0 else None
+        self.files = ProcessFiles(root, owner, [mount.place for mount in mounts])
         self._family = family
         family.enter(self)
 
     @classmethod
-    def make(cls, family: Family, spec: KernelSpec) -> Waits[Shell]:
+    def make(cls, family: Family, spec: KernelSpec, mounts: tuple[Mount, ...] = ()) -> Waits[Shell]:
         """Have the nursery make one; `FamilyGone` when it ended before there was one."""
         channel, init_end = control.pair()
         watch_forks(channel)
@@ -43,18 +55,20 @@ class Shell:
                     disk_bytes=spec.limits.max_disk_mb * 2**20,
                     files=spec.limits.max_files,
                     memory_bytes=spec.limits.max_memory_mb * 2**20,
+                    mounts=bool(mounts),
                 )
+            placed = (yield partial(send_trees, mounts, family.profile.python, channel)) if mounts else ()
             report, descriptors = yield from _received(channel)
             if report is None and not family.alive:
                 raise FamilyGone
             report = report or {"failed": "shell", "reason": "its process ended", "remedy": ""}
             if "failed" in report:
-                raise failure(report, family.profile.python)
+                raise unplaced(mounts, report) if "place" in report else failure(report, family.profile.python)
         except BaseException:
             channel.close()
             raise
-        init, root = descriptors
-        return cls(family, channel, init, root, str(report["ready"]))
+        walls = (Applied(mechanism="root", detail=str(report["ready"])), *placed)
+        return cls(family, channel, descriptors, walls, mounts)
 
     @property
     def ended(self) -> bool:

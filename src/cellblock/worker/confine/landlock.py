@@ -25,6 +25,7 @@ MAKE_CHAR = 1 << 6
 MAKE_BLOCK = 1 << 11
 TRUNCATE = 1 << 14
 IOCTL_DEV = 1 << 15
+RESOLVE_UNIX = 1 << 16
 
 BIND_TCP = 1 << 0
 CONNECT_TCP = 1 << 1
@@ -37,11 +38,17 @@ _FILESYSTEM_BITS = {
     2: 14,
     3: 15,
     4: 15,
-}  # ABI 5 and later: 16. Bits are numbered in the order ABIs added them
+    5: 16,
+    6: 16,
+    7: 16,
+    8: 16,
+}  # ABI 9 and later: 17. Bits are numbered in the order ABIs added them
 _ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV  # the rights a rule on a plain file may carry
 
 _READ_ONLY = EXECUTE | READ_FILE | READ_DIR
-_READ_WRITE = ~(MAKE_CHAR | MAKE_BLOCK | IOCTL_DEV)
+_READ_WRITE = ~(
+    MAKE_CHAR | MAKE_BLOCK | IOCTL_DEV | RESOLVE_UNIX
+)  # without the last, sockets of this domain still work
 _EXISTING = READ_FILE | WRITE_FILE | READ_DIR | TRUNCATE
 
 _OPEN_BELOW = (
@@ -50,6 +57,7 @@ _OPEN_BELOW = (
     (4, "TCP is not restricted"),
     (5, "device ioctls are not restricted"),
     (6, "abstract unix sockets and signals are not scoped"),
+    (9, "unix sockets that have a path are not restricted"),
 )
 
 
@@ -76,7 +84,7 @@ def apply(
         return _unavailable(str(error))
     if abi == 0:
         return _unavailable("the kernel does not offer Landlock")
-    filesystem = (1 << _FILESYSTEM_BITS.get(abi, 16)) - 1
+    filesystem = (1 << _FILESYSTEM_BITS.get(abi, 17)) - 1
     ruleset = syscalls.landlock_create_ruleset(
         filesystem=filesystem,
         network=BIND_TCP | CONNECT_TCP if abi >= 4 and connect_ports is not None else 0,

@@ -14,6 +14,8 @@ HOME = "/session"
 WORKSPACE = HOME + "/workspace"
 TMP = HOME + "/tmp"
 SHM = HOME + "/shm"
+DATA = "/data"
+"""For mounts that are not to lie in the workspace. Empty in the template."""
 
 SHORTCUTS = {"/workspace": "session/workspace", "/tmp": "session/tmp", "/var/tmp": "../session/tmp"}
 """Symbolic links of the template that lead into the session's own files."""

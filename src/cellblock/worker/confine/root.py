@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
+from collections.abc import Mapping
 
 from cellblock.walls import Applied
 from cellblock.worker.confine import layout
@@ -31,6 +33,7 @@ from cellblock.worker.confine.syscalls import (
     MS_REMOUNT,
     mount,
     mount_setattr,
+    move_mount,
     pivot_root,
     umount,
 )
@@ -97,7 +100,7 @@ def _bind(source: str, target: str) -> None:
 
 
 def _furnish(tree: str) -> None:
-    for path in ("/dev", "/etc", "/proc", layout.HOME):
+    for path in ("/dev", "/etc", "/proc", layout.DATA, layout.HOME):
         os.makedirs(tree + path, exist_ok=True)
     for name, text in _ACCOUNTS.items():
         with open(f"{tree}/etc/{name}", "w", encoding="utf-8") as file:
@@ -140,6 +143,28 @@ def enter(*, disk_bytes: int, files: int, late: tuple[str, ...]) -> Applied:
     _pivot("/new")
     os.chdir(layout.WORKSPACE)
     return Applied(mechanism="root", detail=f"read-only tree, {disk_bytes >> 20} MB of files of its own{note}")
+
+
+def place(trees: Mapping[str, int]) -> None:
+    """Put mounts that were made elsewhere where they are to be seen, after `enter`: directories, or single files.
+
+    Those below `layout.DATA` stand in a file system of their own, which is read-only as soon as it holds them.
+    """
+    inside = [path for path in trees if path.startswith(layout.DATA + "/")]
+    if inside:
+        if os.listdir(layout.DATA):
+            raise FileExistsError(17, f"{layout.DATA} is taken: the interpreter lies there")
+        mount("tmpfs", layout.DATA, "tmpfs", _PLAIN, "mode=755,size=1m,nr_inodes=1k")
+    for path, tree in trees.items():
+        if path != layout.DATA:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if stat.S_ISDIR(os.fstat(tree).st_mode):
+                os.mkdir(path)
+            else:
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o444))
+        move_mount(tree, path)
+    if inside:
+        mount("", layout.DATA, "", MS_REMOUNT | MS_BIND | MS_RDONLY | _PLAIN, "")
 
 
 def repair_home(root: str = "") -> None:

@@ -17,6 +17,7 @@ MACHINE: str = os.uname().machine if sys.platform == "linux" and sys.maxsize > 2
 """The key of this machine in `NUMBERS`, or a name that is not in it."""
 
 AT_FDCWD = -100
+AT_EMPTY_PATH = 0x1000
 AT_RECURSIVE = 0x8000
 
 CLONE_NEWNS = 0x20000
@@ -40,7 +41,10 @@ MNT_DETACH = 0x2
 MOUNT_ATTR_RDONLY = 0x1
 MOUNT_ATTR_NOSUID = 0x2
 MOUNT_ATTR_NODEV = 0x4
+MOUNT_ATTR_IDMAP = 0x100000
 
+_OPEN_TREE_CLONE = 0x1
+_MOVE_MOUNT_F_EMPTY_PATH = 0x4
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
@@ -53,6 +57,7 @@ PR_CAP_AMBIENT_CLEAR_ALL = 4
 
 RESOLVE_NO_XDEV = 0x1
 RESOLVE_NO_MAGICLINKS = 0x2
+RESOLVE_NO_SYMLINKS = 0x4
 RESOLVE_BENEATH = 0x8
 
 LANDLOCK_RESTRICT_SELF_LOG_SAME_EXEC_OFF = 0x1
@@ -104,17 +109,31 @@ def pivot_root(new: Path, old: Path) -> None:
     _call("pivot_root", os.fsencode(new), os.fsencode(old))
 
 
-def mount_setattr(path: Path, attr_set: int, *, recursive: bool) -> None:
-    """mount_setattr(2), Linux 5.12: set `MOUNT_ATTR_*` on the mount at `path` or on its whole tree."""
-    attributes = struct.pack("=4Q", attr_set, 0, 0, 0)  # set, clear, propagation, userns_fd
-    _call(
-        "mount_setattr",
-        AT_FDCWD,
-        os.fsencode(path),
-        AT_RECURSIVE if recursive else 0,
-        attributes,
-        len(attributes),
-    )
+def open_tree(directory: int) -> int:
+    """open_tree(2), Linux 5.2: a descriptor of a copy, attached nowhere, of the mount tree that begins at `directory`.
+
+    The mounts below it are copied too. Needs CAP_SYS_ADMIN over this process's mount namespace. The copy goes when
+    the last descriptor of it does, unless it was moved somewhere.
+    """
+    return _call("open_tree", directory, b"", AT_EMPTY_PATH | AT_RECURSIVE | _OPEN_TREE_CLONE | os.O_CLOEXEC)
+
+
+def move_mount(tree: int, target: Path) -> None:
+    """move_mount(2), Linux 5.2: attach what `open_tree` gave at `target`."""
+    _call("move_mount", tree, b"", AT_FDCWD, os.fsencode(target), _MOVE_MOUNT_F_EMPTY_PATH)
+
+
+def mount_setattr(
+    path: Path, attr_set: int, *, recursive: bool, directory: int = AT_FDCWD, propagation: int = 0, userns: int = 0
+) -> None:
+    """mount_setattr(2), Linux 5.12: set `MOUNT_ATTR_*` on the mount at `path` or on its whole tree.
+
+    A `path` of "" is `directory` itself. `propagation` is an `MS_*` of mount(2), 0 to leave it; `userns` is the
+    user namespace whose map `MOUNT_ATTR_IDMAP` takes.
+    """
+    attributes = struct.pack("=4Q", attr_set, 0, propagation, userns)
+    flags = (AT_RECURSIVE if recursive else 0) | (0 if path else AT_EMPTY_PATH)
+    _call("mount_setattr", directory, os.fsencode(path), flags, attributes, len(attributes))
 
 
 def unshare(flags: int) -> None:
