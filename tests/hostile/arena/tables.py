@@ -5,6 +5,7 @@ from __future__ import annotations
 from arena import (
     files,
     host_files,
+    mounts,
     network,
     privileges,
     processes,
@@ -21,6 +22,7 @@ ATTACKS: tuple[Attack, ...] = tuple(
     for table in (
         files,
         host_files,
+        mounts,
         processes,
         network,
         privileges,

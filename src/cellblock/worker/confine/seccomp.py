@@ -114,6 +114,7 @@ _SIZES_OF_BUFFERS = (7, 8, 32, 33)  # SO_SNDBUF, SO_RCVBUF and their *FORCE
 _PROGRAMS_OF_SOCKETS = (26, 50, 51, 52)  # SO_ATTACH_FILTER, _BPF, _REUSEPORT_CBPF, _REUSEPORT_EBPF
 _IPV6_FLOWLABEL_MGR = 32
 _F_SETPIPE_SZ, _USUAL_PIPE_BYTES = 1031, 65536
+_LEASES = (1024, 1040)  # F_SETLEASE, F_SETDELEG: whoever opens the file next waits for the holder, up to 45 s
 _LOCKS_OF_OPEN_FILES = (36, 37, 38)  # F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW
 _EVERY_PROCESS = 0xFFFFFFFF  # kill's pid -1: the twins included
 _PERSONALITY_QUERY = 0xFFFFFFFF
@@ -242,7 +243,11 @@ def _rules(families: frozenset[int], shared_memory: bool) -> dict[str, int | Rul
         "clone": (Clause((_without(0, _CLONE_NEW_ANY | _CLONE_PARENT),)), one_table_of_descriptors),
         "close_range": (Clause((_without(2, _CLOSE_RANGE_UNSHARE),), errno.EINVAL),),
         # Of all pipes of one user of the host's the first 64 MB are free. Locks without an owner cannot be counted.
-        "fcntl": (no_larger_pipe, Clause((_none_of(1, *_LOCKS_OF_OPEN_FILES),), errno.EINVAL)),
+        "fcntl": (
+            no_larger_pipe,
+            Clause((_none_of(1, *_LEASES),)),
+            Clause((_none_of(1, *_LOCKS_OF_OPEN_FILES),), errno.EINVAL),
+        ),
         # A byte of a page that is sent keeps all of the page, and the socket is charged for the byte. Callers copy.
         "sendfile": errno.EINVAL,
         "splice": errno.EINVAL,
