@@ -118,8 +118,30 @@ def test_detail_says_what_an_older_abi_leaves_open(monkeypatch: pytest.MonkeyPat
     assert in_child(lambda: restrict(places).detail) == (
         "ABI 1; renames and links across directories are all denied; truncate is not restricted; "
         "TCP is not restricted; device ioctls are not restricted; "
-        "abstract unix sockets and signals are not scoped"
+        "abstract unix sockets and signals are not scoped; unix sockets that have a path are not restricted"
     )
+
+
+@pytest.mark.parametrize(("abi", "right"), [(8, 0), (9, landlock.RESOLVE_UNIX), (10, landlock.RESOLVE_UNIX)])
+def test_sockets_by_path_are_asked_of_a_kernel_that_knows_them_and_allowed_nowhere(
+    monkeypatch: pytest.MonkeyPatch, places: Places, abi: int, right: int
+) -> None:
+    handled, allowed = [], []
+
+    def create_ruleset(*, filesystem: int, network: int, scopes: int) -> int:
+        handled.append(filesystem & landlock.RESOLVE_UNIX)
+        return os.open(places.outside, os.O_PATH)
+
+    monkeypatch.setattr(syscalls, "landlock_abi", lambda: abi)
+    monkeypatch.setattr(syscalls, "landlock_create_ruleset", create_ruleset)
+    monkeypatch.setattr(syscalls, "landlock_add_path", lambda ruleset, parent, access: allowed.append(access))
+    monkeypatch.setattr(syscalls, "landlock_add_port", lambda ruleset, port, access: None)
+    monkeypatch.setattr(syscalls, "landlock_restrict_self", lambda ruleset, flags: None)
+    monkeypatch.setattr(syscalls, "prctl", lambda op, a=0: 0)
+    restrict(places)
+    assert handled == [right]
+    assert len(allowed) == 2
+    assert not any(access & landlock.RESOLVE_UNIX for access in allowed)
 
 
 @pytest.mark.parametrize("abi", range(1, ABI + 1))
@@ -353,6 +375,23 @@ def test_abstract_unix_sockets_outside_are_out_of_reach(places: Places) -> None:
                 return client.connect_ex(server.getsockname())
 
         assert in_child(action) == errno.EPERM
+        assert not accepted(server)
+
+
+@from_abi(9, "restricting sockets by path")
+def test_unix_sockets_that_others_bound_are_out_of_reach_and_own_ones_are_not(places: Places) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(places.read_write / "theirs"))
+        server.listen()
+
+        def action() -> object:
+            restrict(places)
+            with socket.socket(socket.AF_UNIX) as own, socket.socket(socket.AF_UNIX) as client:
+                own.bind(str(places.read_write / "own"))
+                own.listen()
+                return [client.connect_ex(server.getsockname()), client.connect_ex(own.getsockname())]
+
+        assert in_child(action) == [errno.EACCES, 0]
         assert not accepted(server)
 
 
