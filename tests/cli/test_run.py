@@ -244,6 +244,34 @@ def test_images_are_saved_under_a_name_of_ours(cellblock: Cellblock, scripts: Pa
     assert (tmp_path / "kept/image-1.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_mounts_are_read_inside_and_not_saved(cellblock: Cellblock, tmp_path: Path) -> None:
+    (tmp_path / "sales").mkdir()
+    (tmp_path / "sales" / "a=b.csv").write_text("2\n")
+    script = b"print(open('data/a=b.csv').read(), open('one').read(), sep='')\nopen('out', 'w').write('x')\nNone"
+    done = cellblock(
+        "run", "--mount", "data=sales", "--mount", "one=sales/a=b.csv", "--save", "kept", "-", stdin=script
+    )
+    assert (done.returncode, done.stdout) == (0, b"2\n2\n\n")
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["data"], "--mount 'data' is not NAME=PATH"),
+        (["=x"], "--mount '=x' is not NAME=PATH"),
+        (["data=x", "data=y"], "--mount 'data=y': 'data' is given twice"),
+        (["data=x"], "/x' cannot be used: No such file or directory (give the path of a directory or a file)"),
+        (["../x=."], "mounts['../x']: not a place for a mount"),
+        (["data=/proc"], "mounts['data']: '/proc' is the kernel's"),
+    ],
+)
+def test_mount_that_cannot_be_given_is_a_usage_error(cellblock: Cellblock, words: list[str], told: str) -> None:
+    done = cellblock("run", *(part for word in words for part in ("--mount", word)), "-", stdin=b"print('ran')")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert told in done.stderr.decode()
+
+
 def test_files_go_in_and_only_what_is_new_comes_out(cellblock: Cellblock, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_bytes(b"1\n2\n")
     source = b"import os\nos.mkdir('d')\nopen('d/out.txt', 'w').write(open('data.csv').read() * 2)"

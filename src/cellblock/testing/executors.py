@@ -14,11 +14,12 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import anyio
 import pytest
 
-from cellblock.errors import FileRefused, SessionClosed
+from cellblock.errors import FileRefused, MountRefused, SessionClosed
 from cellblock.executors.protocol import Died, Kernel, KernelSpec, Launcher, Turn, TurnEvent, WorkerGone, Written
 from cellblock.limits import ExecutionLimits
 from cellblock.values import portable
@@ -123,6 +124,14 @@ class ExecutorConformance:
         kernel = await launcher.open(KernelSpec(seed=1))
         yield kernel
         await kernel.close()
+
+    @pytest.fixture
+    def mountable(self, tmp_path: Path) -> Path:
+        """A directory that any user may read and write, modes alone considered."""
+        place = tmp_path / "mountable"
+        place.mkdir()
+        place.chmod(0o777)
+        return place
 
     # --- turns ---
 
@@ -359,6 +368,32 @@ class ExecutorConformance:
                 kernel.files.read(path, max_bytes=100)
             with pytest.raises(FileRefused):
                 kernel.files.write(path, b"")
+
+    async def test_mounted_directory_is_read_and_never_written(self, launcher: Launcher, mountable: Path) -> None:
+        (mountable / "there").write_text("theirs")
+        kernel = await launcher.open(KernelSpec(mounts=(("in/data", str(mountable)),)))
+        for _ in range(2):
+            assert await value(kernel, "open('/workspace/in/data/there').read()") == "theirs"
+            for attempt in ("open('in/data/there', 'a')", "open('in/data/new', 'w')", "os.remove('in/data/there')"):
+                assert (await finished(kernel, f"import os\n{attempt}")).failure is not None
+            with pytest.raises(FileRefused):
+                kernel.files.write("in/data/new", b"")
+            assert kernel.files.list() == []
+            kernel.kill()
+            await dies(kernel, "1")
+            await kernel.restart()
+        await kernel.close()
+        assert [(path.name, path.read_text()) for path in mountable.iterdir()] == [("there", "theirs")]
+
+    async def test_mount_that_cannot_be_given_opens_nothing(self, launcher: Launcher, mountable: Path) -> None:
+        for name, source in (
+            ("../out", mountable),
+            ("", mountable),
+            ("data", mountable / "missing"),
+            ("data", "/proc"),
+        ):
+            with pytest.raises(MountRefused):
+                await launcher.open(KernelSpec(mounts=((name, str(source)),)))
 
     # --- kernels beside one another, and their end ---
 
