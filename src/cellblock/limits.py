@@ -24,11 +24,13 @@ class ExecutionLimits:
     max_processes: int = 128
     max_open_files: int = 512
     interrupt_grace_seconds: float = 0.5
+    max_checkpoints: int = 5
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+            least = -1 if name == "max_checkpoints" else 0
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > least:
                 raise ValueError(f"ExecutionLimits.{name} must be a number above 0, not {value!r}")
             if not name.endswith("_seconds") and not isinstance(value, int):
                 raise ValueError(f"ExecutionLimits.{name} must be a whole number, not {value!r}")

@@ -74,6 +74,18 @@ class Curbed:
     held_bytes: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """What a session went back to. `exact`: to the state that was asked for, names and files.
+
+    `fresh`: a new worker with an empty namespace stands there. `lost` are names or other things that are not as they were there, each with type, reason and remedy.
+    """
+
+    exact: bool
+    fresh: bool = False
+    lost: tuple[tuple[str, str, str, str], ...] = ()
+
+
 TurnEvent = Written | Curbed | Display | ToolCalled | Finished | Died
 
 
@@ -131,8 +143,20 @@ class Kernel(Protocol):
         """End the worker and everything it started, whatever it is doing."""
         ...
 
-    async def restart(self) -> None:
-        """After a death: a new worker with an empty namespace over the same files."""
+    @property
+    def steps(self) -> int:
+        """How many of its last requests can be undone."""
+        ...
+
+    def note_files(self) -> None:
+        """The host has changed files, while no request was under way: that is a step too."""
+        ...
+
+    async def recover(self, steps: int = 0) -> Recovery:
+        """End the worker and go back to the state before its last `steps` steps and any request under way.
+
+        A session that has no such state left goes on from the one before it, or from an empty namespace.
+        """
         ...
 
     async def close(self) -> None:

@@ -40,6 +40,7 @@ class Session:
         python: str | None = None,
         seed: int | None = None,
         mounts: Mapping[str, str | os.PathLike[str]] | None = None,
+        tools: Iterable[Callable[..., Any]] = (),
     ) -> None:
         self._session = _call(
             _make,
@@ -49,6 +50,7 @@ class Session:
             python=python,
             seed=seed,
             mounts=mounts,
+            tools=tuple(tools),
         )
         _call(self._session.open)
 
@@ -119,6 +121,10 @@ class Session:
     def clear(self) -> None:
         """Remove every record and unbind every name. Files stay."""
         _call(self._session.clear)
+
+    def undo(self, steps: int = 1) -> None:
+        """See `AsyncSession.undo`."""
+        _call(self._session.undo, steps)
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""

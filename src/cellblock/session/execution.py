@@ -9,17 +9,21 @@ import anyio
 
 from cellblock.cell import Cell, CellError, Lost
 from cellblock.errors import CellblockError, SessionClosed
-from cellblock.events import Done, Event, ToolCall
-from cellblock.executors.protocol import Curbed, Died, Kernel, Turn, TurnEvent, WorkerGone, Written
+from cellblock.events import Done, Event
+from cellblock.executors.protocol import Curbed, Died, Kernel, Recovery, Turn, TurnEvent, WorkerGone, Written
 from cellblock.limits import ExecutionLimits
+from cellblock.session.calls import Calls
 from cellblock.session.record import Recorder, death_error, how, losses, timeout_error
-from cellblock.wire.messages import Display, Finished, Request, ToolCalled, ToolReply
+from cellblock.session.tools import Toolbox
+from cellblock.wire.messages import Display, Equip, Finished, Request, ToolCalled, ToolReply
 
 
 class Execution:
     """Drives one turn of a kernel. `next` tells its events; the last is `Done`, and `cell` is set with it."""
 
-    def __init__(self, kernel: Kernel, limits: ExecutionLimits, draft: Cell, *, seconds: float) -> None:
+    def __init__(
+        self, kernel: Kernel, limits: ExecutionLimits, draft: Cell, *, seconds: float, toolbox: Toolbox, lost: tuple[Lost, ...] = ()
+    ) -> None:
         self._kernel = kernel
         self._limits = limits
         self._recorder = Recorder(draft, limits.max_output_bytes)
@@ -29,8 +33,10 @@ class Execution:
         self._expired = False
         self._killed = False
         self._abandoned = False
-        self._lost: tuple[Lost, ...] = ()
+        self._lost = lost
         self._turn: Turn | None = None
+        self._toolbox = toolbox
+        self._calls = Calls(toolbox)
         self.cell: Cell | None = None
 
     @property
@@ -44,8 +50,8 @@ class Execution:
             try:
                 self._turn = await self._send(request)
             except WorkerGone as gone:
-                self._lost = losses(self._kernel.names, f"the session's process {how(gone.death)} between two cells")
-                await self._restart()
+                recovery = await recover(self._kernel, toolbox=self._toolbox)
+                self._lost += losses(recovery, f"the session's process {how(gone.death)} between two cells")
                 self._turn = await self._send(request)
         except TimeoutError:  # the worker takes nothing: what was sent of the request is of no use
             self._expired = self._killed = True
@@ -62,6 +68,9 @@ class Execution:
             match event:
                 case Finished():
                     limit = self._seconds if self._expired and not self._abandoned else None
+                    if limit is None and event.failure is not None and event.failure.kind == "memory" and self._kernel.steps:
+                        self.cell = await self._relieve(event)
+                        return Done(cell=self.cell)
                     self.cell = self._recorder.finish(event, timed_out=limit, lost=self._lost)
                     return Done(cell=self.cell)
                 case Written():
@@ -73,17 +82,19 @@ class Execution:
                     if output is not None:
                         return output
                 case ToolCalled():
-                    await self._refuse(event)
-                    return ToolCall(id=event.call, name=event.name)
+                    return self._calls.begin(event, self._reply)
                 case Died():
                     self.cell = await self._bury(event)
                     return Done(cell=self.cell)
 
     async def to_end(self) -> Cell:
         """The cell, once it has ended."""
-        while self.cell is None:
-            await self.next()
-        return self.cell
+        try:
+            while self.cell is None:
+                await self.next()
+            return self.cell
+        finally:
+            self._calls.cancel()
 
     async def abandon(self) -> Cell:
         """The caller went away in the middle: interrupt the cell, and kill it when that does not end it.
@@ -123,36 +134,55 @@ class Execution:
             self._killed = True
             self._kernel.kill()
 
-    async def _refuse(self, event: ToolCalled) -> None:
-        """Answer that there is no such tool; a worker that does not read the answer meets the deadline."""
-        assert self._turn is not None
-        with anyio.move_on_after(self._deadline - time.monotonic()) as scope:
-            await self._turn.reply(ToolReply(call=event.call, error=("NameError", f"no tool {event.name!r}")))
-        if scope.cancelled_caught:
-            self._expired = self._killed = True
-            self._kernel.kill()
+    async def _reply(self, reply: ToolReply) -> None:
+        """Give a call its answer, unless the cell has ended; a worker that does not read it meets the deadline."""
+        if self.cell is None and self._turn is not None:
+            await self._turn.reply(reply)
 
     async def _bury(self, death: Died) -> Cell:
-        """The process is gone: start another over the same files, and tell what went with it."""
-        lost = self._lost or losses(self._kernel.names, "the session's process ended")
+        """The process is gone: go back to before the cell, and tell what could not be brought back."""
+        recovery = await recover(self._kernel, toolbox=self._toolbox)
         if self._abandoned:
             error = self._abandoned_error()
+        elif self._expired:
+            error = timeout_error(self._seconds, killed=True, restored=recovery.exact)
         else:
-            error = timeout_error(self._seconds, killed=True) if self._expired else death_error(death)
-        await self._restart()
-        return self._recorder.die(error, lost, self._elapsed_ms())
+            error = death_error(death, restored=recovery.exact)
+        lost = self._lost + losses(recovery, "the session's process ended")
+        return self._recorder.die(error, lost, self._elapsed_ms(), rolled_back=recovery.exact)
 
-    async def _restart(self) -> None:
-        """Another process in the place of the dead one; a session that can have none is closed.
-
-        Cannot be cancelled: half way there is no process that a later cell could run in. Takes about 10 ms.
-        """
-        with anyio.CancelScope(shield=True):
-            try:
-                await self._kernel.restart()
-            except (CellblockError, OSError) as error:
-                await self._kernel.close()
-                raise SessionClosed(f"the session's process ended and no other could be started: {error}") from error
+    async def _relieve(self, event: Finished) -> Cell:
+        """The cell ended at its memory limit: go back to before it, where there is room."""
+        recovery = await recover(self._kernel, 1, toolbox=self._toolbox)
+        lost = self._lost + losses(recovery, "the cell ended at its memory limit")
+        return self._recorder.finish(event, timed_out=None, lost=lost, rolled_back=True)
 
     def _elapsed_ms(self) -> float:
         return (time.monotonic() - self._began) * 1e3
+
+
+async def recover(kernel: Kernel, steps: int = 0, *, toolbox: Toolbox) -> Recovery:
+    """Have a kernel go back; a session that cannot go on at all is closed.
+
+    Cannot be cancelled: half way there is no process that a later cell could run in. Takes about 10 ms.
+    """
+    with anyio.CancelScope(shield=True):
+        try:
+            recovery = await kernel.recover(steps)
+            if recovery.fresh:
+                await equip(kernel, toolbox)
+            return recovery
+        except (CellblockError, OSError, WorkerGone) as error:
+            await kernel.close()
+            raise SessionClosed(f"the session's process ended and no other could be started: {error}") from error
+    raise AssertionError("a shielded scope is not left early")
+
+
+async def equip(kernel: Kernel, toolbox: Toolbox) -> None:
+    """Put the host's functions into a worker that has none yet."""
+    if toolbox:
+        turn = await kernel.turn(Equip(tools=toolbox.specs()), max_output_bytes=0)
+        while not isinstance(event := await turn.next(), Finished | Died):
+            continue
+        if not isinstance(event, Finished) or event.failure is not None:
+            raise CellblockError(f"the tools could not be put into the session: {event}")

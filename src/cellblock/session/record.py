@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
 from cellblock.cell import NOTHING, Cell, CellError, CellState, Deferred, Lost
-from cellblock.executors.protocol import Curbed, Died, Written
+from cellblock.executors.protocol import Curbed, Died, Recovery, Written
 from cellblock.limits import Usage
 from cellblock.outputs import Output, OutputType, type_of
 from cellblock.session.notebook import Blob
@@ -19,6 +18,7 @@ from cellblock.wire.messages import Display, Failure, Finished
 _MAGIC = re.compile(r"^\s*(%%?[a-z]|![^=])", re.MULTILINE)
 
 _LESS_MEMORY = "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…)"
+_RESTORED = "the session is as it was before this cell"
 _EMPTY = "the namespace is empty again, files are kept: run what defined the lost names again"
 
 MAX_DISPLAYS = 500
@@ -76,7 +76,9 @@ class Recorder:
         self.outputs.append(output)
         return output
 
-    def finish(self, event: Finished, *, timed_out: float | None, lost: tuple[Lost, ...] = ()) -> Cell:
+    def finish(
+        self, event: Finished, *, timed_out: float | None, lost: tuple[Lost, ...] = (), rolled_back: bool = False
+    ) -> Cell:
         """The cell as it ended. `timed_out` is the limit in seconds, if it was interrupted for that.
 
         `lost` went before the cell began.
@@ -88,13 +90,17 @@ class Recorder:
             error = replace(error, kind="memory", hint=_LESS_MEMORY)
         usage = Usage(duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak)
         result = Deferred(partial(_decode, event.buffers), sum(map(len, event.buffers))) if event.buffers else NOTHING
-        return self._close(error, usage, result, lost)
+        return self._close(error, usage, result, lost, rolled_back)
 
-    def die(self, error: CellError, lost: tuple[Lost, ...], duration_ms: float) -> Cell:
-        """The cell whose process ended under it, and what went with that."""
-        return self._close(error, Usage(duration_ms=duration_ms), NOTHING, lost)
+    def die(
+        self, error: CellError, lost: tuple[Lost, ...], duration_ms: float, *, rolled_back: bool = False
+    ) -> Cell:
+        """The cell whose process ended under it, and what could not be brought back."""
+        return self._close(error, Usage(duration_ms=duration_ms), NOTHING, lost, rolled_back)
 
-    def _close(self, error: CellError | None, usage: Usage, result: Deferred, lost: tuple[Lost, ...] = ()) -> Cell:
+    def _close(
+        self, error: CellError | None, usage: Usage, result: Deferred, lost: tuple[Lost, ...], rolled_back: bool
+    ) -> Cell:
         if self._dropped:
             self.outputs.append(_stream(f"[{self._dropped} displays left out: too many or too large]\n", "stderr"))
         if error is not None:
@@ -112,6 +118,7 @@ class Recorder:
             outputs=tuple(self.outputs),
             error=error,
             lost=lost,
+            rolled_back=rolled_back,
             usage=usage,
             text=model_text(self.outputs, error, lost, self._limit, self._cut),
             result=result,
@@ -143,24 +150,24 @@ def model_text(
     return f"{head.decode('utf-8', 'ignore')}\n[... {cut} bytes cut ...]\n{tail.decode('utf-8', 'ignore')}"
 
 
-def timeout_error(seconds: float, traceback: str = "", *, killed: bool = False) -> CellError:
+def timeout_error(seconds: float, traceback: str = "", *, killed: bool = False, restored: bool = False) -> CellError:
     """The error of a cell that met its time limit."""
     hint = "do less in one cell, or raise ExecutionLimits(timeout_seconds=…)"
     return CellError(
         type="TimeoutError",
         message=f"the cell ran longer than {seconds:g} s",
         traceback=traceback,
-        hint=f"{hint}; {_EMPTY}" if killed else hint,
+        hint=f"{hint}; {_RESTORED if restored else _EMPTY}" if killed else hint,
         kind="timeout",
     )
 
 
-def death_error(death: Died) -> CellError:
+def death_error(death: Died, *, restored: bool = False) -> CellError:
     """The error of a cell whose process ended under it."""
     return CellError(
         type="ProcessDied",
         message=f"the session's process {how(death)}",
-        hint=_EMPTY,
+        hint=_RESTORED if restored else _EMPTY,
         kind="crashed",
     )
 
@@ -175,10 +182,11 @@ def how(death: Died) -> str:
     return "ended" if death.status is None else f"left with status {death.status}"
 
 
-def losses(names: Mapping[str, str], reason: str) -> tuple[Lost, ...]:
-    """Every name of a session whose process is gone."""
-    remedy = "run the cells that defined it again"
-    return tuple(Lost(name=name, type=kind, reason=reason, remedy=remedy) for name, kind in sorted(names.items()))
+def losses(recovery: Recovery, reason: str) -> tuple[Lost, ...]:
+    """What a session that went back could not bring along. Without a reason of its own, a loss has the given one."""
+    return tuple(
+        Lost(name=name, type=kind, reason=why or reason, remedy=remedy) for name, kind, why, remedy in recovery.lost
+    )
 
 
 def _raised(failure: Failure, cell: Cell) -> CellError:

@@ -6,22 +6,24 @@ import os
 import pickle
 import random
 import secrets
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Self
 
 import anyio
 
-from cellblock.cell import Cell, CellKind, CellState
+from cellblock.cell import Cell, CellKind, CellState, Lost
 from cellblock.errors import CellblockError, SessionBusy, SessionClosed, UnpicklableError
 from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Kernel, KernelSpec
 from cellblock.limits import ExecutionLimits
-from cellblock.session.execution import Execution
+from cellblock.session.execution import Execution, equip, recover
 from cellblock.session.files import AsyncFiles
 from cellblock.session.notebook import Notebook
+from cellblock.session.record import losses
+from cellblock.session.tools import Toolbox
 from cellblock.wire.frames import MAX_FRAME_BYTES
 from cellblock.wire.messages import Bind, Clear, Fetch, Request, Run, Shell, Survey
 
@@ -59,6 +61,7 @@ class AsyncSession:
         python: str | None = None,
         seed: int | None = None,
         mounts: Mapping[str, str | os.PathLike[str]] | None = None,
+        tools: Iterable[Callable[..., Any]] = (),
     ) -> None:
         if not isinstance(limits, ExecutionLimits | None):
             raise TypeError(f"limits must be ExecutionLimits, not {type(limits).__name__}")
@@ -74,6 +77,8 @@ class AsyncSession:
         self._turns = anyio.Semaphore(1, fast_acquire=True)
         self._count = 0
         self._ids = random.Random(self.seed)  # noqa: S311 - names cells; nothing rests on it
+        self._lost: tuple[Lost, ...] = ()
+        self._toolbox = Toolbox(tools)
         self._closed = False
         self._host = os.getpid()
 
@@ -87,6 +92,11 @@ class AsyncSession:
             if self._closed:
                 await kernel.close()
                 raise SessionClosed("the session was closed while it opened", hint="open a new one")
+            try:
+                await equip(kernel, self._toolbox)
+            except BaseException:
+                await kernel.close()
+                raise
             self._kernel = kernel
         return self
 
@@ -164,6 +174,25 @@ class AsyncSession:
         """Remove every record and unbind every name. Files stay."""
         await self._ask(Clear())
         self.notebook.clear()
+
+    async def undo(self, steps: int = 1) -> None:
+        """Go back by so many steps, each a cell, a command or a change from the host: names, objects and files.
+
+        A cell that was rolled back is no step any more. CellblockError where fewer can be undone.
+        """
+        if steps < 1:
+            raise ValueError(f"steps must be at least 1, not {steps}")
+        kernel = await self._acquire(wait=True)
+        try:
+            if steps > kernel.steps:
+                raise CellblockError(
+                    f"{steps} steps cannot be undone, {kernel.steps} can",
+                    hint="raise ExecutionLimits(max_checkpoints=…) before the session is opened",
+                )
+            recovery = await recover(kernel, steps, toolbox=self._toolbox)
+            self._lost += losses(recovery, "the session was set back")
+        finally:
+            self._turns.release()
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""
@@ -245,7 +274,9 @@ class AsyncSession:
             state=CellState.RUNNING,
         )
         self.notebook.record(draft, {})
-        execution = Execution(kernel, self.limits, draft, seconds=self.limits.timeout_seconds)
+        lost, self._lost = self._lost, ()
+        seconds, toolbox = self.limits.timeout_seconds, self._toolbox
+        execution = Execution(kernel, self.limits, draft, seconds=seconds, toolbox=toolbox, lost=lost)
         try:
             await execution.start(_request(draft, self.limits))
         except BaseException:
@@ -267,7 +298,7 @@ class AsyncSession:
         seconds = self.limits.timeout_seconds
         if isinstance(request, Bind):  # the host's own values: no matter how short the cells are to be
             seconds = max(seconds, _HOST_SECONDS)
-        execution = Execution(kernel, self.limits, _HOST_STEP, seconds=seconds)
+        execution = Execution(kernel, self.limits, _HOST_STEP, seconds=seconds, toolbox=self._toolbox)
         try:
             await execution.start(request)
             return await execution.to_end()

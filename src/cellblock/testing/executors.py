@@ -269,7 +269,7 @@ class ExecutorConformance:
     async def test_restart_empties_names_and_keeps_files(self, kernel: Kernel) -> None:
         await finished(kernel, "x = 1\nopen('kept', 'w').write('1')")
         assert isinstance((await told(kernel, "import os\nos._exit(3)"))[-1], Died)
-        await kernel.restart()
+        await kernel.recover()
         assert kernel.names == {}
         assert await value(kernel, "open('kept').read(), 'x' in globals()") == ("1", False)
 
@@ -277,14 +277,14 @@ class ExecutorConformance:
         for number in range(3):
             kernel.kill()
             await dies(kernel, "1")
-            await kernel.restart()
+            await kernel.recover()
             assert await value(kernel, f"{number}") == number
 
     async def test_memory_limit_ends_the_cell_and_not_the_host(self, launcher: Launcher) -> None:
         kernel = await launcher.open(KernelSpec(limits=ExecutionLimits(max_memory_mb=64)))
         last = (await told(kernel, "b = b'x' * 500_000_000"))[-1]
         if isinstance(last, Died):
-            await kernel.restart()
+            await kernel.recover()
         else:
             assert isinstance(last, Finished)
             assert last.failure is not None
@@ -432,7 +432,7 @@ class ExecutorConformance:
         with pytest.raises(SessionClosed):
             await kernel.turn(cell("1"), max_output_bytes=_LIMIT)
         with pytest.raises(SessionClosed):
-            await kernel.restart()
+            await kernel.recover()
         with pytest.raises(SessionClosed):
             kernel.files.list()
         kernel.interrupt()
@@ -448,7 +448,7 @@ class ExecutorConformance:
             if number == 1:
                 kernel.kill()
                 await dies(kernel, "1")
-                await kernel.restart()
+                await kernel.recover()
             await kernel.close()
         assert _descriptors() == before
 

@@ -13,9 +13,11 @@ from sys import getsizeof
 from cellblock.values.containers import more_than
 from cellblock.wire.frames import Frame, ProtocolError
 from cellblock.wire.messages import (
+    Awake,
     Bind,
     Clear,
     Display,
+    Equip,
     Event,
     Failure,
     Fetch,
@@ -40,10 +42,12 @@ _REQUESTS: dict[str, type] = {
     "fetch": Fetch,
     "survey": Survey,
     "clear": Clear,
+    "equip": Equip,
     "reply": ToolReply,
 }
 _EVENTS: dict[str, type] = {
     "hello": Hello,
+    "awake": Awake,
     "display": Display,
     "tool": ToolCalled,
     "finished": Finished,
@@ -220,6 +224,7 @@ def _failure(value: object) -> Failure | None:
 
 _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
     Hello: {"python": _name, "walls": _rows, "missing": _rows},
+    Awake: {"lost": _rows},
     Display: {"data": _bundle, "mimes": names, "is_result": _flag, "mark": count},
     ToolCalled: {"call": count, "name": _name, "mark": count},
     Finished: {

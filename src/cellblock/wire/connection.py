@@ -11,9 +11,11 @@ from enum import Enum
 from cellblock.wire.codec import decode_event, encode_request
 from cellblock.wire.frames import Assembler, ProtocolError, packets
 from cellblock.wire.messages import (
+    Awake,
     Bind,
     Clear,
     Display,
+    Equip,
     Event,
     Fetch,
     Finished,
@@ -40,7 +42,7 @@ class State(Enum):
     BUSY = "busy"
 
 
-_START = (Run, Shell, Bind, Fetch, Survey, Clear)
+_START = (Run, Shell, Bind, Fetch, Survey, Clear, Equip)
 
 _MAY_SEND: dict[tuple[State, type], State] = {
     **{(State.IDLE, request): State.BUSY for request in _START},
@@ -49,6 +51,7 @@ _MAY_SEND: dict[tuple[State, type], State] = {
 
 _MAY_RECEIVE: dict[tuple[State, type], State] = {
     (State.OPENING, Hello): State.IDLE,
+    (State.OPENING, Awake): State.IDLE,
     (State.IDLE, Display): State.IDLE,  # threads of the cells live on between them
     (State.IDLE, ToolCalled): State.IDLE,
     (State.BUSY, Display): State.BUSY,

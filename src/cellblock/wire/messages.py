@@ -59,6 +59,13 @@ class Clear:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Equip:
+    """Put host functions into the session: for each its name, documentation, parameters and what it returns."""
+
+    tools: tuple[Mapping[str, object], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolReply:
     """The answer to a tool call: a packed portable value, or an error's type and message."""
 
@@ -67,7 +74,7 @@ class ToolReply:
     buffers: tuple[Buffer, ...] = ()
 
 
-Request = Run | Shell | Bind | Fetch | Survey | Clear | ToolReply
+Request = Run | Shell | Bind | Fetch | Survey | Clear | Equip | ToolReply
 
 # ------------------------------------------------------------------------------------------ events
 
@@ -80,6 +87,14 @@ class Hello:
     python: str
     walls: tuple[tuple[str, ...], ...]
     missing: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Awake:
+    """A checkpoint that was woken is the worker now. Each row is what it could not bring along: name, type, reason,
+    remedy."""
+
+    lost: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,4 +148,4 @@ class Finished:
     buffers: tuple[Buffer, ...] = ()
 
 
-Event = Hello | Display | ToolCalled | Finished
+Event = Hello | Awake | Display | ToolCalled | Finished

@@ -13,12 +13,16 @@ import os
 import select
 import signal
 import socket
+import time
 from typing import cast
 
 from cellblock.worker import control
 from cellblock.worker.confine import capabilities, layout, namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
-from cellblock.worker.watch import IDLE_SECONDS, Watch
+from cellblock.worker.filehistory import FileHistory
+from cellblock.worker.watch import IDLE_SECONDS, Watch, processes
+
+_GONE_SECONDS = 5.0
 
 
 def run(
@@ -31,7 +35,6 @@ def run(
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # orphans are reaped by the kernel
     os.setsid()
     try:
         name = namespaces.name_host("cellblock")
@@ -43,6 +46,8 @@ def run(
         os._exit(1)
     places = _place_mounts(channel) if mounts else []
     home = os.open(layout.HOME, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    store = root.store(disk_bytes=disk_bytes, files=files)
+    history = FileHistory((layout.WORKSPACE, layout.TMP, layout.SHM), store)
     self = os.pidfd_open(os.getpid())
     capabilities.apply()
     for path in places:
@@ -51,6 +56,8 @@ def run(
     os.close(self)
     os.close(home)
     watch = Watch(memory_bytes)
+    reaper = Reaper(channel)
+    signal.signal(signal.SIGCHLD, lambda *_: reaper.reap())
     readable = select.poll()
     readable.register(channel, select.POLLIN)
     pause = IDLE_SECONDS
@@ -68,9 +75,22 @@ def run(
         if message["do"] == "seal":
             watch.begin()
             prctl(PR_SET_DUMPABLE, 0)
+        elif message["do"] == "keep":
+            watch.exempt(_numbers(message["frozen"]))
+            history.forget(_numbers(message["forgotten"]))
+            history.keep(_number(message["number"]))
+            control.send(channel, {"kept": message["number"]})
+        elif message["do"] == "adopt":
+            reaper.worker = _number(message["worker"])
+            watch.follow(reaper.worker)
         elif message["do"] == "sweep":
-            _sweep()
+            spared = _numbers(message["spared"])
+            watch.exempt(spared)
+            _sweep(frozenset(spared))
             root.repair_home()
+            history.forget(_numbers(message["forgotten"]))
+            if "number" in message:
+                history.rewind(_number(message["number"]))
             prctl(PR_SET_DUMPABLE, 1)
             control.send(channel, {"swept": True})
 
@@ -108,9 +128,48 @@ def _tell(channel: socket.socket, notice: dict[str, object]) -> None:
         control.send(channel, notice, flags=socket.MSG_DONTWAIT)
 
 
-def _sweep() -> None:
-    """Kill every other process of the namespace. One call: a process that is forking cannot slip through it."""
-    try:
-        os.kill(-1, signal.SIGKILL)
-    except ProcessLookupError:
-        return
+def _sweep(spared: frozenset[int]) -> None:
+    """Kill every other process of the namespace but those that are spared, and wait until they are gone.
+
+    All are stopped with one call, which a process that is forking cannot slip through; what is spared goes on.
+    """
+    if not spared:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(-1, signal.SIGKILL)
+    else:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(-1, signal.SIGSTOP)
+        for process in processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGCONT if process in spared else signal.SIGKILL)
+    deadline = time.monotonic() + _GONE_SECONDS
+    while any(process not in spared for process in processes()) and time.monotonic() < deadline:
+        time.sleep(0.0005)
+
+
+class Reaper:
+    """Collects the processes that init adopts, and tells how the one ended that is the worker."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self.worker = 0
+
+    def reap(self) -> None:
+        """Collect every process that has ended."""
+        while True:
+            try:
+                process, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if process == 0:
+                return
+            if process == self.worker:
+                _tell(self._channel, {"ended": process, "status": status})
+
+
+def _number(value: object) -> int:
+    return int(str(value))
+
+
+def _numbers(value: object) -> list[int]:
+    return [_number(one) for one in value] if isinstance(value, list) else []

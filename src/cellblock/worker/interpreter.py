@@ -98,6 +98,13 @@ class Interpreter:
         self._flags |= body.co_flags & _FUTURE_FLAGS
         return [body, *last]
 
+    def rebuild_loop(self) -> None:
+        """Give the session's event loop the descriptors of its own again, in a process that is a copy."""
+        if self._loop is not None and not self._loop.is_closed():
+            from cellblock.worker.loops import renew
+
+            renew(self._loop)
+
     async def _on_loop(self, parts: list[types.CodeType]) -> object:
         """Both parts where either awaits: what the statements start is on the loop that the expression awaits on."""
         value: object = None

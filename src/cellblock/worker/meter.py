@@ -43,6 +43,18 @@ class Meter:
         self._limits, self._room = (soft, hard), (hard, hard)
         resource.setrlimit(resource.RLIMIT_DATA, self._room)
 
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """What it holds open."""
+        return () if self._reset is None else (self._reset,)
+
+    def move(self) -> None:
+        """This process is a copy of the one that was measured: the peak cannot start again any more."""
+        if self._reset is not None:
+            with contextlib.suppress(OSError):
+                os.close(self._reset)
+            self._reset = None
+
     def reset_peak(self) -> None:
         """Have the peak of memory start again from here."""
         if self._reset is not None:

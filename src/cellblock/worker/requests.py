@@ -7,14 +7,17 @@ import contextlib
 import gc
 import os
 import pickle
+import socket
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cellblock.values import portable
 from cellblock.wire.messages import (
+    Awake,
     Bind,
     Clear,
     Display,
+    Equip,
     Event,
     Failure,
     Fetch,
@@ -31,10 +34,15 @@ from cellblock.worker.display import Bundle, bundle
 from cellblock.worker.figures import close_shown, install
 from cellblock.worker.figures import flush as open_figures
 from cellblock.worker.import_hooks import on_import
+from cellblock.worker.gone import losses
 from cellblock.worker.interpreter import NO_VALUE, Interpreter, describe
 from cellblock.worker.meter import Meter, interrupt, whole
 from cellblock.worker.names import Names
 from cellblock.worker.streams import Streams
+from cellblock.worker.twin import Woken, freeze
+
+if TYPE_CHECKING:
+    from cellblock.worker.tools import Tools
 
 MAX_VALUE_BYTES = 64 * 2**20
 
@@ -50,6 +58,7 @@ class Worker:
         self._pid = os.getpid()
         self._voice = threading.RLock()  # threads of the cell's show things too, and live on between requests
         self._speaking = False
+        self._tools: Tools | None = None
         self._meter = meter
         meter.adopt_limits()
         self._max_text = 10_000
@@ -66,6 +75,29 @@ class Worker:
                 continue
             self._speak(self._carry_out(number, request))
             self._make_ready()
+            self._leave_checkpoint()
+
+    def _leave_checkpoint(self) -> None:
+        """After the reply: leave a frozen copy behind, if the host wants one. Returns in the copy too, once woken."""
+        while (end := self._channel.take_checkpoint()) is not None:
+            ours = (0, *self._streams.descriptors, *self._meter.descriptors, self._channel.connection.fileno())
+            try:
+                woken = freeze(end, ours)
+            except OSError:  # no more processes or no memory: the host sees that there is none
+                woken = None
+            if woken is None:
+                end.close()
+                return
+            self._wake(end, woken)
+
+    def _wake(self, end: socket.socket, woken: Woken) -> None:
+        """This process was a checkpoint and is the worker now. Whoever it was copied from is gone."""
+        self._channel.succeed(end, woken.next)
+        self._pid = os.getpid()
+        self._meter.move()
+        self._interpreter.rebuild_loop()
+        rows = losses(self._interpreter.namespace, woken)
+        self._speak(Awake(lost=rows))
 
     def _make_ready(self) -> None:
         """Between requests, when nobody waits: put right what the last one may have broken, for the next."""
@@ -83,6 +115,8 @@ class Worker:
         except BaseException as error:
             failure = self._failure(error)
         self._only_main_goes_on()
+        if self._tools is not None:
+            self._tools.forget()
         buffers = value if type(value) is Packed else ()
         gained, dropped = self._names.news()
         cost = self._meter.stop()
@@ -109,9 +143,19 @@ class Worker:
                 return _encode(survey.names(self._interpreter, request.max_names, request.max_preview))
             case Clear():
                 self._interpreter.clear()
+            case Equip():
+                self._equip(request)
             case ToolReply():
                 raise RuntimeError("a reply to no call")
         return NO_VALUE
+
+    def _equip(self, request: Equip) -> None:
+        """Host functions are called by name from everywhere, as Python's own are, and are no names of the session's."""
+        from cellblock.worker.tools import Tools
+
+        self._tools = tools = Tools(self._channel, self._speak, self._streams.place)
+        for spec in request.tools:
+            self._interpreter.builtins.__dict__[str(spec["name"])] = tools.stub(spec)
 
     def _failure(self, error: BaseException) -> Failure | None:
         """A failure from what was raised; leaving with `sys.exit()` or `sys.exit(0)` is none."""

@@ -46,6 +46,11 @@ class Streams:
         if not _is_open(getattr(sys, "stderr", None)):
             sys.stderr = self.stderr
 
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        """The pipes themselves, as no cell holds them."""
+        return self._spare
+
     def place(self) -> int:
         """Flush everything written so far and mark the place after it."""
         self.flush()

@@ -33,19 +33,30 @@ class Watch:
         self._limit = limit_bytes
         self._worker = 0
         self._image = 0
+        self._frozen: frozenset[int] = frozenset()
         self._counted_at = 0
         self._count_again = 0.0
         self._dying: set[int] = set()
 
     def begin(self) -> None:
         """A worker has just been put into the session: it is alone, and all it holds is its preloaded image."""
-        self._worker = next(_processes(), 0)
+        self._worker = next(processes(), 0)
         self._image = _anonymous(self._worker)
+        self._counted_at = 0
+
+    def exempt(self, frozen: list[int]) -> None:
+        """Leave frozen copies of the worker out: they hold what they share with it."""
+        self._frozen = frozenset(frozen)
+
+    def follow(self, worker: int) -> None:
+        """A frozen copy was woken, and is the worker now."""
+        self._worker = worker
+        self._frozen -= {worker}
         self._counted_at = 0
 
     def look(self) -> tuple[float, int | None]:
         """Seconds until the next look, and the bytes held if that was too much and a process was killed for it."""
-        alive = set(_processes())
+        alive = set(processes()) - self._frozen
         self._dying &= alive
         held = {process: _anonymous(process) for process in alive - self._dying}
         others = held.keys() - {self._worker}
@@ -71,7 +82,8 @@ class Watch:
         return 0.0, total
 
 
-def _processes() -> Iterator[int]:
+def processes() -> Iterator[int]:
+    """Every process of this pid namespace but its first."""
     try:
         names = os.listdir("/proc")
     except OSError:  # masked on this host: nothing can be watched

@@ -12,21 +12,26 @@ import anyio
 from anyio import to_thread
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
+from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, inner_pid
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.shell import Shell, files_gone
 from cellblock.executors.process.turn import ProcessTurn
 from cellblock.executors.process.waits import SECONDS, Waits, awaited
-from cellblock.executors.protocol import Capabilities, Died, KernelSpec, WorkerGone
+from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery, WorkerGone
 from cellblock.walls import Applied
-from cellblock.wire.messages import Hello, Request
+from cellblock.wire.messages import Awake, Bind, Clear, Hello, Request, Run
+from cellblock.wire.messages import Shell as RunShell
 
 _TRIES = 3
+_DEATH_SECONDS = 0.5
+_STEPS = (Run, RunShell, Bind, Clear)
+"""The requests that change a session."""
 
 
 class ProcessKernel:
-    """One live worker. Its death ends a turn with `Died`; `restart` puts another into the same shell.
+    """One live worker. Its death ends a turn with `Died`; `recover` goes back to the newest checkpoint.
 
     Belongs to no event loop until it is first used on one.
     """
@@ -38,6 +43,7 @@ class ProcessKernel:
         self._host = os.getpid()
         self._open = True
         self._link: Link | None = None
+        self._checkpoints = Checkpoints(spec.limits.max_checkpoints)
         self.capabilities = Capabilities(trust_level="isolated", python="", walls=())
 
     @cached_property
@@ -83,18 +89,18 @@ class ProcessKernel:
             if not self._family.ready:
                 yield partial(self._family.ensure_ready, self._spec.progress)
             self._unlink()
-            link = self._link = Link()
-            try:
-                link.token = self._family.attach(self._shell.init, link.ends, self._setup(link))
-            except FamilyGone:
-                continue
-            finally:
-                link.close_ends()
+            link, ends = Link.make()
+            self._link = link
+            with ends as given:
+                try:
+                    link.token = self._family.attach(self._shell.init, given, self._setup(link))
+                except FamilyGone:
+                    continue
             try:
                 hello = yield from link.hello()
             except TimeoutError:
                 raise _not_started(f"no word of it within {SECONDS:.0f} s") from None
-            if hello is not None:
+            if isinstance(hello, Hello):
                 return hello
             if self._family.ready and not self._shell.ended:
                 raise _not_started(_said((yield partial(self._family.how_it_ended, link.token))))
@@ -127,7 +133,9 @@ class ProcessKernel:
         turn = ProcessTurn(link, max_output_bytes, self)
         try:
             turn.begin()
-            await link.send(request, seconds)
+            if self._shell.keeping:
+                await awaited(self._shell.kept())
+            await link.send(request, seconds, self._checkpoints.prepare() if isinstance(request, _STEPS) else None)
         except WorkerGone as gone:
             turn.close()
             raise WorkerGone(gone.death if gone.death.reason else await self.how_it_ended()) from None
@@ -147,19 +155,66 @@ class ProcessKernel:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._link.pidfd, number)
 
-    async def restart(self) -> None:
+    @property
+    def steps(self) -> int:
+        return self._checkpoints.steps
+
+    def finished(self) -> None:
+        """The request under way was carried out: what it led to is a state to come back to."""
+        if self._checkpoints.pending:
+            self._keep(*self._checkpoints.add(self._living().names))
+
+    def note_files(self) -> None:
+        if self._spec.limits.max_checkpoints:
+            self._keep(*self._checkpoints.repeat())
+
+    def _keep(self, number: int, forgotten: list[int]) -> None:
+        self._shell.keep(number, self._checkpoints.known(), forgotten)
+
+    async def recover(self, steps: int = 0) -> Recovery:
         async with self._changing:
             if not self._open:
                 raise SessionClosed("the session was closed", hint="open a new one")
-            self._unlink()
             if self._shell.ended:
                 raise files_gone()
-            await awaited(self._shell.sweep())
+            return await awaited(self._recover(steps))
+
+    def _recover(self, steps: int) -> Waits[Recovery]:
+        self.kill()
+        names = self._living().names if self._link is not None else {}
+        exact = bool(self._spec.limits.max_checkpoints)
+        forgotten = self._checkpoints.back(steps)
+        while True:
+            state = self._checkpoints.newest
+            awake = yield from self._return_to(state, forgotten)
+            if awake is not None:
+                lost = _rows(awake) if exact else _gone(names, state.names)
+                return Recovery(exact=exact, fresh=state.memory is None, lost=lost)
+            exact, forgotten = False, self._checkpoints.back(1)
+
+    def _return_to(self, state: Checkpoint, forgotten: list[int]) -> Waits[Awake | None]:
+        """Put the session into a state; None when its frozen copy is gone."""
+        spared = yield self._checkpoints.pids
+        more: dict[str, object] = {"number": state.number} if self._spec.limits.max_checkpoints else {}
+        yield from self._shell.sweep(spared=spared, forgotten=forgotten, **more)
+        if state.memory is None:
+            self._unlink()
             try:
-                await awaited(self.attach())
+                yield from self.attach()
             except FamilyGone:
                 raise files_gone() from None
             self.begin(self._spec)
+            return Awake()
+        before = self._living()
+        self._family.forget(before.token)
+        link = self._link = before.succeed(state.memory.wake())
+        awake = yield from link.hello()
+        if not isinstance(awake, Awake):
+            return None
+        link.adopt(state.names)
+        self._shell.tell("adopt", worker=inner_pid(link.pid))
+        link.watch_notices(self._shell.channel.fileno())
+        return awake
 
     async def close(self) -> None:
         async with self._changing:
@@ -170,6 +225,7 @@ class ProcessKernel:
         if self._open:
             self._open = False
             self._unlink()
+            self._checkpoints.close()
             self._shell.close(kill=os.getpid() == self._host)  # a forked copy of the host only lets go
 
     def __del__(self) -> None:
@@ -183,7 +239,9 @@ class ProcessKernel:
 
     async def how_it_ended(self) -> Died:
         """What is known of the worker's death."""
-        return _death(await to_thread.run_sync(partial(self._family.how_it_ended, self._living().token)))
+        token = self._living().token  # a copy that was woken has none: it is no child of the zygote's
+        ask = partial(self._family.how_it_ended, token) if token else partial(self._shell.ending, _DEATH_SECONDS)
+        return _death(await to_thread.run_sync(ask))
 
     def _living(self) -> Link:
         if self._link is None:
@@ -195,6 +253,16 @@ class ProcessKernel:
             self._family.forget(self._link.token)
             self._link.close()
             self._link = None
+
+
+def _rows(awake: Awake) -> tuple[tuple[str, str, str, str], ...]:
+    return tuple((name, kind, reason, remedy) for name, kind, reason, remedy in awake.lost)
+
+
+def _gone(before: dict[str, str], after: dict[str, str]) -> tuple[tuple[str, str, str, str], ...]:
+    """Names that a session without a checkpoint of its newest state has no more."""
+    remedy = "run the cells that defined it again"
+    return tuple((name, kind, "", remedy) for name, kind in sorted(before.items()) if name not in after)
 
 
 def _death(status: int | None) -> Died:

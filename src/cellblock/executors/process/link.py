@@ -20,11 +20,12 @@ from cellblock.executors.process.waits import Waits
 from cellblock.executors.protocol import WorkerGone
 from cellblock.wire.connection import Connection
 from cellblock.wire.frames import PACKET_BYTES, ProtocolError
-from cellblock.wire.messages import Event, Finished, Hello, Request, ToolReply
+from cellblock.wire.messages import Awake, Event, Finished, Hello, Request, ToolReply
 from cellblock.wire.text import NONCE_BYTES
 from cellblock.worker import control
 
 _CREDENTIALS = struct.Struct("3i")
+_INT = struct.Struct("i")
 _ANCILLARY = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(64 * 4)
 _SCM_CREDENTIALS = 2
 _CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)  # a plain int: flag enums cost microseconds
@@ -35,20 +36,33 @@ _MAX_NAME_CHARS = 4_000_000
 _MAX_FOREIGN = 1000
 
 
+class Ends:
+    """A worker's ends, to be sent and then closed here, so that its own are the last."""
+
+    def __init__(self, connection: socket.socket, stdout: int, stderr: int) -> None:
+        self.all = (connection, stdout, stderr)
+
+    def __enter__(self) -> tuple[socket.socket, int, int]:
+        return self.all
+
+    def __exit__(self, *_: object) -> None:
+        connection, *pipes = self.all
+        connection.close()
+        for pipe in pipes:
+            os.close(pipe)
+
+
 class Link:
     """Owns the descriptors. Reading never blocks; waiting is for `readable`."""
 
-    def __init__(self) -> None:
-        self._socket, self._socket_end = control.pair()
+    def __init__(self, connection: socket.socket, pipes: tuple[int, int], nonce: bytes) -> None:
+        self._socket = connection
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._socket.setblocking(False)
         self.socket = self._socket.fileno()
         watch_forks(self._socket)
-        self.stdout, self._stdout_end = os.pipe()
-        self.stderr, self._stderr_end = os.pipe()
-        os.set_blocking(self.stdout, False)
-        os.set_blocking(self.stderr, False)
-        self.nonce = secrets.token_bytes(NONCE_BYTES)
+        self.stdout, self.stderr = pipes
+        self.nonce = nonce
         self.token = 0
         self.pid = 0
         self.pidfd = -1
@@ -64,16 +78,22 @@ class Link:
         for descriptor in (self.socket, self.stdout, self.stderr):
             self._epoll.register(descriptor, select.EPOLLIN)
 
-    @property
-    def ends(self) -> tuple[socket.socket, int, int]:
-        """The worker's ends, to be sent and then closed here."""
-        return self._socket_end, self._stdout_end, self._stderr_end
+    @classmethod
+    def make(cls) -> tuple[Link, Ends]:
+        """A link and the ends of the worker that is to come."""
+        connection, end = control.pair()
+        (stdout, stdout_end), (stderr, stderr_end) = os.pipe(), os.pipe()
+        os.set_blocking(stdout, False)
+        os.set_blocking(stderr, False)
+        return cls(connection, (stdout, stderr), secrets.token_bytes(NONCE_BYTES)), Ends(end, stdout_end, stderr_end)
 
-    def close_ends(self) -> None:
-        """Close the worker's ends, so that its own are the last."""
-        self._socket_end.close()
-        os.close(self._stdout_end)
-        os.close(self._stderr_end)
+    def succeed(self, connection: socket.socket) -> Link:
+        """A link to a copy of this one's worker, over the same pipes, emptied. This one is closed."""
+        while self.read(self.stdout) or self.read(self.stderr):
+            continue
+        pipes, self.stdout, self.stderr = (self.stdout, self.stderr), -1, -1
+        self.close()
+        return Link(connection, pipes, self.nonce)
 
     def watch_notices(self, descriptor: int) -> None:
         """Wake for what init tells, too. The descriptor stays its owner's."""
@@ -84,7 +104,7 @@ class Link:
         """Nothing more will come from init."""
         self._forget(self.notices)
 
-    def hello(self) -> Waits[Hello | None]:
+    def hello(self) -> Waits[Hello | Awake | None]:
         """Wait for the worker's first message; the kernel says who sent it, and that is the worker's pid.
 
         None when nobody is left who could send it.
@@ -97,7 +117,7 @@ class Link:
                 yield self._epoll.fileno()
                 continue
             hello = self._connection.receive(packet)
-            if isinstance(hello, Hello):
+            if isinstance(hello, Hello | Awake):
                 self.pid = pid
                 self.pidfd = os.pidfd_open(pid)
                 self._epoll.register(self.pidfd, select.EPOLLIN)
@@ -140,15 +160,20 @@ class Link:
         """Descriptors with something to read, after waiting so long for the first; blocks for that time."""
         return {descriptor for descriptor, _ in self._epoll.poll(seconds)}
 
-    async def send(self, request: Request | ToolReply, seconds: float | None = None) -> None:
-        """Send a request. `WorkerGone` if nothing of it could be sent; later it is found out by its events.
+    async def send(
+        self, request: Request | ToolReply, seconds: float | None = None, end: socket.socket | None = None
+    ) -> None:
+        """Send a request, with the end for a checkpoint to be left behind after it if one is given.
 
-        TimeoutError when the socket stays full for `seconds`.
+        `WorkerGone` if nothing of it could be sent; later it is found out by its events. TimeoutError when the socket
+        stays full for `seconds`.
         """
+        rights = [] if end is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, _INT.pack(end.fileno()))]
         for number, packet in enumerate(self._connection.send(request)):
             while True:
                 try:
-                    self._socket.send(packet)
+                    self._socket.sendmsg((packet,), rights)
+                    rights = []
                     break
                 except BlockingIOError:
                     with self._in_use(), anyio.fail_after(seconds):
@@ -223,7 +248,14 @@ class Link:
                 _close_all(payload)  # nothing inside has a descriptor that we would take
         return packet, sender
 
+    def adopt(self, names: dict[str, str]) -> None:
+        """The names that the worker is known to have bound."""
+        self.names = dict(names)
+        self._name_chars = sum(len(name) + len(kind) for name, kind in names.items())
+
     def _note(self, event: Finished) -> None:
+        if event.dropped or event.gained:
+            self.names = dict(self.names)  # checkpoints hold the ones before
         for name in event.dropped:
             kind = self.names.pop(name, None)
             self._name_chars -= 0 if kind is None else len(name) + len(kind)
@@ -251,9 +283,9 @@ class Link:
             return
         self._epoll.close()
         self._socket.close()
-        self._socket_end.close()
-        os.close(self.stdout)
-        os.close(self.stderr)
+        for pipe in (self.stdout, self.stderr):
+            if pipe >= 0:
+                os.close(pipe)
         if self.pidfd >= 0:
             os.close(self.pidfd)
             self.pidfd = -1

@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import socket
+import time
 from functools import partial
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
@@ -39,6 +40,9 @@ class Shell:
         self.walls = walls
         owner = SANDBOX_UID if os.getuid() == 0 else None
         self.files = ProcessFiles(root, owner, [mount.place for mount in mounts])
+        self._status: int | None = None
+        self._held: int | None = None
+        self._asked = self._kept = 0
         self._family = family
         family.enter(self)
 
@@ -77,33 +81,72 @@ class Shell:
         wait.register(self.init, select.POLLIN)
         return bool(wait.poll(0))
 
-    def tell(self, what: str) -> None:
-        """Send init a message that has no answer."""
+    def tell(self, what: str, **more: object) -> None:
+        """Send init a message."""
         with contextlib.suppress(BrokenPipeError):  # it is gone, which the worker's death tells
-            control.send(self.channel, {"do": what})
+            control.send(self.channel, {"do": what, **more})
 
     def curbed(self) -> int | None:
         """Bytes held when a process was last killed for what all held together, since this was last asked."""
-        held = None
         while True:
             try:
                 notice, _ = control.receive(self.channel)
             except BlockingIOError:
+                held, self._held = self._held, None
                 return held
             if notice is None:
                 raise EOFError
-            if isinstance(notice.get("curbed"), int):
-                held = int(str(notice["curbed"]))
+            self._note(notice)
 
-    def sweep(self) -> Waits[None]:
-        """Kill every process of the session but init; `SessionClosed` when that is gone."""
-        self.tell("sweep")
-        while True:
-            answer, _ = yield from _received(self.channel)
-            if answer is None:
-                raise files_gone()
-            if "swept" in answer:  # before it there may be notices of the watch
-                return
+    def _note(self, notice: dict[str, object]) -> None:
+        match notice:
+            case {"curbed": int(held)}:
+                self._held = held
+            case {"ended": int(), "status": int(status)}:
+                self._status = status
+            case {"kept": int(number)}:
+                self._kept = number
+
+    def keep(self, number: int, frozen: list[int], forgotten: list[int]) -> None:
+        """Have init remember the files as they are. `frozen` are processes that count to no limit of the session's."""
+        self._asked = number
+        self.tell("keep", number=number, frozen=frozen, forgotten=forgotten)
+
+    def kept(self) -> Waits[None]:
+        """Wait until init has remembered all it was asked to: nothing may write to the files before."""
+        while self._kept < self._asked:
+            self._note((yield from self._answer()))
+
+    @property
+    def keeping(self) -> bool:
+        """Whether init may still be at it."""
+        return self._kept < self._asked
+
+    def sweep(self, **more: object) -> Waits[None]:
+        """Kill every process of the session but init; `SessionClosed` when that is gone.
+
+        `spared` are processes to be left, `number` is what files are to go back to.
+        """
+        self._status = None
+        self.tell("sweep", **more)
+        while "swept" not in (answer := (yield from self._answer())):  # before it there may be notices
+            self._note(answer)
+
+    def ending(self, seconds: float) -> int | None:
+        """How the worker ended that init adopted; None when that is not told soon. Blocks."""
+        wait = select.poll()
+        wait.register(self.channel, select.POLLIN)
+        deadline = time.monotonic() + seconds
+        with contextlib.suppress(EOFError):
+            while self._status is None and wait.poll(max(0.0, deadline - time.monotonic()) * 1e3):
+                self._held = self.curbed()
+        return self._status
+
+    def _answer(self) -> Waits[dict[str, object]]:
+        answer, _ = yield from _received(self.channel)
+        if answer is None:
+            raise files_gone()
+        return answer
 
     def close(self, *, kill: bool = True) -> None:
         """End init, and with it every process of the session."""

@@ -42,6 +42,10 @@ class Overseer(Protocol):
 
     async def how_it_ended(self) -> Died: ...
 
+    def finished(self) -> None:
+        """The request was carried out."""
+        ...
+
     def curbed(self) -> int | None:
         """Bytes held by the session's processes when one was killed for it, None if none was; EOFError at the end."""
         ...
@@ -167,6 +171,8 @@ class ProcessTurn:
         self._events.extend(self._budget.finish())
         self._events.append(event)
         self.close()
+        if isinstance(event, Finished):
+            self._overseer.finished()
 
     def close(self) -> None:
         """No more events are wanted. Safe to call twice."""

@@ -56,6 +56,8 @@ _ACCOUNTS = {
     "hostname": "cellblock\n",
 }
 _PLAIN = MS_NOSUID | MS_NODEV
+_STORE_FILES = 1024
+"""Chunks of large files: one each megabyte."""
 
 
 def build(exposure: layout.Exposure) -> None:
@@ -165,6 +167,17 @@ def place(trees: Mapping[str, int]) -> None:
         move_mount(tree, path)
     if inside:
         mount("", layout.DATA, "", MS_REMOUNT | MS_BIND | MS_RDONLY | _PLAIN, "")
+
+
+def store(*, disk_bytes: int, files: int) -> int:
+    """A descriptor of an empty directory that no path leads to, on a file system of its own and of the same size."""
+    place = layout.HOME + "/store"
+    os.mkdir(place)
+    mount("tmpfs", place, "tmpfs", _PLAIN | MS_NOEXEC, f"mode=700,size={disk_bytes},nr_inodes={files + _STORE_FILES}")
+    directory = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    umount(place, MNT_DETACH)
+    os.rmdir(place)
+    return directory
 
 
 def repair_home(root: str = "") -> None:

@@ -1,0 +1,179 @@
+"""The states a session can go back to: frozen copies of its worker, and the numbers under which init keeps its files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import struct
+from dataclasses import dataclass, field
+
+from cellblock.executors.process.forks import watch_forks
+from cellblock.worker import control
+
+_CREDENTIALS = struct.Struct("3i")
+_ROOM = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(16)
+_SCM_CREDENTIALS = 2
+_READY_SECONDS = 30.0
+
+
+class Frozen:
+    """A frozen copy of a worker. Its process may not be there yet, or not any more."""
+
+    def __init__(self) -> None:
+        self.channel, self.end = control.pair()
+        self.channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        watch_forks(self.channel)
+        self._inner = 0
+
+    def pid(self, seconds: float = _READY_SECONDS) -> int:
+        """The copy's process by its number in the session; 0 where there is none, or it is not ready in that time.
+
+        The kernel stamped it on the copy's word that it is ready. A worker that died before it made the copy leaves
+        an end of file.
+        """
+        if not self._inner:
+            wait = select.poll()
+            wait.register(self.channel, select.POLLIN)
+            if wait.poll(seconds * 1e3):
+                self._inner = inner_pid(self._sender())
+        return self._inner
+
+    def _sender(self) -> int:
+        with contextlib.suppress(OSError):
+            _, ancillary, _, _ = self.channel.recvmsg(64, _ROOM, socket.MSG_CMSG_CLOEXEC | socket.MSG_PEEK)
+            for level, kind, payload in ancillary:
+                if level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS:
+                    return int(_CREDENTIALS.unpack(payload)[0])
+        return 0
+
+    def wake(self) -> socket.socket:
+        """Wake the copy, which leaves another behind; the socket it speaks on."""
+        awake, end = self.channel, self.end
+        self.channel, self.end = control.pair()
+        self.channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        watch_forks(self.channel)
+        self._inner = 0
+        with contextlib.suppress(OSError):  # it is gone, which its end of file tells
+            awake.recv(64)  # that it is ready
+            control.send(awake, {"wake": True}, [self.end.fileno()])
+        self.end.close()
+        end.close()
+        return awake
+
+    def close(self) -> None:
+        """Let go of the copy, which then ends."""
+        self.channel.close()
+        self.end.close()
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """A state after a step. Without a `memory` the namespace is the empty one that a new worker has."""
+
+    number: int
+    memory: Frozen | None = None
+    names: dict[str, str] = field(default_factory=dict)
+
+
+class Checkpoints:
+    """The states of one session, oldest first; there always is one. At most `depth` steps can be gone back."""
+
+    def __init__(self, depth: int) -> None:
+        self._depth = depth
+        self._states = [Checkpoint(0)]
+        self._numbers = 0
+        self._pending: Frozen | None = None
+
+    @property
+    def newest(self) -> Checkpoint:
+        """The state that a failure goes back to."""
+        return self._states[-1]
+
+    @property
+    def steps(self) -> int:
+        """How many steps can be undone."""
+        return len(self._states) - 1
+
+    def prepare(self) -> socket.socket | None:
+        """The end for a copy that the worker is to leave behind after the request that is about to be sent."""
+        self.discard()
+        if not self._depth:
+            return None
+        self._pending = Frozen()
+        return self._pending.end
+
+    def discard(self) -> None:
+        """The step that was prepared for did not come to an end."""
+        if self._pending is not None:
+            self._pending.close()
+            self._pending = None
+
+    @property
+    def pending(self) -> bool:
+        """Whether a copy was prepared for."""
+        return self._pending is not None
+
+    def add(self, names: dict[str, str]) -> tuple[int, list[int]]:
+        """The step came to its end: the new state's number, and those of states that are forgotten for it."""
+        memory, self._pending = self._pending, None
+        if memory is not None:
+            memory.end.close()
+        return self._push(memory, names)
+
+    def repeat(self) -> tuple[int, list[int]]:
+        """A step that changed files alone: a state whose memory is that of the one before."""
+        return self._push(self.newest.memory, self.newest.names)
+
+    def _push(self, memory: Frozen | None, names: dict[str, str]) -> tuple[int, list[int]]:
+        self._numbers += 1
+        self._states.append(Checkpoint(self._numbers, memory, names))
+        forgotten = self._states[: -self._depth - 1]
+        del self._states[: -self._depth - 1]
+        self._release(forgotten)
+        return self._numbers, [one.number for one in forgotten]
+
+    def back(self, steps: int) -> list[int]:
+        """Make an older state the newest; the numbers of those that came after it. What was prepared for is dropped."""
+        self.discard()
+        later = self._states[len(self._states) - steps :]
+        del self._states[len(self._states) - steps :]
+        self._release(later)
+        return [one.number for one in later]
+
+    def pids(self) -> list[int]:
+        """The processes of every frozen copy, by their numbers in the session. Waits for those that are being made."""
+        return [pid for one in self._memories() if (pid := one.pid())]
+
+    def known(self) -> list[int]:
+        """The same, of those that are ready by now."""
+        return [pid for one in self._memories() if (pid := one.pid(0))]
+
+    def _memories(self) -> list[Frozen]:
+        return list({id(one.memory): one.memory for one in self._states if one.memory is not None}.values())
+
+    def _release(self, states: list[Checkpoint]) -> None:
+        kept = {id(one.memory) for one in self._states}
+        for one in states:
+            if one.memory is not None and id(one.memory) not in kept:
+                one.memory.close()
+
+    def close(self) -> None:
+        """Let go of every copy."""
+        self.discard()
+        for one in self._states:
+            if one.memory is not None:
+                one.memory.close()
+
+
+def inner_pid(pid: int) -> int:
+    """A process of a session by its number in the session's own pid namespace; 0 where it is gone."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
+            for line in status:
+                if line.startswith("NSpid:"):
+                    return int(line.split()[-1])
+    except OSError:
+        pass
+    return 0

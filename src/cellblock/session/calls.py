@@ -1,0 +1,67 @@
+"""The tool calls of one cell: each is answered by a task of its own, so that many are under way at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from cellblock.errors import SessionClosed
+from cellblock.events import ToolCall
+from cellblock.session.tools import Toolbox
+from cellblock.wire.frames import ProtocolError
+from cellblock.wire.messages import ToolCalled, ToolReply
+
+Reply = Callable[[ToolReply], Awaitable[None]]
+
+
+class Calls:
+    """Begins calls and ends them all; a function in a thread cannot be ended, and its answer is dropped."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
+        self._scopes: set[anyio.CancelScope] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, call: ToolCalled, reply: Reply) -> ToolCall:
+        """Start to answer a call; what the caller of the session is told of it."""
+        try:
+            args, kwargs = self._toolbox.arguments(call)
+        except ValueError as error:
+            self._spawn(reply, ToolReply(call=call.call, error=("ValueError", str(error))))
+            return ToolCall(id=call.call, name=call.name)
+        self._spawn(self._answer, call, args, kwargs, reply)
+        return ToolCall(id=call.call, name=call.name, args=args, kwargs=kwargs)
+
+    def cancel(self) -> None:
+        """The cell has ended: its calls are of no use any more."""
+        for scope in list(self._scopes):
+            scope.cancel()
+
+    async def _answer(self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object], reply: Reply) -> None:
+        await reply(await self._toolbox.answer(call, args, kwargs))
+
+    def _spawn(self, function: Callable[..., Awaitable[None]], *args: object) -> None:
+        """A task beside the caller, which may be between two steps of a stream: no group of tasks can be open there."""
+
+        async def run() -> None:
+            with anyio.CancelScope() as scope:
+                self._scopes.add(scope)
+                try:
+                    with contextlib.suppress(ProtocolError, SessionClosed):  # the cell ended meanwhile
+                        await function(*args)
+                finally:
+                    self._scopes.discard(scope)
+
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            import trio
+
+            trio.lowlevel.spawn_system_task(run)
+        else:
+            task = loop.create_task(run())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)

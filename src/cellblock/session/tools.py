@@ -1,0 +1,109 @@
+"""Host functions that cells call by name: how they are described inside, and how a call of one is answered.
+
+What comes from inside is decoded as portable values and never trusted further: a call names a tool and brings
+arguments, and whatever the function makes of them is its own to check.
+"""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from anyio import to_thread
+
+from cellblock.values import portable
+from cellblock.wire.messages import ToolCalled, ToolReply
+
+_MAX_DEFAULT = 200
+_MAX_MESSAGE = 10_000
+
+Tool = Callable[..., Any]
+
+
+class Toolbox:
+    """The host functions of one session, by name."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            name = getattr(tool, "__name__", None)
+            if not isinstance(name, str):
+                raise TypeError(f"a tool is a function with a name, not {tool!r:.100}")
+            if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
+                raise ValueError(f"{name!r} cannot be the name of a tool: cells could not call it")
+            if name in self._tools:
+                raise ValueError(f"two tools are called {name!r}")
+            self._tools[name] = tool
+
+    def __bool__(self) -> bool:
+        return bool(self._tools)
+
+    def specs(self) -> tuple[dict[str, object], ...]:
+        """Each function as the inside of a session is told of it."""
+        return tuple(describe(name, tool) for name, tool in self._tools.items())
+
+    def arguments(self, call: ToolCalled) -> tuple[tuple[object, ...], dict[str, object]]:
+        """Security border: a call's arguments; ValueError where they are not what a call brings."""
+        try:
+            whole = portable.unpack(call.buffers)
+        except portable.MalformedValue as error:
+            raise ValueError(f"{call.name}(): malformed arguments: {error}") from None
+        match whole:
+            case [list(args), dict(kwargs)] if all(type(name) is str for name in kwargs):
+                return tuple(args), kwargs
+        raise ValueError(f"{call.name}(): malformed arguments")
+
+    async def answer(self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object]) -> ToolReply:
+        """Call the function: on this loop where it is async, else in a thread. What it raises is the answer, too."""
+        tool = self._tools.get(call.name)
+        if tool is None:
+            return _failed(call, "NameError", f"there is no tool {call.name!r}")
+        try:
+            if inspect.iscoroutinefunction(tool):
+                result = await tool(*args, **kwargs)
+            else:
+                result = await to_thread.run_sync(partial(tool, *args, **kwargs), abandon_on_cancel=True)
+        except Exception as error:  # whatever it is, it is the cell's to handle
+            return _failed(call, type(error).__name__, str(error))
+        try:
+            return ToolReply(call=call.call, buffers=tuple(portable.pack(portable.encode(result))))
+        except portable.NotPortable as error:
+            return _failed(call, "TypeError", f"{call.name}() returned what cannot be passed into a session: {error}")
+
+
+def describe(name: str, tool: Tool) -> dict[str, object]:
+    """A function's signature and documentation as plain data."""
+    try:
+        signature = inspect.signature(tool)
+    except (TypeError, ValueError):  # of a builtin that tells none
+        signature = inspect.Signature(
+            [
+                inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
+                inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+            ]
+        )
+    return {
+        "name": name,
+        "doc": inspect.getdoc(tool),
+        "is_async": inspect.iscoroutinefunction(tool),
+        "parameters": [_parameter(one) for one in signature.parameters.values()],
+        "returns": _annotation(signature.return_annotation),
+    }
+
+
+def _parameter(parameter: inspect.Parameter) -> tuple[str, int, str | None, str | None]:
+    default = None if parameter.default is parameter.empty else repr(parameter.default)[:_MAX_DEFAULT]
+    return parameter.name, int(parameter.kind), default, _annotation(parameter.annotation)
+
+
+def _annotation(annotation: object) -> str | None:
+    if annotation is inspect.Parameter.empty:
+        return None
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+
+
+def _failed(call: ToolCalled, kind: str, message: str) -> ToolReply:
+    return ToolReply(call=call.call, error=(kind, message[:_MAX_MESSAGE]))

@@ -1,0 +1,201 @@
+"""Host functions inside a session: stubs that look like the functions, and the calls that cross to the host.
+
+A call is sent with a number and answered under it. Plain stubs wait for their answer; stubs of async functions
+give the loop a future, so that many calls are under way at once. Threads may call too: one of them reads, the others
+are told.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import itertools
+import select
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cellblock.values import portable
+from cellblock.wire.messages import ToolCalled, ToolReply
+from cellblock.worker.channel import Channel
+from cellblock.worker.meter import whole
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+Spec = Mapping[str, Any]
+"""A function as the host describes it: name, doc, whether it is async, its parameters and what it returns."""
+
+
+_LOOK_MS = 100
+_ENDED = ToolReply(call=0, error=("RuntimeError", "the cell that called this has ended"))
+
+
+class ToolError(Exception):
+    """What a host function raised, where its type is not one of Python's own."""
+
+    __module__ = "cellblock"
+
+
+class Tools:
+    """The calls of one worker. `speak` sends an event whole; `place` marks where in the text it belongs."""
+
+    def __init__(self, channel: Channel, speak: Callable[[ToolCalled], None], place: Callable[[], int]) -> None:
+        self._channel = channel
+        self._speak = speak
+        self._place = place
+        self._numbers = itertools.count(1)
+        self._told = threading.Condition()
+        self._reading = False
+        self._plain: dict[int, ToolReply | None] = {}
+        self._futures: dict[int, Future[ToolReply]] = {}
+
+    def stub(self, spec: Spec) -> Callable[..., object]:
+        """A function that passes its calls on."""
+        name = str(spec["name"])
+        signature = _signature(spec)
+
+        def plain(*args: object, **kwargs: object) -> object:
+            return self._call(name, signature.bind(*args, **kwargs))
+
+        async def awaited(*args: object, **kwargs: object) -> object:
+            return await self._call_async(name, signature.bind(*args, **kwargs))
+
+        function: Any = awaited if spec["is_async"] else plain
+        function.__name__ = function.__qualname__ = name
+        function.__module__ = "tools"
+        function.__doc__ = spec["doc"]
+        function.__signature__ = signature
+        function.__annotations__ = {
+            one.name: one.annotation for one in signature.parameters.values() if one.annotation is not one.empty
+        }
+        if signature.return_annotation is not signature.empty:
+            function.__annotations__["return"] = signature.return_annotation
+        return function  # type: ignore[no-any-return]
+
+    def take(self, reply: ToolReply) -> None:
+        """An answer has come. One that nobody waits for any more is dropped."""
+        future = self._futures.pop(reply.call, None)
+        if future is not None:
+            _tell(future, reply)
+        with self._told:
+            if reply.call in self._plain:
+                self._plain[reply.call] = reply
+            self._told.notify_all()
+
+    def forget(self) -> None:
+        """The cell has ended, and with it every call it made. After this, no thread reads what is for others."""
+        with self._told:
+            self._plain.clear()
+            self._futures.clear()
+            self._told.notify_all()
+            self._told.wait_for(lambda: not self._reading)
+
+    def _send(self, number: int, name: str, bound: inspect.BoundArguments) -> None:
+        try:
+            buffers = portable.pack(portable.encode([list(bound.args), bound.kwargs]))
+        except portable.NotPortable as error:
+            raise TypeError(f"{name}(): an argument cannot be passed to the host: {error}") from None
+        self._speak(ToolCalled(call=number, name=name, mark=self._place(), buffers=tuple(buffers)))
+
+    def _call(self, name: str, bound: inspect.BoundArguments) -> object:
+        number = next(self._numbers)
+        self._plain[number] = None
+        try:
+            self._send(number, name, bound)
+            while (reply := self._plain.get(number, _ENDED)) is None:
+                self._read_or_wait(number)
+        finally:
+            self._plain.pop(number, None)
+        return _result(reply)
+
+    def _read_or_wait(self, number: int) -> None:
+        with self._told:
+            if self._reading:
+                self._told.wait_for(lambda: self._plain.get(number, _ENDED) is not None or not self._reading)
+                return
+            self._reading = True
+        try:
+            wait = select.poll()
+            wait.register(self._channel.connection, select.POLLIN)
+            while number in self._plain:
+                if wait.poll(_LOOK_MS):  # an interrupt may come here: nothing is half read
+                    whole(self._read)
+                    return
+        finally:
+            with self._told:
+                self._reading = False
+                self._told.notify_all()
+
+    def _read(self) -> None:
+        received = self._channel.receive()
+        if received is None:
+            raise SystemExit
+        _, reply = received
+        if isinstance(reply, ToolReply):
+            self.take(reply)
+
+    async def _call_async(self, name: str, bound: inspect.BoundArguments) -> object:
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        number = next(self._numbers)
+        future: Future[ToolReply] = loop.create_future()
+        self._futures[number] = future
+        try:
+            self._send(number, name, bound)
+            loop.add_reader(self._channel.connection, whole, self._read)
+            return _result(await future)
+        finally:
+            self._futures.pop(number, None)
+            if not self._futures:
+                loop.remove_reader(self._channel.connection)
+
+
+def _tell(future: Future[ToolReply], reply: ToolReply) -> None:
+    def tell() -> None:
+        if not future.done():
+            future.set_result(reply)
+
+    future.get_loop().call_soon_threadsafe(tell)
+
+
+def _result(reply: ToolReply) -> object:
+    if reply.error is not None:
+        kind, message = reply.error
+        raise _exception(kind)(message)
+    return portable.unpack(reply.buffers)
+
+
+def _exception(name: str) -> type[Exception]:
+    """Python's own exception of that name, or one made for it."""
+    known = getattr(builtins, name, None)
+    if isinstance(known, type) and issubclass(known, Exception):
+        return known
+    return type(name, (ToolError,), {"__module__": "cellblock"})
+
+
+class _Shown:
+    """Stands for a default value, which is the host's."""
+
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
+
+    def __repr__(self) -> str:
+        return self._shown
+
+
+def _signature(spec: Spec) -> inspect.Signature:
+    parameters = [_parameter(*one) for one in spec["parameters"]]
+    returns = spec["returns"]
+    return inspect.Signature(parameters, return_annotation=inspect.Signature.empty if returns is None else returns)
+
+
+def _parameter(name: str, kind: int, default: str | None, annotation: str | None) -> inspect.Parameter:
+    return inspect.Parameter(
+        name,
+        list(inspect._ParameterKind)[kind],
+        default=inspect.Parameter.empty if default is None else _Shown(default),
+        annotation=inspect.Parameter.empty if annotation is None else annotation,
+    )
+

@@ -1,0 +1,93 @@
+"""A frozen copy of this process: forked aside, it waits until it is woken as the process's successor, or let go.
+
+The copy is not a child of the process, so no code that waits for its children meets it: a fork gives a copy of the
+memory, and that copy is succeeded by a second process over the same memory, which nobody is the parent of and the
+namespace's first process adopts. The page tables are copied once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import random
+import signal
+import socket
+import threading
+from dataclasses import dataclass
+
+from cellblock.worker import control, descriptors
+from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl, succeed
+
+_EVERY_SIGNAL = frozenset(signal.valid_signals())
+_READY = {"ready": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """What a woken copy finds: the end for the next checkpoint (-1 for none), and what it could not bring along."""
+
+    next: int
+    gone: tuple[descriptors.Held, ...]
+    threads: tuple[str, ...]
+
+
+def freeze(channel: socket.socket, ours: tuple[int, ...]) -> Woken | None:
+    """Leave a frozen copy behind, which waits on `channel`. None here; in the copy, once woken, what it found.
+
+    `ours` are descriptors that the copy goes on to use as they are. Raises OSError where no copy can be made.
+    """
+    found = descriptors.held((channel.fileno(), *ours))
+    threads = tuple(one.name for one in threading.enumerate() if one is not threading.current_thread())
+    state = random.getstate()  # a forked copy seeds it anew
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _EVERY_SIGNAL)
+    try:
+        prctl(PR_SET_DUMPABLE, 0)  # from its first moment on, nothing can open the copy's memory
+        try:
+            copy = _fork_aside()
+        finally:
+            prctl(PR_SET_DUMPABLE, 1)
+        if not copy:
+            return None
+        end = _wait(channel, found)
+        random.setstate(state)
+        return Woken(end, tuple(descriptors.take_up(found)), threads)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _wait(channel: socket.socket, found: list[descriptors.Held]) -> int:
+    """In the copy: be frozen until the host says to wake. Ends here when the host lets go."""
+    try:
+        prctl(PR_SET_DUMPABLE, 0)
+        os.setsid()  # what is sent to the process's group is not for us
+        descriptors.let_go(found)
+        control.send(channel, _READY)
+        message, ends = control.receive(channel)
+    except BaseException:
+        os._exit(1)
+    if message is None:
+        os._exit(0)
+    prctl(PR_SET_DUMPABLE, 1)
+    return ends[0] if ends else -1
+
+
+def _fork_aside() -> bool:
+    """Fork a copy that nobody is the parent of. True in the copy.
+
+    Spelled out in the C library's terms: `os.fork` would warn of threads, which stay where they are.
+    """
+    python, libc = ctypes.pythonapi, ctypes.PyDLL(None, use_errno=True)
+    python.PyOS_BeforeFork()
+    child = libc.fork()
+    if child:
+        python.PyOS_AfterFork_Parent()
+        if child < 0:
+            raise OSError(ctypes.get_errno(), "no copy of the process can be made")
+        os.waitpid(child, 0)
+        return False
+    try:
+        succeed()
+        python.PyOS_AfterFork_Child()
+    except BaseException:
+        os._exit(1)
+    return True
