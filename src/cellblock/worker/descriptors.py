@@ -52,6 +52,8 @@ def let_go(found: Iterable[Held]) -> None:
     other.close()
     with gone:
         for one in found:
+            if one.number == gone.fileno():  # what runs after a fork has closed it
+                continue
             if one.kind == stat.S_IFREG and one.path is None:  # has no name any more: only this keeps it
                 continue
             if one.kind in (stat.S_IFCHR, stat.S_IFDIR):
@@ -61,6 +63,13 @@ def let_go(found: Iterable[Held]) -> None:
                     os.dup2(empty.fileno(), one.number, one.inheritable)
             else:
                 os.dup2(gone.fileno(), one.number, one.inheritable)
+
+
+def out_of_the_way(descriptor: int, found: Iterable[Held]) -> int:
+    """The same descriptor under a number that none of them had."""
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max((one.number for one in found), default=0) + 1)
+    os.close(descriptor)
+    return moved
 
 
 def take_up(found: Iterable[Held]) -> list[Held]:

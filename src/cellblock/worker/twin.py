@@ -68,7 +68,7 @@ def _wait(channel: socket.socket, found: list[descriptors.Held]) -> int:
     if message is None:
         os._exit(0)
     prctl(PR_SET_DUMPABLE, 1)
-    return ends[0] if ends else -1
+    return descriptors.out_of_the_way(ends[0], found) if ends else -1
 
 
 def _fork_aside() -> bool:

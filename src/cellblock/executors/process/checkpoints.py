@@ -140,6 +140,8 @@ class Checkpoints:
         later = self._states[len(self._states) - steps :]
         del self._states[len(self._states) - steps :]
         self._release(later)
+        if not self._states:  # every copy is gone: an empty namespace over the files as they are
+            self._states.append(Checkpoint(-1))
         return [one.number for one in later]
 
     def pids(self) -> list[int]:

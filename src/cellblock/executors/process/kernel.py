@@ -195,7 +195,8 @@ class ProcessKernel:
     def _return_to(self, state: Checkpoint, forgotten: list[int]) -> Waits[Awake | None]:
         """Put the session into a state; None when its frozen copy is gone."""
         spared = yield self._checkpoints.pids
-        more: dict[str, object] = {"number": state.number} if self._spec.limits.max_checkpoints else {}
+        rewinds = self._spec.limits.max_checkpoints and state.number >= 0
+        more: dict[str, object] = {"number": state.number} if rewinds else {}
         yield from self._shell.sweep(spared=spared, forgotten=forgotten, **more)
         if state.memory is None:
             self._unlink()
