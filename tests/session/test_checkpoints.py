@@ -1,0 +1,100 @@
+"""Checkpoints: whatever ends a cell's process costs that cell and nothing else; any cell can be undone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from cellblock import CellblockError, CellState, ExecutionLimits, Session
+
+LIMITS = ExecutionLimits(timeout_seconds=2, interrupt_grace_seconds=0.2, max_memory_mb=256)
+
+STATE = {
+    "a list": ("items = [1]", "items.append(2)", "items", [1]),
+    "a generator": ("squares = (n * n for n in range(100)); next(squares)", "next(squares)", "next(squares)", 1),
+    "a lambda": ("double = lambda n: 2 * n", "double = None", "double(4)", 8),
+    "a closure": (
+        "def counter():\n    n = 0\n    def up():\n        nonlocal n\n        n += 1\n        return n\n    return up\n"
+        "up = counter(); up()",
+        "up(); up()",
+        "up()",
+        2,
+    ),
+    "an in-memory database": (
+        "import sqlite3\ndb = sqlite3.connect(':memory:')\ndb.execute('create table t (a)')",
+        "db.execute('insert into t values (1)')",
+        "db.execute('select count(*) from t').fetchone()",
+        (0,),
+    ),
+    "random": ("import random\nrandom.seed(7)", "random.random()", "random.random()", 0.32383276483316237),
+    "an imported module": ("import math", "del math", "math.sqrt(4)", 2.0),
+    "a patched module": ("import json\njson.mine = 1", "json.mine = 2", "json.mine", 1),
+    "a file": (
+        "with open('kept.txt', 'w') as f: _ = f.write('first')",
+        "with open('kept.txt', 'w') as f: _ = f.write('second')",
+        "open('kept.txt').read()",
+        "first",
+    ),
+    "a deleted file": ("open('kept.txt', 'w').close()", "import os\nos.remove('kept.txt')", "open('kept.txt').read()", ""),
+    "a new file": ("0", "open('new.txt', 'w').close()", "import os\nos.listdir()", []),
+    "a file in /tmp": (
+        "open('/tmp/a', 'w').close()",
+        "import os\nos.rename('/tmp/a', '/tmp/b')",
+        "import os\nos.path.exists('/tmp/a'), os.path.exists('/tmp/b')",
+        (True, False),
+    ),
+    "an open file's position": (
+        "with open('in', 'w') as f: _ = f.write('abcdef')\nreader = open('in')\nreader.read(2)",
+        "reader.read()",
+        "reader.read(2)",
+        "cd",
+    ),
+    "an open file's buffer": (
+        "log = open('log', 'w')\n_ = log.write('one')",
+        "_ = log.write('two'); log.flush()",
+        "log.close()\nopen('log').read()",
+        "one",
+    ),
+    "an event loop": (
+        "import asyncio\nqueue = asyncio.Queue()\nawait queue.put(1)",
+        "await queue.get()",
+        "await asyncio.wait_for(queue.get(), 1)",
+        1,
+    ),
+    "the working directory": ("import os\nos.mkdir('d')\nos.chdir('d')", "os.chdir('/tmp')", "os.path.basename(os.getcwd())", "d"),
+}
+
+ENDS = {
+    "leaves": ("import os\nos._exit(3)", "crashed"),
+    "a signal": ("import os\nos.kill(os.getpid(), 11)", "crashed"),
+    "a broken pointer": ("import ctypes\nctypes.string_at(0)", "crashed"),
+    "no memory": ("hoard = []\nwhile True: hoard.append(bytearray(2 ** 20))", "memory"),
+    "a C loop": ("sum(range(10 ** 12))", "timeout"),
+    "a stop": ("import os\nos.kill(os.getpid(), 19)", "timeout"),
+    "a C stack overflow": (
+        "import ctypes\nlibc = ctypes.CDLL(None)\n"
+        "compare = ctypes.CFUNCTYPE(ctypes.c_int)\ndef deep(): return again()\nagain = compare(deep)\n"
+        "import sys\nsys.setrecursionlimit(10 ** 9)\nagain()",
+        "crashed",
+    ),
+    "a fork bomb": ("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", "timeout"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_what_a_cell_did_is_gone_with_it_and_all_else_is_as_it_was(
+    open_session: Callable[..., Session], end: str
+) -> None:
+    session = open_session(limits=LIMITS)
+    for before, _, _, _ in STATE.values():
+        assert session.run(before).ok, before
+    changes = "\n".join(during for _, during, _, _ in STATE.values())
+    source, kind = ENDS[end]
+    cell = session.run(f"{changes}\n{source}")
+    assert cell.error is not None
+    assert (cell.error.kind, cell.rolled_back, cell.lost) == (kind, True, ()), cell.text
+    for name, (_, _, look, value) in STATE.items():
+        found = session.run(look)
+        assert found.ok, (name, found.text)
