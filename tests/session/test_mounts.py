@@ -17,6 +17,9 @@ from cellblock.executors.process import mounts, porter
 from cellblock.walls import Applied
 
 ROOT = os.getuid() == 0
+_CAP_SYS_ADMIN = 1 << 21
+_EFFECTIVE = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("CapEff:"))
+MAY_MOUNT = bool(int(_EFFECTIVE.split()[1], 16) & _CAP_SYS_ADMIN)
 
 
 @pytest.fixture
@@ -416,7 +419,7 @@ async def test_many_sessions_with_mounts_open_at_once(shared: Path) -> None:
 
 
 def in_a_mount_namespace(source: str, place: Path) -> str:
-    """What a program prints that runs with mounts of its own, shared as those of most machines are; root alone can."""
+    """What a program prints that runs with mounts of its own, shared as those of most machines are."""
     prelude = """
         import os, sys
         from cellblock import MountRefused, Session
@@ -438,7 +441,7 @@ def in_a_mount_namespace(source: str, place: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif(not ROOT, reason="mounting takes root")
+@pytest.mark.skipif(not MAY_MOUNT, reason="mounting takes root with CAP_SYS_ADMIN")
 def test_file_systems_below_a_source_are_there_read_only_and_later_ones_are_not(shared: Path) -> None:
     told = in_a_mount_namespace(
         """
@@ -463,7 +466,7 @@ def test_file_systems_below_a_source_are_there_read_only_and_later_ones_are_not(
     ]
 
 
-@pytest.mark.skipif(not ROOT, reason="mounting takes root")
+@pytest.mark.skipif(not MAY_MOUNT, reason="mounting takes root with CAP_SYS_ADMIN")
 @pytest.mark.parametrize("system", ["proc", "sysfs"])
 def test_file_systems_of_the_kernel_are_refused_under_any_name(shared: Path, system: str) -> None:
     told = in_a_mount_namespace(
@@ -478,3 +481,56 @@ def test_file_systems_of_the_kernel_are_refused_under_any_name(shared: Path, sys
         shared,
     )
     assert [f"holds a file system of the kernel's, {system} (" in line for line in told.splitlines()] == [True] * 3
+
+
+@pytest.mark.skipif(not MAY_MOUNT, reason="mounting takes root with CAP_SYS_ADMIN")
+def test_file_system_that_cannot_map_owners_is_mounted_and_said_to_be_open(shared: Path) -> None:
+    told = in_a_mount_namespace(
+        """
+        mount("x", place / "below", "ramfs", 0, "mode=755")
+        (place / "below/x").write_text("read")
+        for source in (place / "below", place, place / "later"):
+            with Session(mounts={"data": source}) as session:
+                print(next(wall.detail for wall in session.capabilities.walls if wall.mechanism == "mounts"))
+                session.run("import os")
+                print(session.run("[open(at).read() for at in ('data/x', 'data/below/x') if os.path.exists(at)]").value)
+        """,
+        shared,
+    )
+    open_ = "read-only, nosuid, nodev: data; not walled: sockets and pipes that appear in data later"
+    assert told.splitlines() == [open_, "['read']", open_, "['read']", "read-only, nosuid, nodev: data", "[]"]
+
+
+@pytest.mark.skipif(not MAY_MOUNT, reason="mounting takes root with CAP_SYS_ADMIN")
+@pytest.mark.parametrize(
+    ("at", "names", "why"),
+    [
+        ("/data", ("/data", "/data/x", "/data/env"), "the interpreter lies there"),
+        ("/workspace", ("env",), "File exists"),
+    ],
+)
+def test_mount_does_not_cover_the_interpreter(shared: Path, at: str, names: tuple[str, ...], why: str) -> None:
+    told = in_a_mount_namespace(
+        f"""
+        import atexit, venv
+        if not os.path.isdir("{at}"):
+            os.mkdir("{at}")
+            atexit.register(os.rmdir, "{at}")
+        mount("tmpfs", "{at}", "tmpfs", 0, "mode=755")
+        atexit.register(umount, "{at}", MNT_DETACH)
+        os.symlink("/usr/bin/python3", "{at}/python3")
+        venv.create("{at}/env", with_pip=False)
+        for name in {names!r}:
+            try:
+                Session(python="{at}/env/bin/python", mounts={{name: place}})
+            except MountRefused as error:
+                print(error)
+        with Session(python="{at}/env/bin/python", mounts={{"data": place}}) as session:
+            print(session.run("import os, sys; sys.prefix, sorted(os.listdir('data'))").value)
+        """,
+        shared,
+    )
+    assert told.splitlines() == [
+        *[f"mounts[{name!r}]: '{shared}' cannot be mounted: {why} (give it another name)" for name in names],
+        f"('{at}/env', ['below', 'deep', 'later', 'sales.csv'])",
+    ]
