@@ -19,9 +19,13 @@ from cellblock.wire.messages import Display, Finished, Request, ToolCalled, Tool
 class Execution:
     """Drives one turn of a kernel. `next` tells its events; the last is `Done`, and `cell` is set with it."""
 
-    def __init__(self, kernel: Kernel, limits: ExecutionLimits, draft: Cell, *, seconds: float) -> None:
+    def __init__(
+        self, kernel: Kernel, limits: ExecutionLimits, draft: Cell, request: Request, turn: Turn, *, seconds: float
+    ) -> None:
         self._kernel = kernel
         self._limits = limits
+        self._request = request
+        self._turn: Turn | None = turn
         self._recorder = Recorder(draft, limits.max_output_bytes)
         self._seconds = seconds
         self._began = time.monotonic()
@@ -30,7 +34,7 @@ class Execution:
         self._killed = False
         self._abandoned = False
         self._lost: tuple[Lost, ...] = ()
-        self._turn: Turn | None = None
+        self._left: TurnEvent | None = None
         self.cell: Cell | None = None
 
     @property
@@ -38,46 +42,67 @@ class Execution:
         """What the cell has shown so far."""
         return self._recorder
 
-    async def start(self, request: Request) -> None:
-        """Send the request down. A process that died while nothing ran is first replaced by another."""
-        try:
-            try:
-                self._turn = await self._send(request)
-            except WorkerGone as gone:
-                self._lost = losses(self._kernel.names, f"the session's process {how(gone.death)} between two cells")
-                await self._restart()
-                self._turn = await self._send(request)
-        except TimeoutError:  # the worker takes nothing: what was sent of the request is of no use
-            self._expired = self._killed = True
-            self._kernel.kill()
-
-    async def _send(self, request: Request) -> Turn:
-        limit, seconds = self._limits.max_output_bytes, self._deadline - time.monotonic()
-        return await self._kernel.turn(request, max_output_bytes=limit, seconds=seconds)
+    def at_once(self) -> Cell | None:
+        """The cell if it ends within a moment, which needs no waiting; else `next` tells what is left of it."""
+        turn = self._turn
+        if turn is None or not turn.sent or self._left is not None:
+            return None
+        while (event := turn.at_once()) is not None:
+            if isinstance(event, ToolCalled | Died):
+                self._left = event
+                return None
+            self._fold(event)
+            if self.cell is not None:
+                return self.cell
+        return None
 
     async def next(self) -> Event:
         """The next event of the cell."""
+        if self._turn is not None and not self._turn.sent:
+            await self._send_rest(self._turn)
         while True:
-            event = Died() if self._turn is None else await self._event(self._turn)
+            event = await self._event()
             match event:
-                case Finished():
-                    limit = self._seconds if self._expired and not self._abandoned else None
-                    self.cell = self._recorder.finish(event, timed_out=limit, lost=self._lost)
-                    return Done(cell=self.cell)
-                case Written():
-                    return self._recorder.write(event)
-                case Curbed():
-                    return self._recorder.curb(event)
-                case Display():
-                    output = self._recorder.display(event)
-                    if output is not None:
-                        return output
                 case ToolCalled():
                     await self._refuse(event)
                     return ToolCall(id=event.call, name=event.name)
                 case Died():
                     self.cell = await self._bury(event)
                     return Done(cell=self.cell)
+                case _:
+                    if (told := self._fold(event)) is not None:
+                        return told
+
+    def _fold(self, event: Finished | Written | Curbed | Display) -> Event | None:
+        """What is told of an event: nothing, where it is left out."""
+        match event:
+            case Finished():
+                limit = self._seconds if self._expired and not self._abandoned else None
+                self.cell = self._recorder.finish(event, timed_out=limit, lost=self._lost)
+                return Done(cell=self.cell)
+            case Written():
+                return self._recorder.write(event)
+            case Curbed():
+                return self._recorder.curb(event)
+            case Display():
+                return self._recorder.display(event)
+
+    async def _send_rest(self, turn: Turn) -> None:
+        """Send what has to be waited for. A process that died while nothing ran is first replaced by another."""
+        self._turn = None  # nothing comes of it unless all is sent
+        try:
+            try:
+                await turn.send_rest(self._deadline - time.monotonic())
+            except WorkerGone as gone:
+                self._lost = losses(self._kernel.names, f"the session's process {how(gone.death)} between two cells")
+                await self._restart()
+                turn = self._kernel.turn(self._request, max_output_bytes=self._limits.max_output_bytes)
+                if not turn.sent:
+                    await turn.send_rest(self._deadline - time.monotonic())
+            self._turn = turn
+        except TimeoutError:  # the worker takes nothing: what was sent of the request is of no use
+            self._expired = self._killed = True
+            self._kernel.kill()
 
     async def to_end(self) -> Cell:
         """The cell, once it has ended."""
@@ -104,8 +129,13 @@ class Execution:
             kind="crashed",
         )
 
-    async def _event(self, turn: Turn) -> TurnEvent:
+    async def _event(self) -> TurnEvent:
         """The turn's next event. At the deadline the cell is interrupted, and killed when that does not end it."""
+        if (left := self._left) is not None:
+            self._left = None
+            return left
+        if (turn := self._turn) is None:
+            return Died()
         while True:
             if not self._killed and time.monotonic() >= self._deadline:  # events may come without a pause
                 self._overrun()

@@ -18,7 +18,7 @@ from cellblock.executors.process.link import Link
 from cellblock.executors.process.shell import Shell, files_gone
 from cellblock.executors.process.turn import ProcessTurn
 from cellblock.executors.process.waits import SECONDS, Waits, awaited
-from cellblock.executors.protocol import Capabilities, Died, KernelSpec, WorkerGone
+from cellblock.executors.protocol import Capabilities, Died, KernelSpec
 from cellblock.walls import Applied
 from cellblock.wire.messages import Hello, Request
 
@@ -122,15 +122,10 @@ class ProcessKernel:
     def files(self) -> ProcessFiles:
         return self._shell.files
 
-    async def turn(self, request: Request, *, max_output_bytes: int, seconds: float | None = None) -> ProcessTurn:
-        link = self._living()
-        turn = ProcessTurn(link, max_output_bytes, self)
+    def turn(self, request: Request, *, max_output_bytes: int) -> ProcessTurn:
+        turn = ProcessTurn(self._living(), max_output_bytes, self)
         try:
-            turn.begin()
-            await link.send(request, seconds)
-        except WorkerGone as gone:
-            turn.close()
-            raise WorkerGone(gone.death if gone.death.reason else await self.how_it_ended()) from None
+            turn.begin(request)
         except BaseException:
             turn.close()
             raise

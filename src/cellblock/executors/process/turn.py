@@ -16,7 +16,7 @@ from cellblock.executors.process.link import Link
 from cellblock.executors.process.text import TextBudget
 from cellblock.executors.protocol import Curbed, Died, TurnEvent, WorkerGone
 from cellblock.wire.frames import ProtocolError
-from cellblock.wire.messages import Display, Finished, ToolCalled, ToolReply
+from cellblock.wire.messages import Display, Finished, Request, ToolCalled, ToolReply
 from cellblock.wire.text import Demultiplexer, Place, Text
 
 _FINAL_READS = 8
@@ -60,13 +60,23 @@ class ProcessTurn:
         self._place_read = 0
         self._place_reached = 0
         self._fresh = True
+        self._gone: Died | None = None
+        self.sent = False
         self._takes = 0
         self._ended = False
         global _under_way
         _under_way += 1
 
-    def begin(self) -> None:
-        """Before the request is sent: `WorkerGone` if the worker has ended, or said between turns what it may not.
+    def begin(self, request: Request) -> None:
+        """Send the request as far as that takes no waiting."""
+        try:
+            self._look_before()
+            self.sent = self._link.send(request)
+        except WorkerGone as gone:
+            self._gone = gone.death
+
+    def _look_before(self) -> None:
+        """`WorkerGone` if the worker has ended, or said between turns what it may not.
 
         A child of a dead worker may hold the socket, and would take what is sent. What threads of earlier cells have
         shown since is taken as shown by this turn.
@@ -81,6 +91,16 @@ class ProcessTurn:
             if self._ended:
                 death = self._events[-1]
                 raise WorkerGone(death if isinstance(death, Died) else None)
+
+    async def send_rest(self, seconds: float) -> None:
+        try:
+            if self._gone is not None:
+                raise WorkerGone(self._gone if self._gone.reason else await self._overseer.how_it_ended()) from None
+            await self._link.flush(seconds)
+            self.sent = True
+        except BaseException:
+            self.close()
+            raise
 
     def at_once(self) -> TurnEvent | None:
         if self._fresh:
@@ -112,7 +132,8 @@ class ProcessTurn:
 
     async def reply(self, reply: ToolReply) -> None:
         with contextlib.suppress(WorkerGone):  # told by the next event
-            await self._link.send(reply)
+            if not self._link.send(reply):
+                await self._link.flush()
 
     def _wait_a_moment(self) -> None:
         """Wait for the worker. What comes first may be no more than the place of a display in the text."""
