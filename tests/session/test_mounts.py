@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -386,6 +387,38 @@ def test_porter_that_was_killed_is_replaced(open_session: Callable[..., Session]
     porter._porters[sys.executable]._process.wait()
     assert open_session(mounts={"data": shared}).run(look).value == ["deep", "sales.csv"]
     assert first.run(look).value == ["deep", "sales.csv"]
+
+
+def test_porter_ends_with_the_host_however_that_ends(shared: Path) -> None:
+    program = f"""
+import os
+from cellblock import Session
+from cellblock.executors.process import porter
+session = Session(mounts={{"data": {str(shared)!r}}})
+print([one._process.pid for one in porter._porters.values()][0], flush=True)
+input()
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as host:
+        assert host.stdout is not None
+        ended = select.poll()
+        ended.register(os.pidfd_open(int(host.stdout.readline())), select.POLLIN)
+        assert ended.poll(0) == []
+        host.kill()
+        ((descriptor, _),) = ended.poll(20_000)
+        os.close(descriptor)
+
+
+def test_another_interpreter_sees_mounts_too(open_session: Callable[..., Session], shared: Path) -> None:
+    other = "/usr/bin/python3"
+    check = "import sys; sys.exit(sys.version_info < (3, 11))"
+    if not Path(other).exists() or subprocess.run([other, "-c", check]).returncode:
+        pytest.skip(f"{other} is missing or older than 3.11")
+    session = open_session(python=other, preload=["decimal"], mounts={"data": shared, "/data": shared})
+    look = "import os, sys\nsys.executable, 'decimal' in sys.modules, os.listdir('/data') == os.listdir('data')"
+    assert session.run(look).value == (other, True, True)
 
 
 def test_closing_gives_back_what_mounts_took(shared: Path) -> None:
