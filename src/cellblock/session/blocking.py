@@ -94,9 +94,9 @@ class Session:
         cell: Cell = self._interruptibly(self._run, source, wait)
         return cell
 
-    def stream(self, source: str, *, wait: bool = True) -> Iterator[Event]:
-        """Run one cell and tell what it shows as it happens; the last event is `Done`."""
-        events = self._session.stream(source, wait=wait)
+    def stream(self, source: str, *, kind: Literal["python", "shell"] = "python", wait: bool = True) -> Iterator[Event]:
+        """Run one cell, or a command, and tell what it shows as it happens; the last event is `Done`."""
+        events = self._session.stream(source, kind=kind, wait=wait)
         try:
             while True:
                 yield self._interruptibly(_in_task, self._tasks, partial(anext, events))

@@ -134,12 +134,14 @@ class AsyncSession:
         """Run one cell to its end. What its code did wrong is `cell.error`, never an exception."""
         return await self._to_end(source, "python", wait)
 
-    async def stream(self, source: str, *, wait: bool = True) -> AsyncGenerator[Event, None]:
+    async def stream(
+        self, source: str, *, kind: Literal["python", "shell"] = "python", wait: bool = True
+    ) -> AsyncGenerator[Event, None]:
         """Run one cell and tell what it shows as it happens; the last event is `Done`.
 
-        A caller that leaves before that interrupts the cell.
+        A cell of kind "shell" is a command for /bin/sh. A caller that leaves before the end interrupts the cell.
         """
-        execution = await self._begin(source, "python", wait)
+        execution = await self._begin(source, kind, wait)
         try:
             while not isinstance(event := await execution.next(), Done):
                 yield event
