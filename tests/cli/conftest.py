@@ -1,17 +1,31 @@
-"""The command line as its users meet it: a process with arguments, two streams and an exit status."""
+"""The command line as its users meet it: a process with arguments, two streams and an exit status, or a terminal."""
 
 from __future__ import annotations
 
 import os
+import pty
+import re
+import select
+import struct
 import subprocess
 import sys
-from collections.abc import Callable
+import termios
+import time
+from collections.abc import Callable, Iterator
+from fcntl import ioctl
 from pathlib import Path
 
 import pytest
 
 SCRIPTS = Path(__file__).parent / "scripts"
 Cellblock = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+_SECONDS = 30
+_ON_ITS_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
 
 
 @pytest.fixture
@@ -37,3 +51,103 @@ def cellblock(tmp_path: Path) -> Cellblock:
 def scripts() -> Path:
     """Where the sample scripts are."""
     return SCRIPTS
+
+
+class Typed:
+    """A process at a terminal of its own, 100 columns wide, and the fingers of the one in front of it."""
+
+    def __init__(self, words: list[str], directory: Path, environment: dict[str, str]) -> None:
+        self._ours, theirs = pty.openpty()
+        ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 40, 100, 0, 0))
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _ON_ITS_TERMINAL, *words],
+            stdin=theirs, stdout=theirs, stderr=theirs, cwd=directory, env=environment, start_new_session=True,
+        )  # fmt: skip
+        os.close(theirs)
+        self._read = b""
+        self._seen = 0
+
+    @property
+    def screen(self) -> str:
+        """All that was written to the terminal so far, without what readline says to the terminal itself."""
+        text = self._read.decode("utf-8", "replace").replace("\r\n", "\n")
+        return re.sub(r"\x1b\[\?2004[hl]\r?|\x1b\[\d*[CDK]|\x07|\r", "", text)
+
+    def type(self, text: str) -> None:
+        """Press the keys of a text."""
+        os.write(self._ours, text.encode())
+
+    def line(self, text: str) -> None:
+        """Type a line once there is a prompt."""
+        self.expect(r"(?:>>>|\.\.\.) \Z")
+        self.type(text + "\r")
+
+    def expect(self, pattern: str, seconds: float = _SECONDS) -> str:
+        """Wait until what was not yet looked at matches; what matched. `\\Z` is the end of all there is."""
+        deadline = time.monotonic() + seconds
+        while True:
+            text = self.screen
+            if (found := re.compile(pattern).search(text, self._seen)) is not None:
+                self._seen = found.end()
+                return found[0]
+            if not self._more(deadline - time.monotonic()):
+                raise AssertionError(f"no {pattern!r} in {text[self._seen :]!r}, after {text[: self._seen]!r}")
+
+    def press_until(self, key: str, pattern: str) -> str:
+        """Press a key again and again: Python's readline loses a signal that comes between two waits for a key."""
+        for _ in range(_SECONDS):
+            self.type(key)
+            try:
+                return self.expect(pattern, 1)
+            except AssertionError as error:
+                missing = error
+        raise missing
+
+    def result(self, text: str) -> str:
+        """Type a line, and all that is shown until the next prompt."""
+        self.line(text)
+        self.expect(re.escape(text) + "\n")
+        return self.expect(r"(?s).*?(?=>>> \Z)")
+
+    def end(self) -> int:
+        """Wait for the process to leave; its exit status."""
+        while self._more(_SECONDS):
+            pass
+        return self._process.wait(_SECONDS)
+
+    def signal(self, number: int) -> None:
+        """Send the process a signal."""
+        self._process.send_signal(number)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._process.kill()
+        self._process.wait()
+        os.close(self._ours)
+
+    def _more(self, seconds: float) -> bool:
+        if not select.select([self._ours], [], [], max(seconds, 0))[0]:
+            return False
+        try:
+            chunk = os.read(self._ours, 65536)
+        except OSError:  # the process has gone
+            return False
+        self._read += chunk
+        return bool(chunk)
+
+
+@pytest.fixture
+def repl(tmp_path: Path) -> Iterator[Callable[..., Typed]]:
+    """Starts `cellblock repl` at a terminal, with a home of its own; ends what it started."""
+    started: list[Typed] = []
+
+    def start(*words: str, python: tuple[str, ...] = ("-m", "cellblock")) -> Typed:
+        environment = {**os.environ, "HOME": str(tmp_path), "TERM": "xterm", "NO_COLOR": "1"}
+        environment.pop("XDG_STATE_HOME", None)
+        environment["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, filter(None, sys.path)))
+        started.append(Typed([*python, "repl", *words], tmp_path, environment))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()

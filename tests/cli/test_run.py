@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -331,16 +332,29 @@ def test_safe_stays_below_the_directory(hostile: str, harmless: str) -> None:
 # ------------------------------------------------------------------------------------------ terminal
 
 
+@pytest.mark.threat("W8")
 def test_escape_sequences_do_not_reach_a_terminal() -> None:
     source = (
         r"print('a\x1b[2J\x1b]0;owned\x07b\x1b]52;c;eA==\x1b\\c\x9b31md\x00\x08e\x7f')"
         "\nimport sys\nsys.stdout.write('f\\x1b['); sys.stdout.flush()\nsys.stdout.write('31mg\\n')\n"
         r"raise ValueError('\x1b[31mh')"
     )
-    shown = _on_a_terminal(source)
+    shown = _on_a_terminal(source, NO_COLOR="1")
     assert b"\x1b" not in shown
     assert shown.startswith(b"abcde\r\nfg\r\nTraceback")
     assert shown.endswith(b"ValueError: h\r\n")
+
+
+def test_exceptions_stand_out_on_a_terminal_in_our_colours_alone() -> None:
+    shown = _on_a_terminal(r"raise ValueError('\x1b[31mh')", TERM="xterm", NO_COLOR="")
+    assert re.findall(rb"\x1b[^\x1b]*", shown) == [b"\x1b[31mValueError: h", b"\x1b[0m\r\n"]
+
+
+@pytest.mark.threat("W8")
+def test_sequence_that_does_not_end_hides_nothing_that_we_say() -> None:
+    shown = _on_a_terminal(r"import sys; sys.stderr.write('a\x1b]0;'); sys.stderr.flush(); 1/0", NO_COLOR="1")
+    assert shown.startswith(b"a\r\nTraceback (most recent call last):\r\n")
+    assert shown.endswith(b"ZeroDivisionError: division by zero\r\n")
 
 
 def test_a_program_that_reads_us_gets_the_text_as_it_is(cellblock: Cellblock) -> None:
@@ -351,12 +365,13 @@ def test_plain_keeps_what_is_text() -> None:
     assert plain("tab\there\nnext\r\u00e9\u2014\u4e2d\U0001f600") == "tab\there\nnext\r\u00e9\u2014\u4e2d\U0001f600"
 
 
-def _on_a_terminal(source: str) -> bytes:
+def _on_a_terminal(source: str, **environment: str) -> bytes:
     """What `cellblock run -` writes to a terminal that both its streams are."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "cellblock", "run", "-"], stdin=subprocess.PIPE, stdout=theirs, stderr=theirs
-    ) as process:
+        [sys.executable, "-m", "cellblock", "run", "-"],
+        stdin=subprocess.PIPE, stdout=theirs, stderr=theirs, env={**os.environ, **environment},
+    ) as process:  # fmt: skip
         os.close(theirs)
         assert process.stdin is not None
         process.stdin.write(source.encode())

@@ -7,7 +7,7 @@ Conventions in the pages:
   any lines when it is a line of its own.
 - `<!-- file: NAME -->` before a block: it is written to that file instead, for the console blocks after it.
 - A `console` block of `cellblock` commands is executed, with a last line `[exit status N]` where N is not 0. Blocks
-  with any other program are not.
+  with any other program are not. Lines that begin with `>>>` or `...` and follow a command are what is typed into it.
 - `<!-- not run: REASON -->` before a block: it is only shown.
 """
 
@@ -98,8 +98,7 @@ def runs(page: Path, directory: Path, namespace: dict[str, object]) -> Iterator[
                 shown += after.body.splitlines()
             yield shown, run_python(block, page, namespace), block.line
         elif block.kind == "console" and all(map(is_runnable, commands(block))):
-            shown = [line for line in block.body.splitlines() if not line.startswith("$ ")]
-            yield shown, run_console(block, directory), block.line
+            yield printed_lines(block), run_console(block, directory), block.line
 
 
 def run_python(block: Block, page: Path, namespace: dict[str, object]) -> list[str]:
@@ -113,6 +112,30 @@ def run_python(block: Block, page: Path, namespace: dict[str, object]) -> list[s
 
 def commands(block: Block) -> list[str]:
     return [line[2:] for line in block.body.splitlines() if line.startswith("$ ")]
+
+
+def printed_lines(block: Block) -> list[str]:
+    """What a console block shows besides the commands and what is typed into them."""
+    return [line for line, typed in _console_lines(block) if typed is None and not line.startswith("$ ")]
+
+
+def typed_into(block: Block) -> list[str]:
+    """For each command of a block what is typed into it."""
+    found: list[str] = []
+    for line, typed in _console_lines(block):
+        if line.startswith("$ "):
+            found.append("")
+        elif typed is not None:
+            found[-1] += typed + "\n"
+    return found
+
+
+def _console_lines(block: Block) -> Iterator[tuple[str, str | None]]:
+    """Each line, with what is typed in it. `...` alone is an empty line where one that is typed comes before it."""
+    typing = False
+    for line in block.body.splitlines():
+        typing = line.startswith((">>> ", "... ")) or (typing and line == "...")
+        yield line, line[4:] if typing else None
 
 
 def is_runnable(command: str) -> bool:
@@ -129,11 +152,12 @@ def run_console(block: Block, directory: Path) -> list[str]:
     package = Path(cellblock.__file__).parents[1]  # a relative PYTHONPATH would lead nowhere from here
     environment = {**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}", "PYTHONPATH": str(package)}
     printed: list[str] = []
-    for command in commands(block):
+    for command, typed in zip(commands(block), typed_into(block), strict=True):
         done = subprocess.run(
-            ["/bin/sh", "-c", command], cwd=directory, env=environment, capture_output=True, text=True, timeout=60
-        )
-        printed += (done.stdout + done.stderr).splitlines()
+            ["/bin/sh", "-c", command], input=typed, cwd=directory, env=environment, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if typed else subprocess.PIPE, text=True, timeout=60,
+        )  # fmt: skip
+        printed += (done.stdout + (done.stderr or "")).splitlines()
         if done.returncode:
             printed.append(f"[exit status {done.returncode}]")
     return printed

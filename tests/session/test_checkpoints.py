@@ -37,7 +37,12 @@ STATE = {
         "open('kept.txt').read()",
         "first",
     ),
-    "a deleted file": ("open('kept.txt', 'w').close()", "import os\nos.remove('kept.txt')", "open('kept.txt').read()", ""),
+    "a deleted file": (
+        "open('kept.txt', 'w').close()",
+        "import os\nos.remove('kept.txt')",
+        "open('kept.txt').read()",
+        "",
+    ),
     "a new file": ("0", "open('new.txt', 'w').close()", "import os\nos.listdir()", []),
     "a file in /tmp": (
         "open('/tmp/a', 'w').close()",
@@ -63,7 +68,12 @@ STATE = {
         "await asyncio.wait_for(queue.get(), 1)",
         1,
     ),
-    "the working directory": ("import os\nos.mkdir('d')\nos.chdir('d')", "os.chdir('/tmp')", "os.path.basename(os.getcwd())", "d"),
+    "the working directory": (
+        "import os\nos.mkdir('d')\nos.chdir('d')",
+        "os.chdir('/tmp')",
+        "os.path.basename(os.getcwd())",
+        "d",
+    ),
 }
 
 ENDS = {

@@ -33,6 +33,25 @@ def test_calls_of_several_threads_are_first_come_first_served(session: Session) 
     assert session.run("order").value == list(range(8))
 
 
+def test_cell_does_not_overtake_a_call_that_has_not_begun(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, come, go = blocking._our_loop(), threading.Semaphore(0), threading.Event()
+
+    class Door:
+        def call_soon_threadsafe(self, *call: Callable[[], None]) -> None:
+            loop.call_soon_threadsafe(*call)
+            come.release()
+
+    monkeypatch.setattr(blocking, "_our_loop", Door)
+    with ThreadPoolExecutor(2) as pool:
+        loop.call_soon_threadsafe(go.wait)
+        pool.submit(session.__setitem__, "x", 1)
+        come.acquire()
+        later = pool.submit(session.run, "x")
+        come.acquire()
+        go.set()  # now both are taken up in one round of the loop
+        assert later.result(10).value == 1
+
+
 def test_call_that_will_not_wait_raises_session_busy(session: Session) -> None:
     events = session.stream(WAIT)
     next(events)

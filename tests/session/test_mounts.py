@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -17,6 +18,9 @@ from cellblock.executors.process import mounts, porter
 from cellblock.walls import Applied
 
 ROOT = os.getuid() == 0
+_CAP_SYS_ADMIN = 1 << 21
+_EFFECTIVE = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("CapEff:"))
+MAY_MOUNT = bool(int(_EFFECTIVE.split()[1], 16) & _CAP_SYS_ADMIN)
 
 
 @pytest.fixture
@@ -385,6 +389,38 @@ def test_porter_that_was_killed_is_replaced(open_session: Callable[..., Session]
     assert first.run(look).value == ["deep", "sales.csv"]
 
 
+def test_porter_ends_with_the_host_however_that_ends(shared: Path) -> None:
+    program = f"""
+import os
+from cellblock import Session
+from cellblock.executors.process import porter
+session = Session(mounts={{"data": {str(shared)!r}}})
+print([one._process.pid for one in porter._porters.values()][0], flush=True)
+input()
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as host:
+        assert host.stdout is not None
+        ended = select.poll()
+        ended.register(os.pidfd_open(int(host.stdout.readline())), select.POLLIN)
+        assert ended.poll(0) == []
+        host.kill()
+        ((descriptor, _),) = ended.poll(20_000)
+        os.close(descriptor)
+
+
+def test_another_interpreter_sees_mounts_too(open_session: Callable[..., Session], shared: Path) -> None:
+    other = "/usr/bin/python3"
+    check = "import sys; sys.exit(sys.version_info < (3, 11))"
+    if not Path(other).exists() or subprocess.run([other, "-c", check]).returncode:
+        pytest.skip(f"{other} is missing or older than 3.11")
+    session = open_session(python=other, preload=["decimal"], mounts={"data": shared, "/data": shared})
+    look = "import os, sys\nsys.executable, 'decimal' in sys.modules, os.listdir('/data') == os.listdir('data')"
+    assert session.run(look).value == (other, True, True)
+
+
 def test_closing_gives_back_what_mounts_took(shared: Path) -> None:
     def held() -> tuple[int, list[str]]:
         return len(os.listdir("/proc/self/fd")), Path("/proc/self/mountinfo").read_text().splitlines()
@@ -416,7 +452,7 @@ async def test_many_sessions_with_mounts_open_at_once(shared: Path) -> None:
 
 
 def in_a_mount_namespace(source: str, place: Path) -> str:
-    """What a program prints that runs with mounts of its own, shared as those of most machines are; root alone can."""
+    """What a program prints that runs with mounts of its own, shared as those of most machines are."""
     prelude = """
         import os, sys
         from cellblock import MountRefused, Session
@@ -438,7 +474,7 @@ def in_a_mount_namespace(source: str, place: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif(not ROOT, reason="mounting takes root")
+@pytest.mark.skipif(not MAY_MOUNT, reason="mounting takes root with CAP_SYS_ADMIN")
 def test_file_systems_below_a_source_are_there_read_only_and_later_ones_are_not(shared: Path) -> None:
     told = in_a_mount_namespace(
         """
@@ -463,7 +499,7 @@ def test_file_systems_below_a_source_are_there_read_only_and_later_ones_are_not(
     ]
 
 
-@pytest.mark.skipif(not ROOT, reason="mounting takes root")
+@pytest.mark.skipif(not MAY_MOUNT, reason="mounting takes root with CAP_SYS_ADMIN")
 @pytest.mark.parametrize("system", ["proc", "sysfs"])
 def test_file_systems_of_the_kernel_are_refused_under_any_name(shared: Path, system: str) -> None:
     told = in_a_mount_namespace(
@@ -478,3 +514,56 @@ def test_file_systems_of_the_kernel_are_refused_under_any_name(shared: Path, sys
         shared,
     )
     assert [f"holds a file system of the kernel's, {system} (" in line for line in told.splitlines()] == [True] * 3
+
+
+@pytest.mark.skipif(not MAY_MOUNT, reason="mounting takes root with CAP_SYS_ADMIN")
+def test_file_system_that_cannot_map_owners_is_mounted_and_said_to_be_open(shared: Path) -> None:
+    told = in_a_mount_namespace(
+        """
+        mount("x", place / "below", "ramfs", 0, "mode=755")
+        (place / "below/x").write_text("read")
+        for source in (place / "below", place, place / "later"):
+            with Session(mounts={"data": source}) as session:
+                print(next(wall.detail for wall in session.capabilities.walls if wall.mechanism == "mounts"))
+                session.run("import os")
+                print(session.run("[open(at).read() for at in ('data/x', 'data/below/x') if os.path.exists(at)]").value)
+        """,
+        shared,
+    )
+    open_ = "read-only, nosuid, nodev: data; not walled: sockets and pipes that appear in data later"
+    assert told.splitlines() == [open_, "['read']", open_, "['read']", "read-only, nosuid, nodev: data", "[]"]
+
+
+@pytest.mark.skipif(not MAY_MOUNT, reason="mounting takes root with CAP_SYS_ADMIN")
+@pytest.mark.parametrize(
+    ("at", "names", "why"),
+    [
+        ("/data", ("/data", "/data/x", "/data/env"), "the interpreter lies there"),
+        ("/workspace", ("env",), "File exists"),
+    ],
+)
+def test_mount_does_not_cover_the_interpreter(shared: Path, at: str, names: tuple[str, ...], why: str) -> None:
+    told = in_a_mount_namespace(
+        f"""
+        import atexit, venv
+        if not os.path.isdir("{at}"):
+            os.mkdir("{at}")
+            atexit.register(os.rmdir, "{at}")
+        mount("tmpfs", "{at}", "tmpfs", 0, "mode=755")
+        atexit.register(umount, "{at}", MNT_DETACH)
+        os.symlink("/usr/bin/python3", "{at}/python3")
+        venv.create("{at}/env", with_pip=False)
+        for name in {names!r}:
+            try:
+                Session(python="{at}/env/bin/python", mounts={{name: place}})
+            except MountRefused as error:
+                print(error)
+        with Session(python="{at}/env/bin/python", mounts={{"data": place}}) as session:
+            print(session.run("import os, sys; sys.prefix, sorted(os.listdir('data'))").value)
+        """,
+        shared,
+    )
+    assert told.splitlines() == [
+        *[f"mounts[{name!r}]: '{shared}' cannot be mounted: {why} (give it another name)" for name in names],
+        f"('{at}/env', ['below', 'deep', 'later', 'sales.csv'])",
+    ]

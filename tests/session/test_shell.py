@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cellblock import CellState, Session
+from cellblock import CellState, Done, Output, Session
 
 
 def test_output_and_status_of_a_command(session: Session) -> None:
@@ -28,6 +28,17 @@ def test_status_other_than_0_is_the_cells_error(session: Session, command: str, 
     assert cell.error is not None
     assert (cell.state, cell.error.type, cell.error.message) == (CellState.ERROR, "CommandFailed", message)
     assert message in cell.text
+
+
+def test_output_of_a_command_comes_while_it_runs(session: Session) -> None:
+    events = session.stream("echo begun; sleep 60", kind="shell")
+    first = next(events)
+    assert isinstance(first, Output)
+    assert (first.stream, first.text) == ("stdout", "begun\n")
+    session.interrupt()
+    *_, last = events
+    assert isinstance(last, Done)
+    assert (last.cell.kind, last.cell.source) == ("shell", "echo begun; sleep 60")
 
 
 def test_commands_run_in_the_workspace_and_see_its_files(session: Session) -> None:

@@ -13,7 +13,7 @@ import cellblock
 from cellblock.cli.exits import FAILED, INTERRUPTED, STOPPED, USAGE
 from cellblock.errors import CellblockError, FileRefused, MountRefused, PreloadFailed
 
-_COMMANDS = ("run", "doctor", "demo")
+_COMMANDS = ("run", "repl", "doctor", "demo")
 _EPILOG = "exit status: 0 done, 1 the code failed, 2 usage or an unreadable file, 3 a wall or limit stopped it"
 
 

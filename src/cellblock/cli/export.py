@@ -50,10 +50,10 @@ class Shelf:
         self.saved: list[str] = []
         self.failed: list[str] = []
 
-    def put_image(self, data: bytes) -> str | None:
-        """Save an image; where it went."""
+    def put_image(self, data: bytes, name: str = "") -> str | None:
+        """Save an image, under a number of its own where it has no name; where it went."""
         self._images += 1
-        return self.put(f"image-{self._images}.{_suffix(data)}", data)
+        return self.put(f"{name or f'image-{self._images}'}.{_suffix(data)}", data)
 
     def put(self, name: str, data: bytes) -> str | None:
         """Save a file under its safe name; where it went, None where the directory did not take it."""

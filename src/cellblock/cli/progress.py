@@ -40,10 +40,17 @@ class Progress:
         """The line of one step; set its outcome before leaving."""
         line, began = Line(), time.perf_counter()
         if self._redraws:
+            failure: Exception | None = None
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._tick, caption, began)
-                yield line
+                try:
+                    yield line
+                except Exception as error:  # carried out of the task group as it is
+                    failure = error
                 tasks.cancel_scope.cancel()
+            if failure is not None:
+                self._write("\n")
+                raise failure
         else:
             yield line
         mark = self._paint.good(self._yes) if line.good else self._paint.bad(self._no)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-import threading
 import time
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Future
@@ -16,7 +15,9 @@ from typing import TYPE_CHECKING
 from cellblock.cell import Cell
 from cellblock.cli import source
 from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED
-from cellblock.cli.export import contents
+from cellblock.cli.export import Shelf, contents
+from cellblock.cli.inside import Width, tell_script
+from cellblock.cli.opening import open_session, start_early
 from cellblock.cli.show import JsonLines, Screen
 from cellblock.limits import ExecutionLimits
 
@@ -51,24 +52,6 @@ def execute(job: Job) -> int:
     return anyio.run(_run, job, started)
 
 
-def start_early(python: str | None = None, preload: tuple[str, ...] = ()) -> Future[None]:
-    """Start the processes that sessions come from in a thread, while the rest of us is still being imported."""
-    from cellblock.executors.process.family import Profile, family_of
-
-    started: Future[None] = Future()
-
-    def start() -> None:
-        try:
-            family_of(Profile(python or sys.executable, preload))
-        except BaseException as error:
-            started.set_exception(error)
-        else:
-            started.set_result(None)
-
-    threading.Thread(target=start, daemon=True).start()
-    return started
-
-
 async def _run(job: Job, started: Future[None]) -> int:
     from cellblock.session.session import AsyncSession
 
@@ -77,7 +60,8 @@ async def _run(job: Job, started: Future[None]) -> int:
         sources = source.split(code) if job.by_cell else [code]
         await _prepare(session, job, code)
         before = {} if job.save is None else await contents(session)
-        view = JsonLines(session, job.save) if job.as_json else Screen(session, job.save)
+        shelf = None if job.save is None else Shelf(job.save)
+        view = JsonLines(session, shelf) if job.as_json else Screen(session, shelf, option="--save")
         with _CtrlC(session) as ctrl_c:
             for number, part in enumerate(sources, start=1):
                 async with aclosing(session.stream(part)) as events:
@@ -102,15 +86,14 @@ def status_of(cell: Cell) -> int:
 async def _opened(session: AsyncSession, job: Job, started: Future[None]) -> AsyncIterator[str]:
     """Open a session, after its processes have started, and meanwhile read stdin; yields the script."""
     import anyio
-    from anyio import to_thread
 
     code = job.code
     failures: list[Exception] = []
+    typed = code is None and sys.stdin.isatty()  # a line of ours would stand in what is being typed
 
     async def opening() -> None:
         try:
-            await to_thread.run_sync(started.result)
-            await session.open()
+            await open_session(session, started, preload=job.preload, stream=None if typed else sys.stderr)
         except Exception as error:  # carried out of the task group as it is
             failures.append(error)
 
@@ -140,17 +123,9 @@ async def _prepare(session: AsyncSession, job: Job, code: str) -> None:
         await session.files.write(name, await anyio.Path(local).read_bytes())
     path = "/tmp/stdin.py" if job.name is None else f"/workspace/{job.name}"  # inside the session
     await session.files.write(path, code.encode("utf-8", "surrogatepass"))
-    await session.set("__file__", _Start(path, (job.name or "-", *job.arguments)))
-
-
-class _Start:
-    """Becomes the script's path when it is unpickled inside, and leaves the arguments in `sys.argv`."""
-
-    def __init__(self, path: str, arguments: tuple[str, ...]) -> None:
-        self._source = f"(__import__('sys').argv.__setitem__(slice(None), {list(arguments)!r}), {path!r})[1]"
-
-    def __reduce__(self) -> tuple[object, tuple[str]]:
-        return eval, (self._source,)
+    await tell_script(session, path, (job.name or "-", *job.arguments))
+    if sys.stdout.isatty():
+        await Width().tell(session)
 
 
 class _CtrlC:

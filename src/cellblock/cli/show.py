@@ -8,7 +8,6 @@ import sys
 from collections.abc import AsyncIterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.cell import Cell, CellError
@@ -21,15 +20,21 @@ from cellblock.outputs import Output, OutputType
 if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
 
+_MOST_NAMED = 20
 _OPTION = {"timeout": "--timeout S allows more", "memory": "--memory MB allows more"}
 
 
 class Screen:
-    """Text as it comes: stdout to stdout, stderr to stderr, results and tables to stdout, images by name."""
+    """Text as it comes: stdout to stdout, stderr to stderr, results and tables to stdout, images by name.
 
-    def __init__(self, session: AsyncSession, save: Path | None) -> None:
+    `option` is the one that keeps images where `shelf` is None. `tells` says at once where each went.
+    """
+
+    def __init__(self, session: AsyncSession, shelf: Shelf | None, *, option: str, tells: bool = False) -> None:
         self._session = session
-        self._shelf = None if save is None else Shelf(save)
+        self._shelf = shelf
+        self._option = option
+        self._tells = tells
         self._out = Printer(sys.stdout)
         self._err = Printer(sys.stderr)
         self._paint = Paint(sys.stderr)
@@ -43,10 +48,17 @@ class Screen:
                 cell = event.cell
         for output in cell.outputs:
             for image in _binary(self._session, output).values():
-                self._keep(image)
+                self._keep(image, cell.number)
         if cell.error is not None:
             self._explain(cell.error)
+        if cell.lost:
+            self._note(f"lost: {_some(cell)}; files are kept")
         return cell
+
+    def end_lines(self) -> None:
+        """Leave the cursor at the start of a line."""
+        self._out.end_line()
+        self._err.end_line()
 
     async def end(self, _last: Cell, before: Mapping[str, bytes]) -> None:
         """Save what is to be kept, and say where it is."""
@@ -61,14 +73,19 @@ class Screen:
     def _show(self, output: Output) -> None:
         if output.stream is not None:
             (self._err if output.stream == "stderr" else self._out).write(output.text)
-        elif output.type is not OutputType.IMAGE:  # images are read, and named, when the cell has ended
-            self._out.line(output.text)
+        elif output.type is not OutputType.IMAGE or output.uri is None:  # SVG is text, and no terminal draws it
+            self._out.line(str(output.data.get("text/plain", "")))
+        # other images are read, and named, when the cell has ended
 
-    def _keep(self, image: bytes) -> None:
+    def _keep(self, image: bytes, number: int) -> None:
         if self._shelf is None:
-            self._note(f"an image of {len(image)} bytes (--save DIR keeps it)")
-        else:
+            self._note(f"an image of {len(image)} bytes ({self._option} DIR keeps it)")
+        elif not self._tells:
             self._shelf.put_image(image)
+        elif (path := self._shelf.put_image(image, f"cell-{number}")) is not None:
+            self._note(f"picture: {path}")
+        else:
+            self._note(f"picture not saved: {self._shelf.failed[-1]}")
 
     def _explain(self, error: CellError) -> None:
         """The traceback as Python prints it; then, where a limit or a wall ended the cell, which."""
@@ -77,12 +94,15 @@ class Screen:
                 self._err.line(error.message)
             return
         if error.traceback:
-            self._err.line(error.traceback)
+            self._err.line(error.traceback, self._paint.traceback)
         if error.kind != "raised":
             option = _OPTION.get(error.kind, "")
             self._note(f"{error.kind}: {error.message or error.type}" + (f" ({option})" if option else ""))
         elif not error.traceback:
-            self._err.line(f"{error.type}: {error.message}")
+            self._err.line(f"{error.type}: {error.message}", self._paint.traceback)
+
+        if error.hint and error.kind == "raised":
+            self._note(f"hint: {error.hint}")
 
     def _note(self, text: str) -> None:
         self._err.line(f"cellblock: {text}")
@@ -91,9 +111,9 @@ class Screen:
 class JsonLines:
     """One object a cell, in a line of its own, when the cell has ended. Images in base64 unless they are saved."""
 
-    def __init__(self, session: AsyncSession, save: Path | None) -> None:
+    def __init__(self, session: AsyncSession, shelf: Shelf | None) -> None:
         self._session = session
-        self._shelf = None if save is None else Shelf(save)
+        self._shelf = shelf
         self._waiting: dict[str, object] | None = None
 
     async def show(self, events: AsyncIterable[Event]) -> Cell:
@@ -146,6 +166,13 @@ class JsonLines:
         elif parts:
             shown["files"] = [self._shelf.put_image(data) for data in parts.values()]
         return shown
+
+
+def _some(cell: Cell) -> str:
+    """The names that a cell's process took along, most often few."""
+    names = [loss.name if loss.name.isprintable() else ascii(loss.name) for loss in cell.lost]
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _binary(session: AsyncSession, output: Output) -> dict[str, bytes]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from typing import TextIO
 
 _SEQUENCE = re.compile(
@@ -18,36 +19,54 @@ _SEQUENCE = re.compile(
 _BEGUN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)\Z|\x9b[0-?]*[ -/]*\Z")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _MOST_HELD = 4096
+_EXCEPTION = re.compile(r"^(?!Traceback \(|During handling|The above exception|\s).+$", re.MULTILINE)
+
+
+class _Cursor:
+    """Whether a line has begun and not ended."""
+
+    in_line = False
+
+
+_ON_TERMINAL = _Cursor()
 
 
 class Printer:
     """Writes to one stream. On a terminal it drops escape sequences and control characters.
 
-    Tab, line feed and carriage return stay. A sequence may come in pieces: its beginning is held back.
+    Tab, line feed and carriage return stay. A sequence may come in pieces: its beginning is held back. Printers to one
+    terminal share its cursor.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self.is_terminal = stream.isatty()
         self._stream = stream
         self._held = ""
-        self._in_line = False
+        self._cursor = _ON_TERMINAL if self.is_terminal else _Cursor()
 
     def write(self, text: str) -> None:
         """Write at once."""
-        if self.is_terminal:
-            text = self._harmless(text)
+        self._put(self._harmless(text) if self.is_terminal else text)
+
+    def line(self, text: str, paint: Callable[[str], str] = str) -> None:
+        """Write on a line of its own, in a colour. A sequence that the text before began takes nothing of it along."""
+        self.end_line()
+        text = text if text.endswith("\n") else text + "\n"
+        self._put(paint(plain(text)) if self.is_terminal else text)
+
+    def end_line(self) -> None:
+        """End what was begun: a line, an escape sequence."""
+        self._held = ""
+        if self._cursor.in_line:
+            self._put("\n")
+
+    def _put(self, text: str) -> None:
         if not text:
             return
-        self._in_line = not text.endswith("\n")
+        self._cursor.in_line = not text.endswith("\n")
         encoding = self._stream.encoding or "utf-8"
         self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         self._stream.flush()
-
-    def line(self, text: str) -> None:
-        """Write on a line of its own."""
-        if self._in_line:
-            self.write("\n")
-        self.write(text if text.endswith("\n") else text + "\n")
 
     def _harmless(self, text: str) -> str:
         text = self._held + text
@@ -77,6 +96,10 @@ class Paint:
 
     def dim(self, text: str) -> str:
         return self._with("2", text)
+
+    def traceback(self, text: str) -> str:
+        """The lines that name the exceptions stand out."""
+        return _EXCEPTION.sub(lambda line: self.bad(line[0]), text)
 
     def _with(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self._on else text

@@ -92,6 +92,18 @@ TurnEvent = Written | Curbed | Display | ToolCalled | Finished | Died
 class Turn(Protocol):
     """One request under way."""
 
+    @property
+    def sent(self) -> bool:
+        """Whether the whole request was sent; else `send_rest` comes before anything else."""
+        ...
+
+    async def send_rest(self, seconds: float) -> None:
+        """Send what could not be sent without waiting. `WorkerGone` if the worker had died before this turn.
+
+        TimeoutError when the worker does not take it within `seconds`; part of it may have been sent.
+        """
+        ...
+
     def at_once(self) -> TurnEvent | None:
         """The next event if it is there, or comes within a moment of the turn's start; never waits longer."""
         ...
@@ -128,11 +140,8 @@ class Kernel(Protocol):
     @property
     def files(self) -> Files: ...
 
-    async def turn(self, request: Request, *, max_output_bytes: int, seconds: float | None = None) -> Turn:
-        """Start a request; the one before it must have ended. `WorkerGone` if it died meanwhile.
-
-        TimeoutError when the worker does not take it within `seconds`; part of it may have been sent.
-        """
+    def turn(self, request: Request, *, max_output_bytes: int) -> Turn:
+        """Start a request, which is sent as far as that takes no waiting; the one before it must have ended."""
         ...
 
     def interrupt(self) -> None:

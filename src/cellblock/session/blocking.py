@@ -7,11 +7,10 @@ import os
 import threading
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
-
-import anyio
-from anyio.from_thread import BlockingPortal
 
 from cellblock.cell import Cell
 from cellblock.events import Event
@@ -52,6 +51,7 @@ class Session:
             mounts=mounts,
             tools=tuple(tools),
         )
+        self._tasks: set[asyncio.Task[None]] = set()
         _call(self._session.open)
 
     def close(self) -> None:
@@ -93,14 +93,15 @@ class Session:
 
     def run(self, source: str, *, wait: bool = True) -> Cell:
         """Run one cell to its end. Ctrl-C while it runs interrupts the cell and raises here."""
-        return self._interruptibly(self._session.run, source, wait=wait)
+        cell: Cell = self._interruptibly(self._run, source, wait)
+        return cell
 
-    def stream(self, source: str, *, wait: bool = True) -> Iterator[Event]:
-        """Run one cell and tell what it shows as it happens; the last event is `Done`."""
-        events = self._session.stream(source, wait=wait)
+    def stream(self, source: str, *, kind: Literal["python", "shell"] = "python", wait: bool = True) -> Iterator[Event]:
+        """Run one cell, or a command, and tell what it shows as it happens; the last event is `Done`."""
+        events = self._session.stream(source, kind=kind, wait=wait)
         try:
             while True:
-                yield self._interruptibly(anext, events)
+                yield self._interruptibly(_in_task, self._tasks, partial(anext, events))
         except StopAsyncIteration:
             return
         finally:
@@ -108,11 +109,13 @@ class Session:
 
     def shell(self, command: str, *, wait: bool = True) -> Cell:
         """Run a command with /bin/sh in the workspace. A status other than 0 is the cell's error."""
-        return self._interruptibly(self._session.shell, command, wait=wait)
+        cell: Cell = self._interruptibly(_in_task, self._tasks, partial(self._session.shell, command, wait=wait))
+        return cell
 
     def rerun(self, cell_id: str, *, wait: bool = True) -> Cell:
         """Run a cell's source again, as a new execution with a new number in the same cell."""
-        return self._interruptibly(self._session.rerun, cell_id, wait=wait)
+        cell: Cell = self._interruptibly(_in_task, self._tasks, partial(self._session.rerun, cell_id, wait=wait))
+        return cell
 
     def delete(self, cell_id: str) -> None:
         """Remove a cell's record; what it did stays done."""
@@ -120,7 +123,7 @@ class Session:
 
     def clear(self) -> None:
         """Remove every record and unbind every name. Files stay."""
-        _call(self._session.clear)
+        self._in_turn(self._session.clear)
 
     def undo(self, steps: int = 1) -> None:
         """See `AsyncSession.undo`."""
@@ -136,26 +139,49 @@ class Session:
 
     def __getitem__(self, name: str) -> object:
         """A name's value where it is portable, an `Opaque` where it is not; KeyError if it is unbound."""
-        return _call(self._session.get, name)
+        return self._in_turn(self._session.get, name)
 
     def __setitem__(self, name: str, value: object) -> None:
         """Bind a name to a copy of any picklable value."""
-        _call(self._session.set, name, value)
+        self._in_turn(self._session.set, name, value)
 
     def names(self) -> dict[str, Name]:
         """The names that cells have bound, with previews made inside."""
-        return _call(self._session.names)
+        return self._in_turn(self._session.names)
 
     def read_output(self, uri: str) -> bytes:
         """The bytes behind an output's URI."""
         return self._session.read_output(uri)
 
-    def _interruptibly(self, function: Callable[..., Awaitable[T]], *args: object, **options: object) -> T:
+    def _interruptibly(self, start: Callable[..., None], *args: object) -> Any:
         try:
-            return _call(function, *args, **options)
+            return _answer(start, *args)
         except KeyboardInterrupt:
             self._session.interrupt()
             raise
+
+    def _in_turn(self, function: Callable[..., Awaitable[T]], *args: object) -> T:
+        result: T = _answer(_in_task, self._tasks, partial(function, *args))
+        return result
+
+    def _run(self, source: str, wait: bool, answer: Future[Any]) -> None:
+        """On our loop: run a cell here and now where no other call is under way, in a task as far as it takes longer.
+
+        A task costs more than a short cell. A call that has one came first, though it may not have begun yet.
+        """
+        session = self._session
+        try:
+            execution = None if self._tasks else session._begin_at_once(source)
+            cell = None if execution is None else session._end_at_once(execution)
+        except BaseException as error:  # the caller's
+            answer.set_exception(error)
+            return
+        if cell is not None:
+            answer.set_result(cell)
+        elif execution is not None:
+            _in_task(self._tasks, partial(session._follow, execution), answer)
+        else:
+            _in_task(self._tasks, partial(session.run, source, wait=wait), answer)
 
 
 class Files:
@@ -185,41 +211,56 @@ async def _make(**options: Any) -> AsyncSession:
     return AsyncSession(**options)
 
 
-_portal: BlockingPortal | None = None
+_loop: asyncio.AbstractEventLoop | None = None
 _starting = threading.Lock()
+_tasks: set[asyncio.Task[None]] = set()
 _warned = False
 
 
 def _call(function: Callable[..., Awaitable[T]], *args: object, **options: object) -> T:
     """Run a coroutine function on our loop and wait for it."""
-    _warn_inside_a_loop()
-    result: T = _the_portal().start_task_soon(_run, function, args, options).result()
+    result: T = _answer(_in_task, _tasks, partial(function, *args, **options))
     return result
 
 
-async def _run(function: Callable[..., Awaitable[T]], args: tuple[object, ...], options: dict[str, object]) -> T:
-    return await function(*args, **options)
+def _answer(start: Callable[..., None], *args: object) -> Any:
+    """Have `start` called on our loop, with a future for its last argument, and wait for that."""
+    _warn_inside_a_loop()
+    answer: Future[Any] = Future()
+    _our_loop().call_soon_threadsafe(partial(start, *args, answer))
+    return answer.result()
 
 
-def _the_portal() -> BlockingPortal:
-    """Our loop's portal. The thread is a daemon: it must not keep the interpreter from leaving."""
-    global _portal
-    if _portal is None:
+def _in_task(tasks: set[asyncio.Task[None]], function: Callable[[], Awaitable[object]], answer: Future[Any]) -> None:
+    """On our loop: carry out a call in a task. `tasks` holds it until it is done; the loop itself holds none."""
+    task = asyncio.get_running_loop().create_task(_fulfil(function, answer))
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
+
+
+async def _fulfil(function: Callable[[], Awaitable[object]], answer: Future[Any]) -> None:
+    try:
+        answer.set_result(await function())
+    except BaseException as error:  # the caller's
+        answer.set_exception(error)
+
+
+def _our_loop() -> asyncio.AbstractEventLoop:
+    """The loop of our thread, which is a daemon: it must not keep the interpreter from leaving."""
+    global _loop
+    if _loop is None:
         with _starting:
-            if _portal is None:
-                ready = threading.Event()
-                threading.Thread(target=anyio.run, args=(_serve, ready), name="cellblock", daemon=True).start()
-                ready.wait()
-    assert _portal is not None
-    return _portal
+            if _loop is None:
+                started: Future[asyncio.AbstractEventLoop] = Future()
+                threading.Thread(target=asyncio.run, args=(_serve(started),), name="cellblock", daemon=True).start()
+                _loop = started.result()
+    return _loop
 
 
-async def _serve(ready: threading.Event) -> None:
-    global _portal
-    async with BlockingPortal() as portal:
-        _portal = portal
-        ready.set()
-        await portal.sleep_until_stopped()
+async def _serve(started: Future[asyncio.AbstractEventLoop]) -> None:
+    loop = asyncio.get_running_loop()
+    started.set_result(loop)
+    await loop.create_future()  # for ever
 
 
 def _warn_inside_a_loop() -> None:
@@ -230,13 +271,14 @@ def _warn_inside_a_loop() -> None:
     warnings.warn(
         "a blocking Session blocks the running event loop; use AsyncSession there",
         RuntimeWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 
 def _after_fork_in_child() -> None:
-    global _portal, _starting
-    _portal, _starting = None, threading.Lock()
+    global _loop, _starting
+    _loop, _starting = None, threading.Lock()
+    _tasks.clear()
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -22,6 +22,7 @@ class Calls:
 
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
+        self._speaking = anyio.Lock()
         self._scopes: set[anyio.CancelScope] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -40,8 +41,12 @@ class Calls:
         for scope in list(self._scopes):
             scope.cancel()
 
-    async def _answer(self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object], reply: Reply) -> None:
-        await reply(await self._toolbox.answer(call, args, kwargs))
+    async def _answer(
+        self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object], reply: Reply
+    ) -> None:
+        answer = await self._toolbox.answer(call, args, kwargs)
+        async with self._speaking:  # an answer may take many packets
+            await reply(answer)
 
     def _spawn(self, function: Callable[..., Awaitable[None]], *args: object) -> None:
         """A task beside the caller, which may be between two steps of a stream: no group of tasks can be open there."""

@@ -15,17 +15,30 @@ from cellblock.limits import ExecutionLimits
 from cellblock.session.calls import Calls
 from cellblock.session.record import Recorder, death_error, how, losses, timeout_error
 from cellblock.session.tools import Toolbox
-from cellblock.wire.messages import Display, Equip, Finished, Request, ToolCalled, ToolReply
+from cellblock.wire.messages import Display, Equip, Finished, Request, Run, ToolCalled, ToolReply
+
+_EQUIP_SECONDS = 30.0
 
 
 class Execution:
     """Drives one turn of a kernel. `next` tells its events; the last is `Done`, and `cell` is set with it."""
 
     def __init__(
-        self, kernel: Kernel, limits: ExecutionLimits, draft: Cell, *, seconds: float, toolbox: Toolbox, lost: tuple[Lost, ...] = ()
+        self,
+        kernel: Kernel,
+        limits: ExecutionLimits,
+        draft: Cell,
+        request: Request,
+        turn: Turn,
+        *,
+        seconds: float,
+        toolbox: Toolbox,
+        lost: tuple[Lost, ...] = (),
     ) -> None:
         self._kernel = kernel
         self._limits = limits
+        self._request = request
+        self._turn: Turn | None = turn
         self._recorder = Recorder(draft, limits.max_output_bytes)
         self._seconds = seconds
         self._began = time.monotonic()
@@ -34,9 +47,9 @@ class Execution:
         self._killed = False
         self._abandoned = False
         self._lost = lost
-        self._turn: Turn | None = None
         self._toolbox = toolbox
         self._calls = Calls(toolbox)
+        self._left: TurnEvent | None = None
         self.cell: Cell | None = None
 
     @property
@@ -44,48 +57,69 @@ class Execution:
         """What the cell has shown so far."""
         return self._recorder
 
-    async def start(self, request: Request) -> None:
-        """Send the request down. A process that died while nothing ran is first replaced by another."""
-        try:
-            try:
-                self._turn = await self._send(request)
-            except WorkerGone as gone:
-                recovery = await recover(self._kernel, toolbox=self._toolbox)
-                self._lost += losses(recovery, f"the session's process {how(gone.death)} between two cells")
-                self._turn = await self._send(request)
-        except TimeoutError:  # the worker takes nothing: what was sent of the request is of no use
-            self._expired = self._killed = True
-            self._kernel.kill()
-
-    async def _send(self, request: Request) -> Turn:
-        limit, seconds = self._limits.max_output_bytes, self._deadline - time.monotonic()
-        return await self._kernel.turn(request, max_output_bytes=limit, seconds=seconds)
+    def at_once(self) -> Cell | None:
+        """The cell if it ends within a moment, which needs no waiting; else `next` tells what is left of it."""
+        turn = self._turn
+        if turn is None or not turn.sent or self._left is not None:
+            return None
+        while (event := turn.at_once()) is not None:
+            if isinstance(event, ToolCalled | Died) or self._must_relieve(event):
+                self._left = event
+                return None
+            self._fold(event)
+            if self.cell is not None:
+                return self.cell
+        return None
 
     async def next(self) -> Event:
         """The next event of the cell."""
+        if self._turn is not None and not self._turn.sent:
+            await self._send_rest(self._turn)
         while True:
-            event = Died() if self._turn is None else await self._event(self._turn)
+            event = await self._event()
             match event:
-                case Finished():
-                    limit = self._seconds if self._expired and not self._abandoned else None
-                    if limit is None and event.failure is not None and event.failure.kind == "memory" and self._kernel.steps:
-                        self.cell = await self._relieve(event)
-                        return Done(cell=self.cell)
-                    self.cell = self._recorder.finish(event, timed_out=limit, lost=self._lost)
-                    return Done(cell=self.cell)
-                case Written():
-                    return self._recorder.write(event)
-                case Curbed():
-                    return self._recorder.curb(event)
-                case Display():
-                    output = self._recorder.display(event)
-                    if output is not None:
-                        return output
                 case ToolCalled():
                     return self._calls.begin(event, self._reply)
+                case Finished() if self._must_relieve(event):
+                    self.cell = await self._relieve(event)
+                    return Done(cell=self.cell)
                 case Died():
                     self.cell = await self._bury(event)
                     return Done(cell=self.cell)
+                case _:
+                    if (told := self._fold(event)) is not None:
+                        return told
+
+    def _fold(self, event: Finished | Written | Curbed | Display) -> Event | None:
+        """What is told of an event: nothing, where it is left out."""
+        match event:
+            case Finished():
+                limit = self._seconds if self._expired and not self._abandoned else None
+                self.cell = self._recorder.finish(event, timed_out=limit, lost=self._lost)
+                return Done(cell=self.cell)
+            case Written():
+                return self._recorder.write(event)
+            case Curbed():
+                return self._recorder.curb(event)
+            case Display():
+                return self._recorder.display(event)
+
+    async def _send_rest(self, turn: Turn) -> None:
+        """Send what has to be waited for. A process that died while nothing ran is first replaced by another."""
+        self._turn = None  # nothing comes of it unless all is sent
+        try:
+            try:
+                await turn.send_rest(self._deadline - time.monotonic())
+            except WorkerGone as gone:
+                recovery = await recover(self._kernel, toolbox=self._toolbox)
+                self._lost += losses(recovery, f"the session's process {how(gone.death)} between two cells")
+                turn = self._kernel.turn(self._request, max_output_bytes=self._limits.max_output_bytes)
+                if not turn.sent:
+                    await turn.send_rest(self._deadline - time.monotonic())
+            self._turn = turn
+        except TimeoutError:  # the worker takes nothing: what was sent of the request is of no use
+            self._expired = self._killed = True
+            self._kernel.kill()
 
     async def to_end(self) -> Cell:
         """The cell, once it has ended."""
@@ -115,8 +149,13 @@ class Execution:
             kind="crashed",
         )
 
-    async def _event(self, turn: Turn) -> TurnEvent:
+    async def _event(self) -> TurnEvent:
         """The turn's next event. At the deadline the cell is interrupted, and killed when that does not end it."""
+        if (left := self._left) is not None:
+            self._left = None
+            return left
+        if (turn := self._turn) is None:
+            return Died()
         while True:
             if not self._killed and time.monotonic() >= self._deadline:  # events may come without a pause
                 self._overrun()
@@ -135,7 +174,7 @@ class Execution:
             self._kernel.kill()
 
     async def _reply(self, reply: ToolReply) -> None:
-        """Give a call its answer, unless the cell has ended; a worker that does not read it meets the deadline."""
+        """Give a call its answer, unless the cell has ended."""
         if self.cell is None and self._turn is not None:
             await self._turn.reply(reply)
 
@@ -151,11 +190,22 @@ class Execution:
         lost = self._lost + losses(recovery, "the session's process ended")
         return self._recorder.die(error, lost, self._elapsed_ms(), rolled_back=recovery.exact)
 
+    def _must_relieve(self, event: TurnEvent) -> bool:
+        """Whether the cell ended at its memory limit, and there is a state to go back to."""
+        return (
+            isinstance(event, Finished)
+            and event.failure is not None
+            and event.failure.kind == "memory"
+            and not self._expired
+            and isinstance(self._request, Run)
+            and self._kernel.steps > 0
+        )
+
     async def _relieve(self, event: Finished) -> Cell:
         """The cell ended at its memory limit: go back to before it, where there is room."""
         recovery = await recover(self._kernel, 1, toolbox=self._toolbox)
         lost = self._lost + losses(recovery, "the cell ended at its memory limit")
-        return self._recorder.finish(event, timed_out=None, lost=lost, rolled_back=True)
+        return self._recorder.finish(event, timed_out=None, lost=lost, rolled_back=recovery.exact)
 
     def _elapsed_ms(self) -> float:
         return (time.monotonic() - self._began) * 1e3
@@ -181,7 +231,9 @@ async def recover(kernel: Kernel, steps: int = 0, *, toolbox: Toolbox) -> Recove
 async def equip(kernel: Kernel, toolbox: Toolbox) -> None:
     """Put the host's functions into a worker that has none yet."""
     if toolbox:
-        turn = await kernel.turn(Equip(tools=toolbox.specs()), max_output_bytes=0)
+        turn = kernel.turn(Equip(tools=toolbox.specs()), max_output_bytes=0)
+        if not turn.sent:
+            await turn.send_rest(_EQUIP_SECONDS)
         while not isinstance(event := await turn.next(), Finished | Died):
             continue
         if not isinstance(event, Finished) or event.failure is not None:

@@ -92,9 +92,7 @@ class Recorder:
         result = Deferred(partial(_decode, event.buffers), sum(map(len, event.buffers))) if event.buffers else NOTHING
         return self._close(error, usage, result, lost, rolled_back)
 
-    def die(
-        self, error: CellError, lost: tuple[Lost, ...], duration_ms: float, *, rolled_back: bool = False
-    ) -> Cell:
+    def die(self, error: CellError, lost: tuple[Lost, ...], duration_ms: float, *, rolled_back: bool = False) -> Cell:
         """The cell whose process ended under it, and what could not be brought back."""
         return self._close(error, Usage(duration_ms=duration_ms), NOTHING, lost, rolled_back)
 

@@ -144,12 +144,14 @@ class AsyncSession:
         """Run one cell to its end. What its code did wrong is `cell.error`, never an exception."""
         return await self._to_end(source, "python", wait)
 
-    async def stream(self, source: str, *, wait: bool = True) -> AsyncGenerator[Event, None]:
+    async def stream(
+        self, source: str, *, kind: Literal["python", "shell"] = "python", wait: bool = True
+    ) -> AsyncGenerator[Event, None]:
         """Run one cell and tell what it shows as it happens; the last event is `Done`.
 
-        A caller that leaves before that interrupts the cell.
+        A cell of kind "shell" is a command for /bin/sh. A caller that leaves before the end interrupts the cell.
         """
-        execution = await self._begin(source, "python", wait)
+        execution = await self._begin(source, kind, wait)
         try:
             while not isinstance(event := await execution.next(), Done):
                 yield event
@@ -254,35 +256,61 @@ class AsyncSession:
     # ---------------------------------------------------------------------------- turning
 
     async def _to_end(self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None) -> Cell:
-        execution = await self._begin(source, kind, wait, cell_id)
+        return await self._follow(await self._begin(source, kind, wait, cell_id))
+
+    async def _begin(self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None) -> Execution:
+        """Wait for the session's turn and start the next cell; `_end` must follow."""
+        _require_text(source)
+        return self._start(await self._acquire(wait), source, kind, cell_id)
+
+    def _begin_at_once(self, source: str) -> Execution | None:
+        """Start the next cell if nobody else has the session's turn; `_end_at_once` must follow."""
+        _require_text(source)
+        kernel = self._living()
+        try:
+            self._turns.acquire_nowait()
+        except anyio.WouldBlock:
+            return None
+        return self._start(kernel, source, "python", None)
+
+    def _start(self, kernel: Kernel, source: str, kind: CellKind, cell_id: str | None) -> Execution:
+        """Send the next cell down; what is to be kept of it is made while it runs."""
+        try:
+            number = self._count + 1
+            request = _request(source, kind, number, self.limits)
+            turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
+            self._count = number
+            draft = Cell(
+                id=cell_id or f"c{self._ids.getrandbits(40):010x}",
+                number=number,
+                source=source,
+                kind=kind,
+                state=CellState.RUNNING,
+            )
+            self.notebook.record(draft, {})
+            lost, self._lost = self._lost, ()
+            seconds, toolbox = self.limits.timeout_seconds, self._toolbox
+            return Execution(kernel, self.limits, draft, request, turn, seconds=seconds, toolbox=toolbox, lost=lost)
+        except BaseException:
+            self._turns.release()
+            raise
+
+    async def _follow(self, execution: Execution) -> Cell:
+        """A cell that was started, when it has ended."""
         try:
             return await execution.to_end()
         finally:
             await self._end(execution)
 
-    async def _begin(self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None) -> Execution:
-        """Wait for the session's turn and start the next cell; `_end` must follow."""
-        if not isinstance(source, str):
-            raise TypeError(f"source must be str, not {type(source).__name__}")
-        kernel = await self._acquire(wait)
-        self._count += 1
-        draft = Cell(
-            id=cell_id or f"c{self._ids.getrandbits(40):010x}",
-            number=self._count,
-            source=source,
-            kind=kind,
-            state=CellState.RUNNING,
-        )
-        self.notebook.record(draft, {})
-        lost, self._lost = self._lost, ()
-        seconds, toolbox = self.limits.timeout_seconds, self._toolbox
-        execution = Execution(kernel, self.limits, draft, seconds=seconds, toolbox=toolbox, lost=lost)
-        try:
-            await execution.start(_request(draft, self.limits))
-        except BaseException:
-            await self._end(execution)
-            raise
-        return execution
+    def _end_at_once(self, execution: Execution) -> Cell | None:
+        """A cell that was started, if it ends within a moment; else `_follow` must follow."""
+        cell = execution.at_once()
+        if cell is not None:
+            try:
+                self.notebook.record(cell, execution.recorder.blobs)
+            finally:
+                self._turns.release()
+        return cell
 
     async def _end(self, execution: Execution) -> None:
         """Record a cell, which is ended first if its caller left it, and give the turn on."""
@@ -298,16 +326,18 @@ class AsyncSession:
         seconds = self.limits.timeout_seconds
         if isinstance(request, Bind):  # the host's own values: no matter how short the cells are to be
             seconds = max(seconds, _HOST_SECONDS)
-        execution = Execution(kernel, self.limits, _HOST_STEP, seconds=seconds, toolbox=self._toolbox)
         try:
-            await execution.start(request)
-            return await execution.to_end()
-        finally:
+            turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
+            execution = Execution(
+                kernel, self.limits, _HOST_STEP, request, turn, seconds=seconds, toolbox=self._toolbox
+            )
             try:
+                return await execution.to_end()
+            finally:
                 if execution.cell is None:
                     await execution.abandon()
-            finally:
-                self._turns.release()
+        finally:
+            self._turns.release()
 
     async def _acquire(self, wait: bool) -> Kernel:
         """Take the session's one turn; the kernel that is alive by then."""
@@ -346,7 +376,12 @@ def _answer(cell: Cell, what: str) -> object:
     return cell.value
 
 
-def _request(draft: Cell, limits: ExecutionLimits) -> Request:
-    if draft.kind == "shell":
-        return Shell(command=draft.source)
-    return Run(source=draft.source, filename=f"<cell {draft.number}>", max_text=limits.max_output_bytes)
+def _request(source: str, kind: CellKind, number: int, limits: ExecutionLimits) -> Request:
+    if kind == "shell":
+        return Shell(command=source)
+    return Run(source=source, filename=f"<cell {number}>", max_text=limits.max_output_bytes)
+
+
+def _require_text(source: object) -> None:
+    if not isinstance(source, str):
+        raise TypeError(f"source must be str, not {type(source).__name__}")

@@ -43,7 +43,10 @@ async def begin(kernel: Kernel, request: Request | str, *, max_output_bytes: int
     """Start a request."""
     request = cell(request) if isinstance(request, str) else request
     with anyio.fail_after(PATIENCE):
-        return await kernel.turn(request, max_output_bytes=max_output_bytes)
+        turn = kernel.turn(request, max_output_bytes=max_output_bytes)
+        if not turn.sent:
+            await turn.send_rest(PATIENCE)
+        return turn
 
 
 async def following(turn: Turn) -> TurnEvent:
@@ -381,7 +384,7 @@ class ExecutorConformance:
             assert kernel.files.list() == []
             kernel.kill()
             await dies(kernel, "1")
-            await kernel.restart()
+            await kernel.recover()
         await kernel.close()
         assert [(path.name, path.read_text()) for path in mountable.iterdir()] == [("there", "theirs")]
 
@@ -430,7 +433,7 @@ class ExecutorConformance:
     async def test_closed_kernel_refuses(self, kernel: Kernel) -> None:
         await kernel.close()
         with pytest.raises(SessionClosed):
-            await kernel.turn(cell("1"), max_output_bytes=_LIMIT)
+            kernel.turn(cell("1"), max_output_bytes=_LIMIT)
         with pytest.raises(SessionClosed):
             await kernel.recover()
         with pytest.raises(SessionClosed):

@@ -190,7 +190,9 @@ class FileHistory:
             if wanted[path].kind == stat.S_IFDIR:
                 _set_times(path, wanted[path])
         now = dict(self._scan([]))
-        self._known = {path: (_stamp(now[path]) if self._fine else None, wanted[path]) for path in wanted if path in now}
+        self._known = {
+            path: (_stamp(now[path]) if self._fine else None, wanted[path]) for path in wanted if path in now
+        }
 
     def _put(self, path: str, entry: Entry, live: os.stat_result | None, first: dict[int, str]) -> None:
         if entry.kind == stat.S_IFDIR:
@@ -225,7 +227,13 @@ class FileHistory:
         content = entry.held
         assert isinstance(content, Content)
         stamp, known = self._known.get(path, (None, None))
-        if live is not None and stamp is not None and _stamp(live) == stamp and known is not None and known.held == content:
+        if (
+            live is not None
+            and stamp is not None
+            and _stamp(live) == stamp
+            and known is not None
+            and known.held == content
+        ):
             return
         if live is not None and live.st_nlink > 1 and not entry.same:  # its other names are not to change with it
             os.unlink(path)

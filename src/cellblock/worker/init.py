@@ -104,7 +104,7 @@ def _place_mounts(channel: socket.socket) -> list[str]:
     try:
         root.place(dict(zip(places, descriptors, strict=True)))
     except OSError as error:
-        _refuse(channel, error.filename or "", error.strerror or str(error))
+        _refuse(channel, error.filename or "", error.strerror or str(error), readable=True)
     for tree in descriptors:
         os.close(tree)
     return places
@@ -115,11 +115,11 @@ def _require_readable(channel: socket.socket, path: str) -> None:
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
     except OSError as error:
-        _refuse(channel, path, error.strerror or str(error))
+        _refuse(channel, path, error.strerror or str(error), readable=False)
 
 
-def _refuse(channel: socket.socket, path: str, reason: str) -> None:
-    control.send(channel, {"failed": "mounts", "place": path, "reason": reason})
+def _refuse(channel: socket.socket, path: str, reason: str, *, readable: bool) -> None:
+    control.send(channel, {"failed": "mounts", "place": path, "reason": reason, "readable": readable})
     os._exit(1)
 
 

@@ -198,4 +198,3 @@ def _parameter(name: str, kind: int, default: str | None, annotation: str | None
         default=inspect.Parameter.empty if default is None else _Shown(default),
         annotation=inspect.Parameter.empty if annotation is None else annotation,
     )
-

@@ -171,6 +171,21 @@ def _reader(place: Path, _canary: str) -> Iterator[None]:
         os.close(reader)
 
 
+@contextlib.contextmanager
+def _writer(place: Path, _canary: str) -> Iterator[None]:
+    with _reader(place, ""):
+        writer = os.open(place / "pipe", os.O_WRONLY)
+        os.write(writer, b"for another")
+        try:
+            yield
+        finally:
+            os.close(writer)
+
+
+_TAKE = """
+number = attempt(os.open, "{}/pipe", os.O_RDONLY | os.O_NONBLOCK)
+number if isinstance(number, str) else os.read(number, 100)
+"""
 _CONNECT = """
 import socket
 attempt(socket.socket(socket.AF_UNIX).connect, "{}/service") or "connected"
@@ -351,6 +366,14 @@ sorted({attempt(read, at + "/../s"), attempt(read, at + "/sub/../../s"), attempt
         "Landlock: writing is for what lies in the workspace",
         one_of(["EACCES", "not said"], ["EACCES", "said so"]),
         _later("/data", _reader, _SEND),
+    ),
+    _attack(
+        "reading-a-pipe-that-comes-later",
+        "W1",
+        "none",
+        ["EACCES", "not said"],
+        _later("data", _writer, _TAKE),
+        hole="who may read a pipe takes what is in it from its reader",
     ),
     _attack("leases", "W6", _SECCOMP, ["EPERM", "EPERM"], _leases),
     _attack("locks", "W6", "none", "free", _locks,

@@ -19,7 +19,7 @@ from cellblock.executors.process.link import Link
 from cellblock.executors.process.shell import Shell, files_gone
 from cellblock.executors.process.turn import ProcessTurn
 from cellblock.executors.process.waits import SECONDS, Waits, awaited
-from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery, WorkerGone
+from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
 from cellblock.walls import Applied
 from cellblock.wire.messages import Awake, Bind, Clear, Hello, Request, Run
 from cellblock.wire.messages import Shell as RunShell
@@ -128,17 +128,11 @@ class ProcessKernel:
     def files(self) -> ProcessFiles:
         return self._shell.files
 
-    async def turn(self, request: Request, *, max_output_bytes: int, seconds: float | None = None) -> ProcessTurn:
-        link = self._living()
-        turn = ProcessTurn(link, max_output_bytes, self)
+    def turn(self, request: Request, *, max_output_bytes: int) -> ProcessTurn:
+        turn = ProcessTurn(self._living(), max_output_bytes, self)
         try:
-            turn.begin()
-            if self._shell.keeping:
-                await awaited(self._shell.kept())
-            await link.send(request, seconds, self._checkpoints.prepare() if isinstance(request, _STEPS) else None)
-        except WorkerGone as gone:
-            turn.close()
-            raise WorkerGone(gone.death if gone.death.reason else await self.how_it_ended()) from None
+            end = self._checkpoints.prepare() if isinstance(request, _STEPS) else None
+            turn.begin(request, end, self._shell.kept() if self._shell.keeping else None)
         except BaseException:
             turn.close()
             raise

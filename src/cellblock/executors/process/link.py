@@ -72,6 +72,9 @@ class Link:
         self.closed = False
         self._waiting = 0
         self._connection = Connection()
+        self._unsent: Iterator[bytes] = iter(())
+        self._packet: bytes | None = None
+        self._rights: list[tuple[int, int, bytes]] = []
         self._packets: deque[bytes] = deque()
         self._foreign = 0
         self._epoll = select.epoll()
@@ -160,28 +163,36 @@ class Link:
         """Descriptors with something to read, after waiting so long for the first; blocks for that time."""
         return {descriptor for descriptor, _ in self._epoll.poll(seconds)}
 
-    async def send(
-        self, request: Request | ToolReply, seconds: float | None = None, end: socket.socket | None = None
-    ) -> None:
-        """Send a request, with the end for a checkpoint to be left behind after it if one is given.
+    def send(self, request: Request | ToolReply, end: socket.socket | None = None) -> bool:
+        """Send a request as far as the socket takes it; whether that is all of it, or `flush` has to follow.
 
-        `WorkerGone` if nothing of it could be sent; later it is found out by its events. TimeoutError when the socket
-        stays full for `seconds`.
+        With it goes the end for a checkpoint to be left behind after it, if one is given. `WorkerGone` if nothing
+        could be sent; later it is found out by the worker's events.
         """
-        rights = [] if end is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, _INT.pack(end.fileno()))]
-        for number, packet in enumerate(self._connection.send(request)):
-            while True:
-                try:
-                    self._socket.sendmsg((packet,), rights)
-                    rights = []
-                    break
-                except BlockingIOError:
-                    with self._in_use(), anyio.fail_after(seconds):
-                        await anyio.wait_writable(self._socket)
-                except (BrokenPipeError, ConnectionResetError):
-                    if number == 0:
-                        raise WorkerGone from None
-                    return
+        self._rights = [] if end is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, _INT.pack(end.fileno()))]
+        self._unsent = iter(self._connection.send(request))
+        self._packet = next(self._unsent)
+        return self._push(first=True)
+
+    async def flush(self, seconds: float | None = None) -> None:
+        """Send what is left of the request. TimeoutError when the socket stays full for `seconds`."""
+        while not self._push():
+            with self._in_use(), anyio.fail_after(seconds):
+                await anyio.wait_writable(self._socket)
+
+    def _push(self, *, first: bool = False) -> bool:
+        while self._packet is not None:
+            try:
+                self._socket.sendmsg((self._packet,), self._rights)
+            except BlockingIOError:
+                return False
+            except (BrokenPipeError, ConnectionResetError):
+                self._packet = None
+                if first:
+                    raise WorkerGone from None
+                return True
+            self._packet, self._rights, first = next(self._unsent, None), [], False
+        return True
 
     def pull(self) -> bool:
         """Take one packet off the socket, unread; whether there was one.

@@ -76,7 +76,11 @@ class Porter:
     def close(self) -> None:
         """End it."""
         self._channel.close()
-        self._process.wait()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
 
 def _failure(mount: Mount, number: int, reason: str) -> Exception:
@@ -123,8 +127,10 @@ def unplaced(mounts: Sequence[Mount], report: Mapping[str, object]) -> MountRefu
     path, reason = str(report["place"]), str(report["reason"])
     for mount in mounts:
         if mount.place == path:
+            if report["readable"]:
+                return _refused(mount, reason, "give it another name")
             return _refused(mount, reason, _READERS if os.getuid() == 0 else "cells read it as the user that you are")
-    return MountRefused(f"mounts: {path!r}: {reason}", hint="")
+    return MountRefused(f"mounts: {path!r}: {reason}", hint="give other names")
 
 
 _porters: dict[str, Porter] = {}

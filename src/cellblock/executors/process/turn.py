@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import socket
 import struct
 import termios
 from collections import deque
@@ -14,9 +15,10 @@ import anyio.lowlevel
 
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.text import TextBudget
+from cellblock.executors.process.waits import Waits, awaited
 from cellblock.executors.protocol import Curbed, Died, TurnEvent, WorkerGone
 from cellblock.wire.frames import ProtocolError
-from cellblock.wire.messages import Display, Finished, ToolCalled, ToolReply
+from cellblock.wire.messages import Display, Finished, Request, ToolCalled, ToolReply
 from cellblock.wire.text import Demultiplexer, Place, Text
 
 _FINAL_READS = 8
@@ -64,13 +66,31 @@ class ProcessTurn:
         self._place_read = 0
         self._place_reached = 0
         self._fresh = True
+        self._gone: Died | None = None
+        self.sent = False
         self._takes = 0
         self._ended = False
         global _under_way
         _under_way += 1
 
-    def begin(self) -> None:
-        """Before the request is sent: `WorkerGone` if the worker has ended, or said between turns what it may not.
+    def begin(self, request: Request, end: socket.socket | None, waits: Waits[None] | None) -> None:
+        """Send the request as far as that takes no waiting, with the end for a checkpoint after it.
+
+        What `waits` stands for has to be waited for first, where it is given.
+        """
+        self._first, self._request, self._checkpoint = waits, request, end
+        if waits is None:
+            self._send()
+
+    def _send(self) -> None:
+        try:
+            self._look_before()
+            self.sent = self._link.send(self._request, self._checkpoint)
+        except WorkerGone as gone:
+            self._gone = gone.death
+
+    def _look_before(self) -> None:
+        """`WorkerGone` if the worker has ended, or said between turns what it may not.
 
         A child of a dead worker may hold the socket, and would take what is sent. What threads of earlier cells have
         shown since is taken as shown by this turn.
@@ -85,6 +105,19 @@ class ProcessTurn:
             if self._ended:
                 death = self._events[-1]
                 raise WorkerGone(death if isinstance(death, Died) else None)
+
+    async def send_rest(self, seconds: float) -> None:
+        try:
+            if self._first is not None:
+                await awaited(self._first)
+                self._send()
+            if self._gone is not None:
+                raise WorkerGone(self._gone if self._gone.reason else await self._overseer.how_it_ended()) from None
+            await self._link.flush(seconds)
+            self.sent = True
+        except BaseException:
+            self.close()
+            raise
 
     def at_once(self) -> TurnEvent | None:
         if self._fresh:
@@ -116,7 +149,8 @@ class ProcessTurn:
 
     async def reply(self, reply: ToolReply) -> None:
         with contextlib.suppress(WorkerGone):  # told by the next event
-            await self._link.send(reply)
+            if not self._link.send(reply):
+                await self._link.flush()
 
     def _wait_a_moment(self) -> None:
         """Wait for the worker. What comes first may be no more than the place of a display in the text."""

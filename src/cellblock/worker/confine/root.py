@@ -12,6 +12,7 @@ reach there too. `enter` runs in each session's first process. Layout of the nur
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Mapping
@@ -152,10 +153,11 @@ def place(trees: Mapping[str, int]) -> None:
 
     Those below `layout.DATA` stand in a file system of their own, which is read-only as soon as it holds them.
     """
-    inside = [path for path in trees if path.startswith(layout.DATA + "/")]
+    inside = [path for path in trees if f"{path}/".startswith(layout.DATA + "/")]
+    if inside and os.listdir(layout.DATA):
+        raise FileExistsError(errno.EEXIST, "the interpreter lies there", inside[0])
+    inside = [path for path in inside if path != layout.DATA]
     if inside:
-        if os.listdir(layout.DATA):
-            raise FileExistsError(17, f"{layout.DATA} is taken: the interpreter lies there")
         mount("tmpfs", layout.DATA, "tmpfs", _PLAIN, "mode=755,size=1m,nr_inodes=1k")
     for path, tree in trees.items():
         if path != layout.DATA:

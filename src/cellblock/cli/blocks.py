@@ -1,0 +1,102 @@
+"""Where a block of typed source ends: as at Python's own prompt, also where many lines come at once.
+
+A block is whole when it can be run, or when no further line could make it so: then the session says what is wrong.
+One that ends in a compound statement goes on until an empty line, or a statement that begins in the first column.
+"""
+
+from __future__ import annotations
+
+import ast
+import codeop
+import re
+import warnings
+
+_GRAMMAR = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | codeop.PyCF_ALLOW_INCOMPLETE_INPUT  # type: ignore[attr-defined]
+_INCOMPLETE = "incomplete input"
+
+_GOES_ON = re.compile(r"[ \t]|(?:else|elif|except|finally)\b")
+_PIECE = re.compile(r"#.*|'''|\"\"\"|'(?:[^'\\]|\\.)*+\\?(?:'|$)|\"(?:[^\"\\]|\\.)*+\\?(?:\"|$)|[()\[\]{}]")
+_ENDS = {quotes: re.compile(rf"(?:[^\\]|\\.)*?{quotes}", re.DOTALL) for quotes in ("'''", '"""')}
+
+
+class Block:
+    """The lines of one block so far. They are parsed here and never run."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._nesting = _Nesting()
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    @property
+    def source(self) -> str:
+        """Everything so far."""
+        return "\n".join(self._lines)
+
+    def add(self, text: str, *, goes_on: bool = False) -> bool:
+        """Take a line, or several that were pasted as one; whether the block is whole.
+
+        `goes_on`: what is there to be read next can belong to the block, so that an empty line does not end it.
+        """
+        self._lines.append(text)
+        for line in text.split("\n"):
+            self._nesting.add(line)
+        inside = goes_on and len(self._lines) > 1 and continues(text or " ")
+        if inside or (text and self._nesting.is_open):
+            return False  # without the parser, whose time would grow with the square of a block's length
+        return self._is_whole(ended="\n" in text or (not text and not goes_on))
+
+    def _is_whole(self, *, ended: bool) -> bool:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the session says those
+            try:
+                tree = compile(self.source + "\n", "<input>", "exec", _GRAMMAR, dont_inherit=True)
+            except SyntaxError as error:
+                return error.msg != _INCOMPLETE
+            except (ValueError, OverflowError, MemoryError, RecursionError):
+                return True
+        return ended or not tree.body or not _is_compound(tree.body[-1])
+
+
+def continues(line: str) -> bool:
+    """Whether a line can belong to the compound statement before it."""
+    return _GOES_ON.match(line) is not None
+
+
+def _is_compound(statement: ast.stmt) -> bool:
+    return hasattr(statement, "body") or isinstance(statement, ast.Match)
+
+
+class _Nesting:
+    """How deep in brackets, or within which triple quotes, the next line begins.
+
+    A guess where strings stand in strings, as in an f-string's fields: an empty line has the parser decide.
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._quotes = ""
+
+    @property
+    def is_open(self) -> bool:
+        return self._depth > 0 or bool(self._quotes)
+
+    def add(self, line: str) -> None:
+        at = 0
+        while True:
+            if self._quotes:
+                end = _ENDS[self._quotes].match(line, at)
+                if end is None:
+                    return
+                at, self._quotes = end.end(), ""
+            piece = _PIECE.search(line, at)
+            if piece is None:
+                return
+            at = piece.end()
+            if piece[0] in _ENDS:
+                self._quotes = piece[0]
+            elif piece[0] in "([{":
+                self._depth += 1
+            elif piece[0] in ")]}":
+                self._depth = max(self._depth - 1, 0)

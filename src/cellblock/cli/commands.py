@@ -1,0 +1,248 @@
+"""What is typed with a colon before it: commands about the session, as a table."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cellblock.cell import Cell
+from cellblock.cli import source
+from cellblock.cli.export import Shelf
+from cellblock.limits import ExecutionLimits
+from cellblock.walls import Applied
+
+if TYPE_CHECKING:
+    from cellblock.cli.console import Console
+
+_OPTIONS = {"timeout_seconds": "--timeout", "max_memory_mb": "--memory", "max_output_bytes": "--output"}
+_MOST_LISTED = 200
+_WIDEST_NAME = 24
+
+
+class Leave(Exception):
+    """The one at the keyboard wants to go."""
+
+
+class Refused(Exception):
+    """A command cannot do what it was told; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command. `on_host` marks those that read or write the user's own files."""
+
+    usage: str
+    help: str
+    action: Callable[[Console, str], Awaitable[None]]
+    on_host: bool = False
+
+
+async def run_command(console: Console, line: str) -> None:
+    """Carry out a line that begins with a colon.
+
+    Security border: what comes through a pipe may be a model's words, and no command of it reaches the host's files.
+    """
+    name, _, argument = line.partition(" ")
+    command = COMMANDS.get(name)
+    if command is None:
+        raise Refused(f"no command {ascii(name)[1:-1]} (:help lists them)")
+    if command.on_host and not console.at_terminal:
+        raise Refused(f"{name} is for the keyboard alone: it reaches your files, and stdin is no terminal")
+    await command.action(console, argument.strip())
+
+
+# --------------------------------------------------------------------------------------- actions
+
+
+async def _help(console: Console, _argument: str) -> None:
+    rows = [(command.usage, command.help) for command in COMMANDS.values()]
+    rows += [("!COMMAND", "the same as :shell"), ("", ""), *_KEYS]
+    console.say(_table(rows))
+
+
+async def _names(console: Console, _argument: str) -> None:
+    names = await console.session.names()
+    rows = [(name, found.type, _size(found.size), found.preview) for name, found in names.items()]
+    console.say(_listed(rows, "nothing is bound"))
+
+
+async def _files(console: Console, _argument: str) -> None:
+    console.say(_listed([(name,) for name in await console.session.files.list()], "no files"))
+
+
+async def _shell(console: Console, argument: str) -> None:
+    await console.cell(_required(argument, ":shell COMMAND"), "shell")
+
+
+async def _load(console: Console, argument: str) -> None:
+    name = _path(argument, ":load FILE.py")
+    try:
+        text = source.decode(source.read(str(name)), str(name))
+    except source.Unusable as error:
+        raise Refused(str(error)) from None
+    for part in source.split(text):
+        if not await console.cell(part):
+            break
+
+
+async def _save(console: Console, argument: str) -> None:
+    path = _path(argument, ":save FILE.ipynb, .html or .py")
+    notebook = console.session.notebook
+    match path.suffix:
+        case ".ipynb":
+            text = json.dumps(notebook.to_ipynb(), indent=1) + "\n"
+        case ".html":
+            text = notebook.to_html()
+        case ".py":
+            text = "\n".join(map(_as_script, notebook.cells))
+        case _:
+            raise Refused(f"{path}: the name must end in .ipynb, .html or .py")
+    again = path.absolute() in console.saved
+    try:
+        with path.open("w" if again else "x", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+    except FileExistsError:
+        raise Refused(f"{path} exists: give another name") from None
+    console.saved.add(path.absolute())
+    console.say(f"saved {len(notebook)} cells to {path}")
+
+
+async def _put(console: Console, argument: str) -> None:
+    local, name = _one_or_two(argument, ":put FILE [NAME]")
+    path = Path(local).expanduser()
+    data = path.read_bytes()
+    await console.session.files.write(name or path.name, data)
+    console.say(f"put {len(data)} bytes into {name or path.name}")
+
+
+async def _get(console: Console, argument: str) -> None:
+    name, directory = _one_or_two(argument, ":get NAME [DIRECTORY]")
+    shelf = Shelf(Path(directory).expanduser())
+    saved = shelf.put(name, await console.session.files.read(name))
+    if saved is None:
+        raise Refused(f"not saved: {shelf.failed[0]}")
+    console.say(f"saved {saved}")
+
+
+async def _limits(console: Console, _argument: str) -> None:
+    limits = console.session.limits
+    rows = [
+        (one.name, f"{getattr(limits, one.name):,}", _OPTIONS.get(one.name, ""))
+        for one in fields(ExecutionLimits)
+        if one.name != "max_steps"
+    ]
+    console.say(_table(rows))
+
+
+async def _walls(console: Console, _argument: str) -> None:
+    rows = [
+        (wall.mechanism, wall.detail if isinstance(wall, Applied) else f"MISSING: {wall.reason} ({wall.remedy})")
+        for wall in console.session.capabilities.walls
+    ]
+    console.say(_table(rows))
+
+
+async def _clear(console: Console, _argument: str) -> None:
+    await console.session.clear()
+
+
+async def _restart(console: Console, _argument: str) -> None:
+    await console.restart()
+    console.say(console.walls_in_a_line())
+
+
+async def _quit(_console: Console, _argument: str) -> None:
+    raise Leave
+
+
+COMMANDS = {
+    ":help": Command(":help", "this list", _help),
+    ":names": Command(":names", "the names that cells have bound", _names),
+    ":files": Command(":files", "the files of the session", _files),
+    ":shell": Command(":shell COMMAND", "run a command with /bin/sh in the session", _shell),
+    ":load": Command(":load FILE.py", "run a script of yours, its `# %%` parts as cells", _load, on_host=True),
+    ":save": Command(":save FILE", "write the cells as .ipynb, .html or .py", _save, on_host=True),
+    ":put": Command(":put FILE [NAME]", "copy a file of yours into the session", _put, on_host=True),
+    ":get": Command(":get NAME [DIRECTORY]", "copy a file of the session to you", _get, on_host=True),
+    ":limits": Command(":limits", "what a cell may use, and the option that changes it", _limits),
+    ":walls": Command(":walls", "what stands between the session and this machine", _walls),
+    ":clear": Command(":clear", "forget names and cells; files stay", _clear),
+    ":restart": Command(":restart", "a new session: names, cells and files are gone", _restart),
+    ":quit": Command(":quit", "leave; so do Ctrl-D, exit and quit", _quit),
+}
+_KEYS = [
+    ("Ctrl-C", "interrupts a cell, or drops a block that is half typed"),
+    ("Tab", "completes names, commands and files; indents at the start of a line"),
+    ("an empty line", "ends a block, as in Python"),
+]
+
+
+# ------------------------------------------------------------------------------- arguments, lists
+
+
+def _required(argument: str, usage: str) -> str:
+    if not argument:
+        raise Refused(f"usage: {usage}")
+    return argument
+
+
+def _path(argument: str, usage: str) -> Path:
+    (path,) = _words(argument, usage, most=1)
+    return Path(path).expanduser()
+
+
+def _one_or_two(argument: str, usage: str) -> tuple[str, str]:
+    first, *more = _words(argument, usage, most=2)
+    return first, more[0] if more else ""
+
+
+def _words(argument: str, usage: str, *, most: int) -> list[str]:
+    try:
+        words = shlex.split(argument)
+    except ValueError as error:
+        raise Refused(f"{error} (usage: {usage})") from None
+    if not 1 <= len(words) <= most:
+        raise Refused(f"usage: {usage}")
+    return words
+
+
+def _as_script(cell: Cell) -> str:
+    """A cell as a part of a script for `:load` and `cellblock run --cells`: what they would stop at is a comment."""
+    text, title = cell.source.rstrip(), "# %%"
+    if cell.error is not None:
+        title += f" {cell.error.kind}: {_printable(cell.error.type)}"
+    if cell.error is not None or cell.kind != "python":
+        mark = "" if cell.kind == "python" else "!"
+        text = "\n".join(f"# {mark}{line}" for line in text.splitlines())
+    return f"{title}\n{text}\n"
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} GB"
+
+
+def _listed(rows: Sequence[tuple[str, ...]], nothing: str) -> str:
+    if not rows:
+        return nothing
+    more = len(rows) - _MOST_LISTED
+    return _table(rows[:_MOST_LISTED]) + (f"\nand {more} more" if more > 0 else "")
+
+
+def _table(rows: Iterable[tuple[str, ...]]) -> str:
+    """Rows in columns, a line each; words from inside lose what is no text, line breaks first."""
+    found = [tuple(" ".join(_printable(word).split()) for word in row) for row in rows]
+    widths = [min(max(map(len, column)), _WIDEST_NAME) for column in zip(*found, strict=True)]
+    lines = ("  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)) for row in found)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() or c.isspace() else "?" for c in text)

@@ -1,0 +1,108 @@
+"""A session and what is shown of it to the one who types: the commands work on this."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from concurrent.futures import Future
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from cellblock.cli.exits import DONE
+from cellblock.cli.export import Shelf
+from cellblock.cli.inside import Width
+from cellblock.cli.opening import open_session
+from cellblock.cli.script import status_of
+from cellblock.cli.show import Screen
+from cellblock.cli.terminal import Printer
+from cellblock.limits import ExecutionLimits
+from cellblock.walls import Applied
+
+if TYPE_CHECKING:
+    from cellblock.session.session import AsyncSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What the command line asks for. None for `pictures` keeps none, for `history` no history."""
+
+    limits: ExecutionLimits = ExecutionLimits()
+    preload: tuple[str, ...] = ()
+    python: str | None = None
+    inputs: Mapping[str, Path] = field(default_factory=dict)
+    mounts: Mapping[str, str] = field(default_factory=dict)
+    pictures: Path | None = None
+    history: Path | None = None
+
+
+class Console:
+    """One session at a time. `status` is what the worst of its cells means as an exit status."""
+
+    def __init__(self, setup: Setup, started: Future[None], *, at_terminal: bool) -> None:
+        self.setup = setup
+        self.at_terminal = at_terminal
+        self.status = DONE
+        self.saved: set[Path] = set()
+        """Files that `:save` wrote, and may write again."""
+        self._started = started
+        self._shelf = None if setup.pictures is None else Shelf(setup.pictures)
+        self._out = Printer(sys.stdout)
+        self._err = Printer(sys.stderr)
+        self._begin()
+
+    def _begin(self) -> None:
+        from cellblock.session.session import AsyncSession
+
+        setup = self.setup
+        self.session: AsyncSession = AsyncSession(
+            limits=setup.limits, preload=setup.preload, python=setup.python, mounts=setup.mounts
+        )
+        self._screen = Screen(self.session, self._shelf, option="--pictures", tells=True)
+        self._width = Width()
+
+    async def open(self) -> None:
+        """Open the session and put into it what the command line names."""
+        import anyio
+
+        await open_session(self.session, self._started, preload=self.setup.preload, stream=sys.stderr)
+        for name, local in self.setup.inputs.items():
+            await self.session.files.write(name, await anyio.Path(local).read_bytes())
+
+    async def restart(self) -> None:
+        """Close the session and open a new one: names, cells and files are gone."""
+        await self.session.close()
+        self._begin()
+        await self.open()
+
+    async def cell(self, source: str, kind: Literal["python", "shell"] = "python") -> bool:
+        """Run a cell and show it; whether it ended well."""
+        if self.at_terminal:
+            await self._width.tell(self.session)
+        async with aclosing(self.session.stream(source, kind=kind)) as events:
+            cell = await self._screen.show(events)
+        if self.at_terminal:
+            self._screen.end_lines()
+        if cell.error is not None and cell.error.type == "SystemExit" and self.at_terminal:
+            self.say("the cell has ended, the session goes on; :quit leaves")
+        if cell.error is not None and cell.error.kind in ("crashed", "timeout"):  # it may have a new process
+            self._width.forget()
+        self.status = max(self.status, status_of(cell))
+        return cell.ok
+
+    def say(self, text: str) -> None:
+        """A line of ours, on stdout."""
+        self._out.line(text)
+
+    def fail(self, text: str, status: int) -> None:
+        """Say what went wrong, and remember its exit status."""
+        self._err.line(f"cellblock: {text}")
+        self.status = max(self.status, status)
+
+    def walls_in_a_line(self) -> str:
+        """Which walls stand around the session, and which do not."""
+        walls = self.session.capabilities.walls
+        line = "walls: " + ", ".join(wall.mechanism for wall in walls if isinstance(wall, Applied))
+        missing = [wall.mechanism for wall in walls if not isinstance(wall, Applied)]
+        return line + (f"; MISSING: {', '.join(missing)}" if missing else "")

@@ -1,0 +1,167 @@
+"""Reads a block, has it run and shown, and reads the next.
+
+Two threads. The main one reads, since line editing blocks and Ctrl-C comes there; an event loop in the other one drives
+the session. While a cell runs the main thread only waits.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Protocol
+
+import cellblock
+from cellblock.cli.commands import COMMANDS, Leave, Refused, run_command
+from cellblock.cli.console import Console, Setup
+from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED
+from cellblock.cli.interrupts import CtrlC
+from cellblock.cli.opening import start_early
+from cellblock.errors import CellblockError, SessionClosed
+
+if TYPE_CHECKING:
+    from anyio.from_thread import BlockingPortal
+
+_COMPLETION_SECONDS = 0.5
+_WORDS_THAT_LEAVE = frozenset({"exit", "quit", "exit()", "quit()"})
+
+
+def converse(setup: Setup) -> int:
+    """Open a session and run what is typed, to the end of it; the exit status."""
+    started = start_early(setup.python, setup.preload)
+    from anyio.from_thread import start_blocking_portal
+
+    with start_blocking_portal() as portal, CtrlC() as ctrl_c:
+        console = Console(setup, started, at_terminal=sys.stdin.isatty())
+        try:
+            return _Conversation(console, portal, ctrl_c).hold()
+        finally:
+            portal.call(console.session.close)
+
+
+class _Source(Protocol):
+    """Where blocks come from."""
+
+    def block(self) -> str | None:
+        """The next one; None at the end."""
+        ...
+
+
+class _Conversation:
+    def __init__(self, console: Console, portal: BlockingPortal, ctrl_c: CtrlC) -> None:
+        self._console = console
+        self._portal = portal
+        self._ctrl_c = ctrl_c
+
+    def hold(self) -> int:
+        """Read and run until the end; the exit status: of the worst cell where nobody sits at a terminal."""
+        console = self._console
+        self._wait(console.open)
+        source = self._source()
+        if console.at_terminal:
+            self._greet()
+        while True:
+            try:
+                block = source.block()
+                if block is None or not self._carry_out(block.strip("\n")):
+                    return DONE if console.at_terminal else console.status
+            except KeyboardInterrupt:
+                if not console.at_terminal:
+                    raise
+                console.say("")
+            if self._ctrl_c.count and not console.at_terminal:
+                return INTERRUPTED
+
+    def _carry_out(self, block: str) -> bool:
+        """Do what a block says; whether to go on. Errors of cellblock and of the host end here, as a line."""
+        console = self._console
+        self._ctrl_c.begin(console.session)
+        try:
+            self._wait(self._do, block)
+        except Leave:
+            return False
+        except SessionClosed as error:
+            console.fail(f"{error}" + ("; :restart opens another" if console.at_terminal else ""), STOPPED)
+            return console.at_terminal
+        except (CellblockError, Refused) as error:
+            console.fail(str(error), FAILED)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            console.fail(f"{error.filename or ''}: {error.strerror}".removeprefix(": "), FAILED)
+        finally:
+            self._ctrl_c.end()
+        return True
+
+    async def _do(self, block: str) -> None:
+        console, word = self._console, block.strip()
+        if word in _WORDS_THAT_LEAVE and word.removesuffix("()") not in await self._bound():
+            raise Leave
+        if word.startswith(":"):
+            await run_command(console, word)
+        elif word.startswith("!"):
+            await console.cell(word[1:].strip(), "shell")
+        elif word:
+            await console.cell(block)
+
+    async def _bound(self) -> Iterable[str]:
+        try:
+            return await self._console.session.names()
+        except SessionClosed:
+            return ()
+
+    def _greet(self) -> None:
+        limits, capabilities = self._console.session.limits, self._console.session.capabilities
+        self._console.say(
+            f"cellblock {cellblock.__version__}, Python {capabilities.python}; "
+            f"{limits.timeout_seconds:g} s and {limits.max_memory_mb} MB a cell\n"
+            f"{self._console.walls_in_a_line()}\n"
+            ":help lists the commands; Ctrl-C interrupts a cell, Ctrl-D leaves"
+        )
+
+    def _source(self) -> _Source:
+        if not self._console.at_terminal:
+            from cellblock.cli.pipe import Pipe
+
+            return Pipe(sys.stdin.fileno())
+        from cellblock.cli.completion import Completer
+        from cellblock.cli.history import History
+        from cellblock.cli.keyboard import Keyboard
+
+        history, path = None, self._console.setup.history
+        if path is not None:
+            try:
+                history = History(path)
+            except OSError as error:
+                self._console.fail(f"no history is kept: {path}: {error.strerror}", DONE)
+        return Keyboard(Completer(COMMANDS, self._names, self._files), history)
+
+    # ---------------------------------------------------------------- between the two threads
+
+    def _wait(self, function: Callable[..., Awaitable[None]], *args: object) -> None:
+        """Run something on the event loop; a KeyboardInterrupt that comes meanwhile ends it."""
+        future = self._portal.start_task_soon(function, *args)
+        try:
+            future.result()
+        except KeyboardInterrupt:
+            future.cancel()
+            raise
+
+    def _names(self) -> Iterable[str]:
+        return self._in_time(self._console.session.names)
+
+    def _files(self) -> Iterable[str]:
+        return self._in_time(self._list_files)
+
+    async def _list_files(self) -> list[str]:
+        return await self._console.session.files.list()
+
+    def _in_time(self, function: Callable[[], Awaitable[Iterable[str]]]) -> Iterable[str]:
+        """What the session answers at once, for the Tab key; nothing where it does not, or is gone.
+
+        Too late an answer is not called off: that would interrupt the session, and end it if it does not heed.
+        """
+        future = self._portal.start_task_soon(function)
+        try:
+            return future.result(_COMPLETION_SECONDS)
+        except (TimeoutError, CellblockError):
+            return ()

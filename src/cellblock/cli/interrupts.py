@@ -1,0 +1,75 @@
+"""What Ctrl-C means at the keyboard: at the prompt one thing, while a cell runs another."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from cellblock.errors import SessionClosed
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+_PATIENCE = 1.0
+"""Seconds from the first Ctrl-C until another one counts as a second."""
+
+_GOES_ON = b"\ncellblock: the cell goes on; Ctrl-C again ends its process, and its names are lost\n"
+
+
+class Interruptible(Protocol):
+    """A session, as far as this is concerned."""
+
+    def interrupt(self) -> None: ...
+    def kill(self) -> None: ...
+
+
+class CtrlC:
+    """The handler of SIGINT while this is entered. It raises KeyboardInterrupt where nothing runs.
+
+    The first Ctrl-C interrupts what runs. One a second later and more warns, and the next kills: a hand that hits the
+    keys twice must not cost the session its names.
+    """
+
+    def __init__(self) -> None:
+        self._session: Interruptible | None = None
+        self._first = math.inf
+        self._warned = False
+        self.count = 0
+        """How often it came since something began to run."""
+
+    def __enter__(self) -> CtrlC:
+        self._before = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def begin(self, session: Interruptible) -> None:
+        """Something is about to run in a session."""
+        self._first, self._warned, self.count = math.inf, False, 0
+        self._session = session
+
+    def end(self) -> None:
+        """It has ended."""
+        self._session = None
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        if self._session is None:
+            raise KeyboardInterrupt
+        self.count += 1
+        now = time.monotonic()
+        self._first = min(self._first, now)
+        try:
+            if now - self._first < _PATIENCE:
+                self._session.interrupt()
+            elif not self._warned:
+                self._warned = True
+                self._session.interrupt()
+                os.write(2, _GOES_ON)  # not through a stream that the interrupted code may be writing to
+            else:
+                self._session.kill()
+        except SessionClosed:  # it is being opened
+            raise KeyboardInterrupt from None

@@ -1,0 +1,109 @@
+"""Source from a terminal, block by block: Python's own line editing, with a history and the Tab key where it is there.
+
+Python's `readline` and no package of its own: it comes with every usual Python, and it knows the user's `~/.inputrc`.
+"""
+
+from __future__ import annotations
+
+import select
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+from cellblock.cli.blocks import Block
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from cellblock.cli.completion import Completer
+    from cellblock.cli.history import History
+
+_PROMPT, _MORE = ">>> ", "... "
+_DELIMITERS = " \t\n`~!@#$%^&*()-=+[{]}\\|;:'\",<>/?"
+
+
+class Keyboard:
+    """Reads blocks with `input`. KeyboardInterrupt while it reads drops the block that was begun."""
+
+    def __init__(self, completer: Completer, history: History | None) -> None:
+        self._history = history
+        self._readline = _readline()
+        if self._readline is not None:
+            _set_up(self._readline, completer, history)
+
+    def block(self) -> str | None:
+        """The next block, None at the end of the input. A line that begins with `:` or `!` is one by itself."""
+        block = Block()
+        while True:
+            try:
+                text = _line(_MORE if block else _PROMPT)
+            except EOFError:
+                print()
+                return None
+            except UnicodeDecodeError as error:
+                print(f"cellblock: what was typed is not {error.encoding}", file=sys.stderr)
+                continue
+            if "\n" in text and not block:
+                text = textwrap.dedent(text)
+            if is_command(text) and not block:
+                break
+            if block.add(text, goes_on=_more_is_there()):
+                text = block.source
+                break
+        self._remember(text.strip("\n"))
+        return text
+
+    def _remember(self, text: str) -> None:
+        if self._readline is not None and (self._history is None or self._history.add(text)) and text.strip():
+            self._readline.add_history(text)
+
+
+def is_command(text: str) -> bool:
+    """Whether a first line is for us and not for the session: no Python begins so."""
+    return text.startswith((":", "!")) and "\n" not in text
+
+
+def _line(prompt: str) -> str:
+    """One line, or several that were pasted as one; EOFError at the end."""
+    if sys.stdout.isatty():
+        return input(prompt)
+    sys.stderr.write(prompt)  # what reads our output wants no prompts in it
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.removesuffix("\n")
+
+
+def _more_is_there() -> bool:
+    """Whether lines wait already: a terminal that does not mark what is pasted sends it as if it were typed."""
+    return bool(select.select([sys.stdin], [], [], 0)[0])
+
+
+def _readline() -> ModuleType | None:
+    try:
+        import readline
+    except ImportError:  # a Python built without it: lines come from the terminal as they are
+        return None
+    return readline
+
+
+def _set_up(readline: ModuleType, completer: Completer, history: History | None) -> None:
+    found: list[str] = []
+
+    def complete(_word: str, state: int) -> str | None:
+        nonlocal found
+        if state == 0:
+            found = completer.matches(readline.get_line_buffer(), readline.get_begidx(), readline.get_endidx())
+        return found[state] if state < len(found) else None
+
+    readline.set_completer(complete)
+    readline.set_completer_delims(_DELIMITERS)
+    readline.set_auto_history(False)
+    if "libedit" in (readline.__doc__ or ""):
+        readline.parse_and_bind("bind ^I rl_complete")
+    else:
+        readline.parse_and_bind("tab: complete")
+        readline.parse_and_bind("set enable-bracketed-paste on")
+    for entry in history.entries if history is not None else ():
+        readline.add_history(entry)

@@ -1,0 +1,92 @@
+"""Opening a session: its processes start while the rest of us is imported, and what takes long is told."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, TextIO
+
+from cellblock.cli.terminal import plain
+
+if TYPE_CHECKING:
+    from cellblock.session.session import AsyncSession
+
+_QUIET_SECONDS = 0.5
+_TICK = 0.1
+
+
+def start_early(python: str | None = None, preload: tuple[str, ...] = ()) -> Future[None]:
+    """Start the processes that sessions come from in a thread, while the rest of us is still being imported."""
+    from cellblock.executors.process.family import Profile, family_of
+
+    started: Future[None] = Future()
+
+    def start() -> None:
+        try:
+            family_of(Profile(python or sys.executable, preload))
+        except BaseException as error:
+            started.set_exception(error)
+        else:
+            started.set_result(None)
+
+    threading.Thread(target=start, daemon=True).start()
+    return started
+
+
+async def open_session(
+    session: AsyncSession, started: Future[None], *, preload: tuple[str, ...] = (), stream: TextIO | None = None
+) -> None:
+    """Open a session once its processes have started; what failed there is raised here. Can be cancelled.
+
+    On `stream`, where it is a terminal, a line tells what takes longer than half a second.
+    """
+    from anyio import to_thread
+
+    async def opening() -> None:
+        await to_thread.run_sync(started.result, abandon_on_cancel=True)
+        await session.open()
+
+    def what() -> str:
+        return "opening a session" + (f": importing {', '.join(preload)}" if preload else "")
+
+    if stream is not None and stream.isatty():
+        await with_elapsed(opening, what, stream)
+    else:
+        await opening()
+
+
+async def with_elapsed(work: Callable[[], Awaitable[None]], what: Callable[[], str], stream: TextIO) -> None:
+    """Do some work, and while it goes on write what it is and how long it has taken."""
+    import anyio
+
+    began = time.monotonic()
+    failure: Exception | None = None
+
+    async def tick() -> None:
+        await anyio.sleep(_QUIET_SECONDS)
+        try:
+            while True:
+                line = plain(f"{what()} ({time.monotonic() - began:.1f} s)")
+                _write(stream, "\r\x1b[2K" + line[: shutil.get_terminal_size().columns - 1])
+                await anyio.sleep(_TICK)
+        finally:
+            _write(stream, "\r\x1b[2K")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tick)
+        try:
+            await work()
+        except Exception as error:  # carried out of the task group as it is
+            failure = error
+        tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+def _write(stream: TextIO, text: str) -> None:
+    stream.write(text)
+    stream.flush()

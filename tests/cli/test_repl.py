@@ -1,0 +1,396 @@
+"""`cellblock repl` at a terminal: typing, pasting, Ctrl-C, history, the Tab key, commands, and what cells do to it."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Typed
+
+Repl = Callable[..., "Typed"]
+PICTURE = "type('P', (), {'_repr_png_': lambda self: b'\\x89PNG\\r\\n\\x1a\\n'})()"
+
+
+def test_greeting_names_the_walls_in_one_line(repl: Repl) -> None:
+    shown = repl().expect(r"(?s).*>>> ")
+    assert re.search(r"^cellblock \S+, Python 3\.\d+\.\d+; 30 s and 256 MB a cell$", shown, re.M)
+    assert "\nwalls: namespaces, root, rlimits, capabilities, landlock, seccomp\n" in shown
+
+
+def test_names_live_on_and_results_are_shown(repl: Repl) -> None:
+    terminal = repl()
+    assert terminal.result("x = 20; y = 1") == ""
+    assert terminal.result("x * 2 + y") == "41\n"
+    assert terminal.result("_ + 1") == "42\n"
+    assert terminal.result("print('a', end='')") == "a\n"
+    assert terminal.result("None") == ""
+
+
+def test_block_goes_on_until_an_empty_line(repl: Repl) -> None:
+    terminal = repl()
+    for line in ("def double(n):", "    if n:", "        return 2 * n", "    else:", "        return 0", ""):
+        terminal.line(line)
+    assert terminal.result("double(4)") == "8\n"
+
+
+def test_brackets_quotes_and_decorators_go_on(repl: Repl) -> None:
+    terminal = repl()
+    for line in ("text = '''one", "", "two'''", "import functools", "@functools.cache", "def f(n): return n", ""):
+        terminal.line(line)
+    terminal.line("[text,")
+    terminal.line(" f(3)]")
+    assert terminal.expect(r"\['one.*\n") == "['one\\n\\ntwo', 3]\n"
+
+
+def test_await_at_top_level(repl: Repl) -> None:
+    terminal = repl()
+    assert terminal.result("import asyncio; await asyncio.sleep(0, 'slept')") == "'slept'\n"
+
+
+def test_pasted_block_is_one_cell_whatever_empty_lines_it_has(repl: Repl) -> None:
+    terminal = repl()
+    terminal.expect(">>> ")
+    pasted = "  def f():\n      a = 1\n\n      return a\n\n  for i in range(2):\n      print(i)\n\n  f()"
+    terminal.type(f"\x1b[200~{pasted}\x1b[201~\r")
+    terminal.expect(r"\n0\n1\n1\n(?=>>> )")
+    assert terminal.result("print(f.__code__.co_filename)") == "<cell 1>\n"
+
+
+def test_lines_that_come_at_once_are_pasted_as_well(repl: Repl) -> None:
+    terminal = repl()
+    terminal.expect(">>> ")
+    terminal.type("def f():\r    a = 1\r\r    return a\r\rf() + 1\r")
+    terminal.expect(r"\n2\n>>> \Z")
+
+
+# --------------------------------------------------------------------------------- Ctrl-C, Ctrl-D
+
+
+def test_ctrl_c_interrupts_a_cell_and_keeps_its_names(repl: Repl) -> None:
+    terminal = repl()
+    terminal.line("begun = 1")
+    terminal.line("while begun < 3:")
+    terminal.line("    if begun == 1: print('rea' + 'dy'); begun = 2")
+    terminal.line("")
+    terminal.expect("ready")
+    terminal.type("\x03")
+    terminal.expect(r"KeyboardInterrupt\n(?=>>> )")
+    assert terminal.result("begun") == "2\n"
+
+
+def test_ctrl_c_clears_what_is_half_typed(repl: Repl) -> None:
+    terminal = repl()
+    terminal.line("for i in range(3):")
+    terminal.line("    print(i)")
+    terminal.expect(r"\.\.\. \Z")
+    terminal.type("1 / 0")
+    terminal.press_until("\x03", "(?=>>> )")
+    assert terminal.result("'fresh'") == "'fresh'\n"
+
+
+def test_cell_that_ignores_ctrl_c_is_killed_after_a_warning(repl: Repl) -> None:
+    terminal = repl("--timeout", "60")
+    terminal.line("kept = 1; open('kept.txt', 'w').close()")
+    terminal.line("if kept:")
+    terminal.line("    import signal; signal.signal(2, signal.SIG_IGN); print('rea' + 'dy')")
+    terminal.line("    while True: pass")
+    terminal.line("")
+    terminal.expect("ready")
+    terminal.press_until("\x03", "cellblock: the cell goes on; Ctrl-C again ends its process, and its names are lost")
+    terminal.type("\x03")
+    terminal.expect(r"cellblock: crashed: the session's process was killed by SIGKILL\n")
+    terminal.expect(r"cellblock: lost: kept.*; files are kept\n(?=>>> )")
+    assert terminal.result("import os; os.listdir()") == "['kept.txt']\n"
+
+
+@pytest.mark.parametrize("how", ["\x04", "exit\r", "quit()\r", ":quit\r"])
+def test_ways_to_leave(repl: Repl, how: str) -> None:
+    terminal = repl()
+    terminal.result("1 / 0")
+    terminal.type(how)
+    assert terminal.end() == 0
+
+
+def test_exit_is_a_name_like_any_other_once_it_is_bound(repl: Repl) -> None:
+    terminal = repl()
+    terminal.result("exit = 'a door'")
+    assert terminal.result("exit") == "'a door'\n"
+
+
+def test_ctrl_c_while_it_opens_leaves_at_once(repl: Repl, tmp_path: Path) -> None:
+    (tmp_path / "python").write_text("#!/bin/sh\necho begun > begun; exec sleep 60\n")
+    (tmp_path / "python").chmod(0o755)
+    terminal = repl("--python", str(tmp_path / "python"))
+    terminal.expect(r"opening a session \(\d\.\d s\)")
+    terminal.type("\x03")
+    terminal.expect("cellblock: interrupted\n")
+    assert terminal.end() == 130
+
+
+# ------------------------------------------------------------------------------- history, the Tab key
+
+
+def test_history_is_there_in_the_next_run_a_block_at_a_time(repl: Repl, tmp_path: Path) -> None:
+    first = repl()
+    first.line("def triple(n):")
+    first.line("    return 3 * n")
+    first.line("")
+    first.result("triple(1)")
+    first.type("\x04")
+    first.end()
+    second = repl()
+    second.expect(">>> ")
+    second.type("\x1b[A\x1b[A\r")
+    second.expect(r"(?=>>> \Z)")
+    assert second.result("triple(5)") == "15\n"
+    path = tmp_path / ".local/state/cellblock/history"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [json.loads(line) for line in path.read_text().splitlines()][:2] == [
+        "def triple(n):\n    return 3 * n", "triple(1)",
+    ]  # fmt: skip
+
+
+def test_no_history_keeps_none(repl: Repl, tmp_path: Path) -> None:
+    terminal = repl("--no-history")
+    terminal.result("secret = 1")
+    terminal.type("\x1b[A")
+    terminal.expect("secret = 1")
+    assert not (tmp_path / ".local").exists()
+
+
+def test_history_that_cannot_be_kept_is_said(repl: Repl, tmp_path: Path) -> None:
+    (tmp_path / ".local").write_text("a file where a directory should be")
+    terminal = repl()
+    terminal.expect(r"cellblock: no history is kept: \S+: Not a directory\n")
+    assert terminal.result("1 + 1") == "2\n"
+
+
+def test_tab_completes_names_of_the_session_and_indents(repl: Repl) -> None:
+    terminal = repl()
+    terminal.result("a_long_name_of_the_session = 41")
+    terminal.type("a_lon\t + 1\r")
+    terminal.expect(r"a_long_name_of_the_session \+ 1\n42\n")
+    terminal.line("if True:")
+    terminal.expect(r"\.\.\. \Z")
+    terminal.type("\tprint('indented')\r\r")
+    terminal.expect(r"    print\('indented'\)")
+    terminal.expect(r"\nindented\n")
+
+
+def test_tab_completes_commands_and_their_files(repl: Repl, tmp_path: Path) -> None:
+    (tmp_path / "a script-of-mine.py").write_text("print('loa' + 'ded')")
+    (tmp_path / "prices-2024.py").write_text("print('loa' + 'ded')")
+    terminal = repl()
+    terminal.expect(">>> ")
+    terminal.type(":loa\t pric\t\r")
+    terminal.expect(r":load prices-2024\.py\nloaded\n>>> ")
+    terminal.type(":load prices-2\t\r")
+    terminal.expect(r":load prices-2024\.py\nloaded\n>>> ")
+
+
+@pytest.mark.threat("W8")
+def test_tab_has_no_code_of_the_session_run_on_the_host(repl: Repl) -> None:
+    terminal = repl()
+    for line in ("class Spy:", "    def __repr__(self):", "        seen.append(os.uname().nodename); return ''", ""):
+        terminal.line(line)
+    terminal.result("import os; seen, a_spy_of_ours = [], Spy()")
+    terminal.line("")
+    terminal.expect(">>> ")
+    terminal.type("a_sp\t == 0\r")
+    terminal.expect("a_spy_of_ours == 0\nFalse\n")
+    assert terminal.result("seen") == "['cellblock']\n"
+
+
+def test_tab_does_not_wait_for_a_session_that_does_not_answer(repl: Repl) -> None:
+    terminal = repl()
+    for line in ("class Slow:", "    def __repr__(self):", "        import time; time.sleep(3); return ''", ""):
+        terminal.line(line)
+    terminal.result("slow_one = Slow()")
+    terminal.expect(">>> ")
+    terminal.type("'slow_\t'\r")
+    terminal.expect("'slow_'\n'slow_'\n")  # without the rest of the name, and once the session is free again
+
+
+# ------------------------------------------------------------------------- what cells do to the terminal
+
+
+@pytest.mark.threat("W8")
+def test_escape_sequences_of_cells_do_not_reach_the_terminal(repl: Repl) -> None:
+    terminal = repl()
+    esc = r"\x1b[2J\x1b]0;owned\x07\x9b31m"
+    assert terminal.result(f"print('a{esc}b')") == "ab\n"
+    assert terminal.result(f"import sys; sys.stderr.write('c{esc}d'); 1") == "cd\n1\n"
+    terminal.line(f"type('T', (), {{'__repr__': lambda self: 'e{esc}f'}})()")
+    terminal.expect(r"\nef\n(?=>>> )")
+    terminal.line(f"raise ValueError('g{esc}h')")
+    terminal.expect(r"\nValueError: gh\n(?=>>> )")
+    terminal.result(f"open('i{esc}j', 'w').close(); globals()['k{esc}l'] = 1")
+    terminal.line(":files")
+    terminal.expect(r"\ni.*j\n(?=>>> )")
+    terminal.line(":names")
+    terminal.expect(r"\nk.*l")
+    terminal.line(r"!printf 'm\033[2J\033]0;owned\007n'")
+    terminal.expect(r"\nmn\n>>> ")
+    assert "\x1b" not in terminal.screen
+
+
+@pytest.mark.threat("W8")
+def test_escape_sequence_that_does_not_end_hides_nothing_later(repl: Repl) -> None:
+    terminal = repl()
+    assert terminal.result(r"print('a\x1b]0;', end='')") == "a\n"
+    assert terminal.result("'later'") == "'later'\n"
+
+
+def test_crash_says_what_was_lost_and_goes_on(repl: Repl) -> None:
+    terminal = repl()
+    terminal.result("x = 1; y = 2")
+    assert terminal.result("import os; os._exit(7)") == (
+        "cellblock: crashed: the session's process left with status 7\n"
+        "cellblock: lost: x, y; files are kept\n"
+    )  # fmt: skip
+    assert terminal.result("'goes on'") == "'goes on'\n"
+
+
+def test_memory_and_time_limits_name_their_options(repl: Repl) -> None:
+    terminal = repl("--timeout", "0.5", "--memory", "100")
+    assert terminal.result("x = b'x' * 10**9").endswith("cellblock: memory: MemoryError (--memory MB allows more)\n")
+    shown = terminal.result("import time; time.sleep(60)")
+    assert shown.endswith("cellblock: timeout: the cell ran longer than 0.5 s (--timeout S allows more)\n")
+
+
+def test_pictures_are_saved_and_named(repl: Repl, tmp_path: Path) -> None:
+    terminal = repl()
+    assert terminal.result(PICTURE) == "cellblock: picture: cellblock-pictures/cell-1.png\n"
+    assert (tmp_path / "cellblock-pictures/cell-1.png").read_bytes() == b"\x89PNG\r\n\x1a\n"
+    terminal = repl("--pictures", "elsewhere")
+    assert terminal.result(PICTURE) == "cellblock: picture: elsewhere/cell-1.png\n"
+
+
+def test_tables_are_as_wide_as_the_terminal(repl: Repl) -> None:
+    pytest.importorskip("pandas")
+    terminal = repl()
+    terminal.result("import pandas as pd")
+    shown = terminal.result("pd.DataFrame({f'column {i}': [i] for i in range(20)})")
+    assert 80 < max(map(len, shown.splitlines())) <= 100
+
+
+# --------------------------------------------------------------------------------------- commands
+
+
+def test_help_lists_every_command(repl: Repl) -> None:
+    from cellblock.cli.commands import COMMANDS
+
+    shown = repl().result(":help")
+    assert [name for name in COMMANDS if f"\n{name} " not in f"\n{shown}"] == []
+
+
+def test_names_files_limits_and_walls(repl: Repl) -> None:
+    terminal = repl("--memory", "300")
+    assert terminal.result(":names") == "nothing is bound\n"
+    assert terminal.result(":files") == "no files\n"
+    terminal.result("text = 'a\\nb'; open('out.csv', 'w').close()")
+    assert terminal.result(":names") == "text  str  52 B  'a\\nb'\n"
+    assert terminal.result(":files") == "out.csv\n"
+    assert re.search(r"^max_memory_mb +300 +--memory$", terminal.result(":limits"), re.M)
+    assert re.search(r"^landlock +ABI \d+", terminal.result(":walls"), re.M)
+
+
+def test_shell_runs_inside_and_streams(repl: Repl) -> None:
+    terminal = repl()
+    assert terminal.result("!pwd; exit 3") == "/session/workspace\nCommandFailed: exit status 3\n"
+    terminal.line(":shell echo begun; sleep 60")
+    terminal.expect("\nbegun\n")
+    terminal.type("\x03")
+    terminal.expect("KeyboardInterrupt")
+
+
+def test_files_go_in_and_out(repl: Repl, tmp_path: Path) -> None:
+    (tmp_path / "in put.csv").write_bytes(b"1\n")
+    terminal = repl()
+    assert terminal.result(":put 'in put.csv' data.csv") == "put 2 bytes into data.csv\n"
+    terminal.result("open('../workspace/out.csv', 'w').write(open('data.csv').read() * 2);")
+    assert terminal.result(":get out.csv") == "saved out.csv\n"
+    assert terminal.result(":get out.csv kept") == "saved kept/out.csv\n"
+    assert (tmp_path / "kept/out.csv").read_bytes() == b"1\n1\n"
+    assert terminal.result(":get none") == "cellblock: 'none' does not exist\n"
+    assert terminal.result(":put none") == "cellblock: none: No such file or directory\n"
+    assert terminal.result(":put in.csv ../../etc/passwd").startswith("cellblock: in.csv: No such file")
+
+
+def test_cells_are_saved_and_loaded(repl: Repl, tmp_path: Path) -> None:
+    terminal = repl()
+    terminal.result("x = 6")
+    terminal.result("x * 7")
+    terminal.result("1 / 0")
+    terminal.result("!true")
+    assert terminal.result(":save mine.py") == "saved 4 cells to mine.py\n"
+    assert (tmp_path / "mine.py").read_text() == (
+        "# %%\nx = 6\n\n# %%\nx * 7\n\n# %% raised: ZeroDivisionError\n# 1 / 0\n\n# %%\n# !true\n"
+    )
+    assert terminal.result(":load mine.py") == "42\n"
+    assert terminal.result(":save mine.ipynb") == "saved 8 cells to mine.ipynb\n"
+    assert len(json.loads((tmp_path / "mine.ipynb").read_text())["cells"]) == 8
+    assert terminal.result(":save mine.html") == "saved 8 cells to mine.html\n"
+    assert (tmp_path / "mine.html").read_text().startswith("<!doctype html>")
+    assert terminal.result(":save mine.py") == "saved 8 cells to mine.py\n"  # our own may be written again
+    (tmp_path / "precious.py").write_text("mine")
+    assert terminal.result(":save precious.py") == "cellblock: precious.py exists: give another name\n"
+    assert terminal.result(":save x.txt") == "cellblock: x.txt: the name must end in .ipynb, .html or .py\n"
+    assert (tmp_path / "precious.py").read_text() == "mine"
+
+
+def test_clear_keeps_files_and_restart_does_not(repl: Repl, tmp_path: Path) -> None:
+    (tmp_path / "given.csv").write_bytes(b"")
+    terminal = repl("--file", "given.csv")
+    terminal.result("x = 1; open('made.csv', 'w').close()")
+    assert terminal.result(":clear") == ""
+    assert terminal.result(":names") == "nothing is bound\n"
+    assert terminal.result(":files") == "given.csv\nmade.csv\n"
+    terminal.result("x = 1")
+    assert terminal.result(":restart").startswith("walls: namespaces, ")
+    assert terminal.result(":names") == "nothing is bound\n"
+    assert terminal.result(":files") == "given.csv\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (":undoo", "cellblock: no command :undoo (:help lists them)\n"),
+        (":load", "cellblock: usage: :load FILE.py\n"),
+        (":load none.py", "cellblock: cannot read 'none.py': No such file or directory\n"),
+        (":load 'a", "cellblock: No closing quotation (usage: :load FILE.py)\n"),
+        (":shell", "cellblock: usage: :shell COMMAND\n"),
+    ],
+)
+def test_command_that_cannot_be_carried_out_says_why(repl: Repl, line: str, told: str) -> None:
+    assert repl().result(line) == told
+
+
+def test_sys_exit_says_how_to_leave(repl: Repl) -> None:
+    shown = repl().result("import sys; sys.exit(3)")
+    assert shown == "the cell has ended, the session goes on; :quit leaves\n"
+
+
+def test_ipython_lines_have_a_hint(repl: Repl) -> None:
+    assert "\ncellblock: hint: IPython's % and ! lines are not Python" in repl().result("%matplotlib inline")
+
+
+# ------------------------------------------------------------------------------------- other Pythons
+
+
+def test_python_without_readline_works(repl: Repl, tmp_path: Path) -> None:
+    start = "import sys; sys.modules['readline'] = None\nfrom cellblock.cli import main\nsys.exit(main())"
+    terminal = repl(python=("-c", start))
+    terminal.line("def f():")
+    terminal.line("    return 5")
+    terminal.line("")
+    assert terminal.result("f()") == "5\n"
+    terminal.type("\x04")
+    assert terminal.end() == 0
