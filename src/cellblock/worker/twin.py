@@ -7,6 +7,7 @@ namespace's first process adopts. The page tables are copied once.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import random
@@ -38,6 +39,7 @@ def freeze(channel: socket.socket, ours: tuple[int, ...]) -> Woken | None:
     """
     found = descriptors.held((channel.fileno(), *ours))
     threads = tuple(one.name for one in threading.enumerate() if one is not threading.current_thread())
+    place = _working_directory()
     state = random.getstate()  # a forked copy seeds it anew
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _EVERY_SIGNAL)
     try:
@@ -50,6 +52,9 @@ def freeze(channel: socket.socket, ours: tuple[int, ...]) -> Woken | None:
             return None
         end = _wait(channel, found)
         random.setstate(state)
+        if place is not None:  # it may have been removed and made again meanwhile
+            with contextlib.suppress(OSError):
+                os.chdir(place)
         return Woken(end, tuple(descriptors.take_up(found)), threads)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -69,6 +74,13 @@ def _wait(channel: socket.socket, found: list[descriptors.Held]) -> int:
         os._exit(0)
     prctl(PR_SET_DUMPABLE, 1)
     return descriptors.out_of_the_way(ends[0], found) if ends else -1
+
+
+def _working_directory() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return None
 
 
 def _fork_aside() -> bool:
