@@ -185,9 +185,6 @@ class Packed(tuple[portable.Buffer, ...]):
 def _encode(value: object) -> Packed:
     """The portable form of a value, or of an `Opaque` that stands for it."""
     try:
-        packed = portable.pack(portable.encode(value, max_bytes=MAX_VALUE_BYTES))
-        if not portable.is_too_nested(bytes(packed[0])):
-            return Packed(packed)
+        return Packed(portable.pack(portable.encode(value, max_bytes=MAX_VALUE_BYTES)))
     except (portable.NotPortable, MemoryError):
-        pass
-    return Packed(portable.pack(portable.encode(portable.opaque(value))))
+        return Packed(portable.pack(portable.encode(portable.opaque(value))))
