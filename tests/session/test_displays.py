@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from cellblock import CellState, Done, Output, OutputType, Session
 
 BIG = "class Big:\n    def _repr_html_(self): return 'x' * 190_000\nbig = Big()\n"
@@ -35,6 +37,20 @@ def test_displays_stand_between_the_text_of_subprocesses_and_raw_writes(session:
     assert kinds(session.run(source).outputs) == [
         pair for n in range(3) for pair in (("stdout", f"p {n}\nw\ns\n"), ("text", str(n)))
     ]
+
+
+def test_display_takes_several_values_and_jupyters_options(session: Session) -> None:
+    cell = session.run("display(1, 'b', raw=False)\ndisplay()")
+    assert kinds(cell.outputs) == [("text", "1"), ("text", "'b'")]
+
+
+def test_show_of_a_picture_shows_it_here(session: Session) -> None:
+    pytest.importorskip("PIL")
+    cell = session.run("from PIL import Image\nImage.new('RGB', (2, 2)).show()\nprint('after')")
+    assert [output.type for output in cell.outputs] == [OutputType.IMAGE, OutputType.TEXT]
+    uri = cell.outputs[0].uri
+    assert uri is not None
+    assert session.read_output(uri).startswith(b"\x89PNG")
 
 
 def test_display_past_the_output_limit_still_arrives_in_order(session: Session) -> None:

@@ -17,6 +17,7 @@ from cellblock.values import forms
 from cellblock.values.arrays import read_array
 from cellblock.values.decode_leaf import PLAIN, LeafReader, check_plain, parts_of, tag_of
 from cellblock.values.forms import MAX_DEPTH, Buffer, MalformedValue, Record
+from cellblock.values.room import of_numbers
 
 _C = TypeVar("_C", bound=Collection[object])
 _PACKED = {"ints": "q", "floats": "d"}
@@ -73,7 +74,7 @@ class _Reader(LeafReader):
         return self.packed(tag, body)
 
     def packed(self, tag: str, body: object) -> list[object]:
-        raw = self.blob(body)
+        raw = self.blob(body, of_numbers)
         if len(raw) % 8 or len(raw) < forms.INLINE_BYTES:
             raise MalformedValue("packed numbers that are cut off or too few")
         numbers = array(_PACKED[tag], raw)

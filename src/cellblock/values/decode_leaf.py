@@ -6,7 +6,7 @@ import datetime as dt
 import os
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite
@@ -14,9 +14,10 @@ from pathlib import PosixPath, PurePath, PurePosixPath, PureWindowsPath, Windows
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from cellblock.values import forms
+from cellblock.values import forms, room
 from cellblock.values.arrays import read_scalar
 from cellblock.values.forms import Buffer, EnumName, MalformedValue, Opaque
+from cellblock.values.room import of_bytes, of_path, of_text
 
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 PLAIN = frozenset({type(None), bool, int, float, str})
@@ -37,15 +38,17 @@ _PATHS: dict[str, type[PurePath]] = {
 class LeafReader:
     """The buffers, how many of them were named so far, and whether a key of a dict or set is being read."""
 
-    __slots__ = ("buffers", "is_key", "max_depth", "used")
+    __slots__ = ("buffers", "is_key", "max_depth", "room", "used")
 
     def __init__(self, buffers: Sequence[Buffer], max_depth: int) -> None:
         self.buffers = buffers
         self.max_depth = max_depth
         self.used = 0
+        self.room = room.MAX_ROOM
         self.is_key = False
 
-    def blob(self, body: object) -> bytes:
+    def blob(self, body: object, takes: Callable[[bytes], int] = of_bytes) -> bytes:
+        """The bytes of a blob, once what they are for has the room that it `takes`."""
         if type(body) is str:
             if len(body) >= 2 * forms.INLINE_BYTES or _BLOB.fullmatch(body) is None:
                 raise MalformedValue("bytes that are not hexadecimal, or too many of them")
@@ -56,7 +59,15 @@ class LeafReader:
         self.used += 1
         if len(raw) < forms.INLINE_BYTES:
             raise MalformedValue("a buffer that is too short to be one")
-        return bytes(raw)
+        raw = bytes(raw)
+        self.take(takes(raw))
+        return raw
+
+    def take(self, size: int) -> None:
+        """Use up room beside the tree's."""
+        self.room -= size
+        if self.room < 0:
+            raise MalformedValue(f"buffers and paths of more than {room.MAX_ROOM >> 20} MB when they are read")
 
     def unhashable(self) -> None:
         if self.is_key:
@@ -96,7 +107,7 @@ class LeafReader:
 
     def to_text(self, body: object, depth: int = 0) -> str:
         try:
-            return self.blob(body).decode("utf-8", "surrogatepass")
+            return self.blob(body, of_text).decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
             raise MalformedValue("text that is not UTF-8") from None
 
@@ -210,11 +221,11 @@ class LeafReader:
     def to_path(self, body: object, depth: int) -> object:
         kind, tree = parts_of(body, 2)
         build = _PATHS.get(kind) if type(kind) is str else None
+        if build is None:
+            raise MalformedValue("a path of no known kind")
         text = self.string(tree)
-        path = build(text) if build is not None else None
-        if path is None or str(path) != text:
-            raise MalformedValue("a path of no known kind, or not normal")
-        return path
+        self.take(of_path(text, self.is_key))
+        return build(text)
 
     def to_enum(self, body: object, depth: int) -> object:
         type_, name = parts_of(body, 2)

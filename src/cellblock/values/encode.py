@@ -20,6 +20,7 @@ from cellblock.values.encode_leaf import LARGEST, NODE, SMALLEST, LeafWriter, pl
 from cellblock.values.fields import enum_member, fields_of
 from cellblock.values.forms import MAX_BYTES, MAX_DEPTH, Encoded, EnumName, NotPortable, Opaque, Record
 from cellblock.values.represent import type_name
+from cellblock.values.room import of_numbers
 
 _PACKED_ITEMS = 128
 _CONTAINER = 64  # what a list costs of the budget by itself: its reader pays about as much for an empty one
@@ -42,7 +43,7 @@ def encode(value: object, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DE
         return Encoded(value)
     writer = _Writer(max_bytes, max_depth)
     try:
-        return Encoded(writer.tree(value, 0), tuple(writer.buffers))
+        return Encoded(writer.tree(value, 0), tuple(writer.buffers), writer.room)
     except NotPortable:
         raise
     except RecursionError:
@@ -166,7 +167,7 @@ class _Writer(LeafWriter):
             self.left += 8 * len(items)
         if sys.byteorder == "big":
             numbers.byteswap()
-        return {tag: self.blob(numbers.tobytes())}
+        return {tag: self.blob(numbers.tobytes(), of_numbers)}
 
     def of_slice(self, value: slice, depth: int) -> object:
         self.unhashable("slice")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import struct
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from json.encoder import encode_basestring_ascii as quoted
@@ -15,6 +16,7 @@ from zoneinfo import ZoneInfo
 from cellblock.values import forms
 from cellblock.values.forms import NotPortable, Opaque
 from cellblock.values.represent import type_name
+from cellblock.values.room import of_bytes, of_path, of_text
 
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 NODE = 20  # bytes charged for a tag, its brackets and what separates it from the next node
@@ -24,7 +26,7 @@ _BUFFER = 64  # bytes charged for a buffer's place on the wire
 class LeafWriter:
     """What is left of the budget, the buffers so far, and whether a key of a dict or set is being written."""
 
-    __slots__ = ("buffers", "is_key", "left", "max_bytes", "max_depth", "stand_ins")
+    __slots__ = ("buffers", "is_key", "left", "max_bytes", "max_depth", "room", "stand_ins")
 
     def __init__(self, max_bytes: int, max_depth: int) -> None:
         self.max_bytes = self.left = max_bytes
@@ -32,17 +34,20 @@ class LeafWriter:
         self.buffers: list[bytes] = []
         self.is_key = False
         self.stand_ins = 0
+        self.room = 0
 
     def spend(self, size: int) -> None:
         self.left -= size
         if self.left < 0:
             raise NotPortable(f"larger than {self.max_bytes:,} bytes")
 
-    def blob(self, raw: bytes) -> str | int:
+    def blob(self, raw: bytes, takes: Callable[[bytes], int] = of_bytes) -> str | int:
+        """Bytes as text in the tree or as a buffer, which `takes` so much of the reader's memory."""
         if len(raw) < forms.INLINE_BYTES:
             self.spend(2 * len(raw) + NODE)
             return raw.hex()
         self.spend(len(raw) + _BUFFER)
+        self.room += takes(raw)
         self.buffers.append(raw)
         return len(self.buffers) - 1
 
@@ -81,10 +86,10 @@ class LeafWriter:
         try:
             raw = value.encode()
         except UnicodeEncodeError:  # a lone surrogate, as undecodable file names have
-            return {"text": self.blob(value.encode("utf-8", "surrogatepass"))}
+            return {"text": self.blob(value.encode("utf-8", "surrogatepass"), of_text)}
         if size > forms.INLINE_TEXT:
             self.left += size  # it is charged as a buffer
-            return {"text": self.blob(raw)}
+            return {"text": self.blob(raw, of_text)}
         self.spend(len(quoted(value)) - size)
         return value
 
@@ -163,8 +168,10 @@ class LeafWriter:
         return {"uuid": f"{value.int:032x}"}
 
     def of_path(self, value: PurePosixPath | PureWindowsPath, depth: int) -> object:
+        text = plain(str(value))
         self.spend(40)
-        return {"path": [type_name(value), self.of_text(plain(str(value)))]}
+        self.room += of_path(text, self.is_key)
+        return {"path": [type_name(value), self.of_text(text)]}
 
     def of_opaque(self, value: Opaque, depth: int) -> object:
         self.spend(NODE)

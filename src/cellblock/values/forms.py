@@ -44,10 +44,14 @@ class MalformedValue(CellblockError):
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A value on its way: a tree of what JSON holds, and the bytes it names by position, once each."""
+    """A value on its way: a tree of what JSON holds, and the bytes it names by position, once each.
+
+    `room` is what the buffers and paths take of the reader's memory.
+    """
 
     tree: object
     buffers: Sequence[Buffer] = ()
+    room: int = 0
 
 
 @dataclass(frozen=True, slots=True)

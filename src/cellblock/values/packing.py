@@ -7,25 +7,20 @@ from __future__ import annotations
 
 import json
 
-from cellblock.values.containers import more_than
+from cellblock.values import room
 from cellblock.values.decode import decode
-from cellblock.values.forms import MAX_BYTES, Buffer, Encoded, MalformedValue
-
-MAX_CONTAINERS = 1_000_000
-"""Lists and objects in a tree: each costs its reader about a hundred bytes and its writer two."""
+from cellblock.values.forms import MAX_BYTES, Buffer, Encoded, MalformedValue, NotPortable
 
 _dumps = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _loads = json.JSONDecoder().decode
 
 
 def pack(encoded: Encoded) -> tuple[Buffer, ...]:
-    """The buffers of a value."""
-    return (_dumps(encoded.tree).encode(), *encoded.buffers)
-
-
-def is_too_nested(text: bytes) -> bool:
-    """Whether a tree holds more lists and objects than its reader takes."""
-    return more_than(MAX_CONTAINERS, text)
+    """The buffers of a value; `NotPortable` if they would take more of the reader's memory than it has for them."""
+    text = _dumps(encoded.tree).encode()
+    if encoded.room > room.MAX_ROOM or not room.fits(text, room.MAX_ROOM):
+        raise NotPortable(f"more than {room.MAX_ROOM >> 20} MB to whoever reads it")
+    return (text, *encoded.buffers)
 
 
 def unpack(buffers: tuple[Buffer, ...]) -> object:
@@ -33,10 +28,13 @@ def unpack(buffers: tuple[Buffer, ...]) -> object:
     if not buffers or len(buffers[0]) > MAX_BYTES:
         raise MalformedValue("no tree, or one that is too large")
     text = bytes(buffers[0])
-    if is_too_nested(text):
-        raise MalformedValue(f"more than {MAX_CONTAINERS} lists and objects")
+    if not text.isascii():
+        raise MalformedValue("the tree is not ASCII")
+    if not room.fits(text, room.MAX_ROOM):
+        raise MalformedValue(f"a tree of more than {room.MAX_ROOM >> 20} MB when it is read")
     try:
         tree = _loads(text.decode())
     except (ValueError, RecursionError) as error:
         raise MalformedValue(f"the tree is not JSON: {type(error).__name__}") from None
+    del text
     return decode(tree, buffers[1:])

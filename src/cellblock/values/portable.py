@@ -35,8 +35,9 @@ from cellblock.values.forms import (
     Opaque,
     Record,
 )
-from cellblock.values.packing import MAX_CONTAINERS, is_too_nested, pack, unpack
+from cellblock.values.packing import pack, unpack
 from cellblock.values.represent import opaque
+from cellblock.values.room import MAX_ROOM
 
 __all__ = [
     "Buffer",
@@ -51,8 +52,7 @@ __all__ = [
     "MalformedValue",
     "MAX_BYTES",
     "MAX_DEPTH",
-    "MAX_CONTAINERS",
-    "is_too_nested",
+    "MAX_ROOM",
     "pack",
     "unpack",
 ]

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from sys import getsizeof
 
-from cellblock.values.containers import more_than
+from cellblock.values import room
 from cellblock.wire.frames import Frame, ProtocolError
 from cellblock.wire.messages import (
     Awake,
@@ -32,8 +32,8 @@ from cellblock.wire.messages import (
 )
 
 MAX_HEAD_BYTES = 8 * 2**20
-MAX_HEAD_CONTAINERS = 200_000
-"""What an event may hold beside its buffers. JSON of `[],[],…` grows thirtyfold when it is parsed."""
+MAX_HEAD_ROOM = 64 * 2**20
+"""What an event may hold beside its buffers: as it comes, and as it is once it has been read."""
 
 _REQUESTS: dict[str, type] = {
     "run": Run,
@@ -94,13 +94,13 @@ def decode_request(frame: Frame) -> tuple[int, Request]:
 
 def oversized(head: bytes) -> bool:
     """Whether an event's head is more than its reader takes."""
-    return len(head) > MAX_HEAD_BYTES or more_than(MAX_HEAD_CONTAINERS, head)
+    return len(head) > MAX_HEAD_BYTES or not room.fits(head, MAX_HEAD_ROOM)
 
 
 def from_json(text: bytes) -> object:
     """What the JSON text of an event says, or ProtocolError. Bound its size first."""
     try:
-        return _loads(text.decode())
+        return _loads(text.decode("ascii"))
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"event is not JSON: {error}") from None
 

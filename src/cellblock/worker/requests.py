@@ -65,6 +65,7 @@ class Worker:
         install(self._show)
         self._interpreter.builtins.__dict__["display"] = self._display
         on_import("IPython.display", self._take_over_display)
+        on_import("PIL.ImageShow", self._take_over_pictures)
 
     def serve(self) -> None:
         """Answer requests until the host is gone."""
@@ -129,7 +130,7 @@ class Worker:
                 value = self._interpreter.run(request.source, request.filename)
                 self._only_main_goes_on()
                 if value is not NO_VALUE:
-                    self._display(value, is_result=True)
+                    self._show_value(value, is_result=True)
                 self._show_figures()
                 self._streams.flush()
                 return NO_VALUE if value is NO_VALUE else _encode(value)
@@ -178,7 +179,12 @@ class Worker:
         if os.getpid() != self._pid:
             os._exit(0)
 
-    def _display(self, value: object, *, is_result: bool = False) -> None:
+    def _display(self, *values: object, **_options: object) -> None:
+        """The `display` of cells; Jupyter's options for how to show mean nothing here."""
+        for value in values:
+            self._show_value(value)
+
+    def _show_value(self, value: object, *, is_result: bool = False) -> None:
         """Show a value now, as the last expression of a cell is shown."""
         self._show(bundle(value, max_text=self._max_text), is_result=is_result)
         close_shown(value)
@@ -189,12 +195,16 @@ class Worker:
 
     def _take_over_display(self, module: Any) -> None:
         """Have IPython's `display` show things here; without its shell it would print their reprs."""
+        module.display = self._display
 
-        def show(*values: object, **_options: object) -> None:
-            for value in values:
-                self._display(value)
+    def _take_over_pictures(self, module: Any) -> None:
+        """Have `image.show()` of PIL show here; it would look for a program with a window."""
 
-        module.display = show
+        def show(image: object, *_: object, **_options: object) -> bool:
+            self._show_value(image)
+            return True
+
+        module.show = show
 
     def _show(self, shown: Bundle, is_result: bool = False) -> None:
         if os.getpid() != self._pid:  # the host takes no messages of a child's
@@ -229,9 +239,6 @@ class Packed(tuple[portable.Buffer, ...]):
 def _encode(value: object) -> Packed:
     """The portable form of a value, or of an `Opaque` that stands for it."""
     try:
-        packed = portable.pack(portable.encode(value, max_bytes=MAX_VALUE_BYTES))
-        if not portable.is_too_nested(bytes(packed[0])):
-            return Packed(packed)
+        return Packed(portable.pack(portable.encode(value, max_bytes=MAX_VALUE_BYTES)))
     except (portable.NotPortable, MemoryError):
-        pass
-    return Packed(portable.pack(portable.encode(portable.opaque(value))))
+        return Packed(portable.pack(portable.encode(portable.opaque(value))))

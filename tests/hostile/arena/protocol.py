@@ -328,7 +328,31 @@ def _below(megabytes: int) -> Holds:
     )
 
 
-_BOUNDED = _below(400)
+_ROOM = "the room that reading a value takes is estimated from its bytes"
+_LARGE_VALUES = {
+    "texts": (100, "say(FINISHED, (b'[' + b'\"ab\",' * 4_000_000 + b'1]',))"),
+    "lists-at-the-bound": (400, "say(FINISHED, (b'[' + b'[[[[[[[[]]]]]]]],' * 175_000 + b'1]',))"),
+    "paths": (
+        300,
+        """
+parts = "/".join(f"{n:06d}" for n in range(3_000_000)).encode()
+say(FINISHED, (b'{"path":["PosixPath","' + parts + b'"]}',))
+""",
+    ),
+    "wide-text-at-the-bound": (
+        400,
+        "say(FINISHED, (b'{\"text\":0}', b'a' * (42 << 20) + '\U0001f600'.encode()))",
+    ),
+    "texts-and-numbers-at-the-bound": (
+        700,
+        """
+text = b'[{"ints":0},' + b'"ab",' * 2_160_000 + b"1]"
+say(FINISHED, (text, os.urandom(36 << 20)))
+""",
+    ),
+}
+"""Replies that are dearest to read, and what the host may take for each in MB: 256 at most for a value's tree, as many
+for its buffers, and the message itself."""
 
 ATTACKS: tuple[Attack, ...] = (
     _breach(
@@ -405,7 +429,7 @@ ATTACKS: tuple[Attack, ...] = (
     _breach("packed-reply-to-a-later-request", _NUMBERED, _ANOTHER, "wire.send(packed(request() + 1))"),
     _breach("name-that-is-none", _CHECKED, "expected a name", "say(FINISHED | {'gained': {'x' * 4097: 'int'}})"),
     _breach("names-that-are-none", _CHECKED, "expected a list of names", "say(FINISHED | {'dropped': {'x': 1}})"),
-    _breach("head-of-too-many-lists", _CHECKED, "event head is too large", "say(b'[[' + b'[],' * 200_000 + b'1]]')"),
+    _breach("head-of-too-many-lists", _CHECKED, "event head is too large", "say(b'[[' + b'[],' * 300_000 + b'1]]')"),
     _breach(
         "head-of-too-many-bytes",
         _CHECKED,
@@ -416,7 +440,7 @@ ATTACKS: tuple[Attack, ...] = (
         "head-of-quotes-and-backslashes",
         _CHECKED,
         "event head is too large",
-        "say(b'[' * 200_001 + bytes([34, 92]) * 4_000_000 + b'[')",
+        "say(b'[' * 400_000 + bytes([34, 92]) * 4_000_000 + b'[')",
     ),
     _breach("packed-reply-cut-off", _CHECKED, "packed event of the wrong length", "wire.send(b'F' + bytes(20))"),
     _breach(
@@ -628,36 +652,22 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
         [1] * 4,
         _is_interrupted_in_large_displays,
     ),
-    _host(
-        "large-tree",
-        "the tree of a value has a largest size and a largest number of parts",
-        _BOUNDED,
-        _amplifies("say(FINISHED, (b'[' + b'[],' * (20 << 20) + b'1]',))"),
-    ),
-    _host(
-        "tree-of-as-many-parts-as-may-be",
-        "the tree of a value has a largest size and a largest number of parts",
-        _BOUNDED,
-        _amplifies("say(FINISHED, (b'[' + b'[],' * 990_000 + b'1]',))"),
-    ),
-    _host(
-        "tree-of-small-parts",
-        "the tree of a value has a largest size and a largest number of parts",
-        _below(8 * 12),
-        _amplifies("""say(FINISHED, (b'[' + b'"ab",' * 2_500_000 + b'1]',))"""),
-        hole="lists and objects are counted, texts and numbers are not: 64 MB of them are 1.1 GB when they are read",
+    *(
+        _host(f"large-value-of-{name}", _ROOM, _below(most), _amplifies(forged))
+        for name, (most, forged) in _LARGE_VALUES.items()
     ),
     _host(
         "large-head",
-        "the head of a message has a largest size and a largest number of parts",
-        _BOUNDED,
-        _amplifies("say(DISPLAY | {'data': {'a/b': ['ab'] * 1_300_000}})"),
+        "the head of a message has a largest size, as it comes and as it is read",
+        _below(150),
+        _amplifies("say(DISPLAY | {'data': {'a/b': ['ab'] * 600_000}})"),
     ),
+    _breach("head-of-too-many-texts", _CHECKED, "event head is too large", "say(b'[' + b'\"\",' * 700_000 + b'1]')"),
     _host(
         "large-trees-in-displays",
         "displays are counted with all their parts",
         _below(300),
-        _amplifies("for _ in range(6): say(DISPLAY | {'data': {'a/b': ['ab'] * 1_000_000}})"),
+        _amplifies("for _ in range(9): say(DISPLAY | {'data': {'a/b': ['ab'] * 600_000}})"),
     ),
     _host("hostile-values", "values are decoded by a table, when they are asked for", {}, _reads_hostile_values),
     _host("leaves-each", "a turn that was left is ended before the next begins", {}, _leaves_each),

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
+import socket
 import warnings
-from functools import cached_property, partial
+from functools import partial
 
-import anyio
 from anyio import to_thread
 
-from cellblock.errors import IsolationUnavailable, SessionClosed
+from cellblock.errors import SessionClosed
 from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, inner_pid
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.link import Link
+from cellblock.executors.process.linked import LinkedKernel, death_of, not_started, require_walls, said_of
 from cellblock.executors.process.shell import Shell, files_gone
-from cellblock.executors.process.turn import ProcessTurn
 from cellblock.executors.process.waits import SECONDS, Waits, awaited
 from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
 from cellblock.walls import Applied
@@ -30,26 +28,18 @@ _STEPS = (Run, RunShell, Bind, Clear)
 """The requests that change a session."""
 
 
-class ProcessKernel:
+class ProcessKernel(LinkedKernel):
     """One live worker. Its death ends a turn with `Died`; `recover` goes back to the newest checkpoint.
 
     Belongs to no event loop until it is first used on one.
     """
 
     def __init__(self, family: Family, shell: Shell, spec: KernelSpec) -> None:
+        super().__init__(spec)
         self._family = family
         self._shell = shell
-        self._spec = spec
-        self._host = os.getpid()
-        self._open = True
-        self._link: Link | None = None
         self._checkpoints = Checkpoints(spec.limits.max_checkpoints)
         self.capabilities = Capabilities(trust_level="isolated", python="", walls=())
-
-    @cached_property
-    def _changing(self) -> anyio.Lock:
-        """Held over a restart and a close: they do not meet half way."""
-        return anyio.Lock()
 
     def attach(self) -> Waits[None]:
         """Put a worker into the shell and learn what walls it stands behind; `FamilyGone` when nobody is left to.
@@ -57,9 +47,7 @@ class ProcessKernel:
         It waits for `begin`.
         """
         hello = yield from self._new_worker()
-        if hello.missing:
-            mechanism, reason, remedy = hello.missing[0]
-            raise IsolationUnavailable(f"{mechanism}: {reason}", mechanism=mechanism, hint=remedy)
+        require_walls(hello)
         link = self._living()
         self._shell.tell("seal")
         link.watch_notices(self._shell.channel.fileno())
@@ -99,55 +87,22 @@ class ProcessKernel:
             try:
                 hello = yield from link.hello()
             except TimeoutError:
-                raise _not_started(f"no word of it within {SECONDS:.0f} s") from None
+                raise not_started(f"no word of it within {SECONDS:.0f} s") from None
             if isinstance(hello, Hello):
                 return hello
             if self._family.ready and not self._shell.ended:
-                raise _not_started(_said((yield partial(self._family.how_it_ended, link.token))))
+                raise not_started(said_of((yield partial(self._family.how_it_ended, link.token))))
             if not self._family.alive or self._shell.ended:
                 break
         raise FamilyGone
-
-    def _setup(self, link: Link) -> dict[str, object]:
-        limits = self._spec.limits
-        return {
-            "nonce": link.nonce.hex(),
-            "limits": {
-                "memory_bytes": limits.max_memory_mb * 2**20,
-                "file_bytes": limits.max_disk_mb * 2**20,
-                "processes": limits.max_processes,
-                "open_files": limits.max_open_files,
-            },
-        }
-
-    @property
-    def names(self) -> dict[str, str]:
-        return self._living().names
 
     @property
     def files(self) -> ProcessFiles:
         return self._shell.files
 
-    def turn(self, request: Request, *, max_output_bytes: int) -> ProcessTurn:
-        turn = ProcessTurn(self._living(), max_output_bytes, self)
-        try:
-            end = self._checkpoints.prepare() if isinstance(request, _STEPS) else None
-            turn.begin(request, end, self._shell.kept() if self._shell.keeping else None)
-        except BaseException:
-            turn.close()
-            raise
-        return turn
-
-    def interrupt(self) -> None:
-        self._signal(signal.SIGINT)
-
-    def kill(self) -> None:
-        self._signal(signal.SIGKILL)
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._link is not None and self._link.pidfd >= 0 and os.getpid() == self._host:
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._link.pidfd, number)
+    def _prepared(self, request: Request) -> tuple[socket.socket | None, Waits[None] | None]:
+        end = self._checkpoints.prepare() if isinstance(request, _STEPS) else None
+        return end, self._shell.kept() if self._shell.keeping else None
 
     @property
     def steps(self) -> int:
@@ -236,12 +191,7 @@ class ProcessKernel:
         """What is known of the worker's death."""
         token = self._living().token  # a copy that was woken has none: it is no child of the zygote's
         ask = partial(self._family.how_it_ended, token) if token else partial(self._shell.ending, _DEATH_SECONDS)
-        return _death(await to_thread.run_sync(ask))
-
-    def _living(self) -> Link:
-        if self._link is None:
-            raise SessionClosed("the session's worker is gone")
-        return self._link
+        return death_of(await to_thread.run_sync(ask))
 
     def _unlink(self) -> None:
         if self._link is not None:
@@ -258,26 +208,3 @@ def _gone(before: dict[str, str], after: dict[str, str]) -> tuple[tuple[str, str
     """Names that a session without a checkpoint of its newest state has no more."""
     remedy = "run the cells that defined it again"
     return tuple((name, kind, "", remedy) for name, kind in sorted(before.items()) if name not in after)
-
-
-def _death(status: int | None) -> Died:
-    if status is None:
-        return Died()
-    if os.WIFSIGNALED(status):
-        return Died(signal=os.WTERMSIG(status))
-    return Died(status=os.WEXITSTATUS(status))
-
-
-def _said(status: int | None) -> str:
-    death = _death(status)
-    if death.signal is not None:
-        return f"it was killed by {signal.Signals(death.signal).name}"
-    return "it ended" if death.status is None else f"it left with status {death.status}"
-
-
-def _not_started(reason: str) -> IsolationUnavailable:
-    return IsolationUnavailable(
-        f"the worker did not start: {reason}",
-        mechanism="worker",
-        hint="see its message on stderr, and whether the machine is overloaded",
-    )

@@ -1,0 +1,131 @@
+"""What every kernel whose worker is a process has: its link, turns over it, signals to it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+from functools import cached_property
+
+import anyio
+
+from cellblock.errors import IsolationUnavailable, SessionClosed
+from cellblock.executors.process.link import Link
+from cellblock.executors.process.turn import ProcessTurn
+from cellblock.executors.process.waits import Waits
+from cellblock.executors.protocol import Died, KernelSpec
+from cellblock.wire.messages import Hello, Request
+
+
+class LinkedKernel:
+    """Belongs to no event loop until it is first used on one."""
+
+    def __init__(self, spec: KernelSpec) -> None:
+        self._spec = spec
+        self._host = os.getpid()
+        self._open = True
+        self._link: Link | None = None
+
+    @cached_property
+    def _changing(self) -> anyio.Lock:
+        """Held over a restart and a close: they do not meet half way."""
+        return anyio.Lock()
+
+    @property
+    def names(self) -> dict[str, str]:
+        return self._living().names
+
+    def turn(self, request: Request, *, max_output_bytes: int) -> ProcessTurn:
+        turn = ProcessTurn(self._living(), max_output_bytes, self)
+        try:
+            turn.begin(request, *self._prepared(request))
+        except BaseException:
+            turn.close()
+            raise
+        return turn
+
+    def _prepared(self, request: Request) -> tuple[socket.socket | None, Waits[None] | None]:
+        """What goes with a request: the end for a checkpoint after it, and what has to be waited for before it."""
+        return None, None
+
+    @property
+    def steps(self) -> int:
+        """How many steps can be undone."""
+        return 0
+
+    def finished(self) -> None:
+        """See `Overseer`."""
+
+    def note_files(self) -> None:
+        """See `Kernel`."""
+
+    def interrupt(self) -> None:
+        self._signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._link is not None and self._link.pidfd >= 0 and os.getpid() == self._host:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._link.pidfd, number)
+
+    def curbed(self) -> int | None:
+        """See `Overseer`."""
+        raise NotImplementedError
+
+    async def how_it_ended(self) -> Died:
+        """What is known of the worker's death."""
+        raise NotImplementedError
+
+    def _living(self) -> Link:
+        if self._link is None:
+            raise SessionClosed("the session's worker is gone")
+        return self._link
+
+    def _setup(self, link: Link) -> dict[str, object]:
+        """What a worker is told before it walls itself in."""
+        limits = self._spec.limits
+        return {
+            "nonce": link.nonce.hex(),
+            "limits": {
+                "memory_bytes": limits.max_memory_mb * 2**20,
+                "file_bytes": limits.max_disk_mb * 2**20,
+                "processes": limits.max_processes,
+                "open_files": limits.max_open_files,
+            },
+        }
+
+
+def require_walls(hello: Hello) -> None:
+    """Raise for a wall that a worker could not put up."""
+    if hello.missing:
+        mechanism, reason, remedy = hello.missing[0]
+        raise IsolationUnavailable(f"{mechanism}: {reason}", mechanism=mechanism, hint=remedy)
+
+
+def death_of(status: int | None) -> Died:
+    """A death, from a wait status."""
+    if status is None:
+        return Died()
+    if os.WIFSIGNALED(status):
+        return Died(signal=os.WTERMSIG(status))
+    return Died(status=os.WEXITSTATUS(status))
+
+
+def said_of(status: int | None) -> str:
+    """The same in words."""
+    death = death_of(status)
+    if death.signal is not None:
+        return f"it was killed by {signal.Signals(death.signal).name}"
+    return "it ended" if death.status is None else f"it left with status {death.status}"
+
+
+def not_started(reason: str) -> IsolationUnavailable:
+    """The error of a worker that says no hello."""
+    return IsolationUnavailable(
+        f"the worker did not start: {reason}",
+        mechanism="worker",
+        hint="see its message on stderr, and whether the machine is overloaded",
+    )
