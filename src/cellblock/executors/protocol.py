@@ -78,7 +78,8 @@ class Curbed:
 class Recovery:
     """What a session went back to. `exact`: to the state that was asked for, names and files.
 
-    `fresh`: a new worker with an empty namespace stands there. `lost` are names or other things that are not as they were there, each with type, reason and remedy.
+    `fresh`: a new worker with an empty namespace stands there. `lost` are names or other things that are not as they
+    were, each with type, reason and remedy.
     """
 
     exact: bool

@@ -125,7 +125,7 @@ class FileHistory:
             self._kept.pop(number, None)
 
     def _scan(self, missed: list[str]) -> Iterator[tuple[str, os.stat_result]]:
-        """Every path below the roots with what it is, directories before what they hold; other file systems left out."""
+        """Every path below the roots with what it is, directories first; other file systems are left out."""
         pending = list(self._roots)
         while pending:
             directory = pending.pop()

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def renew(loop: asyncio.AbstractEventLoop) -> None:
-    """Give a loop descriptors of its own. What it waited for over the old ones is gone; its timers and tasks are not."""
+    """Give a loop descriptors of its own. What it waited for over the old ones is gone, its timers and tasks stay."""
     selector_loop: Any = loop  # what follows is of selector loops, and has no public name
     selector_loop._selector = selectors.DefaultSelector()
     selector_loop._internal_fds = 0

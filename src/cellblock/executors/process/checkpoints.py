@@ -1,9 +1,8 @@
-"""The states a session can go back to: frozen copies of its worker, and the numbers under which init keeps its files."""
+"""The states a session can go back to: frozen copies of its worker, and numbers under which init keeps its files."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import select
 import socket
 import struct
