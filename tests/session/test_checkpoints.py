@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import pytest
 
-from cellblock import CellblockError, CellState, ExecutionLimits, Session
+from cellblock import ExecutionLimits, Session
 
 LIMITS = ExecutionLimits(timeout_seconds=2, interrupt_grace_seconds=0.2, max_memory_mb=256)
 
@@ -16,7 +15,8 @@ STATE = {
     "a generator": ("squares = (n * n for n in range(100)); next(squares)", "next(squares)", "next(squares)", 1),
     "a lambda": ("double = lambda n: 2 * n", "double = None", "double(4)", 8),
     "a closure": (
-        "def counter():\n    n = 0\n    def up():\n        nonlocal n\n        n += 1\n        return n\n    return up\n"
+        "def counter():\n    n = 0\n    def up():\n        nonlocal n\n        n += 1\n        return n\n"
+        "    return up\n"
         "up = counter(); up()",
         "up(); up()",
         "up()",
@@ -101,7 +101,7 @@ def test_what_a_cell_did_is_gone_with_it_and_all_else_is_as_it_was(
     assert (cell.error.kind, cell.rolled_back, cell.lost) == (kind, True, ()), cell.text
     for name, (_, _, look, value) in STATE.items():
         found = session.run(look)
-        assert found.ok, (name, found.text)
+        assert (found.value, found.error) == (value, None), name
 
 
 def test_the_working_directory_comes_back(session: Session) -> None:

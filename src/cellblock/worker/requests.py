@@ -33,8 +33,8 @@ from cellblock.worker.channel import Channel
 from cellblock.worker.display import Bundle, bundle
 from cellblock.worker.figures import close_shown, install
 from cellblock.worker.figures import flush as open_figures
-from cellblock.worker.import_hooks import on_import
 from cellblock.worker.gone import losses
+from cellblock.worker.import_hooks import on_import
 from cellblock.worker.interpreter import NO_VALUE, Interpreter, describe
 from cellblock.worker.meter import Meter, interrupt, whole
 from cellblock.worker.names import Names
