@@ -38,9 +38,9 @@ STATE = {
         "first",
     ),
     "a deleted file": (
-        "open('kept.txt', 'w').close()",
-        "import os\nos.remove('kept.txt')",
-        "open('kept.txt').read()",
+        "open('doomed.txt', 'w').close()",
+        "import os\nos.remove('doomed.txt')",
+        "open('doomed.txt').read()",
         "",
     ),
     "a new file": ("0", "open('new.txt', 'w').close()", "import os\nos.path.exists('new.txt')", False),
