@@ -1,8 +1,9 @@
 """A frozen copy of this process: forked aside, it waits until it is woken as the process's successor, or let go.
 
-The copy is not a child of the process, so no code that waits for its children meets it: a fork gives a copy of the
-memory, and that copy is succeeded by a second process over the same memory, which nobody is the parent of and the
-namespace's first process adopts. The page tables are copied once.
+No code that waits for its children meets the copy. A process of one thread makes it as a child whose end raises no
+signal, which only a wait for such children tells of. Where there are more threads the C library has to fork; the copy
+is succeeded by a second process over the same memory, which the namespace's first process adopts. Either way the page
+tables are copied once.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import threading
 from dataclasses import dataclass
 
 from cellblock.worker import control, descriptors
-from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl, succeed
+from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, WAIT_SILENT, clone_silently, prctl, succeed
 
 _EVERY_SIGNAL = frozenset(signal.valid_signals())
 _READY = {"ready": True}
@@ -84,22 +85,50 @@ def _working_directory() -> str | None:
 
 
 def _fork_aside() -> bool:
-    """Fork a copy that nobody is the parent of. True in the copy.
+    """Fork a copy that no wait for children meets. True in the copy.
 
-    Spelled out in the C library's terms: `os.fork` would warn of threads, which stay where they are.
+    Spelled out in the C library's terms: `os.fork` would warn of threads, which stay where they are. A process of
+    one thread, as nearly all are, can do without what the library does for the others, and without the wait.
     """
-    python, libc = ctypes.pythonapi, ctypes.PyDLL(None, use_errno=True)
+    python, alone = ctypes.pythonapi, _is_alone()
     python.PyOS_BeforeFork()
-    child = libc.fork()
+    try:
+        child = clone_silently() if alone else _fork()
+    except OSError:
+        python.PyOS_AfterFork_Parent()
+        raise
     if child:
         python.PyOS_AfterFork_Parent()
-        if child < 0:
-            raise OSError(ctypes.get_errno(), "no copy of the process can be made")
-        os.waitpid(child, 0)
+        if alone:
+            _reap()
+        else:
+            os.waitpid(child, 0)
         return False
     try:
-        succeed()
+        if not alone:
+            succeed()
         python.PyOS_AfterFork_Child()
     except BaseException:
         os._exit(1)
     return True
+
+
+def _is_alone() -> bool:
+    try:
+        return len(os.listdir("/proc/self/task")) == 1
+    except OSError:  # no /proc on this host
+        return False
+
+
+def _fork() -> int:
+    child: int = ctypes.PyDLL(None, use_errno=True).fork()
+    if child < 0:
+        raise OSError(ctypes.get_errno(), "no copy of the process can be made")
+    return child
+
+
+def _reap() -> None:
+    """Collect the copies that were let go."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG | WAIT_SILENT)[0]:
+            continue
