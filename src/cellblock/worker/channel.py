@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 
@@ -36,6 +37,13 @@ class Channel:
         self._socket.close()
         self._socket = connection
         self._checkpoint = checkpoint
+
+    @property
+    def pending(self) -> bool:
+        """Whether the next request is there already."""
+        wait = select.poll()
+        wait.register(self._socket, select.POLLIN)
+        return bool(wait.poll(0))
 
     def take_checkpoint(self) -> socket.socket | None:
         """The end that the last request brought for a checkpoint to be taken after it, if it brought one."""

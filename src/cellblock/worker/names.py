@@ -36,13 +36,18 @@ class Names:
 
     def news(self) -> tuple[dict[str, str], tuple[str, ...]]:
         """Names that are new or of another type, with their types' names, and names no longer bound."""
+        keys, types, same = self.look()
+        if same and not self._left:
+            return {}, ()
+        self._keys, self._types = keys, types
+        return self._compare(self._interpreter.namespace)
+
+    def look(self) -> tuple[list[object], list[type], bool]:
+        """Keys and types as they are now, and whether they are what they were."""
         namespace = self._interpreter.namespace
         keys: list[object] = list(namespace)
         types = list(map(type, namespace.values()))
-        if not self._left and _same(keys, self._keys) and _same(types, self._types):
-            return {}, ()
-        self._keys, self._types = keys, types
-        return self._compare(namespace)
+        return keys, types, _same(keys, self._keys) and _same(types, self._types)
 
     def _compare(self, namespace: dict[str, object]) -> tuple[dict[str, str], tuple[str, ...]]:
         gained: dict[str, str] = {}

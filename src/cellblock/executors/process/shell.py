@@ -88,12 +88,17 @@ class Shell:
 
     def curbed(self) -> int | None:
         """Bytes held when a process was last killed for what all held together, since this was last asked."""
+        self._hear()
+        held, self._held = self._held, None
+        return held
+
+    def _hear(self) -> None:
+        """Take what init has told by now; EOFError when it is gone."""
         while True:
             try:
                 notice, _ = control.receive(self.channel)
             except BlockingIOError:
-                held, self._held = self._held, None
-                return held
+                return
             if notice is None:
                 raise EOFError
             self._note(notice)
@@ -119,7 +124,10 @@ class Shell:
 
     @property
     def keeping(self) -> bool:
-        """Whether init may still be at it."""
+        """Whether init is still at it."""
+        if self._kept < self._asked:
+            with contextlib.suppress(EOFError):  # which the worker's death tells
+                self._hear()
         return self._kept < self._asked
 
     def sweep(self, **more: object) -> Waits[None]:
@@ -139,7 +147,7 @@ class Shell:
         deadline = time.monotonic() + seconds
         with contextlib.suppress(EOFError):
             while self._status is None and wait.poll(max(0.0, deadline - time.monotonic()) * 1e3):
-                self._held = self.curbed()
+                self._hear()
         return self._status
 
     def _answer(self) -> Waits[dict[str, object]]:
