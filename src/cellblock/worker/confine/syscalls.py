@@ -187,8 +187,7 @@ def clone_silently() -> int:
     address = place.value or 0
     # the last two arguments stand the other way round on some machines; both are the place or nothing
     flags = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID if address else 0
-    child = _call("clone", flags, 0, 0, *((address, 0) if MACHINE == "x86_64" else (0, address)))
-    return child
+    return _call("clone", flags, 0, 0, *((address, 0) if MACHINE == "x86_64" else (0, address)))
 
 
 def succeed() -> None:

@@ -1,0 +1,224 @@
+"""Tools: functions of the host that cells call by name, as plain functions."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cellblock import AsyncSession, Done, ExecutionLimits, Session
+from cellblock.events import ToolCall
+
+LIMITS = ExecutionLimits(timeout_seconds=20)
+
+
+def twice(number: int, times: int = 2, *, note: str = "") -> int:
+    """A number, several times over."""
+    return number * times
+
+
+def echo(*args: object, **kwargs: object) -> list[object]:
+    return [list(args), kwargs]
+
+
+class Unlucky(Exception):
+    pass
+
+
+def fail(kind: str) -> None:
+    if kind == "own":
+        raise Unlucky("of the host's own type")
+    raise {"value": ValueError, "key": KeyError, "os": FileNotFoundError}[kind]("told")
+
+
+async def later(number: int, seconds: float = 0.0) -> int:
+    """Adds one, after a while."""
+    await asyncio.sleep(seconds)
+    return number + 1
+
+
+@pytest.fixture
+def equipped(open_session: Callable[..., Session]) -> Session:
+    return open_session(limits=LIMITS, tools=[twice, echo, fail, later])
+
+
+def test_tool_is_called_as_a_plain_function(equipped: Session) -> None:
+    assert equipped.run("twice(21)").value == 42
+    assert equipped.run("twice(2, times=5, note='x')").value == 10
+    assert equipped.run("[twice(n) for n in range(4)]").value == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, 3, 2.5, "text", b"bytes", [1, [2]], {"a": {"b": 1}}, (1, 2), {1, 2}, date(2026, 1, 2), Path("a/b")],
+    ids=repr,
+)
+def test_values_cross_both_ways(equipped: Session, value: object) -> None:
+    equipped["value"] = value
+    assert equipped.run("echo(value, key=value)").value == [[value], {"key": value}]
+
+
+def test_array_crosses_both_ways(equipped: Session) -> None:
+    args, kwargs = equipped.run("import numpy as np\necho(np.arange(1000.0).reshape(10, 100))").value
+    assert kwargs == {}
+    np.testing.assert_array_equal(args[0], np.arange(1000.0).reshape(10, 100))
+
+
+def test_what_is_not_portable_is_the_callers_error(equipped: Session) -> None:
+    cell = equipped.run("echo(object())")
+    assert cell.error is not None
+    assert cell.error.type == "TypeError"
+    assert cell.error.message.startswith("echo(): an argument cannot be passed to the host: ")
+
+
+def test_result_that_is_not_portable_is_told(open_session: Callable[..., Session]) -> None:
+    def give() -> object:
+        return threading.Lock()
+
+    cell = open_session(tools=[give]).run("give()")
+    assert cell.error is not None
+    assert cell.error.type == "TypeError"
+    assert cell.error.message.startswith("give() returned what cannot be passed into a session: ")
+
+
+def test_wrong_arguments_are_refused_before_the_call(equipped: Session) -> None:
+    cell = equipped.run("twice()")
+    assert cell.error is not None
+    assert (cell.error.type, cell.error.message) == ("TypeError", "missing a required argument: 'number'")
+
+
+@pytest.mark.parametrize(("kind", "caught"), [("value", "ValueError"), ("key", "KeyError"), ("os", "OSError")])
+def test_exception_crosses_with_its_type_where_it_is_pythons(equipped: Session, kind: str, caught: str) -> None:
+    assert equipped.run(f"try: fail({kind!r})\nexcept {caught} as error: shown = str(error)\nshown").ok
+
+
+def test_exception_of_another_type_crosses_by_name(equipped: Session) -> None:
+    cell = equipped.run("fail('own')")
+    assert cell.error is not None
+    assert (cell.error.type, cell.error.message) == ("Unlucky", "of the host's own type")
+    assert "fail('own')" in cell.error.traceback
+    assert "worker" not in cell.error.traceback
+
+
+def test_signature_documentation_and_annotations_show(equipped: Session) -> None:
+    shown = equipped.run("help(twice)").text
+    assert "twice(number: 'int', times: 'int' = 2, *, note: 'str' = '') -> 'int'" in shown
+    assert "A number, several times over." in shown
+    assert equipped.run("import inspect\ninspect.iscoroutinefunction(later), twice.__name__").value == (True, "twice")
+
+
+def test_async_tools_run_at_the_same_time(equipped: Session) -> None:
+    began = time.monotonic()
+    assert equipped.run("import asyncio\nawait asyncio.gather(*(later(n, 0.3) for n in range(5)))").value == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
+    assert time.monotonic() - began < 1.2
+
+
+def test_threads_of_a_cell_call_at_the_same_time(open_session: Callable[..., Session]) -> None:
+    here = threading.Barrier(4, timeout=10)
+
+    def meet(number: int) -> int:
+        here.wait()
+        return number
+
+    session = open_session(limits=LIMITS, tools=[meet])
+    cell = session.run(
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "with ThreadPoolExecutor(4) as pool: found = list(pool.map(meet, range(4)))\nfound"
+    )
+    assert cell.value == [0, 1, 2, 3]
+
+
+def test_tools_are_no_names_of_the_session_and_can_be_shadowed(equipped: Session) -> None:
+    assert equipped.names() == {}
+    assert equipped.run("def twice(n): return 'mine'\ntwice(1)").value == "mine"
+    assert equipped.run("del twice\ntwice(1)").value == 2
+    equipped.clear()
+    assert equipped.run("twice(1)").value == 2
+
+
+def test_tools_are_there_after_a_death_and_after_undo(equipped: Session) -> None:
+    assert equipped.run("import os\nos._exit(1)").error is not None
+    assert equipped.run("twice(1)").value == 2
+    assert equipped.run("import os\nos._exit(1)").error is not None
+    equipped.undo()
+    assert equipped.run("twice(2)").value == 4
+
+
+def test_tool_that_hangs_is_cut_by_the_time_limit_and_costs_no_cpu(open_session: Callable[..., Session]) -> None:
+    released = threading.Event()
+    session = open_session(limits=ExecutionLimits(timeout_seconds=0.5), tools=[released.wait])
+    session2 = open_session(limits=ExecutionLimits(timeout_seconds=0.5), tools=[_named(released)])
+    cell = session2.run("hang()")
+    released.set()
+    assert cell.error is not None
+    assert cell.error.kind == "timeout"
+    assert cell.usage.cpu_ms < 400
+    assert session2.run("hang()").value is True
+    assert session.run("1").value == 1
+
+
+def _named(event: threading.Event) -> Callable[[], bool]:
+    def hang() -> bool:
+        return event.wait(30)
+
+    return hang
+
+
+def test_call_is_told_as_it_happens(equipped: Session) -> None:
+    events = list(equipped.stream("print('before')\nx = twice(4, note='n')\nprint('after', x)"))
+    calls = [event for event in events if isinstance(event, ToolCall)]
+    assert [(call.name, call.args, call.kwargs) for call in calls] == [("twice", (4,), {"note": "n"})]
+    assert isinstance(events[-1], Done)
+    texts = [event.text for event in events if not isinstance(event, ToolCall | Done)]
+    assert "".join(texts) == "before\nafter 8\n"
+
+
+def test_call_of_a_thread_that_outlives_its_cell_ends(equipped: Session) -> None:
+    equipped.run(
+        "import threading, time\nfound = []\n"
+        "def call():\n"
+        "    time.sleep(0.3)\n"
+        "    try: found.append(twice(1))\n"
+        "    except Exception as error: found.append(str(error))\n"
+        "thread = threading.Thread(target=call); thread.start()"
+    )
+    assert equipped.run("thread.join(5)\nthread.is_alive()").value is False
+
+
+@pytest.mark.parametrize(
+    ("tools", "error"),
+    [
+        ([lambda: 1], "cannot be the name of a tool"),
+        ([twice, twice], "two tools are called 'twice'"),
+        ([3], "a tool is a function with a name"),
+    ],
+    ids=["lambda", "twice", "number"],
+)
+def test_what_cannot_be_a_tool_is_refused_when_the_session_is_made(tools: list[object], error: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=error):
+        Session(tools=tools)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+@pytest.mark.anyio
+async def test_both_kinds_of_tool_work_on_both_event_loops(anyio_backend: str) -> None:
+    import anyio
+
+    async def wait(seconds: float) -> float:
+        await anyio.sleep(seconds)
+        return seconds
+
+    async with AsyncSession(limits=LIMITS, tools=[twice, wait]) as session:
+        assert (await session.run("twice(2), await wait(0.01)")).value == (4, 0.01)
