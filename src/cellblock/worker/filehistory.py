@@ -91,9 +91,10 @@ class FileHistory:
         self._roots = tuple(roots)
         self._store = store
         self._device = os.stat(self._roots[0]).st_dev
-        self._kept: dict[int, Kept] = {0: Kept({})}
+        self._kept: dict[int, Kept] = {}
         self._known: dict[str, tuple[Stamp | None, Entry]] = {}
         self._fine = _has_fine_times(store)
+        self.keep(0)
 
     # ------------------------------------------------------------------------------------------ keeping
 
@@ -176,23 +177,32 @@ class FileHistory:
 
     # ---------------------------------------------------------------------------------------- rewinding
 
-    def rewind(self, number: int) -> None:
-        """Make the files what they were. Nothing else may be writing to them."""
-        wanted = self._kept[number].entries
+    def rewind(self, number: int) -> tuple[str, ...]:
+        """Make the files what they were; the paths where that could not be done. Nothing else may write meanwhile."""
+        kept = self._kept[number]
+        wanted, missed = kept.entries, list(kept.missed)
         live = dict(self._scan([]))
         gone = [path for path, found in live.items() if path not in wanted or wanted[path].kind != _kind(found)]
         for path in sorted(gone, key=len, reverse=True):
-            _remove(path, live.pop(path))
+            with _noting(path, missed):
+                _remove(path, live[path])
+                del live[path]
         first: dict[int, str] = {}
         for path, entry in wanted.items():
-            self._put(path, entry, live.get(path), first)
+            with _noting(path, missed):
+                self._put(path, entry, live.get(path), first)
         for path in sorted(wanted, key=len, reverse=True):
             if wanted[path].kind == stat.S_IFDIR:
-                _set_times(path, wanted[path])
+                with _noting(path, missed):
+                    os.chmod(path, wanted[path].mode)
+                    _set_times(path, wanted[path])
         now = dict(self._scan([]))
         self._known = {
-            path: (_stamp(now[path]) if self._fine else None, wanted[path]) for path in wanted if path in now
+            path: (_stamp(now[path]) if self._fine and path not in missed else None, wanted[path])
+            for path in wanted
+            if path in now
         }
+        return tuple(missed)
 
     def _put(self, path: str, entry: Entry, live: os.stat_result | None, first: dict[int, str]) -> None:
         if entry.kind == stat.S_IFDIR:
@@ -248,6 +258,14 @@ class FileHistory:
                 data = chunk.read()
                 if live is None or os.pread(file, CHUNK_BYTES, number * CHUNK_BYTES) != data:
                     os.pwrite(file, data, number * CHUNK_BYTES)
+
+
+@contextlib.contextmanager
+def _noting(path: str, missed: list[str]) -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        missed.append(path)
 
 
 def _has_fine_times(directory: int) -> bool:

@@ -23,6 +23,7 @@ from cellblock.worker.filehistory import FileHistory
 from cellblock.worker.watch import IDLE_SECONDS, Watch, processes
 
 _GONE_SECONDS = 5.0
+_MAX_MISSED = 20
 
 
 def run(
@@ -89,10 +90,9 @@ def run(
             _sweep(frozenset(spared))
             root.repair_home()
             history.forget(_numbers(message["forgotten"]))
-            if "number" in message:
-                history.rewind(_number(message["number"]))
+            missed = history.rewind(_number(message["number"])) if "number" in message else ()
             prctl(PR_SET_DUMPABLE, 1)
-            control.send(channel, {"swept": True})
+            control.send(channel, {"swept": True, "missed": missed[:_MAX_MISSED]})
 
 
 def _place_mounts(channel: socket.socket) -> list[str]:

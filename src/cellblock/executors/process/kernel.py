@@ -146,7 +146,7 @@ class ProcessKernel(LinkedKernel):
         spared = yield self._checkpoints.pids
         rewinds = self._spec.limits.max_checkpoints and state.number >= 0
         more: dict[str, object] = {"number": state.number} if rewinds else {}
-        yield from self._shell.sweep(spared=spared, forgotten=forgotten, **more)
+        missed = yield from self._shell.sweep(spared=spared, forgotten=forgotten, **more)
         if state.memory is None:
             self._unlink()
             try:
@@ -154,7 +154,7 @@ class ProcessKernel(LinkedKernel):
             except FamilyGone:
                 raise files_gone() from None
             self.begin(self._spec)
-            return Awake()
+            return Awake(lost=_files(missed))
         before = self._living()
         self._family.forget(before.token)
         link = self._link = before.succeed(state.memory.wake())
@@ -164,7 +164,7 @@ class ProcessKernel(LinkedKernel):
         link.adopt(state.names)
         self._shell.tell("adopt", worker=inner_pid(link.pid))
         link.watch_notices(self._shell.channel.fileno())
-        return awake
+        return Awake(lost=awake.lost + _files(missed))
 
     async def close(self) -> None:
         async with self._changing:
@@ -198,6 +198,10 @@ class ProcessKernel(LinkedKernel):
             self._family.forget(self._link.token)
             self._link.close()
             self._link = None
+
+
+def _files(paths: list[str]) -> tuple[tuple[str, ...], ...]:
+    return tuple((f"file {path}", "file", "it could not be set back", "write it again") for path in paths)
 
 
 def _rows(awake: Awake) -> tuple[tuple[str, str, str, str], ...]:

@@ -130,8 +130,8 @@ class Shell:
                 self._hear()
         return self._kept < self._asked
 
-    def sweep(self, **more: object) -> Waits[None]:
-        """Kill every process of the session but init; `SessionClosed` when that is gone.
+    def sweep(self, **more: object) -> Waits[list[str]]:
+        """Kill every process of the session but init; `SessionClosed` when that is gone. The files it could not set back.
 
         `spared` are processes to be left, `number` is what files are to go back to.
         """
@@ -139,6 +139,8 @@ class Shell:
         self.tell("sweep", **more)
         while "swept" not in (answer := (yield from self._answer())):  # before it there may be notices
             self._note(answer)
+        missed = answer["missed"]
+        return [str(path) for path in missed] if isinstance(missed, list) else []
 
     def ending(self, seconds: float) -> int | None:
         """How the worker ended that init adopted; None when that is not told soon. Blocks."""
