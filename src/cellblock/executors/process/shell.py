@@ -131,9 +131,9 @@ class Shell:
         return self._kept < self._asked
 
     def sweep(self, **more: object) -> Waits[list[str]]:
-        """Kill every process of the session but init; `SessionClosed` when that is gone. The files it could not set back.
+        """Kill every process of the session but init; `SessionClosed` when that is gone.
 
-        `spared` are processes to be left, `number` is what files are to go back to.
+        `spared` are processes to be left, `number` is what files are to go back to; those that could not are returned.
         """
         self._status = None
         self.tell("sweep", **more)
