@@ -15,7 +15,7 @@ import signal
 import socket
 from typing import cast
 
-from cellblock.worker import control
+from cellblock.worker import control, sockets
 from cellblock.worker.confine import capabilities, layout, namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
 from cellblock.worker.watch import IDLE_SECONDS, Watch
@@ -37,6 +37,7 @@ def run(
         name = namespaces.name_host("cellblock")
         namespaces.raise_loopback()
         entered = root.enter(disk_bytes=disk_bytes, files=files, late=late)
+        sockets.bound()
     except OSError as error:
         remedy = namespaces.REMEDY if error.errno == errno.EPERM else ""
         control.send(channel, {"failed": "root", "reason": str(error), "remedy": remedy})
@@ -56,9 +57,10 @@ def run(
     pause = IDLE_SECONDS
     while True:
         if not readable.poll(pause * 1000):
-            pause, held = watch.look()
-            if held is not None:
-                _tell(channel, {"curbed": held})
+            pause, excess = watch.look()
+            if excess is not None:
+                _tell(channel, {"curbed": excess.held, "worker": excess.process == watch.worker})  # before it is seen
+                _kill(excess.process)
             continue
         message, descriptors = control.receive(channel)
         for descriptor in descriptors:
@@ -106,6 +108,11 @@ def _refuse(channel: socket.socket, path: str, reason: str, *, readable: bool) -
 def _tell(channel: socket.socket, notice: dict[str, object]) -> None:
     with contextlib.suppress(BlockingIOError, BrokenPipeError):  # a host that does not listen must not stop us
         control.send(channel, notice, flags=socket.MSG_DONTWAIT)
+
+
+def _kill(process: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
 
 
 def _sweep() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import replace
 from functools import partial
 
 from anyio import to_thread
@@ -123,13 +124,14 @@ class ProcessKernel(LinkedKernel):
             self.dispose()
             warnings.warn("a session was not closed", ResourceWarning, stacklevel=2, source=self)
 
-    def curbed(self) -> int | None:
+    def curbed(self) -> str | None:
         """See `Shell.curbed`."""
         return self._shell.curbed()
 
     async def how_it_ended(self) -> Died:
         """What is known of the worker's death."""
-        return death_of(await to_thread.run_sync(partial(self._family.how_it_ended, self._living().token)))
+        death = death_of(await to_thread.run_sync(partial(self._family.how_it_ended, self._living().token)))
+        return replace(death, excess=self._shell.excess())
 
     def _unlink(self) -> None:
         if self._link is not None:

@@ -39,6 +39,7 @@ class Shell:
         self.walls = walls
         owner = SANDBOX_UID if os.getuid() == 0 else None
         self.files = ProcessFiles(root, owner, [mount.place for mount in mounts])
+        self._excess = ""
         self._family = family
         family.enter(self)
 
@@ -82,8 +83,8 @@ class Shell:
         with contextlib.suppress(BrokenPipeError):  # it is gone, which the worker's death tells
             control.send(self.channel, {"do": what})
 
-    def curbed(self) -> int | None:
-        """Bytes held when a process was last killed for what all held together, since this was last asked."""
+    def curbed(self) -> str | None:
+        """What was held when a process but the worker was last killed for it, since this was last asked."""
         held = None
         while True:
             try:
@@ -92,12 +93,21 @@ class Shell:
                 return held
             if notice is None:
                 raise EOFError
-            if isinstance(notice.get("curbed"), int):
-                held = int(str(notice["curbed"]))
+            if notice.get("worker"):
+                self._excess = str(notice["curbed"])
+            elif "curbed" in notice:
+                held = str(notice["curbed"])
+
+    def excess(self) -> str:
+        """What was held when the worker was killed for it; "" if it was not."""
+        with contextlib.suppress(EOFError):
+            self.curbed()
+        return self._excess
 
     def sweep(self) -> Waits[None]:
         """Kill every process of the session but init; `SessionClosed` when that is gone."""
         self.tell("sweep")
+        self._excess = ""
         while True:
             answer, _ = yield from _received(self.channel)
             if answer is None:

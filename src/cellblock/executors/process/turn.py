@@ -42,8 +42,8 @@ class Overseer(Protocol):
 
     async def how_it_ended(self) -> Died: ...
 
-    def curbed(self) -> int | None:
-        """Bytes held by the session's processes when one was killed for it, None if none was; EOFError at the end."""
+    def curbed(self) -> str | None:
+        """What the session's processes held when one was killed for it, None if none was; EOFError at the end."""
         ...
 
 
@@ -220,7 +220,7 @@ class ProcessTurn:
             self._link.forget_notices()
             return
         if held is not None:
-            self._events.append(Curbed(held_bytes=held))
+            self._events.append(Curbed(held=held))
 
     def _release(self) -> None:
         """Pass on held text up to the first place whose event has not come yet."""
