@@ -54,7 +54,7 @@ class LinkedKernel:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._link.pidfd, number)
 
-    def curbed(self) -> int | None:
+    def curbed(self) -> str | None:
         """See `Overseer`."""
         raise NotImplementedError
 
