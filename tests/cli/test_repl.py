@@ -17,6 +17,18 @@ if TYPE_CHECKING:
 Repl = Callable[..., "Typed"]
 PICTURE = "type('P', (), {'_repr_png_': lambda self: b'\\x89PNG\\r\\n\\x1a\\n'})()"
 
+WITHOUT_LANDLOCK = """
+import struct, sys
+from cellblock.worker.confine import syscalls
+from cellblock.worker.confine.syscall_numbers import NUMBERS
+number = NUMBERS[syscalls.MACHINE]["landlock_create_ruleset"]
+program = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050026), (0x06, 0, 0, 0x7FFF0000)]
+syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+syscalls.seccomp_install(b"".join(struct.pack("=HBBI", *instruction) for instruction in program))
+from cellblock.cli import main
+sys.exit(main())
+"""
+
 
 def test_greeting_names_the_walls_in_one_line(repl: Repl) -> None:
     shown = repl().expect(r"(?s).*>>> ")
@@ -124,14 +136,28 @@ def test_exit_is_a_name_like_any_other_once_it_is_bound(repl: Repl) -> None:
     assert terminal.result("exit") == "'a door'\n"
 
 
-def test_ctrl_c_while_it_opens_leaves_at_once(repl: Repl, tmp_path: Path) -> None:
-    (tmp_path / "python").write_text("#!/bin/sh\necho begun > begun; exec sleep 60\n")
+@pytest.mark.parametrize("command", ["repl", "run"])
+def test_ctrl_c_while_it_opens_leaves_at_once(repl: Repl, tmp_path: Path, command: str) -> None:
+    (tmp_path / "python").write_text("#!/bin/sh\nexec sleep 10\n")
     (tmp_path / "python").chmod(0o755)
-    terminal = repl("--python", str(tmp_path / "python"))
+    (tmp_path / "script.py").write_text("")
+    script = ["script.py"] if command == "run" else []
+    terminal = repl("--python", str(tmp_path / "python"), *script, command=command)
     terminal.expect(r"opening a session \(\d\.\d s\)")
     terminal.type("\x03")
     terminal.expect("cellblock: interrupted\n")
     assert terminal.end() == 130
+
+
+@pytest.mark.parametrize("command", ["repl", "run", "demo"])
+def test_machine_without_a_wall_is_one_line(repl: Repl, command: str) -> None:
+    words = {"repl": [], "run": ["-"], "demo": ["--fast"]}[command]
+    terminal = repl(*words, command=command, python=("-c", WITHOUT_LANDLOCK))
+    if command == "run":
+        terminal.type("\x04")
+    terminal.expect(r"cellblock: landlock: the kernel does not offer Landlock \(.*\)\n")
+    assert terminal.end() == 3
+    assert "Traceback" not in terminal.screen
 
 
 # ------------------------------------------------------------------------------- history, the Tab key

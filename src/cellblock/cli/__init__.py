@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from importlib import import_module
 
 import cellblock
-from cellblock.cli.exits import FAILED, INTERRUPTED, STOPPED, USAGE
+from cellblock.cli.exits import EPILOG, FAILED, INTERRUPTED, STOPPED, USAGE
 from cellblock.errors import CellblockError, FileRefused, MountRefused, PreloadFailed
 
 _COMMANDS = ("run", "repl", "doctor", "demo")
-_EPILOG = "exit status: 0 done, 1 the code failed, 2 usage or an unreadable file, 3 a wall or limit stopped it"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,11 +52,21 @@ def _parse(words: list[str]) -> argparse.Namespace:
         at = words.index("--")
         words, passed = words[:at], words[at + 1 :]
     parser = argparse.ArgumentParser(
-        prog="cellblock", description="Runs Python code behind kernel walls.", epilog=_EPILOG
+        prog="cellblock", description="Runs Python code behind kernel walls.", epilog=EPILOG
     )
     parser.add_argument("--version", action="version", version=f"cellblock {cellblock.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     named = [name for name in _COMMANDS if name in words[:1]]
     for name in named or _COMMANDS:
         import_module(f"cellblock.cli.{name}").add_to(commands)
-    return parser.parse_args(words, argparse.Namespace(passed=passed))
+    if not words:
+        parser.print_help(sys.stderr)
+        parser.exit(USAGE, "\ncellblock: error: no COMMAND was given\n")
+    if not named and not words[0].startswith("-"):
+        parser.error(f"no command {words[0]!r}: there are {', '.join(_COMMANDS)} (cellblock run FILE runs a script)")
+    arguments, unknown = parser.parse_known_args(words, argparse.Namespace(passed=passed))
+    if unknown:
+        hint = " (what is meant for the script stands after --)" if named == ["run"] else ""
+        using = commands.choices[named[0]] if named else parser
+        using.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    return arguments

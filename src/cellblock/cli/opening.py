@@ -24,6 +24,7 @@ def start_early(python: str | None = None, preload: tuple[str, ...] = ()) -> Fut
     from cellblock.executors.process.family import Profile, family_of
 
     started: Future[None] = Future()
+    started.set_running_or_notify_cancel()  # who stops waiting for it does not call it off
 
     def start() -> None:
         try:
@@ -44,10 +45,10 @@ async def open_session(
 
     On `stream`, where it is a terminal, a line tells what takes longer than half a second.
     """
-    from anyio import to_thread
+    import asyncio
 
     async def opening() -> None:
-        await to_thread.run_sync(started.result, abandon_on_cancel=True)
+        await asyncio.wrap_future(started)  # not in a thread, which would hold up the interpreter as it leaves
         await session.open()
 
     def what() -> str:
