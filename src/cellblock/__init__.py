@@ -5,8 +5,7 @@ Public names load on first use, so that `import cellblock` stays cheap.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # type checkers know it by its name; `typing` is most of what importing us would cost
 
 if TYPE_CHECKING:
     from cellblock.cell import Cell as Cell
@@ -69,6 +68,8 @@ def __getattr__(name: str) -> object:
         module = _HOME[name]
     except KeyError:
         raise AttributeError(f"module 'cellblock' has no attribute {name!r}") from None
+    from importlib import import_module
+
     value = getattr(import_module(module), name)
     globals()[name] = value
     return value

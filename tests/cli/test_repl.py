@@ -89,7 +89,7 @@ def test_ctrl_c_interrupts_a_cell_and_keeps_its_names(repl: Repl) -> None:
     terminal = repl()
     terminal.line("begun = 1")
     terminal.line("while begun < 3:")
-    terminal.line("    if begun == 1: print('rea' + 'dy'); begun = 2")
+    terminal.line("    if begun == 1: begun = 2; print('rea' + 'dy')")
     terminal.line("")
     terminal.expect("ready")
     terminal.type("\x03")

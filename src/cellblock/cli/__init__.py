@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
+import atexit
+import gc
 import os
 import select
 import sys
@@ -12,14 +13,25 @@ from importlib import import_module
 import cellblock
 from cellblock.cli.exits import EPILOG, FAILED, INTERRUPTED, STOPPED, USAGE
 from cellblock.errors import CellblockError, FileRefused, MountRefused, PreloadFailed
+from cellblock.executors.process import launching
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
 
 _COMMANDS = ("run", "repl", "doctor", "demo")
+_WITH_SESSION = (["run"], ["repl"])
+_OTHERS = ("-h", "--h", "--py")
+"""Options, as short as they can be written, with which no session opens or one with another interpreter may."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit status. Errors of cellblock and of its host end here, as one line on stderr."""
+    atexit.register(gc.freeze)  # or the interpreter looks through all that was imported for garbage as it leaves
     try:
-        arguments = _parse(list(sys.argv[1:] if argv is None else argv))
+        words = list(sys.argv[1:] if argv is None else argv)
+        _start_early(words)
+        arguments = _parse(words)
         status: int = arguments.command(arguments)
         sys.stdout.flush()
     except SystemExit as leaving:  # argparse: --help, --version, a usage error
@@ -35,7 +47,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains as it leaves
         return FAILED
+    finally:
+        launching.let_go()
     return status
+
+
+def _start_early(words: list[str]) -> None:
+    """Before the rest of us is imported, start the process that a command's session will come from."""
+    options = words[: words.index("--")] if "--" in words else words
+    if words[:1] in _WITH_SESSION and not any(word.startswith(_OTHERS) for word in options):
+        launching.launch_early(sys.executable)
 
 
 def _reader_is_gone() -> bool:
@@ -47,6 +68,8 @@ def _reader_is_gone() -> bool:
 
 def _parse(words: list[str]) -> argparse.Namespace:
     """What follows `--` in `cellblock run FILE -- ...` is the file's own and never looked at here."""
+    import argparse
+
     passed: list[str] = []
     if words[:1] == ["run"] and "--" in words:
         at = words.index("--")

@@ -24,15 +24,12 @@ from pathlib import Path
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.process.deaths import Deaths
 from cellblock.executors.process.forks import watch_forks
+from cellblock.executors.process.launching import launch
 from cellblock.executors.process.zygote import NEEDED, Progress, Zygote, failure
 from cellblock.worker import control
 
 _DEATH_SECONDS = 0.5
 _PACKAGE = Path(__file__).parents[2]
-_BOOT = _PACKAGE / "worker" / "__main__.py"
-_INHERITED = ("LD_LIBRARY_PATH", "TZ")
-"""The only variables of the host's environment that a family sees."""
-
 _log = logging.getLogger("cellblock")
 
 
@@ -63,13 +60,12 @@ class Family:
         self._shells: set[int] = set()
         self.used = time.monotonic()
         """When a session of it was last made or ended."""
-        self._nursery, end = control.pair()
         try:
-            with end:
-                self._process = _launch(profile.python, end)
-        except BaseException:
-            self._nursery.close()
-            raise
+            launched = launch(profile.python)
+        except OSError as error:
+            reason = f"{profile.python} cannot be started: {error}"
+            raise IsolationUnavailable(reason, mechanism="python", hint=NEEDED) from error
+        self._process, self._nursery = launched.process, launched.channel
         watch_forks(self._nursery)
         self._nursery.setblocking(False)
         with contextlib.suppress(BrokenPipeError):  # it has ended already, which is told to who waits for a zygote
@@ -261,23 +257,6 @@ class Family:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-
-
-def _launch(python: str, end: socket.socket) -> subprocess.Popen[bytes]:
-    environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    environment |= {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}
-    try:
-        return subprocess.Popen(
-            [python, "-s", "-P", "-S", str(_BOOT), "launch", str(end.fileno())],
-            pass_fds=[end.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            env=environment,
-            cwd="/",
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise IsolationUnavailable(f"{python} cannot be started: {error}", mechanism="python", hint=NEEDED) from error
 
 
 _families: dict[Profile, Family] = {}
