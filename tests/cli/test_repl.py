@@ -284,6 +284,15 @@ def test_crash_says_what_was_lost_and_goes_on(repl: Repl) -> None:
     assert terminal.result("'goes on'") == "'goes on'\n"
 
 
+def test_death_between_two_cells_is_told_with_the_next(repl: Repl) -> None:
+    terminal = repl()
+    terminal.result("import os, threading; kept = 1; threading.Timer(0.5, os._exit, [1]).start()")
+    terminal.expect(">>> ")
+    terminal.press_until(
+        "'alive'\r", "cellblock: the session's process ended between two cells; lost: kept, os, threading;"
+    )
+
+
 def test_memory_and_time_limits_name_their_options(repl: Repl) -> None:
     terminal = repl("--timeout", "0.5", "--memory", "100")
     assert terminal.result("x = b'x' * 10**9").endswith("cellblock: memory: MemoryError (--memory MB allows more)\n")
