@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cellblock.outputs import OutputType as OutputType
     from cellblock.session.blocking import Session as Session
     from cellblock.session.notebook import Notebook as Notebook
+    from cellblock.session.ready import keep_ready as keep_ready
     from cellblock.session.session import AsyncSession as AsyncSession
     from cellblock.values.portable import Opaque as Opaque
 
@@ -58,6 +59,7 @@ _HOME = {
     "UnknownCell": "cellblock.errors",
     "UnpicklableError": "cellblock.errors",
     "Usage": "cellblock.limits",
+    "keep_ready": "cellblock.session.ready",
 }
 
 __all__ = sorted([*_HOME, "__version__"])

@@ -21,7 +21,8 @@ _TICK = 0.1
 
 def start_early(python: str | None = None, preload: tuple[str, ...] = ()) -> Future[None]:
     """Start the processes that sessions come from in a thread, while the rest of us is still being imported."""
-    from cellblock.executors.process.family import Profile, family_of
+    from cellblock.executors.process.families import family_of
+    from cellblock.executors.process.family import Profile
 
     started: Future[None] = Future()
     started.set_running_or_notify_cancel()  # who stops waiting for it does not call it off

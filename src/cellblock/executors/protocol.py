@@ -160,3 +160,10 @@ class Launcher(Protocol):
     """Opens kernels of one trust level."""
 
     async def open(self, spec: KernelSpec) -> Kernel: ...
+
+    def keep_ready(self, spec: KernelSpec, count: int) -> None:
+        """Keep so many kernels of this spec, of whatever seed, made beforehand, for `open` to take; 0 ends that.
+
+        Blocks until they are there, and raises what keeps one from being made.
+        """
+        ...

@@ -59,7 +59,8 @@ def run(
         if not readable.poll(pause * 1000):
             pause, excess = watch.look()
             if excess is not None:
-                _tell(channel, {"curbed": excess.held, "worker": excess.process == watch.worker})  # before it is seen
+                worker = excess.process == watch.worker
+                control.tell(channel, {"curbed": excess.held, "worker": worker})  # before its death is seen
                 _kill(excess.process)
             continue
         message, descriptors = control.receive(channel)
@@ -103,11 +104,6 @@ def _require_readable(channel: socket.socket, path: str) -> None:
 def _refuse(channel: socket.socket, path: str, reason: str, *, readable: bool) -> None:
     control.send(channel, {"failed": "mounts", "place": path, "reason": reason, "readable": readable})
     os._exit(1)
-
-
-def _tell(channel: socket.socket, notice: dict[str, object]) -> None:
-    with contextlib.suppress(BlockingIOError, BrokenPipeError):  # a host that does not listen must not stop us
-        control.send(channel, notice, flags=socket.MSG_DONTWAIT)
 
 
 def _kill(process: int) -> None:

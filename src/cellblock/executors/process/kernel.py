@@ -40,7 +40,7 @@ class ProcessKernel(LinkedKernel):
 
         It waits for `begin`.
         """
-        hello = yield from self._new_worker()
+        hello = (yield from self._taken_worker()) or (yield from self._new_worker())
         require_walls(hello)
         link = self._living()
         self._shell.tell("seal")
@@ -55,15 +55,14 @@ class ProcessKernel(LinkedKernel):
             ),
         )
 
-    def begin(self, spec: KernelSpec) -> None:
-        """Let the worker take requests, for a session of this spec; it is seeded now."""
-        self._spec = spec
-        self._living().begin(spec.seed)
+    def begin(self) -> None:
+        """Let the worker take requests: it is seeded now."""
+        self._living().begin(self._spec.seed)
 
-    @property
-    def fit(self) -> bool:
-        """Whether worker and shell live."""
-        return self._link is not None and self._link.living and not self._shell.ended
+    def _taken_worker(self) -> Waits[Hello | None]:
+        """The worker that the shell came with, if it did with one that lives."""
+        self._link, self._shell.worker = self._shell.worker, None
+        return None if self._link is None else (yield from self._link.hello())
 
     def _new_worker(self) -> Waits[Hello]:
         """A worker of the zygote, or of the one that takes its place when it ends meanwhile."""
@@ -106,7 +105,7 @@ class ProcessKernel(LinkedKernel):
                 await awaited(self.attach())
             except FamilyGone:
                 raise files_gone() from None
-            self.begin(self._spec)
+            self.begin()
 
     async def close(self) -> None:
         async with self._changing:

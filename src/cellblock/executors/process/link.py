@@ -35,20 +35,23 @@ _MAX_NAME_CHARS = 4_000_000
 _MAX_FOREIGN = 1000
 
 
+Ends = tuple[socket.socket, int, int]
+"""A worker's ends of its socket and its pipes for stdout and stderr."""
+
+Taken = tuple[socket.socket, int, int, bytes]
+"""The host's ends, none of which blocks, and the nonce; the kernel stamps what comes on the socket."""
+
+
 class Link:
     """Owns the descriptors. Reading never blocks; waiting is for `readable`."""
 
-    def __init__(self) -> None:
-        self._socket, self._socket_end = control.pair()
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        self._socket.setblocking(False)
+    def __init__(self, taken: Taken | None = None) -> None:
+        """With a worker's ends to be sent, or over those of a worker that there is."""
+        if taken is None:
+            taken, self.ends = _new()
+        self._socket, self.stdout, self.stderr, self.nonce = taken
         self.socket = self._socket.fileno()
         watch_forks(self._socket)
-        self.stdout, self._stdout_end = os.pipe()
-        self.stderr, self._stderr_end = os.pipe()
-        os.set_blocking(self.stdout, False)
-        os.set_blocking(self.stderr, False)
-        self.nonce = secrets.token_bytes(NONCE_BYTES)
         self.token = 0
         self.pid = 0
         self.pidfd = -1
@@ -66,16 +69,12 @@ class Link:
         for descriptor in (self.socket, self.stdout, self.stderr):
             self._epoll.register(descriptor, select.EPOLLIN)
 
-    @property
-    def ends(self) -> tuple[socket.socket, int, int]:
-        """The worker's ends, to be sent and then closed here."""
-        return self._socket_end, self._stdout_end, self._stderr_end
-
     def close_ends(self) -> None:
         """Close the worker's ends, so that its own are the last."""
-        self._socket_end.close()
-        os.close(self._stdout_end)
-        os.close(self._stderr_end)
+        connection, stdout, stderr = self.ends
+        connection.close()
+        os.close(stdout)
+        os.close(stderr)
 
     def watch_notices(self, descriptor: int) -> None:
         """Wake for what init tells, too. The descriptor stays its owner's."""
@@ -109,11 +108,6 @@ class Link:
         """Have the worker seed its generators, and take requests from now on."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has ended, which the first turn tells
             control.send(self._socket, {"seed": seed})
-
-    @property
-    def living(self) -> bool:
-        """Whether the worker has not ended."""
-        return self.pidfd not in self.ready(0)
 
     async def readable(self) -> None:
         """Wait until something can be read or the worker is gone; `SessionClosed` when the link is closed meanwhile."""
@@ -264,12 +258,21 @@ class Link:
             return
         self._epoll.close()
         self._socket.close()
-        self._socket_end.close()
         os.close(self.stdout)
         os.close(self.stderr)
         if self.pidfd >= 0:
             os.close(self.pidfd)
             self.pidfd = -1
+
+
+def _new() -> tuple[Taken, Ends]:
+    ours, theirs = control.pair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    ours.setblocking(False)
+    (stdout, stdout_end), (stderr, stderr_end) = os.pipe(), os.pipe()
+    os.set_blocking(stdout, False)
+    os.set_blocking(stderr, False)
+    return (ours, stdout, stderr, secrets.token_bytes(NONCE_BYTES)), (theirs, stdout_end, stderr_end)
 
 
 def _close_all(payload: bytes) -> None:
