@@ -5,8 +5,7 @@ Public names load on first use, so that `import cellblock` stays cheap.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # type checkers know it by its name; `typing` is most of what importing us would cost
 
 if TYPE_CHECKING:
     from cellblock.cell import Cell as Cell
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from cellblock.outputs import OutputType as OutputType
     from cellblock.session.blocking import Session as Session
     from cellblock.session.notebook import Notebook as Notebook
+    from cellblock.session.ready import keep_ready as keep_ready
     from cellblock.session.session import AsyncSession as AsyncSession
     from cellblock.values.portable import Opaque as Opaque
 
@@ -59,6 +59,7 @@ _HOME = {
     "UnknownCell": "cellblock.errors",
     "UnpicklableError": "cellblock.errors",
     "Usage": "cellblock.limits",
+    "keep_ready": "cellblock.session.ready",
 }
 
 __all__ = sorted([*_HOME, "__version__"])
@@ -69,6 +70,8 @@ def __getattr__(name: str) -> object:
         module = _HOME[name]
     except KeyError:
         raise AttributeError(f"module 'cellblock' has no attribute {name!r}") from None
+    from importlib import import_module
+
     value = getattr(import_module(module), name)
     globals()[name] = value
     return value

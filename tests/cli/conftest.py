@@ -138,14 +138,14 @@ class Typed:
 
 @pytest.fixture
 def repl(tmp_path: Path) -> Iterator[Callable[..., Typed]]:
-    """Starts `cellblock repl` at a terminal, with a home of its own; ends what it started."""
+    """Starts `cellblock repl`, or another command, at a terminal, with a home of its own; ends what it started."""
     started: list[Typed] = []
 
-    def start(*words: str, python: tuple[str, ...] = ("-m", "cellblock")) -> Typed:
+    def start(*words: str, command: str = "repl", python: tuple[str, ...] = ("-m", "cellblock")) -> Typed:
         environment = {**os.environ, "HOME": str(tmp_path), "TERM": "xterm", "NO_COLOR": "1"}
         environment.pop("XDG_STATE_HOME", None)
         environment["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, filter(None, sys.path)))
-        started.append(Typed([*python, "repl", *words], tmp_path, environment))
+        started.append(Typed([*python, command, *words], tmp_path, environment))
         return started[-1]
 
     yield start

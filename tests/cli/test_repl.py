@@ -17,6 +17,18 @@ if TYPE_CHECKING:
 Repl = Callable[..., "Typed"]
 PICTURE = "type('P', (), {'_repr_png_': lambda self: b'\\x89PNG\\r\\n\\x1a\\n'})()"
 
+WITHOUT_LANDLOCK = """
+import struct, sys
+from cellblock.worker.confine import syscalls
+from cellblock.worker.confine.syscall_numbers import NUMBERS
+number = NUMBERS[syscalls.MACHINE]["landlock_create_ruleset"]
+program = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050026), (0x06, 0, 0, 0x7FFF0000)]
+syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+syscalls.seccomp_install(b"".join(struct.pack("=HBBI", *instruction) for instruction in program))
+from cellblock.cli import main
+sys.exit(main())
+"""
+
 
 def test_greeting_names_the_walls_in_one_line(repl: Repl) -> None:
     shown = repl().expect(r"(?s).*>>> ")
@@ -77,7 +89,7 @@ def test_ctrl_c_interrupts_a_cell_and_keeps_its_names(repl: Repl) -> None:
     terminal = repl()
     terminal.line("begun = 1")
     terminal.line("while begun < 3:")
-    terminal.line("    if begun == 1: print('rea' + 'dy'); begun = 2")
+    terminal.line("    if begun == 1: begun = 2; print('rea' + 'dy')")
     terminal.line("")
     terminal.expect("ready")
     terminal.type("\x03")
@@ -124,14 +136,28 @@ def test_exit_is_a_name_like_any_other_once_it_is_bound(repl: Repl) -> None:
     assert terminal.result("exit") == "'a door'\n"
 
 
-def test_ctrl_c_while_it_opens_leaves_at_once(repl: Repl, tmp_path: Path) -> None:
-    (tmp_path / "python").write_text("#!/bin/sh\necho begun > begun; exec sleep 60\n")
+@pytest.mark.parametrize("command", ["repl", "run"])
+def test_ctrl_c_while_it_opens_leaves_at_once(repl: Repl, tmp_path: Path, command: str) -> None:
+    (tmp_path / "python").write_text("#!/bin/sh\nexec sleep 10\n")
     (tmp_path / "python").chmod(0o755)
-    terminal = repl("--python", str(tmp_path / "python"))
+    (tmp_path / "script.py").write_text("")
+    script = ["script.py"] if command == "run" else []
+    terminal = repl("--python", str(tmp_path / "python"), *script, command=command)
     terminal.expect(r"opening a session \(\d\.\d s\)")
     terminal.type("\x03")
     terminal.expect("cellblock: interrupted\n")
     assert terminal.end() == 130
+
+
+@pytest.mark.parametrize("command", ["repl", "run", "demo"])
+def test_machine_without_a_wall_is_one_line(repl: Repl, command: str) -> None:
+    words = {"repl": [], "run": ["-"], "demo": ["--fast"]}[command]
+    terminal = repl(*words, command=command, python=("-c", WITHOUT_LANDLOCK))
+    if command == "run":
+        terminal.type("\x04")
+    terminal.expect(r"cellblock: landlock: the kernel does not offer Landlock \(.*\)\n")
+    assert terminal.end() == 3
+    assert "Traceback" not in terminal.screen
 
 
 # ------------------------------------------------------------------------------- history, the Tab key
@@ -258,6 +284,15 @@ def test_crash_says_what_was_lost_and_goes_on(repl: Repl) -> None:
     assert terminal.result("'goes on'") == "'goes on'\n"
 
 
+def test_death_between_two_cells_is_told_with_the_next(repl: Repl) -> None:
+    terminal = repl()
+    terminal.result("import os, threading; kept = 1; threading.Timer(0.5, os._exit, [1]).start()")
+    terminal.expect(">>> ")
+    terminal.press_until(
+        "'alive'\r", "cellblock: the session's process ended between two cells; lost: kept, os, threading;"
+    )
+
+
 def test_memory_and_time_limits_name_their_options(repl: Repl) -> None:
     terminal = repl("--timeout", "0.5", "--memory", "100")
     assert terminal.result("x = b'x' * 10**9").endswith("cellblock: memory: MemoryError (--memory MB allows more)\n")
@@ -296,7 +331,7 @@ def test_names_files_limits_and_walls(repl: Repl) -> None:
     assert terminal.result(":names") == "nothing is bound\n"
     assert terminal.result(":files") == "no files\n"
     terminal.result("text = 'a\\nb'; open('out.csv', 'w').close()")
-    assert terminal.result(":names") == "text  str  52 B  'a\\nb'\n"
+    assert re.fullmatch(r"text  str  \d+ B  'a\\nb'\n", terminal.result(":names"))
     assert terminal.result(":files") == "out.csv\n"
     assert re.search(r"^max_memory_mb +300 +--memory$", terminal.result(":limits"), re.M)
     assert re.search(r"^landlock +ABI \d+", terminal.result(":walls"), re.M)

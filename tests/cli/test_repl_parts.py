@@ -79,6 +79,15 @@ def test_empty_line_does_not_end_a_block_that_goes_on() -> None:
     assert block.add("") is True
 
 
+def test_statement_that_only_a_newer_python_knows_goes_on_to_an_empty_line() -> None:
+    lines = ["@d", "def f[<T>](x):", "    return x", ""]  # an error to every Python that this runs on
+    block = Block(newer=True)
+    assert [block.add(line) for line in lines] == [False, False, False, True]
+    block = Block()
+    assert [block.add(line) for line in lines[:2]] == [False, True]
+    assert Block(newer=True).add("type X = = int") is True
+
+
 def test_what_only_the_parser_can_tell_is_told_at_an_empty_line() -> None:
     block = Block()
     assert block.add('x = f"{d["("]}"') is False  # taken for an open bracket

@@ -445,6 +445,27 @@ def test_help_imports_no_event_loop(words: list[str]) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_no_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 2
-    assert "the following arguments are required: COMMAND" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "usage", "reason"),
+    [
+        ([], "usage: cellblock [-h]", "cellblock: error: no COMMAND was given"),
+        (["--nope", "run", "x"], "usage: cellblock [-h]", "cellblock: error: unrecognized arguments: --nope"),
+        (["--nope"], "usage: cellblock [-h]", "cellblock: error: the following arguments are required: COMMAND"),
+        (
+            ["script.py"], "usage: cellblock [-h]",
+            "cellblock: error: no command 'script.py': there are run, repl, doctor, demo "
+            "(cellblock run FILE runs a script)",
+        ),
+        (
+            ["run", "script.py", "--verbose"], "usage: cellblock run [options] FILE|- [-- ARGUMENT ...]",
+            "cellblock run: error: unrecognized arguments: --verbose (what is meant for the script stands after --)",
+        ),
+        (["repl", "x"], "usage: cellblock repl [options]", "cellblock repl: error: unrecognized arguments: x"),
+    ],
+)  # fmt: skip
+def test_usage_error_shows_how_the_command_is_used(
+    capsys: pytest.CaptureFixture[str], words: list[str], usage: str, reason: str
+) -> None:
+    assert main(words) == 2
+    told = capsys.readouterr()
+    assert (told.out, told.err.startswith(usage), told.err.splitlines()[-1]) == ("", True, reason)

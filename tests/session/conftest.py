@@ -32,6 +32,12 @@ def open_session() -> Iterator[Callable[..., Session]]:
 
 
 @pytest.fixture
+def no_spares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No session is made ready because others were opened: for tests that count processes."""
+    monkeypatch.setattr("cellblock.executors.process.demand.IN_A_ROW", sys.maxsize)
+
+
+@pytest.fixture
 def session(open_session: Callable[..., Session]) -> Session:
     """A session with no preloaded packages and a limit of 20 s."""
     return open_session()

@@ -179,7 +179,7 @@ DIED = "its first process is gone, and its files with it (open a new session)"
 
 
 @pytest.fixture
-def launcher(open_session: Callable[..., Session]) -> Iterator[Process]:
+def launcher(open_session: Callable[..., Session], no_spares: None) -> Iterator[Process]:
     """The launcher of a family that no other test uses."""
     others = {one.pid for one in launchers()}
     open_session(preload=["wave"]).close()

@@ -88,6 +88,6 @@ def test_another_system_is_told_what_to_use(monkeypatch: pytest.MonkeyPatch) -> 
     from cellblock import IsolationUnavailable, Session
 
     monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.setattr("cellblock.executors.process.family._families", {})
+    monkeypatch.setattr("cellblock.executors.process.families._families", {})
     with pytest.raises(IsolationUnavailable, match="needs Linux, this is darwin"):
         Session()

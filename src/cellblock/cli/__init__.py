@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
+import atexit
+import gc
 import os
 import select
 import sys
@@ -10,17 +11,27 @@ from collections.abc import Sequence
 from importlib import import_module
 
 import cellblock
-from cellblock.cli.exits import FAILED, INTERRUPTED, STOPPED, USAGE
+from cellblock.cli.exits import EPILOG, FAILED, INTERRUPTED, STOPPED, USAGE
 from cellblock.errors import CellblockError, FileRefused, MountRefused, PreloadFailed
+from cellblock.executors.process import launching
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
 
 _COMMANDS = ("run", "repl", "doctor", "demo")
-_EPILOG = "exit status: 0 done, 1 the code failed, 2 usage or an unreadable file, 3 a wall or limit stopped it"
+_WITH_SESSION = (["run"], ["repl"])
+_OTHERS = ("-h", "--h", "--py")
+"""Options, as short as they can be written, with which no session opens or one with another interpreter may."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit status. Errors of cellblock and of its host end here, as one line on stderr."""
+    atexit.register(gc.freeze)  # or the interpreter looks through all that was imported for garbage as it leaves
     try:
-        arguments = _parse(list(sys.argv[1:] if argv is None else argv))
+        words = list(sys.argv[1:] if argv is None else argv)
+        _start_early(words)
+        arguments = _parse(words)
         status: int = arguments.command(arguments)
         sys.stdout.flush()
     except SystemExit as leaving:  # argparse: --help, --version, a usage error
@@ -36,7 +47,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains as it leaves
         return FAILED
+    finally:
+        launching.let_go()
     return status
+
+
+def _start_early(words: list[str]) -> None:
+    """Before the rest of us is imported, start the process that a command's session will come from."""
+    options = words[: words.index("--")] if "--" in words else words
+    if words[:1] in _WITH_SESSION and not any(word.startswith(_OTHERS) for word in options):
+        launching.launch_early(sys.executable)
 
 
 def _reader_is_gone() -> bool:
@@ -48,16 +68,28 @@ def _reader_is_gone() -> bool:
 
 def _parse(words: list[str]) -> argparse.Namespace:
     """What follows `--` in `cellblock run FILE -- ...` is the file's own and never looked at here."""
+    import argparse
+
     passed: list[str] = []
     if words[:1] == ["run"] and "--" in words:
         at = words.index("--")
         words, passed = words[:at], words[at + 1 :]
     parser = argparse.ArgumentParser(
-        prog="cellblock", description="Runs Python code behind kernel walls.", epilog=_EPILOG
+        prog="cellblock", description="Runs Python code behind kernel walls.", epilog=EPILOG
     )
     parser.add_argument("--version", action="version", version=f"cellblock {cellblock.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     named = [name for name in _COMMANDS if name in words[:1]]
     for name in named or _COMMANDS:
         import_module(f"cellblock.cli.{name}").add_to(commands)
-    return parser.parse_args(words, argparse.Namespace(passed=passed))
+    if not words:
+        parser.print_help(sys.stderr)
+        parser.exit(USAGE, "\ncellblock: error: no COMMAND was given\n")
+    if not named and not words[0].startswith("-"):
+        parser.error(f"no command {words[0]!r}: there are {', '.join(_COMMANDS)} (cellblock run FILE runs a script)")
+    arguments, unknown = parser.parse_known_args(words, argparse.Namespace(passed=passed))
+    if unknown:
+        hint = " (what is meant for the script stands after --)" if named == ["run"] else ""
+        using = commands.choices[named[0]] if named else parser
+        using.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    return arguments

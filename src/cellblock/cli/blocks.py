@@ -20,9 +20,13 @@ _ENDS = {quotes: re.compile(rf"(?:[^\\]|\\.)*?{quotes}", re.DOTALL) for quotes i
 
 
 class Block:
-    """The lines of one block so far. They are parsed here and never run."""
+    """The lines of one block so far. They are parsed here and never run.
 
-    def __init__(self) -> None:
+    `newer`: the session's Python is newer than this one, and may know a compound statement that is an error here.
+    """
+
+    def __init__(self, *, newer: bool = False) -> None:
+        self._newer = newer
         self._lines: list[str] = []
         self._nesting = _Nesting()
 
@@ -53,7 +57,8 @@ class Block:
             try:
                 tree = compile(self.source + "\n", "<input>", "exec", _GRAMMAR, dont_inherit=True)
             except SyntaxError as error:
-                return error.msg != _INCOMPLETE
+                unknown = self._newer and any(line.rstrip().endswith(":") for line in self._lines)
+                return error.msg != _INCOMPLETE and (ended or not unknown)
             except (ValueError, OverflowError, MemoryError, RecursionError):
                 return True
         return ended or not tree.body or not _is_compound(tree.body[-1])

@@ -119,10 +119,11 @@ class _Conversation:
         )
 
     def _source(self) -> _Source:
+        newer = _version(self._console.session.capabilities.python) > sys.version_info[:2]
         if not self._console.at_terminal:
             from cellblock.cli.pipe import Pipe
 
-            return Pipe(sys.stdin.fileno())
+            return Pipe(sys.stdin.fileno(), newer=newer)
         from cellblock.cli.completion import Completer
         from cellblock.cli.history import History
         from cellblock.cli.keyboard import Keyboard
@@ -133,7 +134,7 @@ class _Conversation:
                 history = History(path)
             except OSError as error:
                 self._console.fail(f"no history is kept: {path}: {error.strerror}", DONE)
-        return Keyboard(Completer(COMMANDS, self._names, self._files), history)
+        return Keyboard(Completer(COMMANDS, self._names, self._files), history, newer=newer)
 
     # ---------------------------------------------------------------- between the two threads
 
@@ -165,3 +166,9 @@ class _Conversation:
             return future.result(_COMPLETION_SECONDS)
         except (TimeoutError, CellblockError):
             return ()
+
+
+def _version(text: str) -> tuple[int, ...]:
+    """Major and minor of `3.13.0`; () for what is no version: a session's own words are not trusted to be one."""
+    parts = text.split(".")[:2]
+    return tuple(map(int, parts)) if all(part.isascii() and part.isdigit() and len(part) < 5 for part in parts) else ()

@@ -14,3 +14,5 @@ STOPPED = 3
 
 INTERRUPTED = 130
 """Ctrl-C, as shells number it: 128 + SIGINT."""
+
+EPILOG = "exit status: 0 done, 1 the code failed, 2 usage or an unreadable file, 3 a wall or limit stopped it"

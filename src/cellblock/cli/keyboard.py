@@ -23,9 +23,10 @@ _DELIMITERS = " \t\n`~!@#$%^&*()-=+[{]}\\|;:'\",<>/?"
 
 
 class Keyboard:
-    """Reads blocks with `input`. KeyboardInterrupt while it reads drops the block that was begun."""
+    """Reads blocks with `input`. KeyboardInterrupt meanwhile drops what was begun. `newer`: see `Block`."""
 
-    def __init__(self, completer: Completer, history: History | None) -> None:
+    def __init__(self, completer: Completer, history: History | None, *, newer: bool = False) -> None:
+        self._newer = newer
         self._history = history
         self._readline = _readline()
         if self._readline is not None:
@@ -33,7 +34,7 @@ class Keyboard:
 
     def block(self) -> str | None:
         """The next block, None at the end of the input. A line that begins with `:` or `!` is one by itself."""
-        block = Block()
+        block = Block(newer=self._newer)
         while True:
             try:
                 text = _line(_MORE if block else _PROMPT)

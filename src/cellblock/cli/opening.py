@@ -21,9 +21,11 @@ _TICK = 0.1
 
 def start_early(python: str | None = None, preload: tuple[str, ...] = ()) -> Future[None]:
     """Start the processes that sessions come from in a thread, while the rest of us is still being imported."""
-    from cellblock.executors.process.family import Profile, family_of
+    from cellblock.executors.process.families import family_of
+    from cellblock.executors.process.family import Profile
 
     started: Future[None] = Future()
+    started.set_running_or_notify_cancel()  # who stops waiting for it does not call it off
 
     def start() -> None:
         try:
@@ -44,10 +46,10 @@ async def open_session(
 
     On `stream`, where it is a terminal, a line tells what takes longer than half a second.
     """
-    from anyio import to_thread
+    import asyncio
 
     async def opening() -> None:
-        await to_thread.run_sync(started.result, abandon_on_cancel=True)
+        await asyncio.wrap_future(started)  # not in a thread, which would hold up the interpreter as it leaves
         await session.open()
 
     def what() -> str:

@@ -22,8 +22,14 @@ _DEFAULT = ExecutionLimits()
 def add_session(parser: argparse.ArgumentParser, output_default: str = str(SHOWN_BYTES)) -> None:
     """Add them to a command's parser."""
     add = parser.add_argument_group("the session").add_argument
-    add("--timeout", type=_seconds, default=_DEFAULT.timeout_seconds, metavar="S", help="seconds a cell (30)")
-    add("--memory", type=_megabytes, default=_DEFAULT.max_memory_mb, metavar="MB", help="memory (256)")
+    add("--timeout", type=_seconds, default=_DEFAULT.timeout_seconds, metavar="S", help="seconds a cell may take (30)")
+    add(
+        "--memory",
+        type=_megabytes,
+        default=_DEFAULT.max_memory_mb,
+        metavar="MB",
+        help="memory a session may use (256)",
+    )
     add("--output", type=_bytes, metavar="BYTES", help=f"text kept of a cell, the middle is cut ({output_default})")
     add("--preload", type=_names, default=(), metavar="A,B", help="import these packages before the session starts")
     add("--python", type=_interpreter, metavar="PATH", help="the interpreter inside (the one that runs cellblock)")

@@ -16,9 +16,10 @@ _MARK = b"\xef\xbb\xbf"
 
 
 class Pipe:
-    """Reads blocks from a descriptor; `Unusable` for bytes that are no source."""
+    """Reads blocks from a descriptor; `Unusable` for bytes that are no source. `newer`: see `Block`."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, *, newer: bool = False) -> None:
+        self._newer = newer
         self._descriptor = descriptor
         self._lines: deque[bytes] = deque()
         self._rest = bytearray()
@@ -27,7 +28,7 @@ class Pipe:
 
     def block(self) -> str | None:
         """The next block, None at the end of the input. A line that begins with `:` or `!` is one by itself."""
-        block, size = Block(), 0
+        block, size = Block(newer=self._newer), 0
         while (line := self._next()) is not None:
             if is_command(line) and not block:
                 return line

@@ -17,6 +17,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser(
         "repl",
         help="type Python into a session",
+        usage="cellblock repl [options]",
         description=(
             "Python at the keyboard, in a new session: no network, no files but its own, limits. "
             "A block goes on until it is complete; lines that begin with : are commands (:help lists them), with ! of "

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from cellblock.cli import options, source
-from cellblock.cli.exits import USAGE
+from cellblock.cli.exits import EPILOG, USAGE
 from cellblock.limits import ExecutionLimits
 
 _JSON_BYTES = ExecutionLimits().max_output_bytes
@@ -20,6 +20,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="run a script behind the walls",
         description="Runs a Python script in a new session: no network, no files but its own, limits.",
         usage="cellblock run [options] FILE|- [-- ARGUMENT ...]",
+        epilog=EPILOG,
     )
     add = parser.add_argument
     add("file", metavar="FILE", help="the script, or - for stdin; arguments after -- are its sys.argv")

@@ -52,7 +52,8 @@ class Screen:
         if cell.error is not None:
             self._explain(cell.error)
         if cell.lost:
-            self._note(f"lost: {_some(cell)}; files are kept")
+            ended = "" if cell.error is not None else f"{cell.lost[0].reason}; "
+            self._note(f"{ended}lost: {_some(cell)}; files are kept")
         return cell
 
     def end_lines(self) -> None:

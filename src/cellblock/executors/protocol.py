@@ -52,11 +52,15 @@ class Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Died:
-    """The worker's process is gone. `signal` killed it, or it left with `status`; None where unknown."""
+    """The worker's process is gone. `signal` killed it, or it left with `status`; None where unknown.
+
+    `excess` is what the session held when that was what it was killed for, as in `Curbed.held`.
+    """
 
     signal: int | None = None
     status: int | None = None
     reason: str = ""
+    excess: str = ""
 
 
 class WorkerGone(Exception):
@@ -69,9 +73,12 @@ class WorkerGone(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curbed:
-    """The session's processes together held more memory than allowed; one of them, not the worker, was killed."""
+    """The session's processes together held more than allowed; one of them, not the worker, was killed.
 
-    held_bytes: int
+    `held` says what and how much: "310 MB, over their memory limit".
+    """
+
+    held: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,3 +185,10 @@ class Launcher(Protocol):
     """Opens kernels of one trust level."""
 
     async def open(self, spec: KernelSpec) -> Kernel: ...
+
+    def keep_ready(self, spec: KernelSpec, count: int) -> None:
+        """Keep so many kernels of this spec, of whatever seed, made beforehand, for `open` to take; 0 ends that.
+
+        Blocks until they are there, and raises what keeps one from being made.
+        """
+        ...

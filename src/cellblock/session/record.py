@@ -57,8 +57,7 @@ class Recorder:
     def curb(self, event: Curbed) -> Output:
         """A process that the cell started was killed: what then fails is for want of memory."""
         self._curbed = True
-        held = event.held_bytes >> 20
-        note = f"[a process was killed: together the session's processes held {held} MB, over their memory limit]\n"
+        note = f"[a process was killed: together the session's processes held {event.held}]\n"
         return self.write(Written(stream="stderr", text=note))
 
     def display(self, event: Display) -> Output | None:
@@ -162,6 +161,13 @@ def timeout_error(seconds: float, traceback: str = "", *, killed: bool = False, 
 
 def death_error(death: Died, *, restored: bool = False) -> CellError:
     """The error of a cell whose process ended under it."""
+    if death.excess:
+        return CellError(
+            type="MemoryError",
+            message=f"the session's process {how(death)}",
+            hint=f"{_LESS_MEMORY}; {_EMPTY}",
+            kind="memory",
+        )
     return CellError(
         type="ProcessDied",
         message=f"the session's process {how(death)}",
@@ -174,6 +180,8 @@ def how(death: Died) -> str:
     """How a process ended, as what follows its name in a sentence."""
     if death.reason:
         return death.reason
+    if death.excess:
+        return f"was killed, as the session held {death.excess}"
     if death.signal is not None:
         known = death.signal in signal.valid_signals()
         return f"was killed by {signal.Signals(death.signal).name if known else death.signal}"

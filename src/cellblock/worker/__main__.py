@@ -37,7 +37,7 @@ def _begin(role: str, descriptors: list[int]) -> None:
     else:
         from cellblock.worker import zygote
 
-        zygote.serve(channel, own=descriptors[1], tasks=descriptors[2])
+        zygote.serve(channel, socket.socket(fileno=descriptors[1]), own=descriptors[2], tasks=descriptors[3])
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import json
 import socket
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,12 @@ def send(
     """Send one message; the receiver gets copies of the descriptors."""
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
     channel.sendmsg([json.dumps(message).encode()], rights, flags)
+
+
+def tell(channel: socket.socket, message: Mapping[str, object]) -> None:
+    """Send one message to who may not listen, or be gone: then it is dropped. Never waits."""
+    with contextlib.suppress(BlockingIOError, ConnectionError):
+        send(channel, message, flags=socket.MSG_DONTWAIT)
 
 
 def receive(channel: socket.socket) -> tuple[dict[str, object] | None, list[int]]:

@@ -16,11 +16,12 @@ import socket
 import time
 from typing import cast
 
-from cellblock.worker import control
+from cellblock.worker import control, sockets
 from cellblock.worker.confine import capabilities, layout, namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
 from cellblock.worker.filehistory import FileHistory
-from cellblock.worker.watch import IDLE_SECONDS, Watch, processes
+from cellblock.worker.holdings import processes
+from cellblock.worker.watch import IDLE_SECONDS, Watch
 
 _GONE_SECONDS = 5.0
 _MAX_MISSED = 20
@@ -41,6 +42,7 @@ def run(
         name = namespaces.name_host("cellblock")
         namespaces.raise_loopback()
         entered = root.enter(disk_bytes=disk_bytes, files=files, late=late)
+        sockets.bound()
     except OSError as error:
         remedy = namespaces.REMEDY if error.errno == errno.EPERM else ""
         control.send(channel, {"failed": "root", "reason": str(error), "remedy": remedy})
@@ -64,9 +66,11 @@ def run(
     pause = IDLE_SECONDS
     while True:
         if not readable.poll(pause * 1000):
-            pause, held = watch.look()
-            if held is not None:
-                _tell(channel, {"curbed": held})
+            pause, excess = watch.look()
+            if excess is not None:
+                worker = excess.process == watch.worker
+                control.tell(channel, {"curbed": excess.held, "worker": worker})  # before its death is seen
+                _kill(excess.process)
             continue
         message, descriptors = control.receive(channel)
         for descriptor in descriptors:
@@ -123,9 +127,9 @@ def _refuse(channel: socket.socket, path: str, reason: str, *, readable: bool) -
     os._exit(1)
 
 
-def _tell(channel: socket.socket, notice: dict[str, object]) -> None:
-    with contextlib.suppress(BlockingIOError, BrokenPipeError):  # a host that does not listen must not stop us
-        control.send(channel, notice, flags=socket.MSG_DONTWAIT)
+def _kill(process: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
 
 
 def _sweep(spared: frozenset[int]) -> None:
@@ -164,7 +168,7 @@ class Reaper:
             if process == 0:
                 return
             if process == self.worker:
-                _tell(self._channel, {"ended": process, "status": status})
+                control.tell(self._channel, {"ended": process, "status": status})
 
 
 def _number(value: object) -> int:

@@ -24,8 +24,8 @@ SANDBOX_UID = 61_000
 def launch(channel: socket.socket, *, boot: str) -> None:
     """Wall this process in, become a nursery's parent, and wait for its end. Never returns.
 
-    The channel brings what is to be exposed, and takes what failed; then it is the nursery's. `boot` is the file
-    that zygotes are started with.
+    The channel brings what is to be exposed and when an idle family ends, and takes what failed; then it is the
+    nursery's. `boot` is the file that zygotes are started with.
     """
     profile, _ = control.receive(channel)
     if profile is None:
@@ -41,7 +41,7 @@ def launch(channel: socket.socket, *, boot: str) -> None:
         os._exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]) & 0xFF)
     try:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        nursery.serve(channel, late=seen.late, boot=boot)
+        nursery.serve(channel, late=seen.late, boot=boot, idle_seconds=float(str(profile["idle_seconds"])))
     except BaseException:
         traceback.print_exc()
     os._exit(70)

@@ -60,11 +60,12 @@ def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int) -> Non
             ),
         )
     )
+    worker = Worker(channel, Streams(bytes.fromhex(setup["nonce"])), meter)
     beginning, _ = control.receive(ours)
     if beginning is None:
         os._exit(0)
     _seed(int(str(beginning["seed"])))
-    Worker(channel, Streams(bytes.fromhex(setup["nonce"])), meter).serve()
+    worker.serve()
     os._exit(0)
 
 

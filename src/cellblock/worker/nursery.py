@@ -6,67 +6,104 @@ the family's pid namespace: when it exits, every session dies with it.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
+import select
 import socket
 import sys
 import traceback
+from functools import partial
 
 from cellblock.walls import Unavailable
 from cellblock.worker import control, init
+from cellblock.worker.children import Children
 from cellblock.worker.confine import namespaces, root
 from cellblock.worker.confine.syscalls import CLONE_NEWNS, unshare
+from cellblock.worker.spares import Message, Spares
 
 SESSION_UID = 1000
 _SCRATCH_BYTES = 256 * 2**20
 _SCRATCH_FILES = 4096
 
 
-def serve(channel: socket.socket, *, late: tuple[str, ...], boot: str) -> None:
-    """Make what each message asks for until the host is gone. Never returns.
+def serve(channel: socket.socket, *, late: tuple[str, ...], boot: str, idle_seconds: float) -> None:
+    """Make what each message asks for, until the host is gone or no session has lived for so long. Never returns.
 
-    `{"make": "shell"}` carries the sizes of the session's files and its init's control channel,
-    `{"make": "zygote"}` the zygote's. How adopted children end, the workers of a zygote that is gone, is told.
+    `{"make": "shell"}` has the kind of session, and init's control channel; `{"make": "zygote"}` the zygote's;
+    `{"make": "spares"}` the kind, how many, for how long, and perhaps a channel to say on that they are there.
     """
-    steps: set[int] = set()
-    signal.signal(signal.SIGCHLD, lambda *_: _report_deaths(channel, steps))
+    children = Children(channel)
+    spares = Spares(children, partial(_make_shell, late=late, children=children))
+    children.hold(channel, spares)
+    readable = select.poll()
+    readable.register(channel, select.POLLIN)
+    readable.register(spares, select.POLLIN)
     while True:
-        message, descriptors = control.receive(channel)
-        if message is None:
+        pause = min(spares.work(), children.left(idle_seconds))
+        ready = [descriptor for descriptor, _ in readable.poll(max(0.0, pause) * 1e3)]
+        if not ready and children.left(idle_seconds) <= 0:
             os._exit(0)
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
-        pid = os.fork()
-        if pid == 0:
-            channel.close()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-            host = socket.socket(fileno=descriptors[0])
-            if message["make"] == "zygote":
-                _become_zygote(host, late, boot)
-            _make_shell(message, host, late)
-        steps.add(pid)
-        for descriptor in descriptors:
-            os.close(descriptor)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+        if spares.fileno() in ready:
+            spares.take_in()
+        if channel.fileno() in ready:
+            message, descriptors = control.receive(channel)
+            if message is None:
+                os._exit(0)
+            host = socket.socket(fileno=descriptors[0]) if descriptors else None
+            _carry_out(message, host, children, spares, late, boot)
 
 
-def _make_shell(message: dict[str, object], host: socket.socket, late: tuple[str, ...]) -> None:
+def _carry_out(
+    message: Message,
+    host: socket.socket | None,
+    children: Children,
+    spares: Spares,
+    late: tuple[str, ...],
+    boot: str,
+) -> None:
+    match message:
+        case {"make": "spares", "kind": dict(kind), "count": int(count), "seconds": seconds}:
+            spares.keep(kind, count=count, seconds=None if seconds is None else float(str(seconds)), waiting=host)
+            return
+    assert host is not None
+    with host:
+        try:
+            match message:
+                case {"make": "zygote"}:
+                    ours, theirs = control.pair()
+                    with theirs:
+                        if children.fork() == 0:
+                            _become_zygote(host, theirs, late, boot)
+                    spares.use(ours)
+                case {"make": "shell", "kind": dict(kind), "mounts": bool(mounts), "spare": bool(spare)}:
+                    if not (spare and spares.hand_out(kind, host)) and children.fork() == 0:
+                        _make_shell(kind, host, late=late, children=children, mounts=mounts)
+        except OSError as error:  # no process can be had, or nothing else: the sessions that there are go on
+            control.tell(
+                host, {"failed": "start", "reason": str(error), "remedy": "see whether the machine is overloaded"}
+            )
+
+
+def _make_shell(
+    kind: Message, host: socket.socket, *, late: tuple[str, ...], children: Children, mounts: bool = False
+) -> None:
     """In a child: new namespaces, then their first process; this one is only the step between."""
     try:
         split = namespaces.split(inside=SESSION_UID)
         if isinstance(split, Unavailable):
             control.send(host, {"failed": split.mechanism, "reason": split.reason, "remedy": split.remedy})
             os._exit(1)
-        if os.fork() == 0:
-            sizes = {name: int(str(message[name])) for name in ("disk_bytes", "files", "memory_bytes")}
-            init.run(host, **sizes, late=late, mounts=bool(message["mounts"]))
+        first = os.fork()
+        if first == 0:
+            children.close()
+            sizes = {name: int(str(kind[name])) for name in ("disk_bytes", "files", "memory_bytes")}
+            init.run(host, **sizes, late=late, mounts=mounts)
+        children.announce(first)
         os._exit(0)
     except BaseException as error:
         _fail(host, error)
 
 
-def _become_zygote(host: socket.socket, late: tuple[str, ...], boot: str) -> None:
+def _become_zygote(host: socket.socket, nursery: socket.socket, late: tuple[str, ...], boot: str) -> None:
     """In a child: a root like a session's, then another program, so that each zygote has an address space of its own.
 
     What its environment's `.pth` files say is executed there.
@@ -77,7 +114,7 @@ def _become_zygote(host: socket.socket, late: tuple[str, ...], boot: str) -> Non
         tasks = os.open("/proc/self/task", os.O_RDONLY | os.O_DIRECTORY)
         unshare(CLONE_NEWNS)
         root.enter(disk_bytes=_SCRATCH_BYTES, files=_SCRATCH_FILES, late=late)
-        passed = (host.fileno(), own, tasks)
+        passed = (host.fileno(), nursery.fileno(), own, tasks)
         for descriptor in passed:
             os.set_inheritable(descriptor, True)
         words = [sys.executable, "-s", "-P", boot, "zygote", *map(str, passed)]
@@ -88,20 +125,5 @@ def _become_zygote(host: socket.socket, late: tuple[str, ...], boot: str) -> Non
 
 def _fail(host: socket.socket, error: BaseException) -> None:
     reason = "".join(traceback.format_exception(error))
-    control.send(host, {"failed": "root", "reason": reason, "remedy": ""})
+    control.tell(host, {"failed": "root", "reason": reason, "remedy": ""})
     os._exit(1)
-
-
-def _report_deaths(channel: socket.socket, steps: set[int]) -> None:
-    while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if pid == 0:
-            return
-        if pid in steps:
-            steps.discard(pid)
-            continue
-        with contextlib.suppress(BlockingIOError, BrokenPipeError):  # the host need not listen
-            control.send(channel, {"ended": pid, "status": status}, flags=socket.MSG_DONTWAIT)

@@ -1,48 +1,84 @@
-"""Watches what the processes of a session hold together, which no limit of a single process bounds.
+"""Watches what the processes of a session hold together, which no limit of a single process bounds, and what
+no limit of a process counts at all: page tables, what sockets hold, file locks, and the kernel's share of descriptors.
 
-The cheap look adds up resident anonymous pages; pages that forked processes still share count in each, so only
-when that sum is over the limit are they counted exactly, each divided by those who share it. Then the largest
-process but the worker is killed: the worker's own memory has a limit that raises MemoryError instead.
+The cheap look adds up private memory; pages that forked processes still share count in each, so only when that sum
+is over the limit are they counted exactly, each divided by those who share it. Then the process that holds most is
+to be killed. The worker is spared while others are there, as its private memory has a limit that raises MemoryError
+instead; it goes for what is past that.
 
-A process may hide its exact count (by being undumpable, or by the end of its first thread): it counts in full.
+A process may hide what it holds exactly (by being undumpable, or by the end of its first thread): its memory counts
+in full, and each of its descriptors as the worst there is.
 """
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from cellblock.worker import holdings
+from cellblock.worker.sockets import Account, Sockets
 
 BUSY_SECONDS = 0.05
-"""Between two looks while more than the worker runs."""
-IDLE_SECONDS = 0.25
+"""Between two looks while a process of the session runs."""
+IDLE_SECONDS = 0.1
+"""Between two looks at whether one has run; if none has, nothing can have changed."""
 
-_REST = 10
-"""After an exact count within the limit, this many times what it took pass before the next, unless the sum grows:
-shared pages that are written stay in the sum as they were."""
-
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _SLACK_BYTES = 32 * 2**20
+_WORKER_SLACK_BYTES = 64 * 2**20
+"""The worker's own limit lets it have 32 MB more while no cell's code runs, and a stack."""
+
+_MANY_MAPPINGS, _MAPPINGS_BYTES = 2000, 16 * 2**20
+"""Who has more than the first is taken to have all that the kernel lets a process have."""
+_FEW_PROCESSES = 4
+"""So few hold little by their mappings."""
+_FEW_DESCRIPTORS = 512
+"""So many, of all processes together, are not looked at one by one."""
+_MOST_LOCKS = 4096
+_MOST_WATCHED = 65_536
+_MOST_TABLES = 1024  # an open file of /proc that was read keeps what it showed
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """What is held beyond what is allowed, and the process to be killed for it."""
+
+    held: str
+    process: int
 
 
 class Watch:
-    """Looks at every process of this pid namespace but its first. `worker` is the one that is spared."""
+    """Looks at every process of this pid namespace but its first. `worker` is the one that runs the cells."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit = limit_bytes
-        self._worker = 0
-        self._image = 0
+        self._sockets, self._account = Sockets(), Account()
+        self.worker = self._image = self._reserved = self._most_pipes = 0
+        self._ran: dict[int, int] = {}
         self._frozen: frozenset[int] = frozenset()
         self._counted_at = 0
-        self._count_again = 0.0
+        self._crowded: set[int] = set()
         self._dying: set[int] = set()
+        self._counting, self._listing, self._opening, self._reading = self._paces = (
+            _Pace(10),
+            _Pace(4),
+            _Pace(30),
+            _Pace(30, least=1),
+        )
 
     def begin(self) -> None:
-        """A worker has just been put into the session: it is alone, and all it holds is its preloaded image."""
-        self._worker = next(processes(), 0)
-        self._image = _anonymous(self._worker)
+        """A worker has just been put into the session, and all it holds is its preloaded image.
+
+        It is alone there, but for what was killed before and has not quite gone.
+        """
+        newest = max(((holdings.started(process), process) for process in holdings.processes()), default=(0, 0))
+        self.worker = newest[1]
+        self._image = holdings.memory(self.worker)
+        self._reserved = max(self._image, holdings.reserved(self.worker))
+        self._most_pipes = 256 + 4 * holdings.most_processes(self.worker)
         self._counted_at = 0
+        self._ran = {self.worker: 0}
 
     def exempt(self, frozen: list[int]) -> None:
         """Leave frozen copies of the worker out: they hold what they share with it."""
@@ -50,84 +86,136 @@ class Watch:
 
     def follow(self, worker: int) -> None:
         """A frozen copy was woken, and is the worker now."""
-        self._worker = worker
+        self.worker = worker
         self._frozen -= {worker}
         self._counted_at = 0
+        self._ran = {worker: 0}
 
-    def look(self) -> tuple[float, int | None]:
-        """Seconds until the next look, and the bytes held if that was too much and a process was killed for it."""
-        alive = set(processes()) - self._frozen
-        self._dying &= alive
-        held = {process: _anonymous(process) for process in alive - self._dying}
-        others = held.keys() - {self._worker}
-        if not others:
+    def look(self) -> tuple[float, Excess | None]:
+        """Seconds until the next look, and what is too much; a process is named once."""
+        ran = any(holdings.processor_time(process) != ran or not ran for process, ran in self._ran.items())
+        if not ran and not any(pace.owed for pace in self._paces):
             return IDLE_SECONDS, None
-        estimate = sum(held.values()) - self._image
+        for pace in self._paces:
+            pace.owed = False
+        alive = set(holdings.processes()) - self._frozen
+        self._ran = {process: holdings.processor_time(process) for process in alive}
+        self._dying &= alive
+        alive -= self._dying
+        excess = self._of_memory(alive) or self._of_locks() or self._of_descriptors(alive)
+        if excess is not None:
+            self._dying.add(excess.process)
+            return 0.0, excess
+        return BUSY_SECONDS, None
+
+    def _of_memory(self, alive: set[int]) -> Excess | None:
+        self._look_at_sockets()
+        self._look_at_mappings(alive)
+        held = {process: holdings.memory(process) + self._mappings(process) for process in alive}
+        estimate = sum(held.values()) - self._image + self._account.total
         if estimate <= self._limit + _SLACK_BYTES:
-            return BUSY_SECONDS, None
-        # pages shared by forks can keep the estimate high for ever, and each exact count takes its time
-        began = time.monotonic()
-        if estimate < self._counted_at * 1.1 and began < self._count_again:
-            return BUSY_SECONDS, None
-        exact = {process: _proportional(process) for process in held}
-        total = sum(exact.values())
+            return None
+        others = alive - {self.worker}
+        if not others:
+            if not all(holdings.ended(process) for process in self._dying):
+                return None  # what they held may still be among what sockets hold
+            return self._past_its_own(held, self._sockets.account().total)
+        # pages shared by forks can keep the sum high for ever, and each exact count takes its time
+        if not self._counting.due() and estimate < self._counted_at * 1.1:
+            return None
+        with self._counting.timed():
+            self._account = self._sockets.account()
+            exact = {process: holdings.own_memory(process) + self._mappings(process) for process in alive}
+        total = sum(exact.values()) + self._account.total
         if total <= self._limit + _SLACK_BYTES + self._image // 2:
-            ended = time.monotonic()
-            self._counted_at, self._count_again = estimate, ended + _REST * (ended - began)
-            return BUSY_SECONDS, None
+            self._counted_at = estimate
+            return None
         self._counted_at = 0
-        largest = max(others, key=lambda process: exact[process])
-        self._dying.add(largest)
-        _kill(largest)
-        return 0.0, total
+        sockets = {process: self._sockets_of(process) for process in alive}
+        largest = max(others, key=lambda process: exact[process] + sockets[process])
+        return self._past_its_own(held, sockets.get(self.worker, 0)) or Excess(_megabytes(total), largest)
+
+    def _past_its_own(self, held: dict[int, int], sockets: int) -> Excess | None:
+        """The worker, if it holds more than it can within its own limit."""
+        total = held.get(self.worker, 0) + sockets
+        if total <= self._reserved + self._limit + _WORKER_SLACK_BYTES:
+            return None
+        return Excess(_megabytes(total - self._image), self.worker)
+
+    def _look_at_sockets(self) -> None:
+        if self._listing.due():
+            with self._listing.timed():
+                self._account = self._sockets.account()
+
+    def _sockets_of(self, process: int) -> int:
+        by_inode = self._account.by_inode
+        return sum(by_inode.get(inode, 0) for inode in holdings.files(process).sockets) if by_inode else 0
+
+    def _look_at_mappings(self, alive: set[int]) -> None:
+        if len(alive) <= _FEW_PROCESSES:
+            self._crowded = set()
+        elif self._reading.due():
+            with self._reading.timed():
+                self._crowded = {process for process in alive if holdings.has_mappings(process, _MANY_MAPPINGS)}
+
+    def _mappings(self, process: int) -> int:
+        return _MAPPINGS_BYTES if process in self._crowded else 0
+
+    def _of_locks(self) -> Excess | None:
+        locks = holdings.locks()
+        return self._too_many("file locks", locks, sum(locks.values()), _MOST_LOCKS)
+
+    def _of_descriptors(self, alive: set[int]) -> Excess | None:
+        count = sum(holdings.descriptors(process) for process in alive)
+        if count <= _FEW_DESCRIPTORS or not self._opening.due():
+            return None
+        with self._opening.timed():
+            opened = {process: holdings.files(process) for process in alive}
+        pipes = {process: len(one.pipes) for process, one in opened.items()}
+        watched = {process: one.watched for process, one in opened.items()}
+        tables = {process: one.tables for process, one in opened.items()}
+        distinct = len(set[int]().union(*(one.pipes for one in opened.values())))
+        excess = (
+            self._too_many("pipes", pipes, distinct, self._most_pipes)
+            or self._too_many("watches of epoll", watched, sum(watched.values()), _MOST_WATCHED)
+            or self._too_many("open files of /proc", tables, sum(tables.values()), _MOST_TABLES)
+        )
+        if excess is not None:
+            self._opening.again()
+        return excess
+
+    def _too_many(self, what: str, each: dict[int, int], total: int, most: int) -> Excess | None:
+        """Whether there are more than allowed, and who has most of them; the worker only if no other has as many."""
+        if total <= most:
+            return None
+        return Excess(
+            f"{total} {what}, over {most}", max(each, key=lambda process: (each[process], process != self.worker))
+        )
 
 
-def processes() -> Iterator[int]:
-    """Every process of this pid namespace but its first."""
-    try:
-        names = os.listdir("/proc")
-    except OSError:  # masked on this host: nothing can be watched
-        return
-    for name in names:
-        if name.isdigit() and name != "1":
-            yield int(name)
+class _Pace:
+    """When a count that costs is made again: after so many times the processor time it took, and `least` seconds."""
+
+    def __init__(self, times: float, *, least: float = 0.0) -> None:
+        self._times, self._least = times, least
+        self._next = 0.0
+        self.owed = False
+
+    def due(self) -> bool:
+        """Whether to count now; until then the count is owed."""
+        self.owed = time.monotonic() < self._next
+        return not self.owed
+
+    def again(self) -> None:
+        """Let the next count be at once."""
+        self._next = 0.0
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        began = time.process_time()
+        yield
+        self._next = time.monotonic() + max(self._least, self._times * (time.process_time() - began))
 
 
-def _anonymous(process: int) -> int:
-    """Resident anonymous memory in bytes; 0 for a process that is gone."""
-    held = _resident(f"/proc/{process}/statm")
-    if held:
-        return held
-    try:  # its first thread has ended: nothing stands under the process's own entry, all of it under each thread's
-        threads = os.listdir(f"/proc/{process}/task")
-    except OSError:
-        return 0
-    return max((_resident(f"/proc/{process}/task/{thread}/statm") for thread in threads), default=0)
-
-
-def _resident(statm: str) -> int:
-    try:
-        with open(statm, "rb") as file:
-            words = file.read().split()
-    except OSError:
-        return 0
-    return (int(words[1]) - int(words[2])) * _PAGE
-
-
-def _proportional(process: int) -> int:
-    """Anonymous memory in bytes, each page divided by the number of processes that share it; in full where hidden."""
-    try:
-        with open(f"/proc/{process}/smaps_rollup", "rb") as file:
-            for line in file:
-                if line.startswith(b"Pss_Anon:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return _anonymous(process)
-
-
-def _kill(process: int) -> None:
-    try:
-        os.kill(process, signal.SIGKILL)
-    except ProcessLookupError:
-        return
+def _megabytes(held: int) -> str:
+    return f"{held >> 20} MB, over their memory limit"

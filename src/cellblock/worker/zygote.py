@@ -22,12 +22,12 @@ from cellblock.worker.confine.syscalls import CLONE_NEWPID, PR_SET_DUMPABLE, prc
 from cellblock.worker.environment import ENVIRONMENT
 
 
-def serve(channel: socket.socket, *, own: int, tasks: int) -> None:
+def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: int) -> None:
     """Preload, report, then attach workers until the host wants no more. Never returns.
 
-    The first message names what to preload. An attach message carries the session's environment and limits and
-    four descriptors: a pidfd of the shell's init, the worker's socket, and the pipes for its stdout and stderr.
-    `own` is this process's pid namespace, `tasks` the directory of its threads.
+    The host's first message names what to preload. A message that asks for a worker comes from the host or the
+    nursery; it has the limits and four descriptors: a pidfd of the shell's init, the worker's socket, and the pipes
+    for its stdout and stderr. `own` is this process's pid namespace, `tasks` the directory of its threads.
     """
     profile, _ = control.receive(channel)
     if profile is None:
@@ -41,13 +41,21 @@ def serve(channel: socket.socket, *, own: int, tasks: int) -> None:
     gc.freeze()
     control.send(channel, {"ready": True})
     signal.signal(signal.SIGCHLD, lambda *_: _report_deaths(channel))
+    asking = select.poll()
+    channels = {one.fileno(): one for one in (channel, nursery)}
+    for descriptor in channels:
+        asking.register(descriptor, select.POLLIN)
     while True:
-        message, descriptors = control.receive(channel)
-        if message is None:
-            os._exit(0)
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
-        _attach(channel, message, descriptors, own)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+        for descriptor, _ in asking.poll():
+            message, descriptors = control.receive(channels[descriptor])
+            if message is None and descriptor == channel.fileno():
+                os._exit(0)
+            if message is None:  # the nursery has another zygote make its spares
+                asking.unregister(descriptor)
+                continue
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+            _attach(channel, nursery, message, descriptors, own)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
 
 
 def _preload(channel: socket.socket, names: Sequence[str], tasks: int) -> None:
@@ -68,20 +76,22 @@ def _preload(channel: socket.socket, names: Sequence[str], tasks: int) -> None:
         os._exit(1)
 
 
-def _attach(channel: socket.socket, message: dict[str, object], descriptors: list[int], own: int) -> None:
+def _attach(
+    channel: socket.socket, nursery: socket.socket, message: dict[str, object], descriptors: list[int], own: int
+) -> None:
     """Put a copy of this process into a shell. Where the shell is gone, the worker's end of its socket just closes."""
     init, *kept = descriptors
     with contextlib.suppress(ProcessLookupError):
         setns(init, CLONE_NEWPID)
-        pid = _fork(channel, message, init, kept, own)
+        pid = _fork((channel, nursery), message, init, kept, own)
         setns(own, CLONE_NEWPID)
         if pid:
-            _tell(channel, {"attached": message["token"], "pid": pid})
+            control.tell(channel, {"attached": message["token"], "pid": pid})
     for descriptor in descriptors:
         os.close(descriptor)
 
 
-def _fork(channel: socket.socket, message: dict[str, object], init: int, kept: list[int], own: int) -> int:
+def _fork(channels: tuple[socket.socket, ...], message: dict[str, object], init: int, kept: list[int], own: int) -> int:
     """The worker's pid; 0 where there is none: the host learns that as its socket closes."""
     try:
         pid = os.fork()
@@ -91,7 +101,8 @@ def _fork(channel: socket.socket, message: dict[str, object], init: int, kept: l
         return 0
     if pid == 0:
         try:
-            channel.close()
+            for channel in channels:
+                channel.close()
             os.close(own)
             setns(init, namespaces.ROOM)
             os.close(init)
@@ -120,9 +131,4 @@ def _report_deaths(channel: socket.socket) -> None:
             return
         if pid == 0:
             return
-        _tell(channel, {"ended": pid, "status": status})
-
-
-def _tell(channel: socket.socket, notice: dict[str, object]) -> None:
-    with contextlib.suppress(BlockingIOError, BrokenPipeError):  # a host that reads none of it must not stop us
-        control.send(channel, notice, flags=socket.MSG_DONTWAIT)
+        control.tell(channel, {"ended": pid, "status": status})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +18,11 @@ _TOO_MUCH = beginning("memory: MemoryError")
 TIMEOUT = f"timeout: TimeoutError: the cell ran longer than {BRIEF.timeout_seconds:g} s"
 
 
-def _cell(name: str, wall: str, expect: object, cell: str, *, hole: str = "", lasting: bool = False) -> Attack:
-    return Attack(
-        name=f"resources-{name}", threat="W6", wall=wall, expect=expect, cell=cell, hole=hole, lasting=lasting
-    )
+def _cell(
+    name: str, wall: str, expect: object, cell: str, *, hole: str = "", lasting: bool = False, dies: bool = False
+) -> Attack:
+    named = f"resources-{name}"
+    return Attack(name=named, threat="W6", wall=wall, expect=expect, cell=cell, hole=hole, lasting=lasting, dies=dies)
 
 
 def _host(name: str, wall: str, expect: object, host: Callable[[Host], object], *, hole: str = "") -> Attack:
@@ -68,7 +70,7 @@ for _ in range({count}):
         finally:
             os._exit(0)
     children.append(child)
-end = time.monotonic() + 6
+end = time.monotonic() + 7
 while not curbed and time.monotonic() < end:
     time.sleep(0.02)
     curbed = any(os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) for child in children)
@@ -89,11 +91,74 @@ _FULL_SOCKETS = """import socket
                     pass"""
 """About 80 MB in the kernel, held by one process."""
 
+_WORKER_SOCKETS = """
+import socket, time
+large = bytearray(b"x") * (100 << 20)
+ends = [end for _ in range(240) for end in socket.socketpair()]
+for one in ends:
+    one.setblocking(False)
+    try:
+        while True: one.send(bytes(65536))
+    except BlockingIOError:
+        pass
+time.sleep(3)
+"held"
+"""
+
+_READ_ONLY = """
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+for _ in range(32):
+    piece = ctypes.c_void_p(libc.mmap(None, ctypes.c_size_t(32 << 20), 3, 0x22, -1, 0))
+    libc.memset(piece, 1, ctypes.c_size_t(32 << 20))
+    libc.mprotect(piece, ctypes.c_size_t(32 << 20), 1)
+import time
+time.sleep(3)
+"held"
+"""
+"""A gigabyte that counts as private writable memory only while it is written."""
+
+_PAGE_TABLES = """
+import mmap, time
+nothing = mmap.mmap(-1, 1 << 40, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, mmap.PROT_READ)
+for place in range(0, 1 << 39, 2 << 20): nothing[place]
+time.sleep(3)
+"held"
+"""
+"""The zero page a quarter of a million times, each with a page of page tables: a gigabyte."""
+
+_MAPPINGS = """libc = ctypes.CDLL(None)
+            libc.mmap.restype = ctypes.c_void_p
+            area = libc.mmap(None, ctypes.c_size_t(4096 * 20_000), 0, 0x22, -1, 0)
+            for place in range(0, 20_000, 2): libc.mprotect(ctypes.c_void_p(area + place * 4096), 4096, 1)"""
+
+_LOCKS = """files = [os.open(f"/tmp/lock{number}", os.O_CREAT | os.O_RDWR) for number in range(10)]
+            for one in files:
+                for place in range(200): fcntl.lockf(one, fcntl.LOCK_SH, 1, 2 * place)"""
+
+_LOCKS_OF_ONE = """
+import fcntl, time
+for number in range(30):
+    one = os.open(f"lock{number}", os.O_CREAT | os.O_RDWR)
+    for place in range(200): fcntl.lockf(one, fcntl.LOCK_EX, 1, 2 * place)
+time.sleep(3)
+"held"
+"""
+
+_WATCHES = """watched = [os.eventfd(0) for _ in range(250)]
+            watchers = [select.epoll() for _ in range(220)]
+            for one in watchers:
+                for number in watched: one.register(number, select.EPOLLIN)"""
+
+_TABLES = """for _ in range(480): os.read(os.open("/proc/stat", os.O_RDONLY), 100)"""
+
+_OVER = beginning("memory: MemoryError: the session's process was killed, as the session held ")
+
 _LITTLE = Holds(lambda grown: isinstance(grown, int) and grown < 40, "less than 40 MB more on the host")
 
 
 def _hoards_pipes(host: Host) -> object:
-    """The size of a neighbour's new pipe, once a session has made as many pipes as large as it can."""
+    """The size of a neighbour's new pipe, a while after a session has made as many pipes as large as it can."""
     hoard = """
 import fcntl, signal
 children = []
@@ -111,9 +176,57 @@ for _ in range(8):
     size = "import fcntl\nfcntl.fcntl(os.pipe()[0], fcntl.F_GETPIPE_SZ)"
     host.cell(hoard)
     try:
-        return outcome_of(host.neighbour, host.prelude + size)
+        end = time.monotonic() + 6
+        while (found := outcome_of(host.neighbour, host.prelude + size)) != 65536 and time.monotonic() < end:
+            time.sleep(0.1)
+        return found
     finally:
         host.cell("for child in children:\n    os.kill(child, 9)\n    os.waitpid(child, 0)")
+
+
+def _hoards_pipes_by_many(host: Host) -> object:
+    """The size of a neighbour's new pipe beside three sessions that each hold as many as they may."""
+    hoard = """
+import os, signal
+for _ in range(2):
+    if os.fork() == 0:
+        pipes = [os.pipe() for _ in range(210)]
+        signal.pause()
+"""
+    with Session(limits=LIMITS) as first, Session(limits=LIMITS) as second, Session(limits=LIMITS) as third:
+        for one in (first, second, third):
+            outcome_of(one, hoard)
+        size = "import fcntl\nfcntl.fcntl(os.pipe()[0], fcntl.F_GETPIPE_SZ)"
+        time.sleep(0.5)
+        return outcome_of(host.neighbour, host.prelude + size)
+
+
+def _sends_descriptors_without_end(host: Host) -> object:
+    """Whether a neighbour can send a descriptor while a session has as many on their way as it can."""
+    send = """
+import array, socket
+pairs = []
+try:
+    while len(pairs) < 20:
+        pairs.append(socket.socketpair())
+        socket.send_fds(pairs[-1][0], [b"x"], [0] * 253)
+except OSError:
+    pass
+"""
+    one = """
+import socket
+def send_one():
+    for _ in range(3):
+        ends = socket.socketpair()
+        socket.send_fds(ends[0], [b"x"], [0])
+    return "sent"
+attempt(send_one)
+"""
+    host.cell(send)
+    try:
+        return outcome_of(host.neighbour, host.prelude + one)
+    finally:
+        host.cell("pairs.clear()")
 
 
 def _fills_the_disk(host: Host) -> object:
@@ -210,8 +323,13 @@ for one in files: os.close(one)
         _WATCH,
         "curbed",
         _HOLDING.format(before="", count=4, hold=_FULL_SOCKETS),
-        hole="the kernel's memory for sockets counts to nothing: 200 KB a socket, 512 sockets a process",
     ),
+    _cell("socket-buffers-of-the-worker", _WATCH, _OVER, _WORKER_SOCKETS, dies=True),
+    _cell("memory-that-is-made-read-only", _WATCH, _OVER, _READ_ONLY, dies=True),
+    _cell("page-tables", _WATCH, _OVER, _PAGE_TABLES, dies=True),
+    _cell("mappings", _WATCH, "curbed", _HOLDING.format(before="", count=12, hold=_MAPPINGS)),
+    _cell("file-locks", _WATCH, "curbed", _HOLDING.format(before="import fcntl", count=3, hold=_LOCKS)),
+    _cell("file-locks-of-the-worker", _WATCH, _OVER, _LOCKS_OF_ONE, dies=True),
     *(
         _cell(name, _WATCH, "curbed", _HOLDING.format(before=before, count=count, hold=hold))
         for name, before, count, hold in (
@@ -266,6 +384,7 @@ answer
         True,
         """
 import threading
+import time
 gate, threads, answer = threading.Event(), [], False
 while len(threads) < 1000:
     one = threading.Thread(target=gate.wait)
@@ -503,26 +622,26 @@ signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGRTMIN])
 answers
 """,
     ),
-    _cell(
-        "epoll-watches",
-        "a limit of the user namespace",
-        Holds(lambda answer: answer != "held", "anything but the watches"),
-        """
-import select
-watched = [os.eventfd(0) for _ in range(150)]
-watchers = [select.epoll() for _ in range(200)]
-for one in watchers:
-    for number in watched: one.register(number, select.EPOLLIN)
-for one in (*watchers, *map(os.fdopen, watched)): one.close()
-"held"
-""",
-        hole="the kernel counts epoll watches by host user, a share of its memory: 65 000 a process, in 128 processes",
-    ),
+    _cell("open-files-of-proc", _WATCH, "curbed", _HOLDING.format(before="", count=4, hold=_TABLES)),
+    _cell("epoll-watches", _WATCH, "curbed", _HOLDING.format(before="import select", count=3, hold=_WATCHES)),
     _host(
         "pipes-of-others",
-        "a limit of the user namespace",
+        _WATCH,
         65536,
         _hoards_pipes,
-        hole="the kernel counts pages of pipes by host user: past 64 MB in all, each new pipe of any session has 8 KB",
+    ),
+    _host(
+        "pipes-of-others-by-many",
+        "the kernel's count by host user",
+        65536,
+        _hoards_pipes_by_many,
+        hole="the kernel gives the sessions of one host user 64 MB of pipes in all, and past it 8 KB for each",
+    ),
+    _host(
+        "descriptors-on-their-way",
+        "the kernel's count by host user",
+        "sent",
+        _sends_descriptors_without_end,
+        hole="descriptors in messages that nobody has received are counted by host user, 512 for all its sessions",
     ),
 )

@@ -56,6 +56,7 @@ class Frozen:
         self._inner = 0
         with contextlib.suppress(OSError):  # it is gone, which its end of file tells
             awake.recv(64)  # that it is ready
+            awake.setblocking(False)
             control.send(awake, {"wake": True}, [self.end.fileno()])
         self.end.close()
         end.close()

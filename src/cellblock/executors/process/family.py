@@ -1,38 +1,38 @@
 """The host's hold on a family: a nursery and the zygote that make every session of a profile.
 
-Started on first use and kept until this process ends. A zygote that dies is replaced in the same family, since
+A zygote that dies is replaced in the same family, since
 sessions need only the nursery to live; when the nursery dies the family is replaced. Every end of a channel that
 this process holds is closed in its forked copies, so that the family's end is tied to this process alone.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import json
 import logging
-import os
 import select
 import socket
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cellblock.errors import IsolationUnavailable
+from cellblock.errors import CellblockError, IsolationUnavailable
 from cellblock.executors.process.deaths import Deaths
+from cellblock.executors.process.demand import Demand, Kind
 from cellblock.executors.process.forks import watch_forks
-from cellblock.executors.process.zygote import NEEDED, Progress, Zygote, failure
+from cellblock.executors.process.launching import launch
+from cellblock.executors.process.zygote import NEEDED, START_SECONDS, Progress, Zygote, failure
 from cellblock.worker import control
 
+IDLE_SECONDS = 600.0
+"""A family that no session has used for so long ends."""
 _DEATH_SECONDS = 0.5
+_FULL_SECONDS = 10.0
 _PACKAGE = Path(__file__).parents[2]
-_BOOT = _PACKAGE / "worker" / "__main__.py"
-_INHERITED = ("LD_LIBRARY_PATH", "TZ")
-"""The only variables of the host's environment that a family sees."""
-
 _log = logging.getLogger("cellblock")
 
 
@@ -58,22 +58,22 @@ class Family:
         self._renewing = threading.Lock()
         self._tokens = 0
         self._deaths = Deaths()
+        self._demand = Demand()
         self._zygote: Zygote | None = None
         self._retired: list[Zygote] = []
         self._shells: set[int] = set()
         self.used = time.monotonic()
         """When a session of it was last made or ended."""
-        self._nursery, end = control.pair()
         try:
-            with end:
-                self._process = _launch(profile.python, end)
-        except BaseException:
-            self._nursery.close()
-            raise
+            launched = launch(profile.python)
+        except OSError as error:
+            reason = f"{profile.python} cannot be started: {error}"
+            raise IsolationUnavailable(reason, mechanism="python", hint=NEEDED) from error
+        self._process, self._nursery = launched.process, launched.channel
         watch_forks(self._nursery)
         self._nursery.setblocking(False)
-        with contextlib.suppress(BrokenPipeError):  # it has ended already, which is told to who waits for a zygote
-            control.send(self._nursery, {"expose": [str(_PACKAGE)]})
+        with contextlib.suppress(ConnectionError):  # it has ended already, which is told to who waits for a zygote
+            control.send(self._nursery, {"expose": [str(_PACKAGE)], "idle_seconds": IDLE_SECONDS})
 
     @classmethod
     def start(cls, profile: Profile, progress: Progress | None = None) -> Family:
@@ -149,18 +149,50 @@ class Family:
         reason = f"start: {self.profile.python} ended before it was ready"
         return IsolationUnavailable(reason, mechanism="start", hint=NEEDED)
 
-    def make_shell(self, init: socket.socket, *, disk_bytes: int, files: int, memory_bytes: int, mounts: bool) -> None:
+    def make_shell(self, init: socket.socket, kind: Kind, *, mounts: bool) -> None:
         """Ask for a shell whose first process speaks on `init`, where it waits for trees if it is to have `mounts`.
 
-        `FamilyGone` when nobody is there to make it.
+        Without them it may be answered with a spare. `FamilyGone` when nobody is there to make it.
         """
-        wanted = {"disk_bytes": disk_bytes, "files": files, "memory_bytes": memory_bytes, "mounts": mounts}
-        self._ask({"make": "shell", **wanted}, init)
+        with self._lock:
+            spare = not mounts and self._demand.expects(kind)
+        self._ask({"make": "shell", "kind": kind, "mounts": mounts, "spare": spare}, init)
 
-    def _ask(self, message: dict[str, object], end: socket.socket) -> None:
+    def opened(self, kind: Kind, *, spare: bool) -> None:
+        """A session of this kind was opened, with a spare or without: what may be asked for next is made ready."""
+        with self._lock:
+            kept = self._demand.opened(kind, spare=spare)
+        if kept is not None:
+            with contextlib.suppress(FamilyGone):  # which the next opening finds
+                self._ask({"make": "spares", "kind": kind, "count": kept.count, "seconds": kept.seconds})
+
+    def took(self, token: int) -> None:
+        """A spare was taken; the end of its worker will be asked for under this token."""
+        self._deaths.expect(token)
+
+    def keep(self, kind: Kind, count: int, *, wait: bool) -> None:
+        """Keep so many spares, and wait until they are there. Raises what keeps one from being made."""
+        with self._lock:
+            self._demand.ask(kind, count)
+        message: Kind = {"make": "spares", "kind": kind, "count": count, "seconds": None}
+        if not wait:
+            self._ask(message)
+            return
+        answer, end = control.pair()
+        with answer:
+            with end:
+                self._ask(message, end)
+            answer.settimeout(START_SECONDS)
+            report, _ = control.receive(answer)
+        if report is None:
+            raise FamilyGone
+        if "failed" in report:
+            raise failure(report, self.profile.python)
+
+    def _ask(self, message: Kind, end: socket.socket | None = None) -> None:
         try:
             with self._lock:
-                control.send(self._nursery, message, [end.fileno()])
+                _send(self._nursery, message, [] if end is None else [end.fileno()])
         except OSError as error:
             raise FamilyGone from error
 
@@ -173,10 +205,28 @@ class Family:
             try:
                 if self._zygote is None:
                     raise FamilyGone
-                self._zygote.attach({**setup, "token": self._tokens}, [init, worker.fileno(), stdout, stderr])
+                message = {**setup, "token": self._tokens}
+                _send(self._zygote.channel, message, [init, worker.fileno(), stdout, stderr])
+                self._zygote.attached += 1
             except OSError as error:
                 raise FamilyGone from error
-            return self._tokens
+            token, stale = self._tokens, self._zygote.stale
+        if stale and not self._renewing.locked():
+            threading.Thread(target=self._rotate, name="cellblock-rotation", daemon=True).start()
+        return token
+
+    def _rotate(self) -> None:
+        """In a thread: a new zygote in the place of one whose layout of memory many sessions have shared."""
+        with self._renewing:
+            zygote = self._zygote
+            if zygote is None or not zygote.stale:
+                return
+            try:
+                self._renew(None)
+            except (CellblockError, FamilyGone, OSError) as error:
+                zygote.freshen()
+                if self.alive:
+                    _log.warning("the zygote of %s cannot be replaced, and goes on: %s", self.profile.python, error)
 
     def how_it_ended(self, token: int) -> int | None:
         """The wait status of a worker that is dead; None if nobody tells it soon. Blocks."""
@@ -263,61 +313,14 @@ class Family:
             self._process.wait()
 
 
-def _launch(python: str, end: socket.socket) -> subprocess.Popen[bytes]:
-    environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    environment |= {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}
-    try:
-        return subprocess.Popen(
-            [python, "-s", "-P", "-S", str(_BOOT), "launch", str(end.fileno())],
-            pass_fds=[end.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            env=environment,
-            cwd="/",
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise IsolationUnavailable(f"{python} cannot be started: {error}", mechanism="python", hint=NEEDED) from error
-
-
-_families: dict[Profile, Family] = {}
-_starting = threading.Lock()
-
-
-def running(profile: Profile) -> Family | None:
-    """The family of a profile, if there is one that can make a session at once."""
-    family = _families.get(profile)
-    return family if family is not None and family.ready else None
-
-
-def family_of(profile: Profile, progress: Progress | None = None) -> Family:
-    """The family of a profile, started if there is none that lives, with a zygote. Blocks while one starts.
-
-    `progress` is told what is waited for: "importing pandas", say. The same goes to the logger `cellblock`.
-    """
-    family = running(profile)
-    if family is not None:
-        return family
-    with _starting:
-        family = _families.get(profile)
-        if family is None or not family.alive:
-            if family is not None:
-                family.close()
-            family = _families[profile] = Family.start(profile, progress)
-        family.ensure_ready(progress)
-        return family
-
-
-@atexit.register
-def _close_all() -> None:
-    while _families:
-        _families.popitem()[1].close()
-
-
-def _after_fork_in_child() -> None:
-    _families.clear()
-    global _starting
-    _starting = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)
+def _send(channel: socket.socket, message: Mapping[str, object], descriptors: Sequence[int]) -> None:
+    """Send on a channel that does not block; a reader that has much to do is waited for, and blocks us meanwhile."""
+    while True:
+        try:
+            control.send(channel, message, descriptors)
+            return
+        except BlockingIOError:
+            wait = select.poll()
+            wait.register(channel, select.POLLOUT)
+            if not wait.poll(_FULL_SECONDS * 1e3):
+                raise TimeoutError from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import warnings
+from dataclasses import replace
 from functools import partial
 
 from anyio import to_thread
@@ -46,7 +47,7 @@ class ProcessKernel(LinkedKernel):
 
         It waits for `begin`.
         """
-        hello = yield from self._new_worker()
+        hello = (yield from self._taken_worker()) or (yield from self._new_worker())
         require_walls(hello)
         link = self._living()
         self._shell.tell("seal")
@@ -61,15 +62,15 @@ class ProcessKernel(LinkedKernel):
             ),
         )
 
-    def begin(self, spec: KernelSpec) -> None:
-        """Let the worker take requests, for a session of this spec; it is seeded now."""
-        self._spec = spec
-        self._living().begin(spec.seed)
+    def begin(self) -> None:
+        """Let the worker take requests: it is seeded now."""
+        self._living().begin(self._spec.seed)
 
-    @property
-    def fit(self) -> bool:
-        """Whether worker and shell live."""
-        return self._link is not None and self._link.living and not self._shell.ended
+    def _taken_worker(self) -> Waits[Hello | None]:
+        """The worker that the shell came with, if it did with one that lives."""
+        self._link, self._shell.worker = self._shell.worker, None
+        hello = None if self._link is None else (yield from self._link.hello())
+        return hello if isinstance(hello, Hello) else None
 
     def _new_worker(self) -> Waits[Hello]:
         """A worker of the zygote, or of the one that takes its place when it ends meanwhile."""
@@ -77,13 +78,13 @@ class ProcessKernel(LinkedKernel):
             if not self._family.ready:
                 yield partial(self._family.ensure_ready, self._spec.progress)
             self._unlink()
-            link, ends = Link.make()
-            self._link = link
-            with ends as given:
-                try:
-                    link.token = self._family.attach(self._shell.init, given, self._setup(link))
-                except FamilyGone:
-                    continue
+            link = self._link = Link()
+            try:
+                link.token = self._family.attach(self._shell.init, link.ends, self._setup(link))
+            except FamilyGone:
+                continue
+            finally:
+                link.close_ends()
             try:
                 hello = yield from link.hello()
             except TimeoutError:
@@ -153,7 +154,7 @@ class ProcessKernel(LinkedKernel):
                 yield from self.attach()
             except FamilyGone:
                 raise files_gone() from None
-            self.begin(self._spec)
+            self.begin()
             return Awake(lost=_files(missed))
         before = self._living()
         self._family.forget(before.token)
@@ -183,7 +184,7 @@ class ProcessKernel(LinkedKernel):
             self.dispose()
             warnings.warn("a session was not closed", ResourceWarning, stacklevel=2, source=self)
 
-    def curbed(self) -> int | None:
+    def curbed(self) -> str | None:
         """See `Shell.curbed`."""
         return self._shell.curbed()
 
@@ -191,7 +192,8 @@ class ProcessKernel(LinkedKernel):
         """What is known of the worker's death."""
         token = self._living().token  # a copy that was woken has none: it is no child of the zygote's
         ask = partial(self._family.how_it_ended, token) if token else partial(self._shell.ending, _DEATH_SECONDS)
-        return death_of(await to_thread.run_sync(ask))
+        death = death_of(await to_thread.run_sync(ask))
+        return replace(death, excess=self._shell.excess())
 
     def _unlink(self) -> None:
         if self._link is not None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from functools import partial
 
 from cellblock.errors import IsolationUnavailable
-from cellblock.executors.process.family import FamilyGone, Profile, family_of, running
+from cellblock.executors.process.families import family_of, keep, running
+from cellblock.executors.process.family import FamilyGone, Profile
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.mounts import Mount, check
-from cellblock.executors.process.shell import Shell
+from cellblock.executors.process.shell import Shell, kind_of
 from cellblock.executors.process.waits import Waits, awaited
 from cellblock.executors.protocol import KernelSpec
 
@@ -21,18 +23,26 @@ class ProcessLauncher:
 
     async def open(self, spec: KernelSpec) -> ProcessKernel:
         kernel = await awaited(opening(spec))
-        kernel.begin(spec)
+        kernel.begin()
         return kernel
+
+    def keep_ready(self, spec: KernelSpec, count: int) -> None:
+        for _ in range(_TRIES):
+            with contextlib.suppress(FamilyGone):
+                return keep(_profile(spec), kind_of(spec), count)
+        raise _ending()
 
 
 def opening(spec: KernelSpec) -> Waits[ProcessKernel]:
     """Make a kernel; tried again where the processes that make it end meanwhile."""
     for _ in range(_TRIES):
-        try:
+        with contextlib.suppress(FamilyGone):
             return (yield from _opening(spec))
-        except FamilyGone:
-            continue
-    raise IsolationUnavailable(
+    raise _ending()
+
+
+def _ending() -> IsolationUnavailable:
+    return IsolationUnavailable(
         f"the processes that make sessions ended {_TRIES} times while one was opened",
         mechanism="start",
         hint="see what they say on stderr, and whether the machine is out of memory",
@@ -41,13 +51,20 @@ def opening(spec: KernelSpec) -> Waits[ProcessKernel]:
 
 def _opening(spec: KernelSpec) -> Waits[ProcessKernel]:
     mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
-    profile = Profile(spec.python or sys.executable, spec.preload)
+    profile, kind = _profile(spec), kind_of(spec)
     family = running(profile) or (yield partial(family_of, profile, spec.progress))
-    shell = yield from Shell.make(family, spec, mounts)
+    shell = yield from Shell.make(family, kind, mounts)
+    spare = shell.worker is not None
     kernel = ProcessKernel(family, shell, spec)
     try:
         yield from kernel.attach()
     except BaseException:
         kernel.dispose()
         raise
+    if not mounts:
+        family.opened(kind, spare=spare)
     return kernel
+
+
+def _profile(spec: KernelSpec) -> Profile:
+    return Profile(spec.python or sys.executable, spec.preload)

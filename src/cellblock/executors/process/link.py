@@ -36,33 +36,23 @@ _MAX_NAME_CHARS = 4_000_000
 _MAX_FOREIGN = 1000
 
 
-class Ends:
-    """A worker's ends, to be sent and then closed here, so that its own are the last."""
+Ends = tuple[socket.socket, int, int]
+"""A worker's ends of its socket and its pipes for stdout and stderr."""
 
-    def __init__(self, connection: socket.socket, stdout: int, stderr: int) -> None:
-        self.all = (connection, stdout, stderr)
-
-    def __enter__(self) -> tuple[socket.socket, int, int]:
-        return self.all
-
-    def __exit__(self, *_: object) -> None:
-        connection, *pipes = self.all
-        connection.close()
-        for pipe in pipes:
-            os.close(pipe)
+Taken = tuple[socket.socket, int, int, bytes]
+"""The host's ends, none of which blocks, and the nonce; the kernel stamps what comes on the socket."""
 
 
 class Link:
     """Owns the descriptors. Reading never blocks; waiting is for `readable`."""
 
-    def __init__(self, connection: socket.socket, pipes: tuple[int, int], nonce: bytes) -> None:
-        self._socket = connection
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        self._socket.setblocking(False)
+    def __init__(self, taken: Taken | None = None) -> None:
+        """With a worker's ends to be sent, or over those of a worker that there is."""
+        if taken is None:
+            taken, self.ends = _new()
+        self._socket, self.stdout, self.stderr, self.nonce = taken
         self.socket = self._socket.fileno()
         watch_forks(self._socket)
-        self.stdout, self.stderr = pipes
-        self.nonce = nonce
         self.token = 0
         self.pid = 0
         self.pidfd = -1
@@ -81,22 +71,21 @@ class Link:
         for descriptor in (self.socket, self.stdout, self.stderr):
             self._epoll.register(descriptor, select.EPOLLIN)
 
-    @classmethod
-    def make(cls) -> tuple[Link, Ends]:
-        """A link and the ends of the worker that is to come."""
-        connection, end = control.pair()
-        (stdout, stdout_end), (stderr, stderr_end) = os.pipe(), os.pipe()
-        os.set_blocking(stdout, False)
-        os.set_blocking(stderr, False)
-        return cls(connection, (stdout, stderr), secrets.token_bytes(NONCE_BYTES)), Ends(end, stdout_end, stderr_end)
-
     def succeed(self, connection: socket.socket) -> Link:
         """A link to a copy of this one's worker, over the same pipes, emptied. This one is closed."""
         while self.read(self.stdout) or self.read(self.stderr):
             continue
-        pipes, self.stdout, self.stderr = (self.stdout, self.stderr), -1, -1
+        taken = connection, self.stdout, self.stderr, self.nonce
+        self.stdout = self.stderr = -1
         self.close()
-        return Link(connection, pipes, self.nonce)
+        return Link(taken)
+
+    def close_ends(self) -> None:
+        """Close the worker's ends, so that its own are the last."""
+        connection, stdout, stderr = self.ends
+        connection.close()
+        os.close(stdout)
+        os.close(stderr)
 
     def watch_notices(self, descriptor: int) -> None:
         """Wake for what init tells, too. The descriptor stays its owner's."""
@@ -130,11 +119,6 @@ class Link:
         """Have the worker seed its generators, and take requests from now on."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has ended, which the first turn tells
             control.send(self._socket, {"seed": seed})
-
-    @property
-    def living(self) -> bool:
-        """Whether the worker has not ended."""
-        return self.pidfd not in self.ready(0)
 
     async def readable(self) -> None:
         """Wait until something can be read or the worker is gone; `SessionClosed` when the link is closed meanwhile."""
@@ -300,6 +284,16 @@ class Link:
         if self.pidfd >= 0:
             os.close(self.pidfd)
             self.pidfd = -1
+
+
+def _new() -> tuple[Taken, Ends]:
+    ours, theirs = control.pair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    ours.setblocking(False)
+    (stdout, stdout_end), (stderr, stderr_end) = os.pipe(), os.pipe()
+    os.set_blocking(stdout, False)
+    os.set_blocking(stderr, False)
+    return (ours, stdout, stderr, secrets.token_bytes(NONCE_BYTES)), (theirs, stdout_end, stderr_end)
 
 
 def _close_all(payload: bytes) -> None:

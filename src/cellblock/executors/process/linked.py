@@ -15,6 +15,7 @@ from cellblock.executors.process.link import Link
 from cellblock.executors.process.turn import ProcessTurn
 from cellblock.executors.process.waits import Waits
 from cellblock.executors.protocol import Died, KernelSpec
+from cellblock.limits import ExecutionLimits
 from cellblock.wire.messages import Hello, Request
 
 
@@ -71,7 +72,7 @@ class LinkedKernel:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._link.pidfd, number)
 
-    def curbed(self) -> int | None:
+    def curbed(self) -> str | None:
         """See `Overseer`."""
         raise NotImplementedError
 
@@ -86,16 +87,17 @@ class LinkedKernel:
 
     def _setup(self, link: Link) -> dict[str, object]:
         """What a worker is told before it walls itself in."""
-        limits = self._spec.limits
-        return {
-            "nonce": link.nonce.hex(),
-            "limits": {
-                "memory_bytes": limits.max_memory_mb * 2**20,
-                "file_bytes": limits.max_disk_mb * 2**20,
-                "processes": limits.max_processes,
-                "open_files": limits.max_open_files,
-            },
-        }
+        return {"nonce": link.nonce.hex(), "limits": limits_of(self._spec.limits)}
+
+
+def limits_of(limits: ExecutionLimits) -> dict[str, int]:
+    """The limits that a worker sets itself."""
+    return {
+        "memory_bytes": limits.max_memory_mb * 2**20,
+        "file_bytes": limits.max_disk_mb * 2**20,
+        "processes": limits.max_processes,
+        "open_files": limits.max_open_files,
+    }
 
 
 def require_walls(hello: Hello) -> None:

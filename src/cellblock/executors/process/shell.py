@@ -11,17 +11,33 @@ import time
 from functools import partial
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
+from cellblock.executors.process.demand import Kind
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.forks import watch_forks
+from cellblock.executors.process.link import Link
+from cellblock.executors.process.linked import limits_of
 from cellblock.executors.process.mounts import Mount
 from cellblock.executors.process.porter import send_trees, unplaced
 from cellblock.executors.process.waits import SECONDS, Waits
 from cellblock.executors.process.zygote import failure
 from cellblock.executors.protocol import KernelSpec
 from cellblock.walls import Applied
+from cellblock.wire.text import NONCE_BYTES
 from cellblock.worker import control
 from cellblock.worker.launch import SANDBOX_UID
+
+
+def kind_of(spec: KernelSpec) -> Kind:
+    """The kind of a spec without mounts. Its seed, and the limits that the host keeps, are none of the processes'."""
+    limits = spec.limits
+    return {
+        "disk_bytes": limits.max_disk_mb * 2**20,
+        "files": limits.max_files,
+        "memory_bytes": limits.max_memory_mb * 2**20,
+        "limits": limits_of(limits),
+        "nonce_bytes": NONCE_BYTES,
+    }
 
 
 class Shell:
@@ -34,33 +50,32 @@ class Shell:
         descriptors: list[int],
         walls: tuple[Applied, ...],
         mounts: tuple[Mount, ...],
+        worker: Link | None = None,
     ) -> None:
+        watch_forks(channel)
         self.channel = channel
         self.init, root = descriptors
         self.walls = walls
+        self.worker = worker
+        """The worker in it, where it was made beforehand and nobody has taken it yet."""
         owner = SANDBOX_UID if os.getuid() == 0 else None
         self.files = ProcessFiles(root, owner, [mount.place for mount in mounts])
         self._status: int | None = None
-        self._held: int | None = None
+        self._held: str | None = None
+        self._excess = ""
         self._asked = self._kept = 0
         self._family = family
         family.enter(self)
 
     @classmethod
-    def make(cls, family: Family, spec: KernelSpec, mounts: tuple[Mount, ...] = ()) -> Waits[Shell]:
-        """Have the nursery make one; `FamilyGone` when it ended before there was one."""
+    def make(cls, family: Family, kind: Kind, mounts: tuple[Mount, ...] = ()) -> Waits[Shell]:
+        """Have the nursery make one, or give one that it has ready; `FamilyGone` when it ended before that."""
         channel, init_end = control.pair()
         watch_forks(channel)
         channel.setblocking(False)
         try:
             with init_end:
-                family.make_shell(
-                    init_end,
-                    disk_bytes=spec.limits.max_disk_mb * 2**20,
-                    files=spec.limits.max_files,
-                    memory_bytes=spec.limits.max_memory_mb * 2**20,
-                    mounts=bool(mounts),
-                )
+                family.make_shell(init_end, kind, mounts=bool(mounts))
             placed = (yield partial(send_trees, mounts, family.profile.python, channel)) if mounts else ()
             report, descriptors = yield from _received(channel)
             if report is None and not family.alive:
@@ -71,8 +86,20 @@ class Shell:
         except BaseException:
             channel.close()
             raise
-        walls = (Applied(mechanism="root", detail=str(report["ready"])), *placed)
-        return cls(family, channel, descriptors, walls, mounts)
+        match report:
+            case {"spare": {"token": int(token), "nonce": str(nonce), "ready": str(detail)}}:
+                channel.close()
+                return cls._taken(family, token, bytes.fromhex(nonce), _root(detail), descriptors)
+        return cls(family, channel, descriptors, (_root(str(report["ready"])), *placed), mounts)
+
+    @classmethod
+    def _taken(cls, family: Family, token: int, nonce: bytes, wall: Applied, descriptors: list[int]) -> Shell:
+        """From the descriptors of a spare."""
+        channel, init, root, worker, stdout, stderr = descriptors
+        link = Link((socket.socket(fileno=worker), stdout, stderr, nonce))
+        link.token = token
+        family.took(token)
+        return cls(family, socket.socket(fileno=channel), [init, root], (wall,), (), link)
 
     @property
     def ended(self) -> bool:
@@ -83,14 +110,20 @@ class Shell:
 
     def tell(self, what: str, **more: object) -> None:
         """Send init a message."""
-        with contextlib.suppress(BrokenPipeError):  # it is gone, which the worker's death tells
+        with contextlib.suppress(ConnectionError):  # it is gone, which the worker's death tells
             control.send(self.channel, {"do": what, **more})
 
-    def curbed(self) -> int | None:
-        """Bytes held when a process was last killed for what all held together, since this was last asked."""
+    def curbed(self) -> str | None:
+        """What was held when a process but the worker was last killed for it, since this was last asked."""
         self._hear()
         held, self._held = self._held, None
         return held
+
+    def excess(self) -> str:
+        """What was held when the worker was killed for it; "" if it was not."""
+        with contextlib.suppress(EOFError):
+            self._hear()
+        return self._excess
 
     def _hear(self) -> None:
         """Take what init has told by now; EOFError when it is gone."""
@@ -105,7 +138,9 @@ class Shell:
 
     def _note(self, notice: dict[str, object]) -> None:
         match notice:
-            case {"curbed": int(held)}:
+            case {"curbed": str(held), "worker": True}:
+                self._excess = held
+            case {"curbed": str(held)}:
                 self._held = held
             case {"ended": int(), "status": int(status)}:
                 self._status = status
@@ -135,7 +170,7 @@ class Shell:
 
         `spared` are processes to be left, `number` is what files are to go back to; those that could not are returned.
         """
-        self._status = None
+        self._status, self._excess = None, ""
         self.tell("sweep", **more)
         while "swept" not in (answer := (yield from self._answer())):  # before it there may be notices
             self._note(answer)
@@ -163,6 +198,8 @@ class Shell:
         with contextlib.suppress(ProcessLookupError):
             if kill:
                 signal.pidfd_send_signal(self.init, signal.SIGKILL)
+        if self.worker is not None:
+            self.worker.close()
         self.channel.close()
         os.close(self.init)
         self.files.close()
@@ -172,6 +209,10 @@ class Shell:
 def files_gone() -> SessionClosed:
     """What a session is told whose init has ended."""
     return SessionClosed("its first process is gone, and its files with it", hint="open a new session")
+
+
+def _root(detail: str) -> Applied:
+    return Applied(mechanism="root", detail=detail)
 
 
 def _received(channel: socket.socket) -> Waits[tuple[dict[str, object] | None, list[int]]]:

@@ -48,8 +48,8 @@ class Overseer(Protocol):
         """The request was carried out."""
         ...
 
-    def curbed(self) -> int | None:
-        """Bytes held by the session's processes when one was killed for it, None if none was; EOFError at the end."""
+    def curbed(self) -> str | None:
+        """What the session's processes held when one was killed for it, None if none was; EOFError at the end."""
         ...
 
 
@@ -239,7 +239,7 @@ class ProcessTurn:
             self._link.forget_notices()
             return
         if held is not None:
-            self._events.append(Curbed(held_bytes=held))
+            self._events.append(Curbed(held=held))
 
     def _release(self) -> None:
         """Pass on held text up to the first place whose event has not come yet."""

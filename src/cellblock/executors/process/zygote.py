@@ -14,6 +14,8 @@ from cellblock.executors.process.forks import watch_forks
 from cellblock.worker import control
 
 START_SECONDS = 120.0
+ROTATE_ATTACHED = 1000
+ROTATE_SECONDS = 3600.0
 NEEDED = "python= must name CPython 3.11 or newer; what it said is on stderr"
 
 Progress = Callable[[str], None]
@@ -23,14 +25,14 @@ _log = logging.getLogger("cellblock")
 
 
 class Zygote:
-    """Made by a family, which keeps the locks: `attach` and `notices` are called by one thread at a time."""
+    """Made by a family, which keeps the lock: `notices` is called by one thread at a time."""
 
     def __init__(self, python: str, preload: Sequence[str]) -> None:
         """A zygote to be: `end` is to be given to a nursery, and then closed here."""
         self.channel, self.end = control.pair()
         watch_forks(self.channel)
         self._python = python
-        self.began = time.monotonic()
+        self._began = time.monotonic()
         self.attached = 0
         """How many workers were asked of it."""
         self.importing = ""
@@ -41,6 +43,16 @@ class Zygote:
     def alive(self) -> bool:
         """As of what was read last."""
         return self.channel.fileno() >= 0
+
+    @property
+    def stale(self) -> bool:
+        """Whether its layout of memory, which all its workers share, has been used for long enough."""
+        used_seconds = time.monotonic() - self._began
+        return self.attached >= ROTATE_ATTACHED or (self.attached > 0 and used_seconds >= ROTATE_SECONDS)
+
+    def freshen(self) -> None:
+        """Another could not be made: it is stale again only after as long as before."""
+        self._began, self.attached = time.monotonic(), 0
 
     def await_ready(self, progress: Progress | None) -> None:
         """Wait until its packages are imported. Raises what kept it from that; EOFError when it just ended."""
@@ -68,11 +80,6 @@ class Zygote:
             self.close()
             raise EOFError
         return report
-
-    def attach(self, message: dict[str, object], descriptors: Sequence[int]) -> None:
-        """Ask for a worker; OSError when the zygote is gone."""
-        self.attached += 1
-        control.send(self.channel, message, descriptors)
 
     def notices(self) -> list[dict[str, object]]:
         """What it has told since this was last asked. At its end the channel is closed."""

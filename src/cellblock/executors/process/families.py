@@ -1,0 +1,87 @@
+"""The families of this process, one for each profile: started on first use, ended with this process or when idle."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+
+from cellblock.executors.process.demand import Kind
+from cellblock.executors.process.family import Family, FamilyGone, Profile
+from cellblock.executors.process.zygote import Progress
+
+MOST_IDLE = 8
+"""Families without a session; when there are more, the one that was used longest ago ends."""
+
+_families: dict[Profile, Family] = {}
+_kept: dict[Profile, dict[str, tuple[Kind, int]]] = {}
+"""What is to be kept ready of each, in whatever family."""
+_starting = threading.Lock()
+
+
+def running(profile: Profile) -> Family | None:
+    """The family of a profile, if there is one that can make a session at once."""
+    family = _families.get(profile)
+    return family if family is not None and family.ready else None
+
+
+def family_of(profile: Profile, progress: Progress | None = None) -> Family:
+    """The family of a profile, started if there is none that lives, with a zygote. Blocks while one starts.
+
+    `progress` is told what is waited for: "importing pandas", say. The same goes to the logger `cellblock`.
+    """
+    family = running(profile)
+    if family is not None:
+        return family
+    with _starting:
+        family = _families.get(profile)
+        if family is None or not family.alive:
+            if family is not None:
+                family.close()
+            family = _families[profile] = Family.start(profile, progress)
+            _end_the_idle(family)
+            for kind, count in _kept.get(profile, {}).values():
+                family.keep(kind, count, wait=False)
+        family.ensure_ready(progress)
+        return family
+
+
+def keep(profile: Profile, kind: Kind, count: int) -> None:
+    """Keep so many spares of a kind, in this family and those that take its place. Blocks until they are there."""
+    kinds = _kept.setdefault(profile, {})
+    kinds.pop(repr(kind), None)
+    family = family_of(profile) if count else running(profile)
+    if family is None:
+        return
+    try:
+        family.keep(kind, count, wait=count > 0)
+    except FamilyGone:
+        raise
+    except BaseException:
+        family.keep(kind, 0, wait=False)
+        raise
+    if count:
+        kinds[repr(kind)] = (kind, count)
+
+
+def _end_the_idle(new: Family) -> None:
+    idle = sorted((one for one in _families.values() if one.idle and one is not new), key=lambda one: one.used)
+    for family in idle[: max(0, len(idle) - MOST_IDLE)]:
+        del _families[family.profile]
+        family.close()
+
+
+@atexit.register
+def _close_all() -> None:
+    while _families:
+        _families.popitem()[1].close()
+
+
+def _after_fork_in_child() -> None:
+    _families.clear()
+    _kept.clear()
+    global _starting
+    _starting = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

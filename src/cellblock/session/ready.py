@@ -1,0 +1,29 @@
+"""Sessions made ready before they are asked for, by whoever knows that they will be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from cellblock.limits import ExecutionLimits
+from cellblock.session.session import AsyncSession
+
+
+def keep_ready(
+    count: int,
+    *,
+    trust_level: Literal["isolated"] = "isolated",
+    limits: ExecutionLimits | None = None,
+    preload: Iterable[str] = (),
+    python: str | None = None,
+) -> None:
+    """Keep `count` sessions ready for `Session` and `AsyncSession` with these arguments; 0 ends that.
+
+    Blocks until they are there, and raises what opening one would: in an event loop call it in a thread. What is
+    taken is made again in the background. Each costs the processes and the memory of an open session. Without it, a
+    session that is opened again and again has one ready all the same.
+    """
+    if type(count) is not int or count < 0:
+        raise ValueError(f"count must be a whole number from 0, not {count!r}")
+    session = AsyncSession(trust_level=trust_level, limits=limits, preload=preload, python=python)
+    session._launcher.keep_ready(session._spec, count)

@@ -1,0 +1,250 @@
+"""Sessions made before they are asked for. They live in the family: the host holds nothing of them until it takes one.
+
+A spare is a shell with a worker in it that has said hello. The nursery keeps its descriptors; a child of the nursery
+makes it, so that nothing else waits meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import select
+import socket
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from cellblock.worker import control
+from cellblock.worker.children import Children
+
+MAKING_SECONDS = 60.0
+RETRY_SECONDS = 5.0
+QUIET_SECONDS = 0.005
+"""None is made while sessions are asked for in shorter pauses than this: they come first."""
+
+Message = Mapping[str, object]
+MakeShell = Callable[[Message, socket.socket], None]
+
+
+@dataclass(slots=True)
+class _Spare:
+    """What its maker told, and the descriptors: init's channel and pidfd, the root, the worker's socket and pipes."""
+
+    told: Message
+    descriptors: list[int]
+
+    @property
+    def alive(self) -> bool:
+        _, init, _, worker, _, _ = self.descriptors
+        poll = select.poll()
+        poll.register(init, select.POLLIN)
+        poll.register(worker, 0)  # only for its other end's close
+        return not poll.poll(0)
+
+    def close(self) -> None:
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """Spares of one kind: `asked` for good, `by_use` until then. `waiting` are told once there are those asked for."""
+
+    kind: Message
+    asked: int = 0
+    by_use: int = 0
+    until: float = -math.inf
+    spares: list[_Spare] = field(default_factory=list)
+    waiting: list[socket.socket] = field(default_factory=list)
+
+    def wanted(self, now: float) -> int:
+        return max(self.asked, self.by_use if now < self.until else 0)
+
+
+class Spares:
+    """Keeps as many as the host wants. Nothing here waits."""
+
+    def __init__(self, children: Children, make_shell: MakeShell) -> None:
+        self._children = children
+        self._make_shell = make_shell
+        self._shelves: dict[str, _Shelf] = {}
+        self._events = select.epoll()
+        self._maker: tuple[_Shelf, socket.socket] | None = None
+        self._tokens = 0
+        self._not_before = 0.0
+        self._zygote: socket.socket | None = None
+
+    def fileno(self) -> int:
+        """Readable when the maker has told something or has ended, for `take_in`."""
+        return self._events.fileno()
+
+    def use(self, zygote: socket.socket) -> None:
+        """Have this zygote make the workers from now on."""
+        if self._zygote is not None:
+            self._zygote.close()
+        self._zygote = zygote
+
+    def keep(self, kind: Message, *, count: int, seconds: float | None, waiting: socket.socket | None) -> None:
+        """Keep so many of a kind for so long. None is for good, and 0 of it ends all; `waiting` hears how it went."""
+        shelf = self._shelves.setdefault(_key(kind), _Shelf(kind))
+        if seconds is None:
+            shelf.asked = count
+            shelf.until = shelf.until if count else -math.inf
+        else:
+            shelf.by_use, shelf.until = count, time.monotonic() + seconds
+        if waiting is not None:
+            shelf.waiting.append(waiting)
+            self._not_before = 0.0
+            self._answer(shelf)
+
+    def hand_out(self, kind: Message, host: socket.socket) -> bool:
+        """Give the host a spare of this kind; whether there was one."""
+        shelf = self._shelves.get(_key(kind))
+        self._not_before = max(self._not_before, time.monotonic() + QUIET_SECONDS)
+        while shelf is not None and shelf.spares:
+            spare = shelf.spares.pop(0)
+            alive = spare.alive
+            if alive:
+                with contextlib.suppress(ConnectionError):  # the host wants it no more
+                    control.send(host, {"spare": dict(spare.told)}, spare.descriptors)
+            spare.close()
+            if alive:
+                return True
+        return False
+
+    def take_in(self) -> None:
+        """Take what the maker has made, or its word why it could not."""
+        if self._maker is None:
+            return
+        shelf, channel = self._maker
+        told, descriptors = control.receive(channel)
+        self._maker = None
+        channel.close()  # which the events forget with it
+        told = told or {"failed": "spare", "reason": "its maker ended", "remedy": ""}
+        if "failed" in told:
+            self._give_up(shelf, told)
+            return
+        shelf.spares.append(_Spare(told, descriptors))  # one that is wanted no more is dropped when there is time
+        self._answer(shelf)
+
+    def _give_up(self, shelf: _Shelf, told: Message) -> None:
+        """For now: it is tried again later."""
+        self._not_before = time.monotonic() + RETRY_SECONDS
+        for host in shelf.waiting:
+            _say(host, told)
+        shelf.waiting.clear()
+
+    def work(self) -> float:
+        """Drop what is too much, have made what is missing; the seconds until there may be something to do again."""
+        now = time.monotonic()
+        for key, shelf in list(self._shelves.items()):
+            while len(shelf.spares) > shelf.wanted(now):
+                shelf.spares.pop(0).close()
+            if not shelf.wanted(now) and not shelf.waiting and not self._is_made_for(shelf):
+                del self._shelves[key]
+        lacking = [shelf for shelf in self._shelves.values() if len(shelf.spares) < shelf.wanted(now)]
+        due = [shelf.until - now for shelf in self._shelves.values() if shelf.until > now]
+        if lacking and self._maker is None:
+            if self._not_before > now:
+                due.append(self._not_before - now)
+            else:
+                try:
+                    self._start(lacking[0])
+                except OSError as error:  # no process is to be had
+                    self._give_up(lacking[0], {"failed": "spare", "reason": str(error), "remedy": ""})
+        return min(due, default=math.inf)
+
+    def _is_made_for(self, shelf: _Shelf) -> bool:
+        return self._maker is not None and self._maker[0] is shelf
+
+    def _start(self, shelf: _Shelf) -> None:
+        if self._zygote is None:
+            return
+        self._tokens -= 1  # the host's own are above 0
+        channel, making = control.pair()
+        with making, self._zygote.dup() as zygote:
+            if self._children.fork() == 0:
+                channel.close()
+                self._make(shelf.kind, making, zygote)
+        self._maker = shelf, channel
+        self._events.register(channel, select.EPOLLIN)
+
+    def _make(self, kind: Message, making: socket.socket, zygote: socket.socket) -> None:
+        """In a child: a shell and a worker in it, made as the host would. Never returns."""
+        try:
+            channel, report, descriptors = self._shell(kind, making, zygote)
+            if "failed" in report:
+                told: Message = report
+            else:
+                told, more = self._worker(kind, zygote, init=descriptors[0])
+                told, descriptors = {**told, "ready": report["ready"]}, [channel.detach(), *descriptors, *more]
+        except BaseException as error:
+            told, descriptors = {"failed": "spare", "reason": str(error), "remedy": ""}, []
+        control.send(making, told, descriptors)
+        os._exit(0)
+
+    def _shell(
+        self, kind: Message, making: socket.socket, zygote: socket.socket
+    ) -> tuple[socket.socket, Message, list[int]]:
+        channel, end = control.pair()
+        with end:
+            step = os.fork()
+            if step == 0:
+                for ours in (channel, making, zygote):
+                    ours.close()
+                self._make_shell(kind, end)
+        os.waitpid(step, 0)
+        channel.settimeout(MAKING_SECONDS)
+        report, descriptors = control.receive(channel)
+        channel.setblocking(False)
+        if report is None:
+            raise OSError("its first process ended")
+        return channel, report, descriptors
+
+    def _worker(self, kind: Message, zygote: socket.socket, *, init: int) -> tuple[Message, list[int]]:
+        nonce = os.urandom(int(str(kind["nonce_bytes"]))).hex()
+        ours, worker = control.pair()
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        ours.setblocking(False)
+        (stdout, stdout_end), (stderr, stderr_end) = os.pipe(), os.pipe()
+        with worker:
+            setup = {"limits": kind["limits"], "nonce": nonce, "token": self._tokens}
+            control.send(zygote, setup, [init, worker.fileno(), stdout_end, stderr_end])
+        for end, pipe in ((stdout_end, stdout), (stderr_end, stderr)):
+            os.close(end)
+            os.set_blocking(pipe, False)
+        hello = select.poll()
+        hello.register(ours, select.POLLIN)
+        if hello.poll(MAKING_SECONDS * 1e3) != [(ours.fileno(), select.POLLIN)]:
+            raise OSError("the worker did not start")
+        return {"token": self._tokens, "nonce": nonce}, [ours.detach(), stdout, stderr]
+
+    def _answer(self, shelf: _Shelf) -> None:
+        if len(shelf.spares) >= shelf.asked:
+            for host in shelf.waiting:
+                _say(host, {"kept": shelf.asked})
+            shelf.waiting.clear()
+
+    def close(self) -> None:
+        """In a child that is to hold nothing of these."""
+        self._events.close()
+        if self._maker is not None:
+            self._maker[1].close()
+        if self._zygote is not None:
+            self._zygote.close()
+        for shelf in self._shelves.values():
+            for host in shelf.waiting:
+                host.close()
+            for spare in shelf.spares:
+                spare.close()
+
+
+def _say(host: socket.socket, told: Message) -> None:
+    with host:
+        control.tell(host, told)
+
+
+def _key(kind: Message) -> str:
+    return json.dumps(kind, sort_keys=True)

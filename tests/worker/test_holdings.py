@@ -1,0 +1,157 @@
+"""What init reads of a process in /proc: here of a child that the test makes hold something."""
+
+import ctypes
+import fcntl
+import mmap
+import os
+import resource
+import select
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cellblock.worker import holdings
+from cellblock.worker.confine.syscall_numbers import NUMBERS
+from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
+
+MB = 1 << 20
+
+
+@contextmanager
+def child(hold: Callable[[], object]) -> Iterator[int]:
+    """A process that holds what the function returns, for as long as the block runs."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        held = hold()
+        os.write(writing, b"x")
+        while held is not None:
+            signal.pause()
+        os._exit(0)
+    try:
+        os.read(reading, 1)
+        yield pid
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(reading)
+        os.close(writing)
+
+
+def test_memory_is_what_is_written_not_what_is_reserved() -> None:
+    with child(lambda: mmap.mmap(-1, 64 * MB, mmap.MAP_PRIVATE)) as empty, child(lambda: b"x" * (64 * MB)) as full:
+        assert holdings.memory(full) - holdings.memory(empty) > 60 * MB
+        assert holdings.reserved(empty) > 64 * MB
+
+
+def test_memory_that_is_read_only_by_now_and_page_tables_count() -> None:
+    def page_tables() -> object:
+        nothing = mmap.mmap(-1, 1 << 34, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, mmap.PROT_READ)
+        return nothing, [nothing[place] for place in range(0, 1 << 34, 2 * MB)]
+
+    with child(lambda: 1) as without, child(page_tables) as with_tables:
+        assert holdings.memory(with_tables) - holdings.memory(without) >= 30 * MB
+
+
+def test_what_forks_share_is_divided_among_them() -> None:
+    shared = bytearray(b"x") * (40 * MB)
+    with child(lambda: 1) as one, child(lambda: 1):
+        assert holdings.memory(one) > 40 * MB
+        assert holdings.own_memory(one) < 20 * MB + holdings.memory(one) - len(shared)
+
+
+def test_a_process_whose_first_thread_has_ended_is_seen_through_the_others() -> None:
+    def leave() -> object:
+        block, pipes = b"x" * (20 * MB), [os.pipe() for _ in range(5)]
+        threading.Thread(target=lambda: (threading.Event().wait(), block, pipes)).start()
+        return ctypes.CDLL(None).syscall(NUMBERS[os.uname().machine]["exit"], 0)
+
+    pid = os.fork()
+    if pid == 0:
+        leave()
+    try:
+        while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            time.sleep(0.001)
+        assert holdings.memory(pid) > 20 * MB
+        assert len(holdings.files(pid).pipes) >= 5
+        assert holdings.descriptors(pid) >= 10
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def test_descriptors_are_told_by_kind() -> None:
+    def hold() -> object:
+        watcher = select.epoll()
+        targets = [os.eventfd(0) for _ in range(7)]
+        for number in targets:
+            watcher.register(number)
+        tables = [os.open("/proc/stat", os.O_RDONLY) for _ in range(4)]
+        return [os.pipe() for _ in range(3)], socket.socketpair(), watcher, targets, tables
+
+    with child(lambda: 1) as without, child(hold) as process:
+        few, found = holdings.files(without), holdings.files(process)
+        assert len(found.pipes - few.pipes) == 4  # and that of the test
+        assert len(found.sockets - few.sockets) == 2
+        assert found.watched - few.watched == 7
+        assert found.tables - few.tables == 4
+        assert holdings.descriptors(process) - holdings.descriptors(without) == 2 + 6 + 2 + 1 + 7 + 4
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="nothing is hidden from root")
+def test_hidden_descriptors_count_as_the_worst() -> None:
+    def hold() -> object:
+        prctl(PR_SET_DUMPABLE, 0)
+        return [os.eventfd(0) for _ in range(40)]
+
+    with child(hold) as process:
+        count, found = holdings.descriptors(process), holdings.files(process)
+        assert len(found.pipes) == count > 40
+        assert found.watched == (count // 2) ** 2
+
+
+def test_mappings_past_a_number_are_noticed() -> None:
+    def many() -> object:
+        file = os.open("/proc/self/exe", os.O_RDONLY)
+        return [mmap.mmap(file, 4096, mmap.MAP_PRIVATE, mmap.PROT_READ, offset=0) for _ in range(3000)]
+
+    with child(lambda: 1) as few, child(many) as process:
+        assert not holdings.has_mappings(few, 2000)
+        assert holdings.has_mappings(process, 2000)
+
+
+def test_locks_are_counted_by_their_holder(tmp_path: Path) -> None:
+    def hold() -> object:
+        file = (tmp_path / "locked").open("wb")
+        for place in range(9):
+            fcntl.lockf(file, fcntl.LOCK_EX, 1, 2 * place)
+        return file
+
+    with child(hold) as process:
+        assert holdings.locks()[process] == 9
+
+
+def test_time_passes_for_a_process_that_runs_and_for_no_other() -> None:
+    with child(lambda: 1) as idle:
+        before = holdings.processor_time(idle)
+        assert holdings.processor_time(idle) == before > 0
+    assert holdings.processor_time(idle) == 0
+    mine = holdings.processor_time(os.getpid())
+    assert holdings.processor_time(os.getpid()) > mine
+
+
+def test_a_process_that_is_gone_holds_nothing() -> None:
+    with child(lambda: 1) as process:
+        pass
+    assert (holdings.memory(process), holdings.own_memory(process), holdings.descriptors(process)) == (0, 0, 0)
+    assert holdings.files(process) == holdings.Files()
+
+
+def test_the_process_limit_is_read_of_the_process() -> None:
+    assert holdings.most_processes(os.getpid()) == resource.getrlimit(resource.RLIMIT_NPROC)[0]
