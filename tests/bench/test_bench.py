@@ -115,7 +115,7 @@ def test_a_peer_that_is_not_installed_is_skipped_with_a_word(tmp_path: Path) -> 
         pytest.skip("pydantic_monty is installed")
     file = tmp_path / "figures.json"
     done = bench("bench", "--quick", "--peers", "--only", "F1/monty", "--json", str(file))
-    assert "F1/monty        skipped: pydantic_monty is not installed" in done.stdout.splitlines()
+    assert "F1/monty            skipped: pydantic_monty is not installed" in done.stdout.splitlines()
     assert json.loads(file.read_text())["skipped"] == [{"id": "F1/monty", "reason": "pydantic_monty is not installed"}]
 
 
