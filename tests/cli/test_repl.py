@@ -288,9 +288,8 @@ def test_death_between_two_cells_is_told_with_the_next(repl: Repl) -> None:
     terminal = repl()
     terminal.result("import os, threading; kept = 1; threading.Timer(0.5, os._exit, [1]).start()")
     terminal.expect(">>> ")
-    terminal.press_until(
-        "'alive'\r", "cellblock: the session's process ended between two cells; lost: kept, os, threading;"
-    )
+    told = "cellblock: the session's process left with status 1 between two cells; lost: kept, os, threading;"
+    terminal.press_until("'alive'\r", told)
 
 
 def test_memory_and_time_limits_name_their_options(repl: Repl) -> None:
