@@ -198,6 +198,16 @@ def test_history_that_cannot_be_kept_is_said(repl: Repl, tmp_path: Path) -> None
     assert terminal.result("1 + 1") == "2\n"
 
 
+def test_history_that_meets_a_full_disk_is_given_up(repl: Repl) -> None:
+    start = (
+        "import sys\nfrom cellblock.cli import main\nfrom cellblock.cli.history import History\n"
+        "def full(*_): raise OSError(28, 'No space left on device')\nHistory.add = full\nsys.exit(main())"
+    )
+    terminal = repl(python=("-c", start))
+    assert terminal.result("x = 1") == "cellblock: history is no longer kept: No space left on device\n"
+    assert terminal.result("x + 1") == "2\n"
+
+
 def test_tab_completes_names_of_the_session_and_indents(repl: Repl) -> None:
     terminal = repl()
     terminal.result("a_long_name_of_the_session = 41")

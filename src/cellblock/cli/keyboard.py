@@ -55,7 +55,16 @@ class Keyboard:
         return text
 
     def _remember(self, text: str) -> None:
-        if self._readline is not None and (self._history is None or self._history.add(text)) and text.strip():
+        if self._readline is None or not text.strip():
+            return
+        is_new = True
+        if self._history is not None:
+            try:
+                is_new = self._history.add(text)
+            except OSError as error:
+                print(f"cellblock: history is no longer kept: {error.strerror}", file=sys.stderr)
+                self._history = None
+        if is_new:
             self._readline.add_history(text)
 
 
