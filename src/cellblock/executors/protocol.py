@@ -147,6 +147,14 @@ class Kernel(Protocol):
         """End the worker and everything it started, whatever it is doing."""
         ...
 
+    def time_out(self, seconds: float) -> None:
+        """As `interrupt`, for a cell that began so long ago and has met its limit; what it started may be held back."""
+        ...
+
+    async def end_since(self, seconds: float) -> int:
+        """End the processes that the worker started in the last `seconds`, but not the worker; how many those were."""
+        ...
+
     async def restart(self) -> None:
         """After a death: a new worker with an empty namespace over the same files."""
         ...

@@ -12,15 +12,27 @@ from cellblock.errors import CellblockError, SessionClosed
 from cellblock.events import Done, Event, ToolCall
 from cellblock.executors.protocol import Curbed, Died, Kernel, Turn, TurnEvent, WorkerGone, Written
 from cellblock.limits import ExecutionLimits
+from cellblock.outputs import Output
 from cellblock.session.record import Recorder, death_error, how, losses, timeout_error
 from cellblock.wire.messages import Display, Finished, Request, ToolCalled, ToolReply
 
 
 class Execution:
-    """Drives one turn of a kernel. `next` tells its events; the last is `Done`, and `cell` is set with it."""
+    """Drives one turn of a kernel. `next` tells its events; the last is `Done`, and `cell` is set with it.
+
+    `began` is by the monotonic clock, before anything of the request was sent.
+    """
 
     def __init__(
-        self, kernel: Kernel, limits: ExecutionLimits, draft: Cell, request: Request, turn: Turn, *, seconds: float
+        self,
+        kernel: Kernel,
+        limits: ExecutionLimits,
+        draft: Cell,
+        request: Request,
+        turn: Turn,
+        *,
+        began: float,
+        seconds: float,
     ) -> None:
         self._kernel = kernel
         self._limits = limits
@@ -28,11 +40,12 @@ class Execution:
         self._turn: Turn | None = turn
         self._recorder = Recorder(draft, limits.max_output_bytes)
         self._seconds = seconds
-        self._began = time.monotonic()
+        self._began = began
         self._deadline = self._began + seconds
         self._expired = False
         self._killed = False
         self._abandoned = False
+        self._swept = False
         self._lost: tuple[Lost, ...] = ()
         self._left: TurnEvent | None = None
         self.cell: Cell | None = None
@@ -69,6 +82,9 @@ class Execution:
                 case Died():
                     self.cell = await self._bury(event)
                     return Done(cell=self.cell)
+                case Finished() if (note := await self._end_what_it_started()) is not None:
+                    self._left = event
+                    return note
                 case _:
                     if (told := self._fold(event)) is not None:
                         return told
@@ -148,10 +164,22 @@ class Execution:
         if not self._expired:
             self._expired = True
             self._deadline = time.monotonic() + self._limits.interrupt_grace_seconds
-            self._kernel.interrupt()
+            self._kernel.time_out(time.monotonic() - self._began)
         else:
             self._killed = True
             self._kernel.kill()
+
+    async def _end_what_it_started(self) -> Output | None:
+        """When a cell met its time limit, the processes that it started end with it; what is told of them, if any did.
+
+        Cannot be cancelled: the answer would be taken for that to a later cell's. Takes a few milliseconds.
+        """
+        if not self._expired or self._swept:
+            return None
+        self._swept = True
+        with anyio.CancelScope(shield=True):
+            count = await self._kernel.end_since(time.monotonic() - self._began)
+        return self._recorder.ended(count) if count else None
 
     async def _refuse(self, event: ToolCalled) -> None:
         """Answer that there is no such tool; a worker that does not read the answer meets the deadline."""

@@ -6,6 +6,7 @@ import os
 import pickle
 import random
 import secrets
+import time
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -249,6 +250,7 @@ class AsyncSession:
         try:
             number = self._count + 1
             request = _request(source, kind, number, self.limits)
+            began = time.monotonic()
             turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
             self._count = number
             draft = Cell(
@@ -259,7 +261,8 @@ class AsyncSession:
                 state=CellState.RUNNING,
             )
             self.notebook.record(draft, {})
-            return Execution(kernel, self.limits, draft, request, turn, seconds=self.limits.timeout_seconds)
+            seconds = self.limits.timeout_seconds
+            return Execution(kernel, self.limits, draft, request, turn, began=began, seconds=seconds)
         except BaseException:
             self._turns.release()
             raise
@@ -296,8 +299,9 @@ class AsyncSession:
         if isinstance(request, Bind):  # the host's own values: no matter how short the cells are to be
             seconds = max(seconds, _HOST_SECONDS)
         try:
+            began = time.monotonic()
             turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
-            execution = Execution(kernel, self.limits, _HOST_STEP, request, turn, seconds=seconds)
+            execution = Execution(kernel, self.limits, _HOST_STEP, request, turn, began=began, seconds=seconds)
             try:
                 return await execution.to_end()
             finally:

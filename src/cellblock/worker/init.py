@@ -15,7 +15,7 @@ import signal
 import socket
 from typing import cast
 
-from cellblock.worker import control, sockets
+from cellblock.worker import control, ending, sockets
 from cellblock.worker.confine import capabilities, layout, namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
 from cellblock.worker.watch import IDLE_SECONDS, Watch
@@ -72,10 +72,14 @@ def run(
             watch.begin()
             prctl(PR_SET_DUMPABLE, 0)
         elif message["do"] == "sweep":
-            _sweep()
+            ending.end_all()
             root.repair_home()
             prctl(PR_SET_DUMPABLE, 1)
             control.send(channel, {"swept": True})
+        elif message["do"] == "hold back":
+            ending.hold_back(cast("float", message["since"]), watch.worker)
+        elif message["do"] == "end":
+            control.send(channel, {"ended": ending.end_since(cast("float", message["since"]), watch.worker)})
 
 
 def _place_mounts(channel: socket.socket) -> list[str]:
@@ -109,11 +113,3 @@ def _refuse(channel: socket.socket, path: str, reason: str, *, readable: bool) -
 def _kill(process: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(process, signal.SIGKILL)
-
-
-def _sweep() -> None:
-    """Kill every other process of the namespace. One call: a process that is forking cannot slip through it."""
-    try:
-        os.kill(-1, signal.SIGKILL)
-    except ProcessLookupError:
-        return

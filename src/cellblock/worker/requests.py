@@ -34,6 +34,7 @@ from cellblock.worker.import_hooks import on_import
 from cellblock.worker.interpreter import NO_VALUE, Interpreter, describe
 from cellblock.worker.meter import Meter, interrupt, whole
 from cellblock.worker.names import Names
+from cellblock.worker.reap import reap
 from cellblock.worker.streams import Streams
 
 MAX_VALUE_BYTES = 64 * 2**20
@@ -65,6 +66,8 @@ class Worker:
             number, request = received
             if isinstance(request, ToolReply):  # to a call of a cell that has ended meanwhile
                 continue
+            if (began := self._meter.interrupted()) is not None:
+                reap(began)
             self._speak(self._carry_out(number, request))
             self._make_ready()
 

@@ -71,8 +71,8 @@ class Watch:
 
         It is alone there, but for what was killed before and has not quite gone.
         """
-        newest = max(((holdings.started(process), process) for process in holdings.processes()), default=(0, 0))
-        self.worker = newest[1]
+        lives = {process: life for process in holdings.processes() if (life := holdings.life(process)) is not None}
+        self.worker = max(lives, key=lambda process: (lives[process].started, process), default=0)
         self._image = holdings.memory(self.worker)
         self._reserved = max(self._image, holdings.reserved(self.worker))
         self._most_pipes = 256 + 4 * holdings.most_processes(self.worker)
@@ -105,7 +105,8 @@ class Watch:
             return None
         others = alive - {self.worker}
         if not others:
-            if not all(holdings.ended(process) for process in self._dying):
+            lives = map(holdings.life, self._dying)
+            if not all(life is None or life.ended for life in lives):
                 return None  # what they held may still be among what sockets hold
             return self._past_its_own(held, self._sockets.account().total)
         # pages shared by forks can keep the sum high for ever, and each exact count takes its time

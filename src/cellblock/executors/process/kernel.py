@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -93,6 +94,16 @@ class ProcessKernel(LinkedKernel):
     def files(self) -> ProcessFiles:
         return self._shell.files
 
+    def time_out(self, seconds: float) -> None:
+        self.interrupt()
+        if self._open:
+            self._shell.tell("hold back", since=_boot_time() - seconds)
+
+    async def end_since(self, seconds: float) -> int:
+        began = _boot_time() - seconds
+        async with self._changing:
+            return await awaited(self._shell.end_since(began)) if self._open else 0
+
     async def restart(self) -> None:
         async with self._changing:
             if not self._open:
@@ -137,3 +148,8 @@ class ProcessKernel(LinkedKernel):
             self._family.forget(self._link.token)
             self._link.close()
             self._link = None
+
+
+def _boot_time() -> float:
+    """Seconds, by the clock that the kernel tells the age of processes by."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -59,6 +59,7 @@ class Shell:
         """The worker in it, where it was made beforehand and nobody has taken it yet."""
         owner = SANDBOX_UID if os.getuid() == 0 else None
         self.files = ProcessFiles(root, owner, [mount.place for mount in mounts])
+        self._curbed: str | None = None
         self._excess = ""
         self._family = family
         family.enter(self)
@@ -104,31 +105,45 @@ class Shell:
         wait.register(self.init, select.POLLIN)
         return bool(wait.poll(0))
 
-    def tell(self, what: str) -> None:
-        """Send init a message that has no answer."""
+    def tell(self, what: str, **more: float) -> None:
+        """Send init a message."""
         with contextlib.suppress(ConnectionError):  # it is gone, which the worker's death tells
-            control.send(self.channel, {"do": what})
+            control.send(self.channel, {"do": what, **more})
 
     def curbed(self) -> str | None:
         """What was held when a process but the worker was last killed for it, since this was last asked."""
-        held = None
         while True:
             try:
                 notice, _ = control.receive(self.channel)
             except BlockingIOError:
+                held, self._curbed = self._curbed, None
                 return held
             if notice is None:
                 raise EOFError
-            if notice.get("worker"):
-                self._excess = str(notice["curbed"])
-            elif "curbed" in notice:
-                held = str(notice["curbed"])
+            self._note(notice)
+
+    def _note(self, notice: dict[str, object]) -> None:
+        if notice.get("worker"):
+            self._excess = str(notice["curbed"])
+        elif "curbed" in notice:
+            self._curbed = str(notice["curbed"])
 
     def excess(self) -> str:
         """What was held when the worker was killed for it; "" if it was not."""
         with contextlib.suppress(EOFError):
             self.curbed()
         return self._excess
+
+    def end_since(self, began: float) -> Waits[int]:
+        """Kill what the worker has started since a time of CLOCK_BOOTTIME; how many processes that were."""
+        self.tell("end", since=began)
+        while True:
+            answer, _ = yield from _received(self.channel)
+            if answer is None:  # init is gone, and all that it would have ended
+                return 0
+            if isinstance(answer.get("ended"), int):
+                return int(str(answer["ended"]))
+            self._note(answer)
 
     def sweep(self) -> Waits[None]:
         """Kill every process of the session but init; `SessionClosed` when that is gone."""
