@@ -75,6 +75,16 @@ def test_pasted_block_is_one_cell_whatever_empty_lines_it_has(repl: Repl) -> Non
     assert terminal.result("print(f.__code__.co_filename)") == "<cell 1>\n"
 
 
+def test_of_a_pasted_transcript_what_was_typed_is_run(repl: Repl) -> None:
+    terminal = repl()
+    terminal.expect(">>> ")
+    terminal.type(
+        "\x1b[200~    >>> x = 6\n    >>> for y in [7]:\n    ...     x * y\n    ...\n    >>> x * y\n    42\x1b[201~\r"
+    )
+    terminal.expect(r"\n42\n(?=>>> \Z)")
+    assert terminal.result(">>> y") == "7\n"
+
+
 def test_lines_that_come_at_once_are_pasted_as_well(repl: Repl) -> None:
     terminal = repl()
     terminal.expect(">>> ")
