@@ -74,11 +74,6 @@ def own_memory(process: int) -> int:
     return shared_out + _kilobytes(_read(f"/proc/{process}/status"), b"VmPTE:")
 
 
-def reserved(process: int) -> int:
-    """Bytes of private writable memory, touched or not."""
-    return _kilobytes(_read(f"/proc/{process}/status"), b"VmData:")
-
-
 def processor_time(process: int) -> int:
     """Nanoseconds that it has run, all its threads together; 0 if gone. Costs less than a file of `/proc`."""
     try:
@@ -87,12 +82,12 @@ def processor_time(process: int) -> int:
         return 0
 
 
-def most_processes(process: int) -> int:
-    """The limit of processes that it is under; 0 for none."""
+def limit(process: int, name: bytes) -> int:
+    """A hard limit that it is under, such as "Max data size"; 0 where there is none."""
     for line in _read(f"/proc/{process}/limits").splitlines():
-        if line.startswith(b"Max processes"):
-            told = line.split()[2]
-            return int(told) if told.isdigit() else 0
+        if line.startswith(name):
+            hard = line.split()[-2]
+            return int(hard) if hard.isdigit() else 0
     return 0
 
 

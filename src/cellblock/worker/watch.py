@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from cellblock.worker import holdings
+from cellblock.worker.confine.rlimits import DATA_HEADROOM_BYTES
 from cellblock.worker.sockets import Account, Sockets
 
 BUSY_SECONDS = 0.05
@@ -27,7 +28,7 @@ IDLE_SECONDS = 0.1
 
 _SLACK_BYTES = 32 * 2**20
 _WORKER_SLACK_BYTES = 64 * 2**20
-"""The worker's own limit lets it have 32 MB more while no cell's code runs, and a stack."""
+"""The worker's own limit lets it have `DATA_HEADROOM_BYTES` more while no cell's code runs, and a stack."""
 
 _MANY_MAPPINGS, _MAPPINGS_BYTES = 2000, 16 * 2**20
 """Who has more than the first is taken to have all that the kernel lets a process have."""
@@ -67,15 +68,13 @@ class Watch:
         )
 
     def begin(self) -> None:
-        """A worker has just been put into the session, and all it holds is its preloaded image.
-
-        It is alone there, but for what was killed before and has not quite gone.
-        """
-        lives = {process: life for process in holdings.processes() if (life := holdings.life(process)) is not None}
-        self.worker = max(lives, key=lambda process: (lives[process].started, process), default=0)
-        self._image = holdings.memory(self.worker)
-        self._reserved = max(self._image, holdings.reserved(self.worker))
-        self._most_pipes = 256 + 4 * holdings.most_processes(self.worker)
+        """A worker has just been put into the session, and all it holds is its preloaded image."""
+        self.worker = _newest_from_outside()
+        # Its limit counts from what it had: a cell that has begun already does not raise that.
+        data = holdings.limit(self.worker, b"Max data size")
+        self._reserved = max(0, data - self._limit - DATA_HEADROOM_BYTES)
+        self._image = min(self._reserved, holdings.memory(self.worker))
+        self._most_pipes = 256 + 4 * holdings.limit(self.worker, b"Max processes")
         self._counted_at = 0
         self._ran = {self.worker: 0}
 
@@ -204,6 +203,13 @@ class _Pace:
         began = time.process_time()
         yield
         self._next = time.monotonic() + max(self._least, self._times * (time.process_time() - began))
+
+
+def _newest_from_outside() -> int:
+    """The worker: its parent is not of this pid namespace. One that was killed before it may not quite have gone."""
+    lives = {process: life for process in holdings.processes() if (life := holdings.life(process)) is not None}
+    entered = [process for process, life in lives.items() if life.parent == 0]
+    return max(entered, key=lambda process: (lives[process].started, process), default=0)
 
 
 def _megabytes(held: int) -> str:
