@@ -33,7 +33,7 @@ class Context:
 
 Row = Figure | Skipped
 
-_COLUMNS = "{:<15} {:<46} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>7} {:>8} {:>4}"
+_COLUMNS = "{:<19} {:<46} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>7} {:>8} {:>4}"
 
 
 def head_line() -> str:
@@ -46,7 +46,7 @@ def head_line() -> str:
 def line(row: Row) -> str:
     """One line of the table."""
     if isinstance(row, Skipped):
-        return f"{row.id:<15} skipped: {row.reason}"
+        return f"{row.id:<19} skipped: {row.reason}"
     ours, theirs = row.subject, row.reference
     return _COLUMNS.format(
         row.measure.id,

@@ -28,7 +28,7 @@ def taken(tmp_path: Path, *words: str) -> dict[str, object]:
 
 
 def test_every_group_is_taken_beside_a_reference(tmp_path: Path) -> None:
-    document = taken(tmp_path, "--only", "F1,back-to-back,print,value,F4/empty,F8,F14,F15")
+    document = taken(tmp_path, "--only", "F1,back-to-back,print,value,F4/empty,F4/ready,F8,F14,F15")
     figures = {figure["id"]: figure for figure in document["figures"]}
     assert list(figures) == [
         "F1/async",
@@ -38,6 +38,7 @@ def test_every_group_is_taken_beside_a_reference(tmp_path: Path) -> None:
         "print",
         "value",
         "F4/empty",
+        "F4/ready",
         "F8/soft",
         "F8/hard",
         "F14/run",
@@ -59,6 +60,7 @@ def test_every_group_is_taken_beside_a_reference(tmp_path: Path) -> None:
         "F1/async": "<= 2x",
         "F1/sync": "<= 1.5x",
         "F4/empty": "<= 3x",
+        "F4/ready": "<= 0.5x",
         "F8/soft": "+50 ms",
         "F8/hard": "+50 ms",
         "F15/import": "<= 4x",
@@ -87,8 +89,8 @@ def test_context_says_where_the_figures_come_from(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_preloaded_sessions_are_measured(tmp_path: Path) -> None:
-    (figure,) = taken(tmp_path, "--only", "F4/preloaded")["figures"]
-    assert figure["rounds"] == 2
+    figures = taken(tmp_path, "--only", "F4/preloaded,F4/ready-preloaded")["figures"]
+    assert [figure["rounds"] for figure in figures] == [2, 2]
 
 
 @pytest.mark.slow
@@ -115,7 +117,7 @@ def test_a_peer_that_is_not_installed_is_skipped_with_a_word(tmp_path: Path) -> 
         pytest.skip("pydantic_monty is installed")
     file = tmp_path / "figures.json"
     done = bench("bench", "--quick", "--peers", "--only", "F1/monty", "--json", str(file))
-    assert "F1/monty        skipped: pydantic_monty is not installed" in done.stdout.splitlines()
+    assert "F1/monty            skipped: pydantic_monty is not installed" in done.stdout.splitlines()
     assert json.loads(file.read_text())["skipped"] == [{"id": "F1/monty", "reason": "pydantic_monty is not installed"}]
 
 

@@ -75,6 +75,16 @@ def test_pasted_block_is_one_cell_whatever_empty_lines_it_has(repl: Repl) -> Non
     assert terminal.result("print(f.__code__.co_filename)") == "<cell 1>\n"
 
 
+def test_of_a_pasted_transcript_what_was_typed_is_run(repl: Repl) -> None:
+    terminal = repl()
+    terminal.expect(">>> ")
+    terminal.type(
+        "\x1b[200~    >>> x = 6\n    >>> for y in [7]:\n    ...     x * y\n    ...\n    >>> x * y\n    42\x1b[201~\r"
+    )
+    terminal.expect(r"\n42\n(?=>>> \Z)")
+    assert terminal.result(">>> y") == "7\n"
+
+
 def test_lines_that_come_at_once_are_pasted_as_well(repl: Repl) -> None:
     terminal = repl()
     terminal.expect(">>> ")
@@ -198,6 +208,16 @@ def test_history_that_cannot_be_kept_is_said(repl: Repl, tmp_path: Path) -> None
     assert terminal.result("1 + 1") == "2\n"
 
 
+def test_history_that_meets_a_full_disk_is_given_up(repl: Repl) -> None:
+    start = (
+        "import sys\nfrom cellblock.cli import main\nfrom cellblock.cli.history import History\n"
+        "def full(*_): raise OSError(28, 'No space left on device')\nHistory.add = full\nsys.exit(main())"
+    )
+    terminal = repl(python=("-c", start))
+    assert terminal.result("x = 1") == "cellblock: history is no longer kept: No space left on device\n"
+    assert terminal.result("x + 1") == "2\n"
+
+
 def test_tab_completes_names_of_the_session_and_indents(repl: Repl) -> None:
     terminal = repl()
     terminal.result("a_long_name_of_the_session = 41")
@@ -288,9 +308,8 @@ def test_death_between_two_cells_is_told_with_the_next(repl: Repl) -> None:
     terminal = repl()
     terminal.result("import os, threading; kept = 1; threading.Timer(0.5, os._exit, [1]).start()")
     terminal.expect(">>> ")
-    terminal.press_until(
-        "'alive'\r", "cellblock: the session's process ended between two cells; lost: kept, os, threading;"
-    )
+    told = "cellblock: the session's process left with status 1 between two cells; lost: kept, os, threading;"
+    terminal.press_until("'alive'\r", told)
 
 
 def test_memory_and_time_limits_name_their_options(repl: Repl) -> None:

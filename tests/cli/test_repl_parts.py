@@ -13,7 +13,7 @@ import pytest
 from cellblock.cli.blocks import Block
 from cellblock.cli.completion import MAX_MATCHES, Completer
 from cellblock.cli.history import MAX_ENTRIES, History, default_path
-from cellblock.cli.opening import with_elapsed
+from cellblock.cli.opening import start_early, with_elapsed
 
 
 def cells(text: str) -> list[str]:
@@ -212,6 +212,12 @@ class Screen(io.StringIO):
     def write(self, text: str) -> int:
         self.written.set()
         return super().write(text)
+
+
+def test_what_is_imported_is_known_while_it_starts() -> None:
+    start = start_early(preload=("colorsys",))
+    start.ended.result(60)
+    assert start.doing == "importing colorsys"
 
 
 @pytest.mark.anyio

@@ -144,6 +144,36 @@ async def test_loop_goes_on_while_a_cell_floods_it() -> None:
 
 
 @pytest.mark.anyio
+async def test_cell_that_calls_without_end_leaves_the_loop_its_turns() -> None:
+    calls = """
+import gc
+from cellblock.wire.messages import ToolCalled
+from cellblock.worker.channel import Channel
+(channel,) = [one for one in gc.get_objects() if type(one) is Channel]
+print('begun')
+while True:
+    channel.send(ToolCalled(call=0, name='nothing', mark=0))
+    channel.receive()
+"""
+    async with AsyncSession() as session, anyio.create_task_group() as tasks:
+        told = 0
+
+        async def follow() -> None:
+            nonlocal told
+            async for _ in session.stream(calls):
+                told += 1
+
+        tasks.start_soon(follow)
+        between = []
+        while told < 2000:
+            before = told
+            await anyio.lowlevel.checkpoint()
+            between.append(told - before)
+        session.kill()
+    assert max(between) <= 40
+
+
+@pytest.mark.anyio
 async def test_cancelled_call_leaves_a_session_that_works() -> None:
     async with AsyncSession() as session:
         await session.run("x = 1")

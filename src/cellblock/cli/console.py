@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from concurrent.futures import Future
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from cellblock.cli.exits import DONE
 from cellblock.cli.export import Shelf
 from cellblock.cli.inside import Width
-from cellblock.cli.opening import open_session
+from cellblock.cli.opening import Start, open_session
 from cellblock.cli.script import status_of
 from cellblock.cli.show import Screen
 from cellblock.cli.terminal import Printer
@@ -40,13 +39,13 @@ class Setup:
 class Console:
     """One session at a time. `status` is what the worst of its cells means as an exit status."""
 
-    def __init__(self, setup: Setup, started: Future[None], *, at_terminal: bool) -> None:
+    def __init__(self, setup: Setup, start: Start, *, at_terminal: bool) -> None:
         self.setup = setup
         self.at_terminal = at_terminal
         self.status = DONE
         self.saved: set[Path] = set()
         """Files that `:save` wrote, and may write again."""
-        self._started = started
+        self._start = start
         self._shelf = None if setup.pictures is None else Shelf(setup.pictures)
         self._out = Printer(sys.stdout)
         self._err = Printer(sys.stderr)
@@ -66,7 +65,7 @@ class Console:
         """Open the session and put into it what the command line names."""
         import anyio
 
-        await open_session(self.session, self._started, preload=self.setup.preload, stream=sys.stderr)
+        await open_session(self.session, self._start, sys.stderr)
         for name, local in self.setup.inputs.items():
             await self.session.files.write(name, await anyio.Path(local).read_bytes())
 

@@ -27,11 +27,11 @@ _WORDS_THAT_LEAVE = frozenset({"exit", "quit", "exit()", "quit()"})
 
 def converse(setup: Setup) -> int:
     """Open a session and run what is typed, to the end of it; the exit status."""
-    started = start_early(setup.python, setup.preload)
+    start = start_early(setup.python, setup.preload)
     from anyio.from_thread import start_blocking_portal
 
     with start_blocking_portal() as portal, CtrlC() as ctrl_c:
-        console = Console(setup, started, at_terminal=sys.stdin.isatty())
+        console = Console(setup, start, at_terminal=sys.stdin.isatty())
         try:
             return _Conversation(console, portal, ctrl_c).hold()
         finally:

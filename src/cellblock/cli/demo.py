@@ -55,21 +55,21 @@ def demo(arguments: argparse.Namespace) -> int:
 
 
 async def _demo(out: Path, tables: bool, seconds: float) -> int:
+    from cellblock.cli.opening import open_session, start_early
     from cellblock.cli.progress import Progress
     from cellblock.cli.sales import sales_csv
     from cellblock.session.session import AsyncSession
 
     began = time.perf_counter()
     progress = Progress(sys.stdout)
-    session = AsyncSession(
-        limits=ExecutionLimits(timeout_seconds=seconds),
-        preload=("pandas", "matplotlib.pyplot") if tables else (),
-        seed=1,
-    )
+    preload = ("pandas", "matplotlib.pyplot") if tables else ()
+    session = AsyncSession(limits=ExecutionLimits(timeout_seconds=seconds), preload=preload, seed=1)
     os.environ[_VARIABLE] = "a secret of the host, for the attack to look for"
     try:
         async with progress.step("open a session" + (", preload pandas" if tables else "")) as line:
-            await session.open()
+            start = start_early(preload=preload)
+            line.doing = lambda: start.doing
+            await open_session(session, start)
             await session.files.write("sales.csv", sales_csv())
             line.good, line.outcome = True, f"{len(session.capabilities.walls)} walls"
         steps = TABLES if tables else PLAIN

@@ -44,8 +44,8 @@ class Keyboard:
             except UnicodeDecodeError as error:
                 print(f"cellblock: what was typed is not {error.encoding}", file=sys.stderr)
                 continue
-            if "\n" in text and not block:
-                text = textwrap.dedent(text)
+            if not block:
+                text = _as_typed(text)
             if is_command(text) and not block:
                 break
             if block.add(text, goes_on=_more_is_there()):
@@ -55,13 +55,31 @@ class Keyboard:
         return text
 
     def _remember(self, text: str) -> None:
-        if self._readline is not None and (self._history is None or self._history.add(text)) and text.strip():
+        if self._readline is None or not text.strip():
+            return
+        is_new = True
+        if self._history is not None:
+            try:
+                is_new = self._history.add(text)
+            except OSError as error:
+                print(f"cellblock: history is no longer kept: {error.strerror}", file=sys.stderr)
+                self._history = None
+        if is_new:
             self._readline.add_history(text)
 
 
 def is_command(text: str) -> bool:
     """Whether a first line is for us and not for the session: no Python begins so."""
     return text.startswith((":", "!")) and "\n" not in text
+
+
+def _as_typed(text: str) -> str:
+    """What was pasted, as it would be typed: without a common indentation, and of a transcript only what was typed."""
+    text = textwrap.dedent(text) if "\n" in text else text
+    if not text.startswith((_PROMPT, _PROMPT.rstrip() + "\n")):
+        return text
+    typed = (line for line in text.split("\n") if line.startswith((_PROMPT.rstrip(), _MORE.rstrip())))
+    return "\n".join(line[len(_PROMPT) :] for line in typed)
 
 
 def _line(prompt: str) -> str:

@@ -19,29 +19,39 @@ _QUIET_SECONDS = 0.5
 _TICK = 0.1
 
 
-def start_early(python: str | None = None, preload: tuple[str, ...] = ()) -> Future[None]:
-    """Start the processes that sessions come from in a thread, while the rest of us is still being imported."""
+class Start:
+    """Processes that are being started in a thread. `doing` is what is waited for, "" at first."""
+
+    def __init__(self) -> None:
+        self.ended: Future[None] = Future()
+        self.ended.set_running_or_notify_cancel()  # who stops waiting for it does not call it off
+        self.doing = ""
+
+    def tell(self, doing: str) -> None:
+        """Note what is waited for now."""
+        self.doing = doing
+
+
+def start_early(python: str | None = None, preload: tuple[str, ...] = ()) -> Start:
+    """Start the processes that sessions come from, while the rest of us is still being imported."""
     from cellblock.executors.process.families import family_of
     from cellblock.executors.process.family import Profile
 
-    started: Future[None] = Future()
-    started.set_running_or_notify_cancel()  # who stops waiting for it does not call it off
+    start = Start()
 
-    def start() -> None:
+    def run() -> None:
         try:
-            family_of(Profile(python or sys.executable, preload))
+            family_of(Profile(python or sys.executable, preload), start.tell)
         except BaseException as error:
-            started.set_exception(error)
+            start.ended.set_exception(error)
         else:
-            started.set_result(None)
+            start.ended.set_result(None)
 
-    threading.Thread(target=start, daemon=True).start()
-    return started
+    threading.Thread(target=run, daemon=True).start()
+    return start
 
 
-async def open_session(
-    session: AsyncSession, started: Future[None], *, preload: tuple[str, ...] = (), stream: TextIO | None = None
-) -> None:
+async def open_session(session: AsyncSession, start: Start, stream: TextIO | None = None) -> None:
     """Open a session once its processes have started; what failed there is raised here. Can be cancelled.
 
     On `stream`, where it is a terminal, a line tells what takes longer than half a second.
@@ -49,11 +59,11 @@ async def open_session(
     import asyncio
 
     async def opening() -> None:
-        await asyncio.wrap_future(started)  # not in a thread, which would hold up the interpreter as it leaves
+        await asyncio.wrap_future(start.ended)  # not in a thread, which would hold up the interpreter as it leaves
         await session.open()
 
     def what() -> str:
-        return "opening a session" + (f": importing {', '.join(preload)}" if preload else "")
+        return "opening a session" + (f": {start.doing}" if start.doing else "")
 
     if stream is not None and stream.isatty():
         await with_elapsed(opening, what, stream)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TextIO
@@ -19,10 +19,11 @@ _CAPTION = 36
 
 @dataclass(slots=True)
 class Line:
-    """What a step's line will say when it has ended."""
+    """What a step's line will say when it has ended, and what is going on until then."""
 
     good: bool = False
     outcome: str = ""
+    doing: Callable[[], str] = str
 
 
 class Progress:
@@ -42,7 +43,7 @@ class Progress:
         if self._redraws:
             failure: Exception | None = None
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._tick, caption, began)
+                tasks.start_soon(self._tick, caption, began, line)
                 try:
                     yield line
                 except Exception as error:  # carried out of the task group as it is
@@ -58,10 +59,11 @@ class Progress:
         text = f"{caption:<{_CAPTION}} {took:>7}  {plain(line.outcome)}".rstrip()
         self._write(("\r\x1b[2K" if self._redraws else "") + f"{mark} {self._cut(text)}\n")
 
-    async def _tick(self, caption: str, began: float) -> None:
+    async def _tick(self, caption: str, began: float, line: Line) -> None:
         while True:
             took = _duration(time.perf_counter() - began)
-            self._write(f"\r\x1b[2K  {self._cut(f'{caption:<{_CAPTION}} {took:>7}')}")
+            text = f"{caption:<{_CAPTION}} {took:>7}  {plain(line.doing())}".rstrip()
+            self._write(f"\r\x1b[2K  {self._cut(text)}")
             await anyio.sleep(_TICK)
 
     def _cut(self, text: str) -> str:

@@ -6,7 +6,6 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import Future
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from cellblock.cli import source
 from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED
 from cellblock.cli.export import Shelf, contents
 from cellblock.cli.inside import Width, tell_script
-from cellblock.cli.opening import open_session, start_early
+from cellblock.cli.opening import Start, open_session, start_early
 from cellblock.cli.show import JsonLines, Screen
 from cellblock.limits import ExecutionLimits
 
@@ -46,17 +45,17 @@ class Job:
 
 def execute(job: Job) -> int:
     """Run a job; its exit status."""
-    started = start_early(job.python, job.preload)
+    start = start_early(job.python, job.preload)
     import anyio
 
-    return anyio.run(_run, job, started)
+    return anyio.run(_run, job, start)
 
 
-async def _run(job: Job, started: Future[None]) -> int:
+async def _run(job: Job, start: Start) -> int:
     from cellblock.session.session import AsyncSession
 
     session = AsyncSession(limits=job.limits, preload=job.preload, python=job.python, mounts=job.mounts)
-    async with _opened(session, job, started) as code:
+    async with _opened(session, job, start) as code:
         sources = source.split(code) if job.by_cell else [code]
         await _prepare(session, job, code)
         before = {} if job.save is None else await contents(session)
@@ -83,7 +82,7 @@ def status_of(cell: Cell) -> int:
 
 
 @asynccontextmanager
-async def _opened(session: AsyncSession, job: Job, started: Future[None]) -> AsyncIterator[str]:
+async def _opened(session: AsyncSession, job: Job, start: Start) -> AsyncIterator[str]:
     """Open a session, after its processes have started, and meanwhile read stdin; yields the script."""
     import anyio
 
@@ -93,7 +92,7 @@ async def _opened(session: AsyncSession, job: Job, started: Future[None]) -> Asy
 
     async def opening() -> None:
         try:
-            await open_session(session, started, preload=job.preload, stream=None if typed else sys.stderr)
+            await open_session(session, start, None if typed else sys.stderr)
         except Exception as error:  # carried out of the task group as it is
             failures.append(error)
 

@@ -102,7 +102,7 @@ class Turn(Protocol):
 
     @property
     def sent(self) -> bool:
-        """Whether the whole request was sent; else `send_rest` comes before anything else."""
+        """Whether all was sent, of the request or of a reply; else `send_rest` comes before anything else."""
         ...
 
     async def send_rest(self, seconds: float) -> None:
@@ -113,15 +113,15 @@ class Turn(Protocol):
         ...
 
     def at_once(self) -> TurnEvent | None:
-        """The next event if it is there, or comes within a moment of the turn's start; never waits longer."""
+        """The next event if it is there, or comes within a moment of what was last sent; never waits longer."""
         ...
 
     async def next(self) -> TurnEvent:
         """The next event. The last one is `Finished` or `Died`. May be cancelled and called again."""
         ...
 
-    async def reply(self, reply: ToolReply) -> None:
-        """Answer a tool call."""
+    def reply(self, reply: ToolReply) -> None:
+        """Answer a tool call, as far as that takes no waiting. What comes next is waited for as at the turn's start."""
         ...
 
 
@@ -158,6 +158,14 @@ class Kernel(Protocol):
 
     def kill(self) -> None:
         """End the worker and everything it started, whatever it is doing."""
+        ...
+
+    def time_out(self, seconds: float) -> None:
+        """As `interrupt`, for a cell that began so long ago and has met its limit; what it started may be held back."""
+        ...
+
+    async def end_since(self, seconds: float) -> int:
+        """End the processes that the worker started in the last `seconds`, but not the worker; how many those were."""
         ...
 
     @property

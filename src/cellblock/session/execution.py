@@ -12,6 +12,7 @@ from cellblock.errors import CellblockError, SessionClosed
 from cellblock.events import Done, Event
 from cellblock.executors.protocol import Curbed, Died, Kernel, Recovery, Turn, TurnEvent, WorkerGone, Written
 from cellblock.limits import ExecutionLimits
+from cellblock.outputs import Output
 from cellblock.session.calls import Calls
 from cellblock.session.record import Recorder, death_error, how, losses, timeout_error
 from cellblock.session.tools import Toolbox
@@ -21,7 +22,10 @@ _EQUIP_SECONDS = 30.0
 
 
 class Execution:
-    """Drives one turn of a kernel. `next` tells its events; the last is `Done`, and `cell` is set with it."""
+    """Drives one turn of a kernel. `next` tells its events; the last is `Done`, and `cell` is set with it.
+
+    `began` is by the monotonic clock, before anything of the request was sent.
+    """
 
     def __init__(
         self,
@@ -31,6 +35,7 @@ class Execution:
         request: Request,
         turn: Turn,
         *,
+        began: float,
         seconds: float,
         toolbox: Toolbox,
         lost: tuple[Lost, ...] = (),
@@ -41,15 +46,17 @@ class Execution:
         self._turn: Turn | None = turn
         self._recorder = Recorder(draft, limits.max_output_bytes)
         self._seconds = seconds
-        self._began = time.monotonic()
+        self._began = began
         self._deadline = self._began + seconds
         self._expired = False
         self._killed = False
         self._abandoned = False
+        self._swept = False
         self._lost = lost
         self._toolbox = toolbox
         self._calls = Calls(toolbox)
         self._left: TurnEvent | None = None
+        self._under_way = turn.sent
         self.cell: Cell | None = None
 
     @property
@@ -60,7 +67,7 @@ class Execution:
     def at_once(self) -> Cell | None:
         """The cell if it ends within a moment, which needs no waiting; else `next` tells what is left of it."""
         turn = self._turn
-        if turn is None or not turn.sent or self._left is not None:
+        if turn is None or not self._under_way or self._left is not None:
             return None
         while (event := turn.at_once()) is not None:
             if isinstance(event, ToolCalled | Died) or self._must_relieve(event):
@@ -73,7 +80,8 @@ class Execution:
 
     async def next(self) -> Event:
         """The next event of the cell."""
-        if self._turn is not None and not self._turn.sent:
+        if self._turn is not None and not self._under_way:
+            self._under_way = True
             await self._send_rest(self._turn)
         while True:
             event = await self._event()
@@ -86,6 +94,9 @@ class Execution:
                 case Died():
                     self.cell = await self._bury(event)
                     return Done(cell=self.cell)
+                case Finished() if (note := await self._end_what_it_started()) is not None:
+                    self._left = event
+                    return note
                 case _:
                     if (told := self._fold(event)) is not None:
                         return told
@@ -168,15 +179,34 @@ class Execution:
         if not self._expired:
             self._expired = True
             self._deadline = time.monotonic() + self._limits.interrupt_grace_seconds
-            self._kernel.interrupt()
+            self._kernel.time_out(time.monotonic() - self._began)
         else:
             self._killed = True
             self._kernel.kill()
 
     async def _reply(self, reply: ToolReply) -> None:
-        """Give a call its answer, unless the cell has ended."""
-        if self.cell is None and self._turn is not None:
-            await self._turn.reply(reply)
+        """Give a call its answer, unless the cell has ended; a worker that does not read it meets the deadline."""
+        if self.cell is not None or self._turn is None:
+            return
+        self._turn.reply(reply)
+        if not self._turn.sent:
+            try:
+                await self._turn.send_rest(self._deadline - time.monotonic())
+            except TimeoutError:
+                self._expired = self._killed = True
+                self._kernel.kill()
+
+    async def _end_what_it_started(self) -> Output | None:
+        """When a cell met its time limit, the processes that it started end with it; what is told of them, if any did.
+
+        Cannot be cancelled: the answer would be taken for that to a later cell's. Takes a few milliseconds.
+        """
+        if not self._expired or self._swept:
+            return None
+        self._swept = True
+        with anyio.CancelScope(shield=True):
+            count = await self._kernel.end_since(time.monotonic() - self._began)
+        return self._recorder.ended(count) if count else None
 
     async def _bury(self, death: Died) -> Cell:
         """The process is gone: go back to before the cell, and tell what could not be brought back."""

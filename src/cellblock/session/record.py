@@ -60,6 +60,11 @@ class Recorder:
         note = f"[a process was killed: together the session's processes held {event.held}]\n"
         return self.write(Written(stream="stderr", text=note))
 
+    def ended(self, count: int) -> Output:
+        """Processes that the cell had started were killed at its time limit."""
+        which = "a process that the cell had started was" if count == 1 else f"{count} processes of the cell were"
+        return self.write(Written(stream="stderr", text=f"[{which} killed at its time limit]\n"))
+
     def display(self, event: Display) -> Output | None:
         """A MIME bundle; None when there were too many already."""
         if len(self.outputs) >= MAX_DISPLAYS or self._display_bytes + event.size > MAX_DISPLAY_BYTES:

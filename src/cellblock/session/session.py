@@ -6,6 +6,7 @@ import os
 import pickle
 import random
 import secrets
+import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -278,6 +279,7 @@ class AsyncSession:
         try:
             number = self._count + 1
             request = _request(source, kind, number, self.limits)
+            began = time.monotonic()
             turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
             self._count = number
             draft = Cell(
@@ -289,8 +291,17 @@ class AsyncSession:
             )
             self.notebook.record(draft, {})
             lost, self._lost = self._lost, ()
-            seconds, toolbox = self.limits.timeout_seconds, self._toolbox
-            return Execution(kernel, self.limits, draft, request, turn, seconds=seconds, toolbox=toolbox, lost=lost)
+            return Execution(
+                kernel,
+                self.limits,
+                draft,
+                request,
+                turn,
+                began=began,
+                seconds=self.limits.timeout_seconds,
+                toolbox=self._toolbox,
+                lost=lost,
+            )
         except BaseException:
             self._turns.release()
             raise
@@ -327,9 +338,17 @@ class AsyncSession:
         if isinstance(request, Bind):  # the host's own values: no matter how short the cells are to be
             seconds = max(seconds, _HOST_SECONDS)
         try:
+            began = time.monotonic()
             turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
             execution = Execution(
-                kernel, self.limits, _HOST_STEP, request, turn, seconds=seconds, toolbox=self._toolbox
+                kernel,
+                self.limits,
+                _HOST_STEP,
+                request,
+                turn,
+                began=began,
+                seconds=seconds,
+                toolbox=self._toolbox,
             )
             try:
                 return await execution.to_end()

@@ -247,6 +247,16 @@ class ExecutorConformance:
             kernel.interrupt()
             assert await value(kernel, f"{number}") == number
 
+    async def test_what_a_cell_past_its_time_started_ends_and_the_worker_lives(self, kernel: Kernel) -> None:
+        source = "import subprocess\none = subprocess.Popen(['sleep', '1000'])\nprint('begun')\nwhile True: pass"
+        turn = await running(kernel, source)
+        kernel.time_out(PATIENCE)
+        assert isinstance((await rest(turn))[-1], Finished)
+        with anyio.fail_after(PATIENCE):
+            assert await kernel.end_since(PATIENCE) == 1
+            assert await kernel.end_since(PATIENCE) == 0
+        assert await value(kernel, "one.wait(10)") == -9
+
     async def test_kill_ends_the_turn_with_died(self, kernel: Kernel) -> None:
         turn = await running(kernel, "print('begun')\nwhile True: pass")
         kernel.kill()

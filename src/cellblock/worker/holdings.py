@@ -10,12 +10,24 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+TICKS = os.sysconf("SC_CLK_TCK")
+"""In a second."""
+
 _SCHEDULED = 2  # with a pid, the number of that process's clock
 _LEAST_READ = 4096
 _LOCKS_BYTES = 1 << 20
 """About twenty thousand lines of `/proc/locks`."""
 _MAPPINGS_READ = 256 * 1024
 """About four thousand lines of `maps`, which take a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """Of a process: `started` in ticks since the machine did; `ended` when nothing is left but to tell its parent."""
+
+    parent: int
+    started: int
+    ended: bool
 
 
 @dataclass(slots=True)
@@ -39,16 +51,13 @@ def processes() -> Iterator[int]:
             yield int(name)
 
 
-def started(process: int) -> int:
-    """When it began, in hundredths of a second since the machine did; 0 if gone."""
-    words = _stat(process)
-    return int(words[19]) if words else 0
-
-
-def ended(process: int) -> bool:
-    """Whether nothing is left of it but its place, which its parent has still to take note of."""
-    words = _stat(process)
-    return not words or (words[0] == b"Z" and len(list(_entries(process))) <= 2)
+def life(process: int) -> Life | None:
+    """Its parent, when it began, and whether it has ended; None if it is gone."""
+    words = _read(f"/proc/{process}/stat").rpartition(b")")[2].split()  # behind its name, which may hold anything
+    if not words:
+        return None
+    ended = words[0] in (b"Z", b"X") and len(list(_entries(process))) <= 2
+    return Life(parent=int(words[1]), started=int(words[19]), ended=ended)
 
 
 def memory(process: int) -> int:
@@ -65,11 +74,6 @@ def own_memory(process: int) -> int:
     return shared_out + _kilobytes(_read(f"/proc/{process}/status"), b"VmPTE:")
 
 
-def reserved(process: int) -> int:
-    """Bytes of private writable memory, touched or not."""
-    return _kilobytes(_read(f"/proc/{process}/status"), b"VmData:")
-
-
 def processor_time(process: int) -> int:
     """Nanoseconds that it has run, all its threads together; 0 if gone. Costs less than a file of `/proc`."""
     try:
@@ -78,12 +82,12 @@ def processor_time(process: int) -> int:
         return 0
 
 
-def most_processes(process: int) -> int:
-    """The limit of processes that it is under; 0 for none."""
+def limit(process: int, name: bytes) -> int:
+    """A hard limit that it is under, such as "Max data size"; 0 where there is none."""
     for line in _read(f"/proc/{process}/limits").splitlines():
-        if line.startswith(b"Max processes"):
-            told = line.split()[2]
-            return int(told) if told.isdigit() else 0
+        if line.startswith(name):
+            hard = line.split()[-2]
+            return int(hard) if hard.isdigit() else 0
     return 0
 
 
@@ -122,11 +126,6 @@ def locks() -> dict[int, int]:
         if len(words) > 4 and words[4].isdigit():
             held[int(words[4])] = held.get(int(words[4]), 0) + 1
     return held
-
-
-def _stat(process: int) -> list[bytes]:
-    """The words of its `stat` behind its name, which may hold anything."""
-    return _read(f"/proc/{process}/stat").rpartition(b")")[2].split()
 
 
 def _of_its_threads(process: int, measure: Callable[[str], int]) -> int:

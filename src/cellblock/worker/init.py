@@ -13,17 +13,14 @@ import os
 import select
 import signal
 import socket
-import time
 from typing import cast
 
-from cellblock.worker import control, sockets
+from cellblock.worker import control, ending, sockets
 from cellblock.worker.confine import capabilities, layout, namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
 from cellblock.worker.filehistory import FileHistory
-from cellblock.worker.holdings import processes
 from cellblock.worker.watch import IDLE_SECONDS, Watch
 
-_GONE_SECONDS = 5.0
 _MAX_MISSED = 20
 
 
@@ -81,7 +78,7 @@ def run(
             watch.begin()
             prctl(PR_SET_DUMPABLE, 0)
         elif message["do"] == "keep":
-            watch.exempt(_numbers(message["frozen"]))
+            watch.exempt(frozenset(_numbers(message["frozen"])))
             history.forget(_numbers(message["forgotten"]))
             history.keep(_number(message["number"]))
             control.send(channel, {"kept": message["number"]})
@@ -89,14 +86,21 @@ def run(
             reaper.worker = _number(message["worker"])
             watch.follow(reaper.worker)
         elif message["do"] == "sweep":
-            spared = _numbers(message["spared"])
+            spared = frozenset(_numbers(message["spared"]))
             watch.exempt(spared)
-            _sweep(frozenset(spared))
+            ending.end_all(spared)
             root.repair_home()
             history.forget(_numbers(message["forgotten"]))
             missed = history.rewind(_number(message["number"])) if "number" in message else ()
             prctl(PR_SET_DUMPABLE, 1)
             control.send(channel, {"swept": True, "missed": missed[:_MAX_MISSED]})
+        elif message["do"] == "hold back":
+            watch.exempt(frozenset(_numbers(message["frozen"])))
+            ending.hold_back(cast("float", message["since"]), watch.worker, watch.frozen)
+        elif message["do"] == "end":
+            watch.exempt(frozenset(_numbers(message["frozen"])))
+            count = ending.end_since(cast("float", message["since"]), watch.worker, watch.frozen)
+            control.send(channel, {"count": count})
 
 
 def _place_mounts(channel: socket.socket) -> list[str]:
@@ -130,25 +134,6 @@ def _refuse(channel: socket.socket, path: str, reason: str, *, readable: bool) -
 def _kill(process: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(process, signal.SIGKILL)
-
-
-def _sweep(spared: frozenset[int]) -> None:
-    """Kill every other process of the namespace but those that are spared, and wait until they are gone.
-
-    All are stopped with one call, which a process that is forking cannot slip through; what is spared goes on.
-    """
-    if not spared:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(-1, signal.SIGKILL)
-    else:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(-1, signal.SIGSTOP)
-        for process in processes():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGCONT if process in spared else signal.SIGKILL)
-    deadline = time.monotonic() + _GONE_SECONDS
-    while any(process not in spared for process in processes()) and time.monotonic() < deadline:
-        time.sleep(0.0005)
 
 
 class Reaper:

@@ -17,7 +17,7 @@ from cellblock.worker.channel import Channel
 from cellblock.worker.confine import capabilities, landlock, layout, rlimits, seccomp
 from cellblock.worker.environment import ENVIRONMENT
 from cellblock.worker.import_hooks import on_import
-from cellblock.worker.meter import Meter, interrupt
+from cellblock.worker.meter import Meter, interrupt, keep_interrupts
 from cellblock.worker.requests import Worker
 from cellblock.worker.streams import Streams
 
@@ -47,6 +47,7 @@ def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int) -> Non
     sys.pycache_prefix = ENVIRONMENT["PYTHONPYCACHEPREFIX"]
     threading.stack_size(_STACK_BYTES)
     signal.signal(signal.SIGINT, interrupt)  # the host may interrupt from the hello on
+    keep_interrupts()
     ours = socket.socket(fileno=connection)
     channel = Channel(ours)
     meter = Meter()  # before the walls: /proc is read-only behind them

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import sys
 import time
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 T = TypeVar("T")
 
@@ -61,6 +62,14 @@ class Meter:
             with contextlib.suppress(OSError):  # the cell may have closed every descriptor
                 os.pwrite(self._reset, b"5", 0)
 
+    def interrupted(self) -> float | None:
+        """When the last request began, on CLOCK_BOOTTIME, if it was interrupted; told once."""
+        global _interrupted
+        if not _interrupted:
+            return None
+        _interrupted = False
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - (time.monotonic() - self._began)
+
     def start(self) -> None:
         """Begin to measure a request's time."""
         self._cpu = time.process_time()
@@ -80,6 +89,8 @@ class Meter:
         """Call what runs the cell's code: under the memory limit, and open to interrupts."""
         global _postponed
         _postponed = False
+        if _due:
+            _forget_due()
         set_limit, data, room = resource.setrlimit, resource.RLIMIT_DATA, self._room
         with contextlib.suppress(ValueError, OSError):  # the cell has lowered the hard limit: its own holds
             set_limit(data, self._limits)
@@ -112,16 +123,52 @@ def _unbroken(function: Callable[..., None], *args: object) -> None:
 
 _INTERRUPTIBLE: CodeType = _interruptible.__code__
 _UNBROKEN: CodeType = _unbroken.__code__
-_postponed = False
+_interrupted = _postponed = False
+_due: list[FrameType] = []
+"""Frames at whose next line an interrupt is due."""
+
+
+def keep_interrupts() -> None:
+    """Have an interrupt that the interpreter drops, as one in a finalizer or in a fork's hook, be raised after it."""
+    tell = sys.unraisablehook
+
+    def keep(unraisable: Any) -> None:
+        if unraisable.exc_type is KeyboardInterrupt:
+            interrupt_after(sys._getframe(1))
+        else:
+            tell(unraisable)
+
+    sys.unraisablehook = keep
+
+
+def interrupt_after(frame: FrameType | None) -> None:
+    """Raise an interrupt at the next line of this frame, or of one that called it. Takes the place of a debugger's."""
+    while frame is not None and frame.f_code is not _INTERRUPTIBLE:
+        frame.f_trace = _raise
+        _due.append(frame)
+        frame = frame.f_back
+    sys.settrace(lambda *_: None)  # has the lines of these frames looked at, and of no others
+
+
+def _raise(*_: object) -> None:
+    _forget_due()
+    raise KeyboardInterrupt
+
+
+def _forget_due() -> None:
+    sys.settrace(None)
+    while _due:
+        _due.pop().f_trace = None
 
 
 def interrupt(_number: int, frame: FrameType | None) -> None:
     """The handler of SIGINT: raises in the cell's code and in nothing around it."""
-    global _postponed
+    global _interrupted, _postponed
     unbroken = False
     while frame is not None:
         unbroken = unbroken or frame.f_code is _UNBROKEN
         if frame.f_code is _INTERRUPTIBLE:
+            _interrupted = True
             if not unbroken:
                 raise KeyboardInterrupt
             _postponed = True

@@ -39,6 +39,7 @@ from cellblock.worker.import_hooks import on_import
 from cellblock.worker.interpreter import NO_VALUE, Interpreter, describe
 from cellblock.worker.meter import Meter, interrupt, whole
 from cellblock.worker.names import Names
+from cellblock.worker.reap import reap
 from cellblock.worker.streams import Streams
 from cellblock.worker.twin import Woken, freeze
 
@@ -78,6 +79,8 @@ class Worker:
             number, request = received
             if isinstance(request, ToolReply):  # to a call of a cell that has ended meanwhile
                 continue
+            if (began := self._meter.interrupted()) is not None:
+                reap(began)
             self._speak(self._carry_out(number, request))
             self._make_ready()
             self._leave_checkpoint()

@@ -13,6 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from cellblock.wire import text
+from cellblock.worker import meter
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
@@ -70,7 +71,10 @@ class Streams:
         for stream in (*cells, self.stdout, self.stderr):
             # closed, or an object of the cell's own that does as it likes: it holds nothing of ours
             with contextlib.suppress(BaseException):
-                stream.flush()
+                try:
+                    stream.flush()
+                except KeyboardInterrupt:  # not to be lost: it may be what ends the cell
+                    meter.interrupt_after(sys._getframe(1))
 
     def _open_stdout(self) -> io.TextIOWrapper:
         return _text(io.BufferedWriter(io.FileIO(1, "wb", closefd=False)))

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from cellblock.worker import holdings
+from cellblock.worker.confine.rlimits import DATA_HEADROOM_BYTES
 from cellblock.worker.sockets import Account, Sockets
 
 BUSY_SECONDS = 0.05
@@ -27,7 +28,7 @@ IDLE_SECONDS = 0.1
 
 _SLACK_BYTES = 32 * 2**20
 _WORKER_SLACK_BYTES = 64 * 2**20
-"""The worker's own limit lets it have 32 MB more while no cell's code runs, and a stack."""
+"""The worker's own limit lets it have `DATA_HEADROOM_BYTES` more while no cell's code runs, and a stack."""
 
 _MANY_MAPPINGS, _MAPPINGS_BYTES = 2000, 16 * 2**20
 """Who has more than the first is taken to have all that the kernel lets a process have."""
@@ -56,7 +57,7 @@ class Watch:
         self._sockets, self._account = Sockets(), Account()
         self.worker = self._image = self._reserved = self._most_pipes = 0
         self._ran: dict[int, int] = {}
-        self._frozen: frozenset[int] = frozenset()
+        self.frozen: frozenset[int] = frozenset()
         self._counted_at = 0
         self._crowded: set[int] = set()
         self._dying: set[int] = set()
@@ -68,26 +69,24 @@ class Watch:
         )
 
     def begin(self) -> None:
-        """A worker has just been put into the session, and all it holds is its preloaded image.
-
-        It is alone there, but for what was killed before and has not quite gone.
-        """
-        newest = max(((holdings.started(process), process) for process in holdings.processes()), default=(0, 0))
-        self.worker = newest[1]
-        self._image = holdings.memory(self.worker)
-        self._reserved = max(self._image, holdings.reserved(self.worker))
-        self._most_pipes = 256 + 4 * holdings.most_processes(self.worker)
+        """A worker has just been put into the session, and all it holds is its preloaded image."""
+        self.worker = _newest_from_outside()
+        # Its limit counts from what it had: a cell that has begun already does not raise that.
+        data = holdings.limit(self.worker, b"Max data size")
+        self._reserved = max(0, data - self._limit - DATA_HEADROOM_BYTES)
+        self._image = min(self._reserved, holdings.memory(self.worker))
+        self._most_pipes = 256 + 4 * holdings.limit(self.worker, b"Max processes")
         self._counted_at = 0
         self._ran = {self.worker: 0}
 
-    def exempt(self, frozen: list[int]) -> None:
+    def exempt(self, frozen: frozenset[int]) -> None:
         """Leave frozen copies of the worker out: they hold what they share with it."""
-        self._frozen = frozenset(frozen)
+        self.frozen = frozen
 
     def follow(self, worker: int) -> None:
         """A frozen copy was woken, and is the worker now."""
         self.worker = worker
-        self._frozen -= {worker}
+        self.frozen -= {worker}
         self._counted_at = 0
         self._ran = {worker: 0}
 
@@ -98,7 +97,7 @@ class Watch:
             return IDLE_SECONDS, None
         for pace in self._paces:
             pace.owed = False
-        alive = set(holdings.processes()) - self._frozen
+        alive = set(holdings.processes()) - self.frozen
         self._ran = {process: holdings.processor_time(process) for process in alive}
         self._dying &= alive
         alive -= self._dying
@@ -117,7 +116,8 @@ class Watch:
             return None
         others = alive - {self.worker}
         if not others:
-            if not all(holdings.ended(process) for process in self._dying):
+            lives = map(holdings.life, self._dying)
+            if not all(life is None or life.ended for life in lives):
                 return None  # what they held may still be among what sockets hold
             return self._past_its_own(held, self._sockets.account().total)
         # pages shared by forks can keep the sum high for ever, and each exact count takes its time
@@ -215,6 +215,13 @@ class _Pace:
         began = time.process_time()
         yield
         self._next = time.monotonic() + max(self._least, self._times * (time.process_time() - began))
+
+
+def _newest_from_outside() -> int:
+    """The worker: its parent is not of this pid namespace. One that was killed before it may not quite have gone."""
+    lives = {process: life for process in holdings.processes() if (life := holdings.life(process)) is not None}
+    entered = [process for process, life in lives.items() if life.parent == 0]
+    return max(entered, key=lambda process: (lives[process].started, process), default=0)
 
 
 def _megabytes(held: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -121,6 +122,19 @@ class ProcessKernel(LinkedKernel):
     def _keep(self, number: int, forgotten: list[int]) -> None:
         self._shell.keep(number, self._checkpoints.known(), forgotten)
 
+    def time_out(self, seconds: float) -> None:
+        self.interrupt()
+        if self._open:
+            self._shell.tell("hold back", since=_boot_time() - seconds, frozen=self._checkpoints.known())
+
+    async def end_since(self, seconds: float) -> int:
+        began = _boot_time() - seconds
+        async with self._changing:
+            if not self._open:
+                return 0
+            frozen = await to_thread.run_sync(self._checkpoints.pids)
+            return await awaited(self._shell.end_since(began, frozen))
+
     async def recover(self, steps: int = 0) -> Recovery:
         async with self._changing:
             if not self._open:
@@ -214,3 +228,8 @@ def _gone(before: dict[str, str], after: dict[str, str]) -> tuple[tuple[str, str
     """Names that a session without a checkpoint of its newest state has no more."""
     remedy = "run the cells that defined it again"
     return tuple((name, kind, "", remedy) for name, kind in sorted(before.items()) if name not in after)
+
+
+def _boot_time() -> float:
+    """Seconds, by the clock that the kernel tells the age of processes by."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -72,6 +72,14 @@ class LinkedKernel:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._link.pidfd, number)
 
+    def time_out(self, seconds: float) -> None:
+        """See `Kernel`."""
+        self.interrupt()
+
+    async def end_since(self, seconds: float) -> int:
+        """See `Kernel`."""
+        raise NotImplementedError
+
     def curbed(self) -> str | None:
         """See `Overseer`."""
         raise NotImplementedError

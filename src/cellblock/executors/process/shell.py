@@ -125,6 +125,17 @@ class Shell:
             self._hear()
         return self._excess
 
+    def end_since(self, began: float, frozen: list[int]) -> Waits[int]:
+        """Kill what the worker has started since a time of CLOCK_BOOTTIME; how many processes that were."""
+        self.tell("end", since=began, frozen=frozen)
+        while True:
+            answer, _ = yield from _received(self.channel)
+            if answer is None:  # init is gone, and all that it would have ended
+                return 0
+            if isinstance(answer.get("count"), int):
+                return int(str(answer["count"]))
+            self._note(answer)
+
     def _hear(self) -> None:
         """Take what init has told by now; EOFError when it is gone."""
         while True:

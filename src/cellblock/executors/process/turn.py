@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import socket
@@ -33,7 +32,7 @@ Most cells reply sooner, and going through the loop costs more than the cell: ab
 """
 
 _TAKES_BEFORE_PAUSE = 32
-"""How often a turn reads what is ready before it lets the event loop's other tasks and deadlines go on."""
+"""How often a turn reads what is ready, or answers, before it lets the event loop's other tasks and deadlines go on."""
 
 _under_way = 0
 """How many turns of this process have begun and not ended."""
@@ -109,7 +108,8 @@ class ProcessTurn:
     async def send_rest(self, seconds: float) -> None:
         try:
             if self._first is not None:
-                await awaited(self._first)
+                waits, self._first = self._first, None
+                await awaited(waits)
                 self._send()
             if self._gone is not None:
                 raise WorkerGone(self._gone if self._gone.reason else await self._overseer.how_it_ended()) from None
@@ -147,10 +147,13 @@ class ProcessTurn:
                 self._end(death)
         return self._events.popleft()
 
-    async def reply(self, reply: ToolReply) -> None:
-        with contextlib.suppress(WorkerGone):  # told by the next event
-            if not self._link.send(reply):
-                await self._link.flush()
+    def reply(self, reply: ToolReply) -> None:
+        self._takes += 1
+        self._fresh = self._takes < _TAKES_BEFORE_PAUSE  # a cell that calls without a pause does not hold the loop
+        try:
+            self.sent = self._link.send(reply)
+        except WorkerGone:  # told by the next event
+            return
 
     def _wait_a_moment(self) -> None:
         """Wait for the worker. What comes first may be no more than the place of a display in the text."""

@@ -12,6 +12,7 @@ from cellblock.walls import Applied
 
 MECHANISM = "rlimits"
 
+DATA_HEADROOM_BYTES = 32 << 20
 MEMLOCK_BYTES = 64 << 10
 PENDING_SIGNALS = 1024  # a timer counts as one; the kernel counts them by the host's user as well, for all sessions
 CORE_BYTES = 1  # 0 would still start the host's crash handler, where core_pattern names one; 1 does not
@@ -25,7 +26,7 @@ def apply(
     processes: int,
     file_bytes: int,
     open_files: int,
-    data_headroom_bytes: int = 32 << 20,
+    data_headroom_bytes: int = DATA_HEADROOM_BYTES,
     baseline_bytes: int | None = None,
 ) -> Applied:
     """Set the limits of this process and, by inheritance, of each process it starts.

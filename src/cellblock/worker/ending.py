@@ -1,0 +1,104 @@
+"""Ends processes of a session, as its init can: all of them, or those that a cell has started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import time
+from collections.abc import Iterable
+
+from cellblock.worker import holdings
+
+_AFTER_THE_WORKER = 10
+_GONE_SECONDS = 1.0
+"""How long the end of what was killed is waited for: it counts as a process until then."""
+
+
+def end_all(spared: frozenset[int] = frozenset()) -> None:
+    """Kill every other process of the namespace but those that are spared, and wait until they are gone.
+
+    One call stops or kills all: a process that is forking cannot slip through it.
+    """
+    if not spared:
+        _signal_all(signal.SIGKILL)
+        _await(_ends(holdings.processes()))
+        return
+    _signal_all(signal.SIGSTOP)
+    doomed = [process for process in holdings.processes() if process not in spared]
+    ends = _ends(doomed)
+    for process in doomed:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    _signal_all(signal.SIGCONT)
+    _await(ends)
+
+
+def hold_back(began: float, worker: int, spared: frozenset[int]) -> None:
+    """Let the worker have the processor before what it has started since `began`, so that it can be interrupted."""
+    for process in _started_since(int(began * holdings.TICKS), worker, spared):
+        with contextlib.suppress(ProcessLookupError):
+            os.setpriority(os.PRIO_PROCESS, process, _AFTER_THE_WORKER)
+
+
+def end_since(began: float, worker: int, spared: frozenset[int]) -> int:
+    """Kill what the worker has started since `began`, and all that came of it; how many processes that were.
+
+    `began` is of the clock that goes on while the machine sleeps, in seconds; the kernel tells the age of a process in
+    hundredths of a second, and one of the same hundredth counts as begun since. Processes from before live on, and so
+    do their children. All stand still meanwhile, so that none is forked that is not seen.
+    """
+    if set(holdings.processes()) <= {worker, *spared}:
+        return 0
+    _signal_all(signal.SIGSTOP)
+    try:
+        doomed = _started_since(int(began * holdings.TICKS), worker, spared)
+        ends = _ends(doomed)
+        for process in doomed:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+    finally:
+        _signal_all(signal.SIGCONT)
+    _await(ends)
+    return len(doomed)
+
+
+def _started_since(tick: int, worker: int, spared: frozenset[int]) -> list[int]:
+    lives = {process: life for process in holdings.processes() if (life := holdings.life(process)) is not None}
+
+    def is_of_the_cell(process: int) -> bool:
+        while process != worker and process in lives:
+            if lives[process].started < tick:
+                return False
+            process = lives[process].parent
+        return True  # its line leads to the worker, or to init, which is given those whose parents have ended
+
+    return [
+        process
+        for process, life in lives.items()
+        if process != worker and process not in spared and not life.ended and is_of_the_cell(process)
+    ]
+
+
+def _ends(processes: Iterable[int]) -> list[int]:
+    """Descriptors that tell of their ends."""
+    ends = []
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            ends.append(os.pidfd_open(process))
+    return ends
+
+
+def _await(ends: list[int]) -> None:
+    deadline = time.monotonic() + _GONE_SECONDS
+    for end in ends:
+        wait = select.poll()
+        wait.register(end, select.POLLIN)
+        wait.poll(max(0.0, deadline - time.monotonic()) * 1e3)
+        os.close(end)
+
+
+def _signal_all(number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-1, number)

@@ -1,0 +1,135 @@
+"""What a cell that met its time limit leaves: none of its processes, all of those from before, and its names."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import anyio
+import pytest
+
+from cellblock import AsyncSession, CellState, ExecutionLimits, Session
+
+OTHERS = """
+def others():
+    return [pid for pid in os.listdir('/proc') if pid.isdigit() and int(pid) not in (1, os.getpid())]
+end = time.monotonic() + 5
+while others() and time.monotonic() < end: time.sleep(0.01)
+others()
+"""
+"""A session's processes but its first and its own, once those that are ending have; zombies are among them."""
+SLOWLY = "def slowly():\n    end = time.monotonic() + 0.02\n    while time.monotonic() < end: pass\n"
+
+
+@pytest.fixture
+def patient(open_session: Callable[..., Session]) -> Session:
+    """A session whose cells time out after 0.5 s and have time to be interrupted on a machine that is busy."""
+    limits = ExecutionLimits(timeout_seconds=0.5, interrupt_grace_seconds=10, max_processes=32)
+    session = open_session(limits=limits)
+    session.run("import os, signal, subprocess, time")
+    return session
+
+
+def time_out(session: Session, source: str) -> str:
+    """Run a cell into its time limit, which must keep the names; what it showed."""
+    session.run("kept = 1")
+    cell = session.run(source)
+    assert (cell.state, cell.lost) == (CellState.TIMEOUT, ()), cell.text
+    assert session.run("kept").value == 1
+    return "".join(output.text for output in cell.outputs[:-1])
+
+
+def test_processes_end_with_the_cell_that_started_them(patient: Session) -> None:
+    shown = time_out(patient, "one = subprocess.Popen(['sleep', '1000'])\nos.system('sleep 1000 &')\nwhile True: pass")
+    assert shown == "[2 processes of the cell were killed at its time limit]\n"
+    assert patient.run(OTHERS).value == []
+    assert patient.run("one.returncode").value == -9
+
+
+def test_one_process_is_told_of_as_one(patient: Session) -> None:
+    shown = time_out(patient, "if os.fork() == 0: signal.pause()\ntime.sleep(60)")
+    assert shown == "[a process that the cell had started was killed at its time limit]\n"
+
+
+def test_processes_of_earlier_cells_live_on_with_what_they_start(patient: Session) -> None:
+    patient.run("old = subprocess.Popen(['sh', '-c', 'while :; do sleep 0.02; done'])")
+    time.sleep(0.05)
+    assert time_out(patient, "while True: pass") == ""
+    assert patient.run("old.poll() is None and os.path.exists(f'/proc/{old.pid}')").value is True
+
+
+def test_a_process_that_left_its_parents_and_its_group_ends_too(patient: Session) -> None:
+    source = "os.system('setsid sh -c \"(sleep 1000 &) ; exec sleep 1000\" > /dev/null 2>&1 &')\nwhile True: pass"
+    assert "processes of the cell were killed" in time_out(patient, source)
+    assert patient.run(OTHERS).value == []
+
+
+def test_a_fork_bomb_ends_with_its_cell_and_processes_can_be_started_again(patient: Session) -> None:
+    for _ in range(3):
+        shown = time_out(patient, "while True:\n    try: os.fork()\n    except OSError: pass")
+        assert shown.endswith("processes of the cell were killed at its time limit]\n")
+        assert patient.run("[subprocess.run(['true']).returncode for _ in range(20)] == [0] * 20").value is True
+        assert patient.run("children = [os.posix_spawn('/bin/true', ['true'], {}) for _ in range(20)]").ok
+        patient.run("for child in children: os.waitpid(child, 0)")
+
+
+def test_spawned_programs_that_nobody_waits_for_give_their_places_back(patient: Session) -> None:
+    source = "while True:\n    try: os.posix_spawn('/bin/sleep', ['sleep', '1000'], {})\n    except OSError: pass"
+    time_out(patient, source)
+    assert patient.run("subprocess.run(['true']).returncode").value == 0
+
+
+def test_processes_of_multiprocessing_are_told_how_they_ended(patient: Session) -> None:
+    time_out(
+        patient,
+        "import multiprocessing\none = multiprocessing.Process(target=signal.pause)\none.start()\nwhile True: pass",
+    )
+    assert patient.run("one.is_alive(), one.exitcode").value == (False, -9)
+
+
+def test_processes_of_earlier_cells_do_not_stay_stopped(patient: Session) -> None:
+    patient.run("old = subprocess.Popen(['sleep', '1000'])")
+    time.sleep(0.05)
+    time_out(patient, "while True: pass")
+    assert patient.run("open(f'/proc/{old.pid}/stat').read().split()[2]").value == "S"
+
+
+def test_threads_of_the_session_go_on_after_a_time_out(patient: Session) -> None:
+    patient.run("import threading\nticks = []\ndef tick():\n    while True: ticks.append(time.sleep(0.01))")
+    patient.run("threading.Thread(target=tick, daemon=True).start()")
+    time_out(patient, "while True: pass")
+    before = patient.run("len(ticks)").value
+    patient.run("time.sleep(0.1)")
+    assert patient.run("len(ticks)").value > before  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        SLOWLY + "class Slow:\n    def __del__(self): slowly()\nwhile True: Slow()",
+        SLOWLY + "os.register_at_fork(before=slowly)\n"
+        "while True:\n    child = os.fork()\n    if child == 0: os._exit(0)\n    os.waitpid(child, 0)",
+    ],
+    ids=["finalizer", "hook of a fork"],
+)
+def test_an_interrupt_that_the_interpreter_drops_comes_again(patient: Session, source: str) -> None:
+    time_out(patient, source)
+
+
+def test_a_shell_command_ends_with_what_it_left_in_the_background(patient: Session) -> None:
+    cell = patient.shell("sleep 1000 & sleep 1000")
+    assert cell.state is CellState.TIMEOUT
+    assert patient.run(OTHERS).value == []
+
+
+async def _processes_of_an_abandoned_cell() -> list[str]:
+    limits = ExecutionLimits(timeout_seconds=20, interrupt_grace_seconds=10)
+    async with AsyncSession(limits=limits) as session:
+        await session.run("import os, subprocess, time")
+        with anyio.move_on_after(0.3):
+            await session.run("one = subprocess.Popen(['sleep', '1000'])\nwhile True: pass")
+        return (await session.run(OTHERS)).value  # type: ignore[return-value]
+
+
+def test_processes_of_a_cell_that_its_caller_left_end_with_it() -> None:
+    assert anyio.run(_processes_of_an_abandoned_cell) == []
