@@ -5,7 +5,9 @@ import errno
 import itertools
 import json
 import os
+import select
 import shutil
+import signal
 import socket
 import stat
 import struct
@@ -14,17 +16,20 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 import cellblock
 from cellblock.walls import Applied, Unavailable
+from cellblock.worker.confine import listener as calls
 from cellblock.worker.confine import seccomp, syscalls
+from cellblock.worker.confine.listener import Call
 from cellblock.worker.confine.syscall_numbers import NUMBERS
 
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 MACHINES = sorted(AUDIT_ARCH)
-ALLOW, ERRNO, KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
+ALLOW, NOTIFY, ERRNO, KILL_PROCESS = 0x7FFF0000, 0x7FC00000, 0x00050000, 0x80000000
 YOUNGER_THAN_THE_ORACLE = range(457, 471)
 
 on_a_known_machine = pytest.mark.skipif(
@@ -146,7 +151,7 @@ def interpret(program: bytes, number: int, arch: int, arguments: tuple[int, ...]
 
 
 class Filter:
-    """A filter built for a machine; calling it gives 0 for allowed, the errno it answers, or IGNORED."""
+    """A filter built for a machine; calling it gives 0 for allowed, the errno, IGNORED or SUPERVISED."""
 
     def __init__(self, machine: str, **parameters: object) -> None:
         self.machine = machine
@@ -157,8 +162,8 @@ class Filter:
 
     def by_number(self, number: int, *arguments: int) -> int:
         verdict = interpret(self.program, number, AUDIT_ARCH[self.machine], arguments)
-        if verdict == ALLOW:
-            return 0
+        if verdict in (ALLOW, NOTIFY):
+            return 0 if verdict == ALLOW else seccomp.SUPERVISED
         assert verdict & 0xFFFF0000 == ERRNO
         return verdict & 0xFFFF or seccomp.IGNORED
 
@@ -195,11 +200,13 @@ POLICIES = [
     {"families": frozenset[int]()},
     {"families": frozenset({1}), "shared_memory": False},
     {"families": frozenset(range(1, 40))},
+    {"supervised": True, "shared_memory": False},
 ]
+POLICY_NAMES = ["default", "no-families", "unix-only", "many-families", "supervised"]
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("parameters", POLICIES, ids=["default", "no-families", "unix-only", "many-families"])
+@pytest.mark.parametrize("parameters", POLICIES, ids=POLICY_NAMES)
 def test_program_answers_every_number_as_the_tables_do(machine: str, parameters: dict[str, object]) -> None:
     filter_ = Filter(machine, **parameters)
     answers = seccomp.policy(**parameters)  # type: ignore[arg-type]  # forwarded by name
@@ -224,7 +231,7 @@ def test_calls_of_another_architecture_kill_the_process(machine: str) -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("parameters", POLICIES, ids=["default", "no-families", "unix-only", "many-families"])
+@pytest.mark.parametrize("parameters", POLICIES, ids=POLICY_NAMES)
 def test_program_fits_the_kernel(machine: str, parameters: dict[str, object]) -> None:
     assert len(Filter(machine, **parameters).program) // 8 < 4096
 
@@ -241,7 +248,7 @@ def test_unknown_machine_is_refused_by_name() -> None:
 
 # --- single rules, written out once more by hand ------------------------------------------------------------
 
-P, UNIX, INET, INET6, NETLINK, PACKET, ALG, VSOCK = errno.EPERM, 1, 2, 10, 16, 17, 38, 40
+S, P, UNIX, INET, INET6, NETLINK, PACKET, ALG, VSOCK = seccomp.SUPERVISED, errno.EPERM, 1, 2, 10, 16, 17, 38, 40
 NO_FAMILY, NO_PROTOCOL = errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT
 STREAM, DGRAM, RAW, SEQPACKET, CLOEXEC = 1, 2, 3, 5, 0x80000
 
@@ -259,6 +266,9 @@ CASES: list[tuple[str, tuple[int, ...], int]] = [
     *[("fcntl", (3, 1031, size), P) for size in (65537, 131072, 1 << 20, 0x80000000)],
     *[("fcntl", (3, command, 1 << 20), errno.EINVAL) for command in (36, 37, 38)],  # F_OFD_GETLK, _SETLK, _SETLKW
     *[("fcntl", (3, command, 1 << 20), 0) for command in (0, 4, 6, 7, 1030, 1032)],
+    *[("fcntl", (3, 10, number), P) for number in (9, 19, 1 << 32 | 9)],  # F_SETSIG
+    *[("fcntl", (3, 10, number), 0) for number in (0, 10, 29, 64)],
+    *[("fcntl", (3, 8, number), 0) for number in (9, 19)],  # F_SETOWN
     *[("setsockopt", (3, 1, option), seccomp.IGNORED) for option in (7, 8, 32, 33)],  # SO_SNDBUF, SO_RCVBUF
     *[("setsockopt", (3, 1, option), P) for option in (26, 50, 51, 52)],  # SO_ATTACH_FILTER and its like
     *[("setsockopt", (3, 1, option), 0) for option in (2, 9, 15, 20, 27)],  # SO_REUSEADDR, SO_KEEPALIVE, timeouts
@@ -355,6 +365,28 @@ def test_without_shared_memory_only_private_and_file_mappings_are_left(machine: 
         "stack": 0,
     }
     assert filter_("memfd_create") == errno.EPERM
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_supervised_filter_asks_before_what_reaches_another_process(machine: str) -> None:
+    plain, supervised = Filter(machine), Filter(machine, supervised=True)
+    cases = {
+        ("kill", (7, 9)): S,
+        ("kill", (-7, 9)): S,
+        ("kill", (0, 15)): S,
+        ("kill", (7, 0)): 0,
+        ("kill", (-1, 0)): P,
+        ("kill", (-1, 9)): P,
+        ("tkill", (7, 9)): S,
+        ("tgkill", (7, 7, 9)): S,
+        ("rt_sigqueueinfo", (7, 9, 0)): S,
+        ("rt_tgsigqueueinfo", (7, 7, 9, 0)): S,
+        ("sched_setaffinity", (7, 128, 0)): S,
+        ("sched_setaffinity", (0, 128, 0)): 0,
+        ("pidfd_send_signal", (3, 9, 0, 0)): errno.ENOSYS,
+    }
+    assert {case: supervised(case[0], *case[1]) for case in cases} == cases
+    assert {plain(name, *arguments) for name, arguments in cases if arguments[0] != -1} == {0}
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -553,6 +585,91 @@ def test_a_child_cannot_shed_the_filter(uid: int | None) -> None:
         return in_child(lambda: errno_of(syscalls.unshare, syscalls.CLONE_NEWUSER))
 
     assert in_child(action, uid=uid) == errno.EPERM
+
+
+# --- supervised ---------------------------------------------------------------------------------------------
+
+
+def under_supervision(action: Callable[[], object], answer: Callable[[int, Call], None]) -> object:
+    """What `action` returns in a child under a supervised filter, every call of whose is given to `answer`."""
+    ours, theirs = socket.socketpair()
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            wall = seccomp.apply(seccomp.build(supervised=True), theirs)
+            outcome = action() if isinstance(wall, Applied) else repr(wall)
+        except BaseException as error:
+            outcome = repr(error)
+        os.write(writing, json.dumps(outcome).encode())
+        os._exit(0)
+    os.close(writing)
+    with ours, theirs, open(reading, "rb") as pipe:
+        _, (listener,), _, _ = socket.recv_fds(ours, 64, 1)
+        wait = select.poll()
+        wait.register(listener, select.POLLIN)
+        while wait.poll(10_000)[0][1] & select.POLLIN:
+            call = calls.receive(listener)
+            if call is not None:
+                answer(listener, call)
+        os.close(listener)
+        told = pipe.read()
+    os.waitpid(pid, 0)
+    return json.loads(told)
+
+
+@on_a_known_machine
+def test_a_supervised_call_is_carried_out_or_fails_as_it_is_told() -> None:
+    seen = []
+
+    def answer(listener: int, call: Call) -> None:
+        seen.append((call.name, call.number(0), call.number(1)))
+        if call.number(1) == signal.SIGUSR1:
+            calls.allow(listener, call)
+        else:
+            calls.refuse(listener, call, errno.ESRCH)
+
+    def action() -> object:
+        os.setsid()
+        got: list[int] = []
+        signal.signal(signal.SIGUSR1, lambda number, frame: got.append(number))
+        os.kill(0, signal.SIGUSR1)
+        return [got == [signal.SIGUSR1], errno_of(os.kill, -os.getpid(), signal.SIGUSR2), os.getpid()]
+
+    carried_out, error, pid = cast("list[int]", under_supervision(action, answer))
+    assert (carried_out, error) == (True, errno.ESRCH)
+    assert seen == [("kill", 0, signal.SIGUSR1), ("kill", -pid, signal.SIGUSR2)]
+
+
+@on_a_known_machine
+def test_a_supervised_call_fails_where_nobody_supervises() -> None:
+    def action() -> object:
+        ours, theirs = socket.socketpair()
+        assert isinstance(seccomp.apply(seccomp.build(supervised=True), theirs), Applied)
+        _, (listener,), _, _ = socket.recv_fds(ours, 64, 1)
+        os.close(listener)
+        return [errno_of(os.kill, os.getpid(), signal.SIGKILL), errno_of(os.sched_setaffinity, os.getpid(), {0})]
+
+    assert in_child(action) == [errno.ENOSYS, errno.ENOSYS]
+
+
+@on_a_known_machine
+def test_a_second_supervised_filter_says_what_to_do() -> None:
+    def action() -> object:
+        _, theirs = socket.socketpair()
+        program = seccomp.build(supervised=True)
+        syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+        allow_all = struct.pack("=HBBI", 0x06, 0, 0, ALLOW)
+        syscalls.seccomp_install(allow_all, listener=True)
+        wall = seccomp.apply(program, theirs)
+        assert isinstance(wall, Unavailable)
+        return [wall.reason.split(":")[0], wall.remedy]
+
+    assert in_child(action) == [
+        "[Errno 16] Device or resource busy",
+        "an outer sandbox supervises system calls itself: run without it, or without checkpoints, with "
+        "ExecutionLimits(max_checkpoints=0)",
+    ]
 
 
 # --- ordinary programs under the filter ---------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """The first process of a session: holds its namespaces, and ends it.
 
 When the host closes its end, for whatever reason, this process exits and the kernel kills the rest of the
-session's pid namespace. Nothing the session runs can signal it: it is outside their Landlock domain, and
-the kernel drops unhandled signals to the first process of a namespace.
+session's pid namespace. Nothing the session runs can signal it: it is outside their Landlock domain,
+the kernel drops unhandled signals to the first process of a namespace, and signals are sent by its leave.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ import os
 import select
 import signal
 import socket
+import time
 from typing import cast
 
 from cellblock.worker import control, ending, sockets
 from cellblock.worker.confine import capabilities, layout, namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
 from cellblock.worker.filehistory import FileHistory
+from cellblock.worker.supervisor import Supervisor
 from cellblock.worker.watch import IDLE_SECONDS, Watch
 
 _MAX_MISSED = 20
@@ -60,22 +62,31 @@ def run(
     signal.signal(signal.SIGCHLD, lambda *_: reaper.reap())
     readable = select.poll()
     readable.register(channel, select.POLLIN)
-    pause = IDLE_SECONDS
+    supervisor = Supervisor(readable)
+    look_at = time.monotonic() + IDLE_SECONDS
     while True:
-        if not readable.poll(pause * 1000):
+        ready = readable.poll(max(0.0, look_at - time.monotonic()) * 1000)
+        if time.monotonic() >= look_at:  # calls that come without a pause must not put it off
             pause, excess = watch.look()
+            look_at = time.monotonic() + pause
             if excess is not None:
                 worker = excess.process == watch.worker
                 control.tell(channel, {"curbed": excess.held, "worker": worker})  # before its death is seen
                 _kill(excess.process)
+        for descriptor, happened in ready:
+            supervisor.serve(descriptor, happened)
+        if all(descriptor != channel.fileno() for descriptor, _ in ready):
             continue
         message, descriptors = control.receive(channel)
-        for descriptor in descriptors:
-            os.close(descriptor)
         if message is None:
             os._exit(0)
+        if message["do"] == "supervise":
+            supervisor.expect(descriptors.pop())
+        for descriptor in descriptors:
+            os.close(descriptor)
         if message["do"] == "seal":
             watch.begin()
+            supervisor.worker = watch.worker
             prctl(PR_SET_DUMPABLE, 0)
         elif message["do"] == "keep":
             watch.exempt(frozenset(_numbers(message["frozen"])))
@@ -83,7 +94,7 @@ def run(
             history.keep(_number(message["number"]))
             control.send(channel, {"kept": message["number"]})
         elif message["do"] == "adopt":
-            reaper.worker = _number(message["worker"])
+            reaper.worker = supervisor.worker = _number(message["worker"])
             watch.follow(reaper.worker)
         elif message["do"] == "sweep":
             spared = frozenset(_numbers(message["spared"]))

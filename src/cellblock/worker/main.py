@@ -25,17 +25,21 @@ _STACK_BYTES = 2 * 2**20
 """A thread's stack. It counts as memory in full; at the usual 8 MB thirty threads would fill the default limit.
 With 1 MB CPython 3.13 overflows it in C recursion that its own limit allows."""
 
-_filter = b""
+_filters: dict[bool, bytes] = {}
 
 
 def prepare() -> None:
     """In the zygote: what every worker needs and can share."""
-    global _filter
-    _filter = seccomp.build(shared_memory=False)
+    for supervised in (False, True):
+        _filters[supervised] = seccomp.build(shared_memory=False, supervised=supervised)
 
 
-def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int) -> None:
-    """In a new process: take the descriptors, wall in, say hello, and serve once there is a session. Never returns."""
+def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int, supervisor: int = -1) -> None:
+    """In a new process: take the descriptors, wall in, say hello, and serve once there is a session. Never returns.
+
+    `supervisor` leads to init, which is to answer the calls that reach other processes; there is none without
+    checkpoints.
+    """
     _take_descriptors(stdout, stderr)
     os.umask(0o022)
     os.setsid()
@@ -51,7 +55,7 @@ def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int) -> Non
     ours = socket.socket(fileno=connection)
     channel = Channel(ours)
     meter = Meter()  # before the walls: /proc is read-only behind them
-    walls = _confine(setup["limits"])
+    walls = _confine(setup["limits"], supervisor)
     channel.send(
         Hello(
             python=sys.version.split()[0],
@@ -82,9 +86,10 @@ def _seed(seed: int) -> None:
     on_import("numpy.random", lambda module: module.seed(seed % 2**32))
 
 
-def _confine(limits: dict[str, int]) -> list[Applied | Unavailable]:
+def _confine(limits: dict[str, int], supervisor: int) -> list[Applied | Unavailable]:
     """Every wall that a process can put around itself; the system call filter last, since it forbids the rest."""
-    return [
+    door = socket.socket(fileno=supervisor) if supervisor >= 0 else None
+    walls = [
         rlimits.apply(
             data_bytes=limits["memory_bytes"],
             processes=limits["processes"],
@@ -98,5 +103,8 @@ def _confine(limits: dict[str, int]) -> list[Applied | Unavailable]:
             files=["/dev/full", "/dev/null"],  # not /dev/zero: mapped shared and written, it is memory no limit counts
             connect_ports=None,  # a session may run servers for itself: its network namespace holds nothing else
         ),
-        seccomp.apply(_filter),
+        seccomp.apply(_filters[door is not None], door),
     ]
+    if door is not None:
+        door.close()
+    return walls

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from cellblock.worker import control
 from cellblock.worker.children import Children
+from cellblock.worker.supervisor import introduce
 
 MAKING_SECONDS = 60.0
 RETRY_SECONDS = 5.0
@@ -178,7 +179,7 @@ class Spares:
             if "failed" in report:
                 told: Message = report
             else:
-                told, more = self._worker(kind, zygote, init=descriptors[0])
+                told, more = self._worker(kind, zygote, channel, init=descriptors[0])
                 told, descriptors = {**told, "ready": report["ready"]}, [channel.detach(), *descriptors, *more]
         except BaseException as error:
             told, descriptors = {"failed": "spare", "reason": str(error), "remedy": ""}, []
@@ -203,15 +204,21 @@ class Spares:
             raise OSError("its first process ended")
         return channel, report, descriptors
 
-    def _worker(self, kind: Message, zygote: socket.socket, *, init: int) -> tuple[Message, list[int]]:
+    def _worker(
+        self, kind: Message, zygote: socket.socket, channel: socket.socket, *, init: int
+    ) -> tuple[Message, list[int]]:
         nonce = os.urandom(int(str(kind["nonce_bytes"]))).hex()
         ours, worker = control.pair()
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         ours.setblocking(False)
         (stdout, stdout_end), (stderr, stderr_end) = os.pipe(), os.pipe()
-        with worker:
-            setup = {"limits": kind["limits"], "nonce": nonce, "token": self._tokens}
-            control.send(zygote, setup, [init, worker.fileno(), stdout_end, stderr_end])
+        limits = kind["limits"]
+        assert isinstance(limits, dict)
+        with contextlib.ExitStack() as ends:
+            given = [init, ends.enter_context(worker).fileno(), stdout_end, stderr_end]
+            if limits["checkpoints"]:
+                given.append(ends.enter_context(introduce(channel)).fileno())
+            control.send(zygote, {"limits": limits, "nonce": nonce, "token": self._tokens}, given)
         for end, pipe in ((stdout_end, stdout), (stderr_end, stderr)):
             os.close(end)
             os.set_blocking(pipe, False)

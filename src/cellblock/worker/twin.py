@@ -52,6 +52,7 @@ def freeze(channel: socket.socket, ours: tuple[int, ...]) -> Woken | None:
         if not copy:
             return None
         end = _wait(channel, found)
+        _consume_signals()
         random.setstate(state)
         if place is not None:  # it may have been removed and made again meanwhile
             with contextlib.suppress(OSError):
@@ -75,6 +76,12 @@ def _wait(channel: socket.socket, found: list[descriptors.Held]) -> int:
         os._exit(0)
     prctl(PR_SET_DUMPABLE, 1)
     return descriptors.out_of_the_way(ends[0], found) if ends else -1
+
+
+def _consume_signals() -> None:
+    """Take what was sent to the copy while it was frozen, when all signals were blocked: none of it was for it."""
+    while signal.sigtimedwait(_EVERY_SIGNAL, 0) is not None:
+        continue
 
 
 def _working_directory() -> str | None:

@@ -26,8 +26,9 @@ def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: in
     """Preload, report, then attach workers until the host wants no more. Never returns.
 
     The host's first message names what to preload. A message that asks for a worker comes from the host or the
-    nursery; it has the limits and four descriptors: a pidfd of the shell's init, the worker's socket, and the pipes
-    for its stdout and stderr. `own` is this process's pid namespace, `tasks` the directory of its threads.
+    nursery; it has the limits and descriptors: a pidfd of the shell's init, the worker's socket, the pipes for its
+    stdout and stderr and, with checkpoints, a socket that leads to init. `own` is this process's pid namespace,
+    `tasks` the directory of its threads.
     """
     profile, _ = control.receive(channel)
     if profile is None:

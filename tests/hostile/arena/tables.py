@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arena import (
+    checkpoints,
     files,
     host_files,
     mounts,
@@ -31,6 +32,7 @@ ATTACKS: tuple[Attack, ...] = tuple(
         protocol,
         shown,
         runner_insides,
+        checkpoints,
     )
     for attack in table.ATTACKS
 )

@@ -196,9 +196,9 @@ class Family:
         except OSError as error:
             raise FamilyGone from error
 
-    def attach(self, init: int, ends: tuple[socket.socket, int, int], setup: dict[str, object]) -> int:
-        """Ask for a worker in a shell; the token under which its end will be known."""
-        worker, stdout, stderr = ends
+    def attach(self, init: int, ends: Sequence[socket.socket | int], setup: dict[str, object]) -> int:
+        """Ask for a worker in a shell that gets these ends; the token under which its end will be known."""
+        numbers = [end if isinstance(end, int) else end.fileno() for end in ends]
         with self._lock:
             self._tokens += 1
             self._deaths.expect(self._tokens)
@@ -206,7 +206,7 @@ class Family:
                 if self._zygote is None:
                     raise FamilyGone
                 message = {**setup, "token": self._tokens}
-                _send(self._zygote.channel, message, [init, worker.fileno(), stdout, stderr])
+                _send(self._zygote.channel, message, [init, *numbers])
                 self._zygote.attached += 1
             except OSError as error:
                 raise FamilyGone from error

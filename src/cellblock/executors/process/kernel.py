@@ -81,7 +81,7 @@ class ProcessKernel(LinkedKernel):
             self._unlink()
             link = self._link = Link()
             try:
-                link.token = self._family.attach(self._shell.init, link.ends, self._setup(link))
+                link.token = self._attach(link)
             except FamilyGone:
                 continue
             finally:
@@ -97,6 +97,13 @@ class ProcessKernel(LinkedKernel):
             if not self._family.alive or self._shell.ended:
                 break
         raise FamilyGone
+
+    def _attach(self, link: Link) -> int:
+        """Have the zygote make the worker. With checkpoints, init answers its calls that reach other processes."""
+        if not self._spec.limits.max_checkpoints:
+            return self._family.attach(self._shell.init, link.ends, self._setup(link))
+        with self._shell.supervise() as supervised:
+            return self._family.attach(self._shell.init, (*link.ends, supervised), self._setup(link))
 
     @property
     def files(self) -> ProcessFiles:

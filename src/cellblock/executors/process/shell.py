@@ -26,6 +26,7 @@ from cellblock.walls import Applied
 from cellblock.wire.text import NONCE_BYTES
 from cellblock.worker import control
 from cellblock.worker.launch import SANDBOX_UID
+from cellblock.worker.supervisor import introduce
 
 
 def kind_of(spec: KernelSpec) -> Kind:
@@ -112,6 +113,13 @@ class Shell:
         """Send init a message."""
         with contextlib.suppress(ConnectionError):  # it is gone, which the worker's death tells
             control.send(self.channel, {"do": what, **more})
+
+    def supervise(self) -> socket.socket:
+        """The end for a worker whose system calls init is to answer."""
+        try:
+            return introduce(self.channel)
+        except ConnectionError:
+            raise files_gone() from None
 
     def curbed(self) -> str | None:
         """What was held when a process but the worker was last killed for it, since this was last asked."""

@@ -34,6 +34,8 @@ Rule = tuple[Clause, ...]
 
 IGNORED = -1
 """An answer: the call reports success and is not carried out."""
+SUPERVISED = -2
+"""An answer: the call waits for what the holder of the filter's listener says; ENOSYS where nobody holds it."""
 
 _Instruction = tuple[int, int, int, int]
 _Fragment = list[_Instruction]
@@ -43,7 +45,7 @@ _INSTRUCTION = struct.Struct("=HBBI")  # operation, jump if true, jump if false,
 _FARTHEST_JUMP = 255
 _MOST_INSTRUCTIONS = 4096
 
-_KILL_PROCESS, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
+_KILL_PROCESS, _ERRNO, _NOTIFY, _ALLOW = 0x80000000, 0x00050000, 0x7FC00000, 0x7FFF0000
 _NUMBER_OFFSET, _ARCH_OFFSET, _ARGUMENTS_OFFSET = 0, 4, 16  # in struct seccomp_data
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """How the kernel names the machines there is a filter for."""
@@ -52,7 +54,10 @@ _X32_BIT = 0x40000000
 
 
 def assemble(audit_arch: int, by_number: Mapping[int, int | Rule]) -> bytes:
-    """The filter that gives each call its answer: 0 for allowed, an errno, `IGNORED`, or a rule; ENOSYS for others."""
+    """The filter that gives each call its answer: 0 for allowed, an errno, `IGNORED`, `SUPERVISED`, or a rule.
+
+    Other calls answer ENOSYS.
+    """
     unknown = _answer(errno.ENOSYS)
     tree = _search(_ranges(by_number))
     known_arch = [(_LOAD, 0, 0, _NUMBER_OFFSET), *_at_least(_X32_BIT, unknown, tree)]
@@ -89,6 +94,8 @@ def _answer(answer: int | Rule) -> _Fragment:
         return _rule(answer)
     if answer == IGNORED:
         return [(_RETURN, 0, 0, _ERRNO)]
+    if answer == SUPERVISED:
+        return [(_RETURN, 0, 0, _NOTIFY)]
     return [(_RETURN, 0, 0, _ERRNO | answer if answer else _ALLOW)]
 
 

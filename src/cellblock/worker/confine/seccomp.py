@@ -12,11 +12,12 @@ tests here.
 
 import errno
 import os
+import socket
 from collections.abc import Mapping
 
 from cellblock.walls import Applied, Unavailable
 from cellblock.worker.confine import syscalls
-from cellblock.worker.confine.bpf import AUDIT_ARCH, IGNORED, Clause, Match, Rule, assemble, length
+from cellblock.worker.confine.bpf import AUDIT_ARCH, IGNORED, SUPERVISED, Clause, Match, Rule, assemble, length
 from cellblock.worker.confine.syscall_numbers import NUMBERS
 
 MECHANISM = "seccomp"
@@ -42,10 +43,10 @@ ALLOWED: Mapping[str, str] = {
         getpgid getpgrp setpgid getsid setsid set_tid_address set_robust_list get_robust_list rseq arch_prctl
         futex futex_waitv futex_wake futex_wait futex_requeue restart_syscall pidfd_open""",
     "signals": """rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend
-        rt_sigqueueinfo rt_tgsigqueueinfo sigaltstack tkill tgkill pause alarm pidfd_send_signal""",
+        sigaltstack pause alarm""",
     "time": """nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday time times getitimer
         setitimer timer_create timer_settime timer_gettime timer_getoverrun timer_delete""",
-    "scheduling": """sched_yield sched_getaffinity sched_setaffinity sched_getparam sched_getscheduler
+    "scheduling": """sched_yield sched_getaffinity sched_getparam sched_getscheduler
         sched_getattr sched_get_priority_max sched_get_priority_min sched_rr_get_interval getpriority
         ioprio_get getcpu""",
     "identity, which the kernel lets a process without capabilities only lower": """getuid geteuid getgid
@@ -116,8 +117,15 @@ _IPV6_FLOWLABEL_MGR = 32
 _F_SETPIPE_SZ, _USUAL_PIPE_BYTES = 1031, 65536
 _LEASES = (1024, 1040)  # F_SETLEASE, F_SETDELEG: whoever opens the file next waits for the holder, up to 45 s
 _LOCKS_OF_OPEN_FILES = (36, 37, 38)  # F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW
+_F_SETSIG, _SIGKILL_AND_SIGSTOP = 10, (9, 19)
 _EVERY_PROCESS = 0xFFFFFFFF  # kill's pid -1: the twins included
 _PERSONALITY_QUERY = 0xFFFFFFFF
+
+_REMEDY = "use Linux built with CONFIG_SECCOMP_FILTER, and an outer sandbox that allows seccomp"
+_REMEDY_WHERE_BUSY = (
+    "an outer sandbox supervises system calls itself: run without it, or without checkpoints, with "
+    "ExecutionLimits(max_checkpoints=0)"
+)
 
 _PRCTL_REFUSED = {"PR_SET_SECCOMP": 22, "PR_SET_MM": 35, "PR_SET_PTRACER": 0x59616D61}
 _PRCTL_ALLOWED = {
@@ -136,18 +144,33 @@ _PRCTL_ALLOWED = {
 """An option that neither table names answers EINVAL, as on a kernel that does not have it."""
 
 
-def policy(*, families: frozenset[int] = DEFAULT_FAMILIES, shared_memory: bool = True) -> dict[str, int | Rule]:
-    """Every call that has an answer, by name: 0 for allowed, an errno, `IGNORED`, or the rule over its arguments.
+TARGETS: Mapping[str, int] = {
+    "kill": 0,
+    "tkill": 0,
+    "tgkill": 1,
+    "rt_sigqueueinfo": 0,
+    "rt_tgsigqueueinfo": 1,
+    "sched_setaffinity": 0,
+}
+"""Calls that reach another process, to the argument that says which: a supervised filter asks before them."""
+
+
+def policy(
+    *, families: frozenset[int] = DEFAULT_FAMILIES, shared_memory: bool = True, supervised: bool = False
+) -> dict[str, int | Rule]:
+    """Every call that has an answer, by name: 0 for allowed, an errno, `IGNORED`, `SUPERVISED`, or the rule over it.
 
     `families` are those `socket` gives; `socketpair` gives AF_UNIX whatever they are, as its ends reach
     nothing else. Without `shared_memory`, anonymous shared mappings and memfds are refused; a shared mapping
-    of `/dev/zero` is the same memory and looks like any file here.
+    of `/dev/zero` is the same memory and looks like any file here. `supervised`: a call of `TARGETS` is for the
+    holder of the listener to answer; signals by pidfd, which stands for a process that no register names, are absent.
     """
     answers: dict[str, int | Rule] = {}
     for table, answer in ((ALLOWED, 0), (REFUSED, errno.EPERM), (ABSENT, errno.ENOSYS)):
         for names in table.values():
             answers.update(dict.fromkeys(names.split(), answer))
     answers.update(_rules(families, shared_memory))
+    answers.update(_signals(supervised))
     return answers
 
 
@@ -155,6 +178,7 @@ def build(
     *,
     families: frozenset[int] = DEFAULT_FAMILIES,
     shared_memory: bool = True,
+    supervised: bool = False,
     machine: str = syscalls.MACHINE,
 ) -> bytes:
     """The filter as a BPF program for `apply`.
@@ -164,26 +188,28 @@ def build(
     if machine not in NUMBERS:
         raise NotImplementedError(f"no system call filter for {machine or os.name} [seccomp] (use x86_64 or aarch64)")
     numbers = NUMBERS[machine]
-    answers = policy(families=families, shared_memory=shared_memory)
+    answers = policy(families=families, shared_memory=shared_memory, supervised=supervised)
     by_number = {numbers[name]: answer for name, answer in answers.items() if name in numbers}
     return assemble(AUDIT_ARCH[machine], by_number)
 
 
-def apply(program: bytes) -> Applied | Unavailable:
+def apply(program: bytes, supervisor: socket.socket | None = None) -> Applied | Unavailable:
     """Put the filter in front of every system call of this thread and of all it starts, for good.
 
+    The listener of a supervised filter is sent to the other end of `supervisor`, and kept nowhere else.
     Sets no_new_privs, without which the kernel takes a filter from root only.
     """
     try:
         syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
-        syscalls.seccomp_install(program)
+        listener = syscalls.seccomp_install(program, listener=supervisor is not None)
+        if supervisor is not None:
+            socket.send_fds(supervisor, [b"listener"], [listener])
+            os.close(listener)
     except OSError as error:
-        return Unavailable(
-            mechanism=MECHANISM,
-            reason=str(error),
-            remedy="use Linux built with CONFIG_SECCOMP_FILTER, and an outer sandbox that allows seccomp",
-        )
-    return Applied(mechanism=MECHANISM, detail=f"{length(program)} instructions")
+        busy = error.errno == errno.EBUSY  # a process has one listener, and the outer sandbox's filter has it
+        return Unavailable(mechanism=MECHANISM, reason=str(error), remedy=_REMEDY_WHERE_BUSY if busy else _REMEDY)
+    detail = f"{length(program)} instructions"
+    return Applied(mechanism=MECHANISM, detail=detail if supervisor is None else f"{detail}, signals by leave of init")
 
 
 def _one_of(argument: int, *values: int, mask: int = 0xFFFFFFFF) -> Match:
@@ -246,12 +272,12 @@ def _rules(families: frozenset[int], shared_memory: bool) -> dict[str, int | Rul
         "fcntl": (
             no_larger_pipe,
             Clause((_none_of(1, *_LEASES),)),
+            Clause((_none_of(1, _F_SETSIG), _none_of(2, *_SIGKILL_AND_SIGSTOP))),  # the owner may be any process
             Clause((_none_of(1, *_LOCKS_OF_OPEN_FILES),), errno.EINVAL),
         ),
         # A byte of a page that is sent keeps all of the page, and the socket is charged for the byte. Callers copy.
         "sendfile": errno.EINVAL,
         "splice": errno.EINVAL,
-        "kill": (Clause((_none_of(0, _EVERY_PROCESS),)),),
         "prctl": (
             Clause((_none_of(0, *_PRCTL_REFUSED.values()),)),
             Clause((_one_of(0, *prctl_listed),), errno.EINVAL),
@@ -277,4 +303,17 @@ def _rules(families: frozenset[int], shared_memory: bool) -> dict[str, int | Rul
         "sendto": (no_fast_open(3),),
         "sendmsg": (no_fast_open(2),),
         "sendmmsg": (no_fast_open(3),),
+    }
+
+
+def _signals(supervised: bool) -> dict[str, int | Rule]:
+    """The calls of `TARGETS`. Whether a process exists, which signal 0 asks, is no secret; 0 stands for the caller."""
+    not_to_all = Clause((_none_of(0, _EVERY_PROCESS),))
+    if not supervised:
+        return {**dict.fromkeys(TARGETS, 0), "pidfd_send_signal": 0, "kill": (not_to_all,)}
+    return {
+        **dict.fromkeys(TARGETS, SUPERVISED),
+        "pidfd_send_signal": errno.ENOSYS,
+        "kill": (not_to_all, Clause((_one_of(1, 0),), SUPERVISED)),
+        "sched_setaffinity": (Clause((_one_of(0, 0),), SUPERVISED),),
     }

@@ -1,0 +1,133 @@
+"""Answers, in init, the calls of a session's processes that reach another process.
+
+Out of their reach are init and the frozen copies of the worker. A copy is known to init by its pid once it is ready;
+before that, and where that is late, it is told by this: it hides itself (it is not dumpable), as a process that is
+forked from one that does so does from its first moment. Other processes that hide themselves are out of reach of all
+but themselves, their children and their parents.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import socket
+from collections.abc import Collection
+
+from cellblock.worker import control
+from cellblock.worker.confine import listener as calls
+from cellblock.worker.confine.listener import Call
+from cellblock.worker.confine.seccomp import TARGETS
+
+_SIGCHLD = b"17"  # what a child's end raises; that of a copy which is a child of the worker's raises nothing
+
+
+def introduce(init: socket.socket) -> socket.socket:
+    """Over init's channel, have it expect the listener of a worker that is to be made; the end for that worker."""
+    supervised, supervisor = control.pair()
+    with supervisor:
+        control.send(init, {"do": "supervise"}, [supervisor.fileno()])
+    return supervised
+
+
+class Supervisor:
+    """Holds the listeners of the filters that are in force. `copies` are those of the worker that are known."""
+
+    def __init__(self, poll: select.poll) -> None:
+        self._poll = poll
+        self._doors: dict[int, socket.socket] = {}
+        self._listeners: set[int] = set()
+        self.worker = 0
+        self.copies: Collection[int] = ()
+
+    def expect(self, door: int) -> None:
+        """A filter's listener is to come in over a socket; the calls that arrive on it are answered from then on."""
+        self._doors[door] = socket.socket(fileno=door)
+        self._poll.register(door, select.POLLIN)
+
+    def serve(self, descriptor: int, happened: int) -> None:
+        """Take the listener, or answer the one call, for which a descriptor became ready."""
+        if descriptor in self._doors:
+            self._take(descriptor)
+        elif descriptor in self._listeners:
+            if happened & select.POLLIN:
+                self._answer(descriptor)
+            else:  # no process is left under the filter
+                self._listeners.discard(descriptor)
+                self._poll.unregister(descriptor)
+                os.close(descriptor)
+
+    def _take(self, number: int) -> None:
+        self._poll.unregister(number)
+        with self._doors.pop(number) as door:
+            _, listeners, _, _ = socket.recv_fds(door, 64, 1, socket.MSG_CMSG_CLOEXEC)
+        for listener in listeners:
+            calls.prepare(listener)
+            self._listeners.add(listener)
+            self._poll.register(listener, select.POLLIN)
+
+    def _answer(self, listener: int) -> None:
+        call = calls.receive(listener)
+        if call is None:
+            return
+        error = self._judge(call)
+        if error:
+            calls.refuse(listener, call, error)
+        else:
+            calls.allow(listener, call)
+
+    def _judge(self, call: Call) -> int:
+        """The errno that the call fails with; 0 to let it be carried out."""
+        place = TARGETS.get(call.name)
+        if place is None:
+            return errno.EPERM
+        target = abs(call.number(place))  # below 0 it is a group: that of a copy has the copy's number
+        return errno.EPERM if target and self._is_out_of_reach(target, call.caller) else 0
+
+    def _is_out_of_reach(self, target: int, caller: int) -> bool:
+        if target == 1 or target in self.copies:
+            return True
+        if target in (caller, self.worker):
+            return False
+        return _hides(target) and not _are_of_one_family(target, caller)
+
+
+def _hides(process: int) -> bool:
+    """Whether it is not dumpable, so that no other may look at it. Not told where the host masks `/proc`."""
+    try:
+        os.readlink(f"/proc/{process}/exe")
+    except PermissionError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def _are_of_one_family(target: int, caller: int) -> bool:
+    """Whether a process that hides itself is the caller, or the caller's parent or ordinary child."""
+    of_caller, of_target = _stat(caller), _stat(target)
+    if not of_caller or not of_target:
+        return False
+    process = _process(caller)
+    is_parent, is_child = int(of_caller[1]) == target, int(of_target[1]) == process and of_target[35] == _SIGCHLD
+    return is_parent or is_child or process == _process(target)
+
+
+def _stat(process: int) -> list[bytes]:
+    """The words of its `stat` behind its name, which may hold anything; none where it is gone."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
+
+
+def _process(thread: int) -> int:
+    """The process that a thread belongs to."""
+    try:
+        with open(f"/proc/{thread}/status", "rb") as file:
+            text = file.read()
+    except OSError:
+        return 0
+    at = text.index(b"Tgid:") + 5
+    return int(text[at : text.index(b"\n", at)])
