@@ -173,8 +173,15 @@ class Kernel(Protocol):
         """How many of its last requests can be undone."""
         ...
 
+    async def change_files(self, change: Callable[[], None]) -> None:
+        """Have the host change the session's files: `change` is called in a thread.
+
+        Not before what the files were is remembered, and not while the kernel recovers.
+        """
+        ...
+
     def note_files(self) -> None:
-        """The host has changed files, while no request was under way: that is a step too."""
+        """Make what the host has changed since the last step a step of its own. Between two requests."""
         ...
 
     async def recover(self, steps: int = 0) -> Recovery:

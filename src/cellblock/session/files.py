@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from anyio import to_thread
@@ -11,16 +12,24 @@ from cellblock.executors.protocol import Files
 MAX_READ_BYTES = 256 * 2**20
 
 
-class AsyncFiles:
-    """Files of a session, which its cells see as ordinary files. What leads outside raises `FileRefused`."""
+Change = Callable[[Callable[[], None]], Awaitable[None]]
+"""Carries out a change of a session's files, as a step of that session."""
 
-    def __init__(self, files: Files) -> None:
+
+class AsyncFiles:
+    """Files of a session, which its cells see as ordinary files. What leads outside raises `FileRefused`.
+
+    Each change is a step that can be undone. One made while a cell runs belongs to that cell's step.
+    """
+
+    def __init__(self, files: Files, change: Change) -> None:
         self._files = files
+        self._change = change
 
     async def write(self, path: str, data: bytes | str) -> None:
         """Create or replace a file, with the directories it needs; text is written as UTF-8."""
         raw = data.encode() if isinstance(data, str) else bytes(data)
-        await to_thread.run_sync(partial(self._files.write, path, raw))
+        await self._change(partial(self._files.write, path, raw))
 
     async def read(self, path: str, *, max_bytes: int = MAX_READ_BYTES) -> bytes:
         """A file's bytes."""
@@ -32,4 +41,4 @@ class AsyncFiles:
 
     async def delete(self, path: str) -> None:
         """Remove one file."""
-        await to_thread.run_sync(partial(self._files.delete, path))
+        await self._change(partial(self._files.delete, path))

@@ -125,7 +125,7 @@ class AsyncSession:
     @property
     def files(self) -> AsyncFiles:
         """The session's files, which its cells see as ordinary files."""
-        return AsyncFiles(self._living().files)
+        return AsyncFiles(self._living().files, self._change_files)
 
     def _living(self) -> Kernel:
         if os.getpid() != self._host:
@@ -195,7 +195,7 @@ class AsyncSession:
             recovery = await recover(kernel, steps, toolbox=self._toolbox)
             self._lost += losses(recovery, "the session was set back")
         finally:
-            self._turns.release()
+            self._give_turn()
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""
@@ -303,7 +303,7 @@ class AsyncSession:
                 lost=lost,
             )
         except BaseException:
-            self._turns.release()
+            self._give_turn()
             raise
 
     async def _follow(self, execution: Execution) -> Cell:
@@ -320,7 +320,7 @@ class AsyncSession:
             try:
                 self.notebook.record(cell, execution.recorder.blobs)
             finally:
-                self._turns.release()
+                self._give_turn()
         return cell
 
     async def _end(self, execution: Execution) -> None:
@@ -329,7 +329,7 @@ class AsyncSession:
             cell = execution.cell or await execution.abandon()
             self.notebook.record(cell, execution.recorder.blobs)
         finally:
-            self._turns.release()
+            self._give_turn()
 
     async def _ask(self, request: Request) -> Cell:
         """Carry out a request that is no cell."""
@@ -356,7 +356,7 @@ class AsyncSession:
                 if execution.cell is None:
                     await execution.abandon()
         finally:
-            self._turns.release()
+            self._give_turn()
 
     async def _acquire(self, wait: bool) -> Kernel:
         """Take the session's one turn; the kernel that is alive by then."""
@@ -371,8 +371,21 @@ class AsyncSession:
         try:
             return self._living()  # closed while this call waited
         except SessionClosed:
-            self._turns.release()
+            self._give_turn()
             raise
+
+    def _give_turn(self) -> None:
+        """Give the session's turn on. What the host has changed of its files meanwhile is a step first."""
+        if self._kernel is not None:
+            self._kernel.note_files()
+        self._turns.release()
+
+    async def _change_files(self, change: Callable[[], None]) -> None:
+        """Does not wait for its turn: a cell may be waiting for a file."""
+        kernel = self._living()
+        await kernel.change_files(change)
+        if self._turns.value:  # else the one who has the turn notes it
+            kernel.note_files()
 
 
 def _mounts(mounts: Any) -> tuple[tuple[str, str], ...]:

@@ -6,10 +6,15 @@ import array
 import contextlib
 import json
 import socket
+import struct
 from collections.abc import Mapping, Sequence
 
 MAX_MESSAGE = 64 * 1024
 MAX_DESCRIPTORS = 32
+
+_CREDENTIALS = struct.Struct("3i")
+_STAMPED = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(16)
+_SCM_CREDENTIALS = 2
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
@@ -42,6 +47,21 @@ def receive(channel: socket.socket) -> tuple[dict[str, object] | None, list[int]
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             descriptors.frombytes(payload[: len(payload) - len(payload) % descriptors.itemsize])
     return (json.loads(data) if data else None), list(descriptors)
+
+
+def sender(channel: socket.socket) -> int:
+    """Which process sent the message that is next on a channel with SO_PASSCRED; 0 where there is none.
+
+    The kernel stamped it. The message stays where it is.
+    """
+    with contextlib.suppress(OSError):
+        _, ancillary, _, _ = channel.recvmsg(
+            1, _STAMPED, socket.MSG_CMSG_CLOEXEC | socket.MSG_PEEK | socket.MSG_DONTWAIT
+        )
+        for level, kind, payload in ancillary:
+            if level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS:
+                return int(_CREDENTIALS.unpack(payload)[0])
+    return 0
 
 
 def _take(channel: socket.socket) -> tuple[bytes, list[tuple[int, int, bytes]], int, object]:

@@ -6,7 +6,10 @@ does not see, in chunks that unchanged parts share with the copy before.
 
 A time of change has the grain of the kernel's clock, unless the kernel makes it finer for a file that was looked at
 (Linux 6.13). Where it does not, a file that changed just before it was looked at is looked at again. A page that a
-process has mapped to be shared and written changes without a time at all: such files count as changed.
+process has mapped to be shared, and has written once, changes without a time from then on: such files count as changed.
+
+Mounts that stand in the trees are left out. A directory that leads to one can be renamed and not removed; it is moved
+back before anything else.
 """
 
 from __future__ import annotations
@@ -15,13 +18,14 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+
+from cellblock.worker.trees import Tree, allowed, move, remove
 
 CHUNK_BYTES = 2**20
 _GRAIN_NS = 20_000_000
-_LONGEST_PATH = 4000
-_COPIED_AT_ONCE = 2**26
+_WAY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Chunk:
@@ -78,35 +82,59 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One checkpoint's files, and the paths that could not be kept."""
+    """One checkpoint's files, and the paths that could not be kept: going back leaves these as they are then."""
 
     entries: dict[str, Entry]
     missed: tuple[str, ...] = ()
 
+    def missing(self, path: str) -> bool:
+        """Whether a path, or one above it, could not be kept."""
+        return any(path == one or path.startswith(one + "/") for one in self.missed)
+
 
 class FileHistory:
-    """The trees below `roots`, which all are on one file system; `store` is a descriptor of an empty directory."""
+    """The trees below `roots`, which all are on one file system; `store` is a descriptor of an empty directory.
 
-    def __init__(self, roots: Iterable[str], store: int) -> None:
-        self._roots = tuple(roots)
+    What is there now is checkpoint 0. `mapped` tells which inodes of a device may change without a time of change.
+    """
+
+    def __init__(
+        self, roots: Iterable[str], store: int, mapped: Callable[[int], frozenset[int]] = lambda device: frozenset()
+    ) -> None:
+        self._trees = {root: Tree(root) for root in roots}
         self._store = store
-        self._device = os.stat(self._roots[0]).st_dev
+        self._device = next(iter(self._trees.values())).device
         self._kept: dict[int, Kept] = {}
         self._known: dict[str, tuple[Stamp | None, Entry]] = {}
         self._fine = _has_fine_times(store)
+        self._find_mapped = mapped
+        self._mapped: frozenset[int] = frozenset()
         self.keep(0)
+        self._ways = [(path, os.open(path, _WAY)) for path in self._known if self._leads_to_mount(path)]
+
+    def _leads_to_mount(self, path: str) -> bool:
+        """Whether something is mounted in a directory, or in one below it."""
+        if self._known[path][1].kind != stat.S_IFDIR:
+            return False
+        with os.scandir(path) as entries:
+            return any(
+                entry.stat(follow_symlinks=False).st_dev != self._device
+                or (entry.path in self._known and self._leads_to_mount(entry.path))
+                for entry in entries
+            )
 
     # ------------------------------------------------------------------------------------------ keeping
 
-    def keep(self, number: int, mapped: frozenset[int] = frozenset()) -> Kept:
-        """Remember the files as they are; `mapped` are inodes that may change without a time of change."""
+    def keep(self, number: int) -> Kept:
+        """Remember the files as they are."""
         known = self._known
+        mapped, self._mapped = self._mapped, frozenset()  # one that was mapped since has left a time of change
         entries: dict[str, Entry] = {}
         missed: list[str] = []
         for path, found in self._scan(missed):
             was = known.get(path)
             stamp = _stamp(found)
-            if was is not None and was[0] == stamp and found.st_ino not in mapped and _alike(was[1], found):
+            if was is not None and was[0] == stamp and found.st_ino not in mapped and was[1].kind == _kind(found):
                 entries[path] = was[1]
                 continue
             entry = self._take(path, found, None if was is None else was[1], missed)
@@ -117,6 +145,8 @@ class FileHistory:
             known[path] = (stamp if settled else None, entry)
         for path in known.keys() - entries.keys():
             del known[path]
+        if any(entry.kind == stat.S_IFREG for entry in entries.values()):
+            self._mapped = self._find_mapped(self._device)
         kept = self._kept[number] = Kept(entries, tuple(missed))
         return kept
 
@@ -126,33 +156,21 @@ class FileHistory:
             self._kept.pop(number, None)
 
     def _scan(self, missed: list[str]) -> Iterator[tuple[str, os.stat_result]]:
-        """Every path below the roots with what it is, directories first; other file systems are left out."""
-        pending = list(self._roots)
-        while pending:
-            directory = pending.pop()
-            if len(directory) > _LONGEST_PATH:
-                missed.append(directory)
-                continue
-            try:
-                found = _list(directory)
-            except OSError:  # replaced or removed while we look
-                continue
-            for path, what in found:
-                if what.st_dev != self._device:
-                    continue
-                yield path, what
-                if stat.S_ISDIR(what.st_mode):
-                    pending.append(path)
+        for tree in self._trees.values():
+            yield from tree.scan(missed)
+
+    def _opened(self, path: str, flags: int) -> contextlib.AbstractContextManager[int]:
+        return next(tree for root, tree in self._trees.items() if path.startswith(root + "/")).opened(path, flags)
 
     def _take(self, path: str, found: os.stat_result, was: Entry | None, missed: list[str]) -> Entry | None:
-        kind = stat.S_IFMT(found.st_mode)
+        kind = _kind(found)
         held: Content | str | None = None
         try:
             if kind == stat.S_IFREG:
-                held = self._copy(path, found, was.held if was is not None and isinstance(was.held, Content) else None)
+                held = self._copy(path, was.held if was is not None and isinstance(was.held, Content) else None)
             elif kind == stat.S_IFLNK:
-                held = os.readlink(path)
-            elif kind == stat.S_IFSOCK:
+                held = allowed(os.readlink, path)
+            elif kind == stat.S_IFSOCK:  # whoever listens at it is gone when the session goes back
                 return None
         except FileNotFoundError:
             return None
@@ -162,8 +180,8 @@ class FileHistory:
         same = found.st_ino if kind == stat.S_IFREG and found.st_nlink > 1 else 0
         return Entry(kind, stat.S_IMODE(found.st_mode), found.st_mtime_ns, held, same)
 
-    def _copy(self, path: str, found: os.stat_result, before: Content | None) -> Content:
-        with _opened(path, os.O_RDONLY) as file:
+    def _copy(self, path: str, before: Content | None) -> Content:
+        with self._opened(path, os.O_RDONLY) as file:
             size = os.fstat(file).st_size
             chunks: list[Chunk | None] = []
             for number, start in enumerate(range(0, size, CHUNK_BYTES)):
@@ -177,32 +195,55 @@ class FileHistory:
 
     # ---------------------------------------------------------------------------------------- rewinding
 
-    def rewind(self, number: int) -> tuple[str, ...]:
-        """Make the files what they were; the paths where that could not be done. Nothing else may write meanwhile."""
+    def rewind(self, number: int) -> list[str]:
+        """Make the files what they were; the paths that are not. Nothing else may be writing to them."""
         kept = self._kept[number]
-        wanted, missed = kept.entries, list(kept.missed)
-        live = dict(self._scan([]))
-        gone = [path for path, found in live.items() if path not in wanted or wanted[path].kind != _kind(found)]
-        for path in sorted(gone, key=len, reverse=True):
-            with _noting(path, missed):
-                _remove(path, live[path])
-                del live[path]
+        failed = list(kept.missed)
+        self._move_ways_back(failed)
+        live = dict(self._scan(failed))
+        later = [path for path, found in live.items() if not self._belongs(path, found, kept)]
+        for path in sorted(later, key=len, reverse=True):
+            with _noting(path, failed):
+                remove(path, live.pop(path))
         first: dict[int, str] = {}
-        for path, entry in wanted.items():
-            with _noting(path, missed):
-                self._put(path, entry, live.get(path), first)
-        for path in sorted(wanted, key=len, reverse=True):
-            if wanted[path].kind == stat.S_IFDIR:
-                with _noting(path, missed):
-                    os.chmod(path, wanted[path].mode)
-                    _set_times(path, wanted[path])
-        now = dict(self._scan([]))
-        self._known = {
-            path: (_stamp(now[path]) if self._fine and path not in missed else None, wanted[path])
-            for path in wanted
-            if path in now
-        }
-        return tuple(missed)
+        changed = [
+            path for path, entry in kept.entries.items() if not self._unchanged(path, entry, live.get(path), first)
+        ]
+        for path in changed:
+            with _noting(path, failed):
+                self._put(path, kept.entries[path], live.get(path), first)
+        for path in sorted(kept.entries, key=len, reverse=True):
+            if kept.entries[path].kind == stat.S_IFDIR:
+                with _noting(path, failed):
+                    _settle_directory(path, kept.entries[path])
+        self._know(kept.entries, frozenset(failed))
+        return sorted(set(failed))
+
+    def _move_ways_back(self, failed: list[str]) -> None:
+        """Put each directory that leads to a mount where it was; what is there instead goes with all that is new."""
+        for number, (path, way) in enumerate(self._ways):
+            with _noting(path, failed):
+                if os.readlink(f"/proc/self/fd/{way}") == path:
+                    continue
+                if os.path.lexists(path):
+                    root = next(root for root in self._trees if path.startswith(root + "/"))
+                    move(path, f"{root}/{number}.{time.time_ns()}")
+                move(os.readlink(f"/proc/self/fd/{way}"), path)
+
+    def _belongs(self, path: str, found: os.stat_result, kept: Kept) -> bool:
+        entry = kept.entries.get(path)
+        return (entry is not None and entry.kind == _kind(found)) or (entry is None and kept.missing(path))
+
+    def _unchanged(self, path: str, entry: Entry, live: os.stat_result | None, first: dict[int, str]) -> bool:
+        """Whether a path is what it was, by all that is known of it."""
+        stamp, known = self._known.get(path, (None, None))
+        if live is None or known is not entry or stamp != _stamp(live) or live.st_ino in self._mapped:
+            return False
+        if entry.kind == stat.S_IFDIR and entry.mode & stat.S_IRWXU != stat.S_IRWXU:
+            return False
+        if entry.same:
+            first.setdefault(entry.same, path)
+        return True
 
     def _put(self, path: str, entry: Entry, live: os.stat_result | None, first: dict[int, str]) -> None:
         if entry.kind == stat.S_IFDIR:
@@ -227,28 +268,17 @@ class FileHistory:
                 os.link(first[entry.same], path)
             return
         elif isinstance(entry.held, Content):
-            self._write(path, entry, live)
+            self._write(path, entry.held, live)
         if entry.same:
             first[entry.same] = path
         os.chmod(path, entry.mode)
         _set_times(path, entry)
 
-    def _write(self, path: str, entry: Entry, live: os.stat_result | None) -> None:
-        content = entry.held
-        assert isinstance(content, Content)
-        stamp, known = self._known.get(path, (None, None))
-        if (
-            live is not None
-            and stamp is not None
-            and _stamp(live) == stamp
-            and known is not None
-            and known.held == content
-        ):
-            return
-        if live is not None and live.st_nlink > 1 and not entry.same:  # its other names are not to change with it
+    def _write(self, path: str, content: Content, live: os.stat_result | None) -> None:
+        if live is not None and live.st_nlink > 1:  # what its other names are is their own matter
             os.unlink(path)
             live = None
-        with _opened(path, os.O_RDWR | os.O_CREAT) as file:
+        with self._opened(path, os.O_RDWR | os.O_CREAT) as file:
             if None in content.chunks:
                 os.ftruncate(file, 0)
             os.ftruncate(file, content.size)
@@ -257,15 +287,18 @@ class FileHistory:
                     continue
                 data = chunk.read()
                 if live is None or os.pread(file, CHUNK_BYTES, number * CHUNK_BYTES) != data:
-                    os.pwrite(file, data, number * CHUNK_BYTES)
+                    _write_whole(file, data, number * CHUNK_BYTES)
 
-
-@contextlib.contextmanager
-def _noting(path: str, missed: list[str]) -> Iterator[None]:
-    try:
-        yield
-    except OSError:
-        missed.append(path)
+    def _know(self, entries: dict[str, Entry], failed: frozenset[str]) -> None:
+        """Look at the files as they are now: what has not changed then is what `entries` says."""
+        known = {}
+        for path, found in self._scan([]):
+            entry = entries.get(path)
+            if entry is not None:
+                stamp, was = self._known.get(path, (None, None))
+                sure = self._fine or (was is entry and stamp == _stamp(found))
+                known[path] = (_stamp(found) if sure and path not in failed else None, entry)
+        self._known = known
 
 
 def _has_fine_times(directory: int) -> bool:
@@ -283,44 +316,6 @@ def _has_fine_times(directory: int) -> bool:
     return True
 
 
-def _list(directory: str) -> list[tuple[str, os.stat_result]]:
-    try:
-        with os.scandir(directory) as entries:
-            return [(entry.path, entry.stat(follow_symlinks=False)) for entry in entries]
-    except PermissionError:
-        with _allowed(directory):
-            with os.scandir(directory) as entries:
-                return [(entry.path, entry.stat(follow_symlinks=False)) for entry in entries]
-
-
-@contextlib.contextmanager
-def _allowed(path: str) -> Iterator[None]:
-    """Give the owner, who we are, every right to a path for a moment."""
-    mode = stat.S_IMODE(os.lstat(path).st_mode)
-    os.chmod(path, mode | stat.S_IRWXU, follow_symlinks=True)
-    try:
-        yield
-    finally:
-        os.chmod(path, mode)
-
-
-@contextlib.contextmanager
-def _opened(path: str, flags: int) -> Iterator[int]:
-    """A regular file's descriptor. One that is something else meanwhile is refused with OSError."""
-    safe = flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        file = os.open(path, safe, 0o600)
-    except PermissionError:
-        with _allowed(path):
-            file = os.open(path, safe, 0o600)
-    try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise OSError(f"{path} is not a regular file")
-        yield file
-    finally:
-        os.close(file)
-
-
 def _is_hole(file: int, start: int, end: int) -> bool:
     try:
         return os.lseek(file, start, os.SEEK_DATA) >= end
@@ -336,15 +331,29 @@ def _kind(found: os.stat_result) -> int:
     return stat.S_IFMT(found.st_mode)
 
 
-def _alike(entry: Entry, found: os.stat_result) -> bool:
-    return entry.kind == _kind(found)
+@contextlib.contextmanager
+def _noting(path: str, failed: list[str]) -> Iterator[None]:
+    """Go on with the other paths where one cannot be put right, and note it."""
+    try:
+        yield
+    except OSError:
+        failed.append(path)
 
 
-def _remove(path: str, found: os.stat_result) -> None:
-    if stat.S_ISDIR(found.st_mode):
-        os.rmdir(path)
-    else:
-        os.unlink(path)
+def _write_whole(file: int, data: bytes, start: int) -> None:
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(file, view, start)
+        view, start = view[written:], start + written
+
+
+def _settle_directory(path: str, entry: Entry) -> None:
+    """Give a directory its mode and time, once nothing is put into it any more."""
+    found = os.lstat(path)
+    if stat.S_IMODE(found.st_mode) != entry.mode:
+        os.chmod(path, entry.mode)
+    if found.st_mtime_ns != entry.modified_ns:
+        _set_times(path, entry)
 
 
 def _set_times(path: str, entry: Entry) -> None:

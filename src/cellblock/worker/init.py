@@ -19,11 +19,13 @@ from typing import cast
 from cellblock.worker import control, ending, sockets
 from cellblock.worker.confine import capabilities, layout, namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
+from cellblock.worker.copies import Copies
 from cellblock.worker.filehistory import FileHistory
 from cellblock.worker.supervisor import Supervisor
 from cellblock.worker.watch import IDLE_SECONDS, Watch
 
 _MAX_MISSED = 20
+_MAX_PATH = 200
 
 
 def run(
@@ -49,7 +51,6 @@ def run(
     places = _place_mounts(channel) if mounts else []
     home = os.open(layout.HOME, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     store = root.store(disk_bytes=disk_bytes, files=files)
-    history = FileHistory((layout.WORKSPACE, layout.TMP, layout.SHM), store)
     self = os.pidfd_open(os.getpid())
     capabilities.apply()
     for path in places:
@@ -58,11 +59,13 @@ def run(
     os.close(self)
     os.close(home)
     watch = Watch(memory_bytes)
+    history = FileHistory((layout.WORKSPACE, layout.TMP, layout.SHM), store, watch.mapped)
     reaper = Reaper(channel)
     signal.signal(signal.SIGCHLD, lambda *_: reaper.reap())
     readable = select.poll()
     readable.register(channel, select.POLLIN)
     supervisor = Supervisor(readable)
+    copies = Copies(readable, watch.exempt_too)
     look_at = time.monotonic() + IDLE_SECONDS
     while True:
         ready = readable.poll(max(0.0, look_at - time.monotonic()) * 1000)
@@ -74,6 +77,8 @@ def run(
                 control.tell(channel, {"curbed": excess.held, "worker": worker})  # before its death is seen
                 _kill(excess.process)
         for descriptor, happened in ready:
+            copies.hear(descriptor)
+            supervisor.copies = watch.frozen
             supervisor.serve(descriptor, happened)
         if all(descriptor != channel.fileno() for descriptor, _ in ready):
             continue
@@ -83,7 +88,7 @@ def run(
         if message["do"] == "supervise":
             supervisor.expect(descriptors.pop())
         for descriptor in descriptors:
-            os.close(descriptor)
+            copies.expect(descriptor)
         if message["do"] == "seal":
             watch.begin()
             supervisor.worker = watch.worker
@@ -98,13 +103,14 @@ def run(
             watch.follow(reaper.worker)
         elif message["do"] == "sweep":
             spared = frozenset(_numbers(message["spared"]))
+            copies.forget()
             watch.exempt(spared)
             ending.end_all(spared)
             root.repair_home()
             history.forget(_numbers(message["forgotten"]))
-            missed = history.rewind(_number(message["number"])) if "number" in message else ()
+            missed = history.rewind(_number(message["number"])) if "number" in message else []
             prctl(PR_SET_DUMPABLE, 1)
-            control.send(channel, {"swept": True, "missed": missed[:_MAX_MISSED]})
+            control.send(channel, {"swept": True, "missed": [path[:_MAX_PATH] for path in missed[:_MAX_MISSED]]})
         elif message["do"] == "hold back":
             watch.exempt(frozenset(_numbers(message["frozen"])))
             ending.hold_back(cast("float", message["since"]), watch.worker, watch.frozen)

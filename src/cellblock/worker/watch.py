@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from cellblock.worker import holdings
 from cellblock.worker.confine.rlimits import DATA_HEADROOM_BYTES
+from cellblock.worker.mappings import written_through_memory
 from cellblock.worker.sockets import Account, Sockets
 
 BUSY_SECONDS = 0.05
@@ -83,12 +84,20 @@ class Watch:
         """Leave frozen copies of the worker out: they hold what they share with it."""
         self.frozen = frozen
 
+    def exempt_too(self, frozen: int) -> None:
+        """Leave one more out."""
+        self.frozen |= {frozen}
+
     def follow(self, worker: int) -> None:
         """A frozen copy was woken, and is the worker now."""
         self.worker = worker
         self.frozen -= {worker}
         self._counted_at = 0
         self._ran = {worker: 0}
+
+    def mapped(self, device: int) -> frozenset[int]:
+        """Inodes of a tmpfs that a process of the session may be changing through its memory."""
+        return written_through_memory((one for one in holdings.processes() if one not in self.frozen), device)
 
     def look(self) -> tuple[float, Excess | None]:
         """Seconds until the next look, and what is too much; a process is named once."""

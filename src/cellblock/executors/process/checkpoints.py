@@ -5,15 +5,11 @@ from __future__ import annotations
 import contextlib
 import select
 import socket
-import struct
 from dataclasses import dataclass, field
 
 from cellblock.executors.process.forks import watch_forks
 from cellblock.worker import control
 
-_CREDENTIALS = struct.Struct("3i")
-_ROOM = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(16)
-_SCM_CREDENTIALS = 2
 _READY_SECONDS = 30.0
 
 
@@ -36,16 +32,8 @@ class Frozen:
             wait = select.poll()
             wait.register(self.channel, select.POLLIN)
             if wait.poll(seconds * 1e3):
-                self._inner = inner_pid(self._sender())
+                self._inner = inner_pid(control.sender(self.channel))
         return self._inner
-
-    def _sender(self) -> int:
-        with contextlib.suppress(OSError):
-            _, ancillary, _, _ = self.channel.recvmsg(64, _ROOM, socket.MSG_CMSG_CLOEXEC | socket.MSG_PEEK)
-            for level, kind, payload in ancillary:
-                if level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS:
-                    return int(_CREDENTIALS.unpack(payload)[0])
-        return 0
 
     def wake(self) -> socket.socket:
         """Wake the copy, which leaves another behind; the socket it speaks on."""
@@ -104,6 +92,10 @@ class Checkpoints:
         self._pending = Frozen()
         return self._pending.end
 
+    def channels(self) -> list[socket.socket]:
+        """Where the newest state's copy says that it is ready."""
+        return [self.newest.memory.channel] if self.newest.memory is not None else []
+
     def discard(self) -> None:
         """The step that was prepared for did not come to an end."""
         if self._pending is not None:
@@ -147,6 +139,11 @@ class Checkpoints:
     def pids(self) -> list[int]:
         """The processes of every frozen copy, by their numbers in the session. Waits for those that are being made."""
         return [pid for one in self._memories() if (pid := one.pid())]
+
+    def await_newest(self, seconds: float) -> None:
+        """Wait until the newest state's copy is ready, or will not be; at most so long."""
+        if (memory := self.newest.memory) is not None:
+            memory.pid(seconds)
 
     def known(self) -> list[int]:
         """The same, of those that are ready by now."""

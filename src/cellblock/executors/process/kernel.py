@@ -6,9 +6,11 @@ import os
 import socket
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 
+import anyio
 from anyio import to_thread
 
 from cellblock.errors import SessionClosed
@@ -18,14 +20,18 @@ from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.linked import LinkedKernel, death_of, not_started, require_walls, said_of
 from cellblock.executors.process.shell import Shell, files_gone
+from cellblock.executors.process.turn import Before
 from cellblock.executors.process.waits import SECONDS, Waits, awaited
 from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
 from cellblock.walls import Applied
+from cellblock.wire.frames import ProtocolError
 from cellblock.wire.messages import Awake, Bind, Clear, Hello, Request, Run
 from cellblock.wire.messages import Shell as RunShell
 
 _TRIES = 3
 _DEATH_SECONDS = 0.5
+_MAKING_SECONDS = 0.2
+_WAKING_SECONDS = 10.0
 _STEPS = (Run, RunShell, Bind, Clear)
 """The requests that change a session."""
 
@@ -41,6 +47,7 @@ class ProcessKernel(LinkedKernel):
         self._family = family
         self._shell = shell
         self._checkpoints = Checkpoints(spec.limits.max_checkpoints)
+        self._files_changed = False
         self.capabilities = Capabilities(trust_level="isolated", python="", walls=())
 
     def attach(self) -> Waits[None]:
@@ -109,9 +116,27 @@ class ProcessKernel(LinkedKernel):
     def files(self) -> ProcessFiles:
         return self._shell.files
 
-    def _prepared(self, request: Request) -> tuple[socket.socket | None, Waits[None] | None]:
+    def _prepared(self, request: Request) -> tuple[socket.socket | None, Before | None]:
         end = self._checkpoints.prepare() if isinstance(request, _STEPS) else None
-        return end, self._shell.kept() if self._shell.keeping else None
+        return end, self._settled if self._unsettled else None
+
+    @property
+    def _unsettled(self) -> bool:
+        return self._settling.locked() or self._shell.keeping  # who waits for it must be the one to hear of it
+
+    @cached_property
+    def _settling(self) -> anyio.Lock:
+        return anyio.Lock()
+
+    async def _settled(self) -> None:
+        """Wait until what the files were is remembered."""
+        async with self._settling:
+            self._require_open()
+            await awaited(self._shell.kept())
+
+    def _require_open(self) -> None:
+        if not self._open:
+            raise SessionClosed("the session was closed", hint="open a new one")
 
     @property
     def steps(self) -> int:
@@ -120,14 +145,28 @@ class ProcessKernel(LinkedKernel):
     def finished(self) -> None:
         """The request under way was carried out: what it led to is a state to come back to."""
         if self._checkpoints.pending:
-            self._keep(*self._checkpoints.add(self._living().names))
+            number, forgotten = self._checkpoints.add(self._living().names)
+            self._keep(number, forgotten, *self._checkpoints.channels())
+
+    async def change_files(self, change: Callable[[], None]) -> None:
+        async with self._changing:
+            if self._unsettled:
+                await self._settled()
+            await to_thread.run_sync(change)
+            self._files_changed = True
 
     def note_files(self) -> None:
-        if self._spec.limits.max_checkpoints:
+        if self._files_changed and self._open and self._spec.limits.max_checkpoints:
             self._keep(*self._checkpoints.repeat())
 
-    def _keep(self, number: int, forgotten: list[int]) -> None:
-        self._shell.keep(number, self._checkpoints.known(), forgotten)
+    def _keep(self, number: int, forgotten: list[int], *made: socket.socket) -> None:
+        self._files_changed = False
+        self._shell.keep(number, self._checkpoints.known(), forgotten, *made)
+
+    def kill(self) -> None:
+        """A checkpoint that is being made comes first: that takes some milliseconds after a step, and else no time."""
+        self._checkpoints.await_newest(_MAKING_SECONDS)
+        super().kill()
 
     def time_out(self, seconds: float) -> None:
         self.interrupt()
@@ -144,14 +183,14 @@ class ProcessKernel(LinkedKernel):
 
     async def recover(self, steps: int = 0) -> Recovery:
         async with self._changing:
-            if not self._open:
-                raise SessionClosed("the session was closed", hint="open a new one")
+            self._require_open()
             if self._shell.ended:
                 raise files_gone()
             return await awaited(self._recover(steps))
 
     def _recover(self, steps: int) -> Waits[Recovery]:
         self.kill()
+        self._files_changed = False
         names = self._living().names if self._link is not None else {}
         exact = bool(self._spec.limits.max_checkpoints)
         forgotten = self._checkpoints.back(steps)
@@ -159,7 +198,7 @@ class ProcessKernel(LinkedKernel):
             state = self._checkpoints.newest
             awake = yield from self._return_to(state, forgotten)
             if awake is not None:
-                lost = _rows(awake) if exact else _gone(names, state.names)
+                lost = _rows(awake) + (() if exact else _gone(names, state.names))
                 return Recovery(exact=exact, fresh=state.memory is None, lost=lost)
             exact, forgotten = False, self._checkpoints.back(1)
 
@@ -177,19 +216,28 @@ class ProcessKernel(LinkedKernel):
                 raise files_gone() from None
             self.begin()
             return Awake(lost=_files(missed))
+        if not state.memory.pid(0):
+            return None
         before = self._living()
         self._family.forget(before.token)
         link = self._link = before.succeed(state.memory.wake())
-        awake = yield from link.hello()
+        try:
+            awake = yield from link.hello(_WAKING_SECONDS)
+        except (TimeoutError, ProtocolError):  # cells have changed what it would say
+            return None
         if not isinstance(awake, Awake):
             return None
         link.adopt(state.names)
-        self._shell.tell("adopt", worker=inner_pid(link.pid))
+        self._shell.tell("adopt", *self._checkpoints.channels(), worker=inner_pid(link.pid))
         link.watch_notices(self._shell.channel.fileno())
         return Awake(lost=awake.lost + _files(missed))
 
     async def close(self) -> None:
         async with self._changing:
+            if self._unsettled:
+                self._shell.end()  # whoever waits for it to have remembered waits no more
+                async with self._settling:
+                    self.dispose()
             self.dispose()
 
     def dispose(self) -> None:

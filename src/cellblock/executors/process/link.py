@@ -16,7 +16,7 @@ import anyio
 
 from cellblock.errors import SessionClosed
 from cellblock.executors.process.forks import watch_forks
-from cellblock.executors.process.waits import Waits
+from cellblock.executors.process.waits import SECONDS, Waits
 from cellblock.executors.protocol import WorkerGone
 from cellblock.wire.connection import Connection
 from cellblock.wire.frames import PACKET_BYTES, ProtocolError
@@ -96,17 +96,17 @@ class Link:
         """Nothing more will come from init."""
         self._forget(self.notices)
 
-    def hello(self) -> Waits[Hello | Awake | None]:
+    def hello(self, seconds: float = SECONDS) -> Waits[Hello | Awake | None]:
         """Wait for the worker's first message; the kernel says who sent it, and that is the worker's pid.
 
-        None when nobody is left who could send it.
+        None when nobody is left who could send it; TimeoutError when nothing comes for so long.
         """
         while True:
             packet, pid = self._receive()
             if packet == b"":
                 return None
             if packet is None:
-                yield self._epoll.fileno()
+                yield self._epoll.fileno(), seconds
                 continue
             hello = self._connection.receive(packet)
             if isinstance(hello, Hello | Awake):

@@ -6,14 +6,15 @@ import contextlib
 import os
 import signal
 import socket
+from collections.abc import Callable
 from functools import cached_property
 
 import anyio
+from anyio import to_thread
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
 from cellblock.executors.process.link import Link
-from cellblock.executors.process.turn import ProcessTurn
-from cellblock.executors.process.waits import Waits
+from cellblock.executors.process.turn import Before, ProcessTurn
 from cellblock.executors.protocol import Died, KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.wire.messages import Hello, Request
@@ -30,7 +31,7 @@ class LinkedKernel:
 
     @cached_property
     def _changing(self) -> anyio.Lock:
-        """Held over a restart and a close: they do not meet half way."""
+        """Held over a recovery, a change of files by the host, and a close: they do not meet half way."""
         return anyio.Lock()
 
     @property
@@ -46,7 +47,7 @@ class LinkedKernel:
             raise
         return turn
 
-    def _prepared(self, request: Request) -> tuple[socket.socket | None, Waits[None] | None]:
+    def _prepared(self, request: Request) -> tuple[socket.socket | None, Before | None]:
         """What goes with a request: the end for a checkpoint after it, and what has to be waited for before it."""
         return None, None
 
@@ -57,6 +58,11 @@ class LinkedKernel:
 
     def finished(self) -> None:
         """See `Overseer`."""
+
+    async def change_files(self, change: Callable[[], None]) -> None:
+        """See `Kernel`."""
+        async with self._changing:
+            await to_thread.run_sync(change)
 
     def note_files(self) -> None:
         """See `Kernel`."""

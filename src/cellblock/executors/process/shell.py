@@ -109,10 +109,10 @@ class Shell:
         wait.register(self.init, select.POLLIN)
         return bool(wait.poll(0))
 
-    def tell(self, what: str, **more: object) -> None:
-        """Send init a message."""
+    def tell(self, what: str, *ends: socket.socket, **more: object) -> None:
+        """Send init a message, and copies of sockets' ends."""
         with contextlib.suppress(ConnectionError):  # it is gone, which the worker's death tells
-            control.send(self.channel, {"do": what, **more})
+            control.send(self.channel, {"do": what, **more}, [end.fileno() for end in ends])
 
     def supervise(self) -> socket.socket:
         """The end for a worker whose system calls init is to answer."""
@@ -166,10 +166,14 @@ class Shell:
             case {"kept": int(number)}:
                 self._kept = number
 
-    def keep(self, number: int, frozen: list[int], forgotten: list[int]) -> None:
-        """Have init remember the files as they are. `frozen` are processes that count to no limit of the session's."""
+    def keep(self, number: int, frozen: list[int], forgotten: list[int], *made: socket.socket) -> None:
+        """Have init remember the files as they are.
+
+        `frozen` are processes that count to no limit of the session's, and so are those that will say on `made` that
+        they are ready.
+        """
         self._asked = number
-        self.tell("keep", number=number, frozen=frozen, forgotten=forgotten)
+        self.tell("keep", *made, number=number, frozen=frozen, forgotten=forgotten)
 
     def kept(self) -> Waits[None]:
         """Wait until init has remembered all it was asked to: nothing may write to the files before."""
@@ -212,11 +216,15 @@ class Shell:
             raise files_gone()
         return answer
 
-    def close(self, *, kill: bool = True) -> None:
+    def end(self) -> None:
         """End init, and with it every process of the session."""
         with contextlib.suppress(ProcessLookupError):
-            if kill:
-                signal.pidfd_send_signal(self.init, signal.SIGKILL)
+            signal.pidfd_send_signal(self.init, signal.SIGKILL)
+
+    def close(self, *, kill: bool = True) -> None:
+        """Let go of everything; init is ended unless `kill` says otherwise."""
+        if kill:
+            self.end()
         if self.worker is not None:
             self.worker.close()
         self.channel.close()

@@ -8,13 +8,13 @@ import socket
 import struct
 import termios
 from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import anyio.lowlevel
 
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.text import TextBudget
-from cellblock.executors.process.waits import Waits, awaited
 from cellblock.executors.protocol import Curbed, Died, TurnEvent, WorkerGone
 from cellblock.wire.frames import ProtocolError
 from cellblock.wire.messages import Display, Finished, Request, ToolCalled, ToolReply
@@ -36,6 +36,10 @@ _TAKES_BEFORE_PAUSE = 32
 
 _under_way = 0
 """How many turns of this process have begun and not ended."""
+
+
+Before = Callable[[], Awaitable[None]]
+"""What a request has to wait for before it is sent."""
 
 
 class Overseer(Protocol):
@@ -72,13 +76,13 @@ class ProcessTurn:
         global _under_way
         _under_way += 1
 
-    def begin(self, request: Request, end: socket.socket | None, waits: Waits[None] | None) -> None:
+    def begin(self, request: Request, end: socket.socket | None, before: Before | None) -> None:
         """Send the request as far as that takes no waiting, with the end for a checkpoint after it.
 
-        What `waits` stands for has to be waited for first, where it is given.
+        What `before` waits for comes first, where it is given.
         """
-        self._first, self._request, self._checkpoint = waits, request, end
-        if waits is None:
+        self._before, self._request, self._checkpoint = before, request, end
+        if before is None:
             self._send()
 
     def _send(self) -> None:
@@ -107,9 +111,9 @@ class ProcessTurn:
 
     async def send_rest(self, seconds: float) -> None:
         try:
-            if self._first is not None:
-                waits, self._first = self._first, None
-                await awaited(waits)
+            if self._before is not None:
+                before, self._before = self._before, None
+                await before()
                 self._send()
             if self._gone is not None:
                 raise WorkerGone(self._gone if self._gone.reason else await self._overseer.how_it_ended()) from None

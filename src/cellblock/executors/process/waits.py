@@ -1,7 +1,8 @@
 """Waiting, written once for an event loop and for a thread.
 
-A step that waits is a generator. It yields a descriptor, to go on once that can be read, or a call that blocks, to
-go on with what it returned. `awaited` drives it on the event loop, `blocked` in a thread of its own.
+A step that waits is a generator. It yields a descriptor, to go on once that can be read, with the seconds it will wait
+at most if they are not `SECONDS`; or a call that blocks, to go on with what it returned. `awaited` drives it on the
+event loop, `blocked` in a thread of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import anyio
 from anyio import to_thread
 
 T = TypeVar("T")
-Wait = int | Callable[[], object]
+Wait = int | tuple[int, float] | Callable[[], object]
 Waits = Generator[Wait, Any, T]
 
 SECONDS = 60.0
@@ -29,8 +30,9 @@ async def awaited(waits: Waits[T]) -> T:
             if callable(wait):
                 wait = await _called(waits, wait)
                 continue
-            with anyio.move_on_after(SECONDS) as scope:
-                await anyio.wait_readable(wait)
+            descriptor, seconds = wait if isinstance(wait, tuple) else (wait, SECONDS)
+            with anyio.move_on_after(seconds) as scope:
+                await anyio.wait_readable(descriptor)
             wait = waits.throw(TimeoutError()) if scope.cancelled_caught else waits.send(None)
     except StopIteration as end:
         result: T = end.value
@@ -60,9 +62,10 @@ def blocked(waits: Waits[T]) -> T:
                 else:
                     wait = waits.send(result)
                 continue
+            descriptor, seconds = wait if isinstance(wait, tuple) else (wait, SECONDS)
             poll = select.poll()
-            poll.register(wait, select.POLLIN)
-            wait = waits.send(None) if poll.poll(SECONDS * 1e3) else waits.throw(TimeoutError())
+            poll.register(descriptor, select.POLLIN)
+            wait = waits.send(None) if poll.poll(seconds * 1e3) else waits.throw(TimeoutError())
     except StopIteration as end:
         outcome: T = end.value
         return outcome
