@@ -75,7 +75,7 @@ class Cell:
     """One execution of one cell. A re-run makes a new value with the same `id` and a new `number`.
 
     `text` is what a model should read: every output and the error, cut to the session's output limit.
-    `rolled_back` says that the session is as it was before this cell.
+    `rolled_back` says that the session is as it was before this cell; `undone`, that it went back past the cell later.
     """
 
     id: str
@@ -88,6 +88,7 @@ class Cell:
     usage: Usage = Usage()
     text: str = ""
     rolled_back: bool = False
+    undone: bool = False
     kind: CellKind = "python"
     result: Deferred = field(default=NOTHING, repr=False, compare=False)
 

@@ -13,6 +13,10 @@ class ExecutionLimits:
     later if the interrupt did not end it. `max_memory_mb` counts growth above the preloaded image.
     `max_output_bytes` bounds what a cell's text keeps: the head and the tail, with the middle cut.
     `max_disk_mb` bounds the workspace and `/tmp` together, which live in memory. `max_steps` is for agents.
+
+    `max_checkpoints` is how many steps can be undone, and how many states of the session are kept for that: each costs
+    the memory that was changed since, and as much again of `max_disk_mb` may hold the files that were. With 0 there
+    are none: nothing can be undone, and a session whose process ends goes on with an empty namespace.
     """
 
     timeout_seconds: float = 30.0
@@ -29,9 +33,9 @@ class ExecutionLimits:
     def __post_init__(self) -> None:
         for name in self.__slots__:
             value = getattr(self, name)
-            least = -1 if name == "max_checkpoints" else 0
+            least, said = (-1, "0 or more") if name == "max_checkpoints" else (0, "a number above 0")
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > least:
-                raise ValueError(f"ExecutionLimits.{name} must be a number above 0, not {value!r}")
+                raise ValueError(f"ExecutionLimits.{name} must be {said}, not {value!r}")
             if not name.endswith("_seconds") and not isinstance(value, int):
                 raise ValueError(f"ExecutionLimits.{name} must be a whole number, not {value!r}")
 

@@ -149,6 +149,7 @@ class JsonLines:
             "error": None if cell.error is None else asdict(cell.error),
             "lost": [asdict(loss) for loss in cell.lost if loss.name != "__file__"],
             "rolled_back": cell.rolled_back,
+            "undone": cell.undone,
             "usage": asdict(cell.usage),
         }
 

@@ -85,8 +85,8 @@ class Curbed:
 class Recovery:
     """What a session went back to. `exact`: to the state that was asked for, names and files.
 
-    `fresh`: a new worker with an empty namespace stands there. `lost` are names or other things that are not as they
-    were, each with type, reason and remedy.
+    Else an older state, or with `fresh` an empty namespace. `fresh`: a new worker stands there. `lost` are names or
+    other things that are not as they were, each with type, reason and remedy.
     """
 
     exact: bool
@@ -170,7 +170,13 @@ class Kernel(Protocol):
 
     @property
     def steps(self) -> int:
-        """How many of its last requests can be undone."""
+        """How many steps can be undone: requests to run, bind and clear that were carried out, and noted changes of
+        files."""
+        ...
+
+    @property
+    def states(self) -> tuple[int, ...]:
+        """The states before and after those steps, oldest first: the last is the present one. No number comes twice."""
         ...
 
     async def change_files(self, change: Callable[[], None]) -> None:
@@ -181,13 +187,13 @@ class Kernel(Protocol):
         ...
 
     def note_files(self) -> None:
-        """Make what the host has changed since the last step a step of its own. Between two requests."""
+        """Make what the host has changed since the last step, if anything, a step of its own. Between two requests."""
         ...
 
     async def recover(self, steps: int = 0) -> Recovery:
         """End the worker and go back to the state before its last `steps` steps and any request under way.
 
-        A session that has no such state left goes on from the one before it, or from an empty namespace.
+        A session that has no such state left goes on from one before it, or from an empty namespace over those files.
         """
         ...
 

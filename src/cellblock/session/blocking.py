@@ -126,8 +126,11 @@ class Session:
         self._in_turn(self._session.clear)
 
     def undo(self, steps: int = 1) -> None:
-        """See `AsyncSession.undo`."""
-        _call(self._session.undo, steps)
+        """Go back by so many steps, each a cell, a command or a change from the host: names, objects and files.
+
+        What was rolled back is no step any more. CellblockError where fewer can be undone.
+        """
+        self._in_turn(self._session.undo, steps)
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""

@@ -16,7 +16,7 @@ from cellblock.outputs import Output
 from cellblock.session.calls import Calls
 from cellblock.session.record import Recorder, death_error, how, losses, timeout_error
 from cellblock.session.tools import Toolbox
-from cellblock.wire.messages import Display, Equip, Finished, Request, Run, ToolCalled, ToolReply
+from cellblock.wire.messages import Display, Equip, Finished, Request, Run, Shell, ToolCalled, ToolReply
 
 _EQUIP_SECONDS = 30.0
 
@@ -57,6 +57,7 @@ class Execution:
         self._calls = Calls(toolbox)
         self._left: TurnEvent | None = None
         self._under_way = turn.sent
+        self.cell_id = draft.id
         self.cell: Cell | None = None
 
     @property
@@ -214,9 +215,9 @@ class Execution:
         if self._abandoned:
             error = self._abandoned_error()
         elif self._expired:
-            error = timeout_error(self._seconds, killed=True, restored=recovery.exact)
+            error = timeout_error(self._seconds, recovery=recovery)
         else:
-            error = death_error(death, restored=recovery.exact)
+            error = death_error(death, recovery)
         lost = self._lost + losses(recovery, "the session's process ended")
         return self._recorder.die(error, lost, self._elapsed_ms(), rolled_back=recovery.exact)
 
@@ -225,9 +226,9 @@ class Execution:
         return (
             isinstance(event, Finished)
             and event.failure is not None
-            and event.failure.kind == "memory"
+            and (event.failure.kind == "memory" or self._recorder.curbed)
             and not self._expired
-            and isinstance(self._request, Run)
+            and isinstance(self._request, Run | Shell)
             and self._kernel.steps > 0
         )
 

@@ -77,6 +77,7 @@ def _facts(cell: Cell) -> dict[str, object]:
         "state": cell.state.value,
         "kind": cell.kind,
         "rolled_back": cell.rolled_back,
+        "undone": cell.undone,
         "usage": {name: value if isfinite(value) else None for name, value in usage.items()},
     }
 

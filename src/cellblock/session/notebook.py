@@ -73,6 +73,11 @@ class Notebook:
             self._forget_value(oldest)
             self._cells[oldest] = replace(self._cells[oldest], result=_DROPPED)
 
+    def mark_undone(self, cell_id: str) -> None:
+        """The session went back past a cell; nothing where the cell was deleted."""
+        if cell_id in self._cells:
+            self._cells[cell_id] = replace(self._cells[cell_id], undone=True)
+
     def _forget_value(self, cell_id: str) -> None:
         self._held -= self._values.pop(cell_id, 0)
 

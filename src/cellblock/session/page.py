@@ -66,6 +66,8 @@ def _head(cell: Cell) -> str:
         facts.append(f"<span>{cell.kind}</span>")
     if cell.rolled_back:
         facts.append("<span>rolled back</span>")
+    if cell.undone:
+        facts.append("<span>undone</span>")
     if cell.state not in (CellState.IDLE, CellState.RUNNING):
         facts.append(f"<span>{_duration(cell.usage.duration_ms)}</span>")
         if cell.usage.memory_peak_bytes >= 2**20:

@@ -19,6 +19,7 @@ _MAGIC = re.compile(r"^\s*(%%?[a-z]|![^=])", re.MULTILINE)
 
 _LESS_MEMORY = "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…)"
 _RESTORED = "the session is as it was before this cell"
+_OLDER = "the session is as it was some cells ago, as its newest checkpoints were gone: run what is missing again"
 _EMPTY = "the namespace is empty again, files are kept: run what defined the lost names again"
 
 MAX_DISPLAYS = 500
@@ -26,7 +27,10 @@ MAX_DISPLAY_BYTES = 64 * 2**20
 
 
 class Recorder:
-    """Takes a cell's events in order; `outputs` are those so far, `blobs` their binary parts by URI."""
+    """Takes a cell's events in order; `outputs` are those so far, `blobs` their binary parts by URI.
+
+    `curbed`: a process that the cell started was killed for the memory that all hold.
+    """
 
     def __init__(self, cell: Cell, max_output_bytes: int) -> None:
         self._cell = cell
@@ -34,7 +38,7 @@ class Recorder:
         self._display_bytes = 0
         self._dropped = 0
         self._cut = 0
-        self._curbed = False
+        self.curbed = False
         self.outputs: list[Output] = []
         self.blobs: dict[str, Blob] = {}
 
@@ -56,7 +60,7 @@ class Recorder:
 
     def curb(self, event: Curbed) -> Output:
         """A process that the cell started was killed: what then fails is for want of memory."""
-        self._curbed = True
+        self.curbed = True
         note = f"[a process was killed: together the session's processes held {event.held}]\n"
         return self.write(Written(stream="stderr", text=note))
 
@@ -90,8 +94,10 @@ class Recorder:
         error = None if event.failure is None else _raised(event.failure, self._cell)
         if timed_out is not None:
             error = timeout_error(timed_out, "" if error is None else error.traceback)
-        if error is not None and error.kind == "raised" and self._curbed:
+        if error is not None and error.kind == "raised" and self.curbed:
             error = replace(error, kind="memory", hint=_LESS_MEMORY)
+        if error is not None and rolled_back:
+            error = replace(error, hint=f"{error.hint}; {_RESTORED}")
         usage = Usage(duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak)
         result = Deferred(partial(_decode, event.buffers), sum(map(len, event.buffers))) if event.buffers else NOTHING
         return self._close(error, usage, result, lost, rolled_back)
@@ -141,8 +147,7 @@ def model_text(
     if error is not None and error.hint:
         parts.append(f"hint: {error.hint}\n")
     if lost:
-        names = ", ".join(loss.name for loss in lost[:50]) + (", …" if len(lost) > 50 else "")
-        parts.append(f"lost: {names} ({lost[0].remedy})\n")
+        parts.append(f"lost: {_listed(lost)}\n")
     whole = "".join(parts).removesuffix("\n")
     if len(whole.encode("utf-8", "replace")) <= limit:
         return whole
@@ -152,33 +157,49 @@ def model_text(
     return f"{head.decode('utf-8', 'ignore')}\n[... {cut} bytes cut ...]\n{tail.decode('utf-8', 'ignore')}"
 
 
-def timeout_error(seconds: float, traceback: str = "", *, killed: bool = False, restored: bool = False) -> CellError:
-    """The error of a cell that met its time limit."""
+def _listed(lost: tuple[Lost, ...]) -> str:
+    """Names by what brings them back."""
+    names: dict[str, list[str]] = {}
+    for loss in lost[:50]:
+        names.setdefault(loss.remedy, []).append(loss.name)
+    listed = ", ".join(f"{', '.join(alike)} ({remedy})" for remedy, alike in names.items())
+    return listed + (", …" if len(lost) > 50 else "")
+
+
+def timeout_error(seconds: float, traceback: str = "", *, recovery: Recovery | None = None) -> CellError:
+    """The error of a cell that met its time limit; with a recovery, of one that had to be killed for it."""
     hint = "do less in one cell, or raise ExecutionLimits(timeout_seconds=…)"
     return CellError(
         type="TimeoutError",
         message=f"the cell ran longer than {seconds:g} s",
         traceback=traceback,
-        hint=f"{hint}; {_RESTORED if restored else _EMPTY}" if killed else hint,
+        hint=hint if recovery is None else f"{hint}; {_left(recovery)}",
         kind="timeout",
     )
 
 
-def death_error(death: Died, *, restored: bool = False) -> CellError:
+def death_error(death: Died, recovery: Recovery) -> CellError:
     """The error of a cell whose process ended under it."""
     if death.excess:
         return CellError(
             type="MemoryError",
             message=f"the session's process {how(death)}",
-            hint=f"{_LESS_MEMORY}; {_EMPTY}",
+            hint=f"{_LESS_MEMORY}; {_left(recovery)}",
             kind="memory",
         )
     return CellError(
         type="ProcessDied",
         message=f"the session's process {how(death)}",
-        hint=_RESTORED if restored else _EMPTY,
+        hint=_left(recovery),
         kind="crashed",
     )
+
+
+def _left(recovery: Recovery) -> str:
+    """What there is of the session after it went back."""
+    if recovery.exact:
+        return _RESTORED
+    return _EMPTY if recovery.fresh else _OLDER
 
 
 def how(death: Died) -> str:

@@ -79,6 +79,9 @@ class AsyncSession:
         self._count = 0
         self._ids = random.Random(self.seed)  # noqa: S311 - names cells; nothing rests on it
         self._lost: tuple[Lost, ...] = ()
+        self._state = 0
+        self._cells: dict[int, str] = {}
+        """The cells that can be undone, by the states that they led to."""
         self._toolbox = Toolbox(tools)
         self._closed = False
         self._host = os.getpid()
@@ -181,16 +184,17 @@ class AsyncSession:
     async def undo(self, steps: int = 1) -> None:
         """Go back by so many steps, each a cell, a command or a change from the host: names, objects and files.
 
-        A cell that was rolled back is no step any more. CellblockError where fewer can be undone.
+        What was rolled back is no step any more. CellblockError where fewer can be undone.
         """
-        if steps < 1:
-            raise ValueError(f"steps must be at least 1, not {steps}")
+        if type(steps) is not int or steps < 1:
+            raise ValueError(f"steps must be a whole number above 0, not {steps!r}")
         kernel = await self._acquire(wait=True)
         try:
             if steps > kernel.steps:
+                few = kernel.steps >= self.limits.max_checkpoints
                 raise CellblockError(
-                    f"{steps} steps cannot be undone, {kernel.steps} can",
-                    hint="raise ExecutionLimits(max_checkpoints=…) before the session is opened",
+                    f"{steps} steps cannot be undone, {kernel.steps} can" if kernel.steps else "nothing can be undone",
+                    hint="raise ExecutionLimits(max_checkpoints=…) before the session is opened" if few else "",
                 )
             recovery = await recover(kernel, steps, toolbox=self._toolbox)
             self._lost += losses(recovery, "the session was set back")
@@ -320,7 +324,7 @@ class AsyncSession:
             try:
                 self.notebook.record(cell, execution.recorder.blobs)
             finally:
-                self._give_turn()
+                self._give_turn(cell.id)
         return cell
 
     async def _end(self, execution: Execution) -> None:
@@ -329,7 +333,7 @@ class AsyncSession:
             cell = execution.cell or await execution.abandon()
             self.notebook.record(cell, execution.recorder.blobs)
         finally:
-            self._give_turn()
+            self._give_turn(execution.cell_id)
 
     async def _ask(self, request: Request) -> Cell:
         """Carry out a request that is no cell."""
@@ -351,10 +355,12 @@ class AsyncSession:
                 toolbox=self._toolbox,
             )
             try:
-                return await execution.to_end()
+                cell = await execution.to_end()
             finally:
                 if execution.cell is None:
                     await execution.abandon()
+            self._lost += cell.lost  # of a host's request nobody sees it: the next cell says so
+            return cell
         finally:
             self._give_turn()
 
@@ -374,18 +380,33 @@ class AsyncSession:
             self._give_turn()
             raise
 
-    def _give_turn(self) -> None:
-        """Give the session's turn on. What the host has changed of its files meanwhile is a step first."""
-        if self._kernel is not None:
-            self._kernel.note_files()
+    def _give_turn(self, cell_id: str | None = None) -> None:
+        """Give the session's turn on, after a cell or something else. What the host has changed of the files meanwhile
+        is a step first."""
+        if (kernel := self._kernel) is not None:
+            self._mark(kernel.states, cell_id)
+            self._note_files(kernel)
         self._turns.release()
+
+    def _mark(self, states: tuple[int, ...], cell_id: str | None) -> None:
+        """Remember which state a cell led to, and mark cells whose states are gone as undone."""
+        for state in [state for state in self._cells if state not in states]:
+            undone = self._cells.pop(state)
+            if state > states[0]:  # else it was too long ago to be gone back to
+                self.notebook.mark_undone(undone)
+        if states[-1] > self._state and cell_id is not None:
+            self._cells[states[-1]] = cell_id
+
+    def _note_files(self, kernel: Kernel) -> None:
+        kernel.note_files()
+        self._state = kernel.states[-1]
 
     async def _change_files(self, change: Callable[[], None]) -> None:
         """Does not wait for its turn: a cell may be waiting for a file."""
         kernel = self._living()
         await kernel.change_files(change)
         if self._turns.value:  # else the one who has the turn notes it
-            kernel.note_files()
+            self._note_files(kernel)
 
 
 def _mounts(mounts: Any) -> tuple[tuple[str, str], ...]:

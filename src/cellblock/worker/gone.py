@@ -2,53 +2,161 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cellblock.values.represent import type_name
 from cellblock.worker.twin import Woken
 
+Row = tuple[str, str, str, str]
+
 _MAX_ROWS = 50
 
-_THREAD = ("a thread does not live on in a copy of its process", "start it again")
-_REASONS = {
-    ("socket", "socket"): ("its connection cannot be in two processes, and was closed", "connect again"),
-    ("subprocess", "Popen"): ("its process ended when the session was set back", "start it again"),
-    ("threading", "Thread"): _THREAD,
-    ("multiprocessing.process", "BaseProcess"): ("its process ended when the session was set back", "start it again"),
-}
+_CLOSED = "it cannot be open in two processes, and was closed"
+_THREAD = "a thread does not live on in a copy of its process"
+_LOCK = "it is held, maybe by a thread that did not live on"
+_PROCESS = "its process ended when the session was set back"
 
 
-def losses(namespace: Mapping[str, object], woken: Woken) -> tuple[tuple[str, ...], ...]:
-    """Names whose values are not what they were, then threads and descriptors that no such name holds."""
-    rows = []
-    kinds = {kind: text for (module, name), text in _REASONS.items() if (kind := _find(module, name)) is not None}
+def losses(namespace: Mapping[str, object], woken: Woken, renewed: frozenset[str]) -> tuple[Row, ...]:
+    """Names whose values are not what they were, then files, connections and threads that no such name holds.
+
+    Threads that were `renewed` are not lost.
+    """
+    told: set[object] = set(renewed)
+    rows: list[Row] = []
+    kinds = [(kind, look, text) for kind, look, *text in _kinds()]
     for name, value in list(namespace.items()):
-        for kind, (reason, remedy) in kinds.items():
-            if isinstance(value, kind) and _was_alive(value, woken):
-                rows.append((name, type_name(type(value)), reason, remedy))
-    for one in woken.gone:
-        if one.kind == stat.S_IFREG:
-            rows.append((f"file {one.path}", "file", "it could not be opened again", "open it again"))
-    if not any(row[2:] == _THREAD for row in rows):
-        rows += [(f"thread {thread}", "Thread", *_THREAD) for thread in woken.threads]
+        for kind, look, (reason, remedy) in kinds:
+            if issubclass(type(value), kind):
+                if type(name) is str and (covered := _looked_at(look, value, woken)) is not None:
+                    told.update(covered)
+                    rows.append((name, type_name(value), reason, remedy))
+                break
+    rows += _files(woken)
+    rows += _connections(woken, told)
+    rows += [(f"thread {name}", "Thread", _THREAD, "start it again") for name in woken.threads if name not in told]
     return tuple(rows[:_MAX_ROWS])
 
 
-def _find(module: str, name: str) -> Any:
-    """A type, where its module was imported: nothing can hold one otherwise."""
-    return getattr(sys.modules.get(module), name, None)
+Look = Callable[[Any, Woken], Iterable[object] | None]
+"""Whether a value lost something: the numbers of descriptors and names of threads that this covers, None where not."""
 
 
-def _was_alive(value: Any, woken: Woken) -> bool:
-    if hasattr(value, "returncode"):
-        if value.returncode is not None:
-            return False
-        value.returncode = -signal.SIGKILL  # it is no child of this process, which could not learn it
-        return True
-    if hasattr(value, "fileno"):
-        return bool(value.fileno() >= 0)
-    return not hasattr(value, "ident") or value.name in woken.threads
+def _looked_at(look: Look, value: object, woken: Woken) -> list[object] | None:
+    """Security border: a value of a class that the cells made may raise anything."""
+    try:
+        covered = look(value, woken)
+        return None if covered is None else list(covered)
+    except BaseException:
+        return None
+
+
+def _kinds() -> list[tuple[type, Look, str, str]]:
+    """Types whose module was imported, as nothing can hold one otherwise; the first that fits is taken."""
+    return [(kind, *rest) for (module, name), rest in _TYPES.items() if (kind := _find(module, name)) is not None]
+
+
+def _find(module: str, name: str) -> type | None:
+    found = getattr(sys.modules.get(module), name, None)
+    return found if isinstance(found, type) else None
+
+
+def _descriptor(value: Any, woken: Woken) -> Iterable[object] | None:
+    number = value.fileno()
+    return [number] if number in _numbers(woken) else None
+
+
+def _command(value: Any, woken: Woken) -> Iterable[object] | None:
+    if value.returncode is not None:
+        return None
+    value.returncode = -signal.SIGKILL  # it is no child of this process, which could not learn it
+    return [pipe.fileno() for pipe in (value.stdin, value.stdout, value.stderr) if pipe is not None]
+
+
+def _process(value: Any, _woken: Woken) -> Iterable[object] | None:
+    return [] if value._popen is not None and value._popen.returncode is None else None
+
+
+def _thread(value: Any, woken: Woken) -> Iterable[object] | None:
+    return [value.name] if value.name in woken.threads else None
+
+
+def _threads(value: Any, woken: Woken) -> Iterable[object] | None:
+    names = {thread.name for thread in value._threads}
+    return names if not names.isdisjoint(woken.threads) else None
+
+
+def _processes(value: Any, _woken: Woken) -> Iterable[object] | None:
+    return [] if value._processes else None
+
+
+def _lock(value: Any, woken: Woken) -> Iterable[object] | None:
+    """Only a thread can hold what is held now, where there was one: this one would not ask for it again."""
+    if not woken.threads:
+        return None
+    if value.acquire(False):
+        value.release()
+        return None
+    return []
+
+
+def _inner_lock(value: Any, woken: Woken) -> Iterable[object] | None:
+    lock = getattr(value, "mutex", None) or getattr(value, "_lock", None) or value._cond._lock
+    return _lock(lock, woken)
+
+
+_TYPES: dict[tuple[str, str], tuple[Look, str, str]] = {
+    ("socket", "socket"): (_descriptor, _CLOSED, "connect again"),
+    ("io", "IOBase"): (_descriptor, _CLOSED, "open it again"),
+    ("multiprocessing.connection", "_ConnectionBase"): (_descriptor, _CLOSED, "open it again"),
+    ("subprocess", "Popen"): (_command, _PROCESS, "start it again"),
+    ("multiprocessing.process", "BaseProcess"): (_process, _PROCESS, "start it again"),
+    ("multiprocessing.pool", "Pool"): (_processes, "its workers ended when the session was set back", "make it again"),
+    ("concurrent.futures.process", "ProcessPoolExecutor"): (
+        _processes,
+        "its workers ended when the session was set back",
+        "make it again",
+    ),
+    ("concurrent.futures.thread", "ThreadPoolExecutor"): (_threads, _THREAD, "make it again"),
+    ("threading", "Thread"): (_thread, _THREAD, "start it again"),
+    ("_thread", "LockType"): (_lock, _LOCK, "make it again"),
+    ("_thread", "RLock"): (_lock, _LOCK, "make it again"),
+    ("threading", "Condition"): (_inner_lock, _LOCK, "make it again"),
+    ("threading", "Event"): (_inner_lock, _LOCK, "make it again"),
+    ("threading", "Semaphore"): (_inner_lock, _LOCK, "make it again"),
+    ("queue", "Queue"): (_inner_lock, _LOCK, "make it again"),
+}
+
+
+def _files(woken: Woken) -> list[Row]:
+    return [
+        (f"file {one.path}", "file", "it could not be opened again", "open it again")
+        for one in woken.gone
+        if one.kind == stat.S_IFREG
+    ]
+
+
+def _connections(woken: Woken, told: set[object]) -> list[Row]:
+    """Sockets and pipes that something holds still, but no name that was told."""
+    return [
+        (f"descriptor {one.number}", "socket" if one.kind == stat.S_IFSOCK else "pipe", _CLOSED, "open it again")
+        for one in woken.gone
+        if one.kind in (stat.S_IFSOCK, stat.S_IFIFO) and one.number not in told and _is_open(one.number)
+    ]
+
+
+def _numbers(woken: Woken) -> set[int]:
+    return {one.number for one in woken.gone if one.kind in (stat.S_IFSOCK, stat.S_IFIFO)}
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True

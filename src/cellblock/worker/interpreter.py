@@ -98,12 +98,13 @@ class Interpreter:
         self._flags |= body.co_flags & _FUTURE_FLAGS
         return [body, *last]
 
-    def rebuild_loop(self) -> None:
-        """Give the session's event loop the descriptors of its own again, in a process that is a copy."""
+    def rebuild_loop(self) -> frozenset[str]:
+        """Give the session's event loop what a copy of the process does not have; the threads that it had."""
         if self._loop is not None and not self._loop.is_closed():
             from cellblock.worker.loops import renew
 
-            renew(self._loop)
+            return renew(self._loop)
+        return frozenset()
 
     async def _on_loop(self, parts: list[types.CodeType]) -> object:
         """Both parts where either awaits: what the statements start is on the loop that the expression awaits on."""

@@ -118,8 +118,8 @@ class Worker:
         self._channel.succeed(end, woken.next)
         self._pid = os.getpid()
         self._meter.move()
-        self._interpreter.rebuild_loop()
-        rows = losses(self._interpreter.namespace, woken)
+        renewed = self._interpreter.rebuild_loop()
+        rows = losses(self._interpreter.namespace, woken, renewed)
         self._speak(Awake(lost=rows))
 
     def _make_ready(self) -> None:

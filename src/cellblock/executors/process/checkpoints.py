@@ -58,7 +58,10 @@ class Frozen:
 
 @dataclass(slots=True)
 class Checkpoint:
-    """A state after a step. Without a `memory` the namespace is the empty one that a new worker has."""
+    """A state after a step. Without a `memory` the namespace is the empty one that a new worker has.
+
+    `number` is that of its files.
+    """
 
     number: int
     memory: Frozen | None = None
@@ -73,6 +76,7 @@ class Checkpoints:
         self._states = [Checkpoint(0)]
         self._numbers = 0
         self._pending: Frozen | None = None
+        self._forgotten: list[int] = []
 
     @property
     def newest(self) -> Checkpoint:
@@ -83,6 +87,11 @@ class Checkpoints:
     def steps(self) -> int:
         """How many steps can be undone."""
         return len(self._states) - 1
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Every state's number, oldest first."""
+        return tuple([one.number for one in self._states])
 
     def prepare(self) -> socket.socket | None:
         """The end for a copy that the worker is to leave behind after the request that is about to be sent."""
@@ -121,10 +130,11 @@ class Checkpoints:
     def _push(self, memory: Frozen | None, names: dict[str, str]) -> tuple[int, list[int]]:
         self._numbers += 1
         self._states.append(Checkpoint(self._numbers, memory, names))
-        forgotten = self._states[: -self._depth - 1]
+        before = self._states[: -self._depth - 1]
         del self._states[: -self._depth - 1]
-        self._release(forgotten)
-        return self._numbers, [one.number for one in forgotten]
+        self._release(before)
+        forgotten, self._forgotten = self._forgotten, []
+        return self._numbers, [*forgotten, *(one.number for one in before)]
 
     def back(self, steps: int) -> list[int]:
         """Make an older state the newest; the numbers of those that came after it. What was prepared for is dropped."""
@@ -132,9 +142,23 @@ class Checkpoints:
         later = self._states[len(self._states) - steps :]
         del self._states[len(self._states) - steps :]
         self._release(later)
-        if not self._states:  # every copy is gone: an empty namespace over the files as they are
-            self._states.append(Checkpoint(-1))
         return [one.number for one in later]
+
+    def fall_back(self, wanted: int) -> Checkpoint:
+        """The newest state's copy is gone: the one before it that has a copy, and is now the newest.
+
+        Where none has, an empty namespace over the files of the state that was `wanted`. What is dropped here is to be
+        forgotten with the next step.
+        """
+        dropped = self._states[-1:]
+        del self._states[-1:]
+        if not any(one.memory is not None for one in self._states):
+            dropped, self._states = [*dropped, *self._states], [Checkpoint(wanted)]
+        while self.newest.number != wanted and self.newest.memory is None:
+            dropped.append(self._states.pop())
+        self._release(dropped)
+        self._forgotten += [one.number for one in dropped if one.number != self.newest.number]
+        return self.newest
 
     def pids(self) -> list[int]:
         """The processes of every frozen copy, by their numbers in the session. Waits for those that are being made."""

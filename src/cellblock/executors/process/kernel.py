@@ -142,6 +142,10 @@ class ProcessKernel(LinkedKernel):
     def steps(self) -> int:
         return self._checkpoints.steps
 
+    @property
+    def states(self) -> tuple[int, ...]:
+        return self._checkpoints.numbers
+
     def finished(self) -> None:
         """The request under way was carried out: what it led to is a state to come back to."""
         if self._checkpoints.pending:
@@ -194,19 +198,18 @@ class ProcessKernel(LinkedKernel):
         names = self._living().names if self._link is not None else {}
         exact = bool(self._spec.limits.max_checkpoints)
         forgotten = self._checkpoints.back(steps)
-        while True:
-            state = self._checkpoints.newest
-            awake = yield from self._return_to(state, forgotten)
-            if awake is not None:
-                lost = _rows(awake) + (() if exact else _gone(names, state.names))
-                return Recovery(exact=exact, fresh=state.memory is None, lost=lost)
-            exact, forgotten = False, self._checkpoints.back(1)
+        state = self._checkpoints.newest
+        wanted = state.number
+        while (awake := (yield from self._return_to(state, forgotten))) is None:
+            exact, forgotten = False, []
+            state = self._checkpoints.fall_back(wanted)
+        lost = _rows(awake) + (() if exact else _gone(names, state.names))
+        return Recovery(exact=exact, fresh=state.memory is None, lost=lost)
 
     def _return_to(self, state: Checkpoint, forgotten: list[int]) -> Waits[Awake | None]:
         """Put the session into a state; None when its frozen copy is gone."""
         spared = yield self._checkpoints.pids
-        rewinds = self._spec.limits.max_checkpoints and state.number >= 0
-        more: dict[str, object] = {"number": state.number} if rewinds else {}
+        more: dict[str, object] = {"number": state.number} if self._spec.limits.max_checkpoints else {}
         missed = yield from self._shell.sweep(spared=spared, forgotten=forgotten, **more)
         if state.memory is None:
             self._unlink()
@@ -234,7 +237,7 @@ class ProcessKernel(LinkedKernel):
 
     async def close(self) -> None:
         async with self._changing:
-            if self._unsettled:
+            if self._open and os.getpid() == self._host and self._unsettled:
                 self._shell.end()  # whoever waits for it to have remembered waits no more
                 async with self._settling:
                     self.dispose()

@@ -56,6 +56,11 @@ class LinkedKernel:
         """How many steps can be undone."""
         return 0
 
+    @property
+    def states(self) -> tuple[int, ...]:
+        """See `Kernel`."""
+        return (0,)
+
     def finished(self) -> None:
         """See `Overseer`."""
 
