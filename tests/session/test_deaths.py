@@ -1,16 +1,16 @@
-"""A process that dies, by its cell's doing or the caller's: told once, what it held as lost; files stay."""
+"""A process that dies, by its cell's doing or the caller's: told once, and the session is as it was before."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 from family_tree import Process, below, inits_of, launchers, nursery_of, soon, workers_of, zygotes_of
 
-from cellblock import CellblockError, CellState, Done, Session, SessionClosed
+from cellblock import CellblockError, CellState, Done, ExecutionLimits, Session, SessionClosed
 
 
 @pytest.mark.parametrize(
@@ -25,19 +25,60 @@ from cellblock import CellblockError, CellState, Done, Session, SessionClosed
         ("import faulthandler\nfaulthandler._sigabrt()", "the session's process was killed by SIGABRT"),
     ],
 )
-def test_death_is_reported_with_what_was_lost(session: Session, source: str, message: str) -> None:
+def test_death_is_reported_and_costs_the_cell_alone(session: Session, source: str, message: str) -> None:
     session.run("x = 41\nimport math\nopen('kept', 'w').write('1')")
-    cell = session.run("print('last words', flush=True)\n" + source)
+    cell = session.run("x = 42\nopen('kept', 'w').write('2')\nprint('last words', flush=True)\n" + source)
     assert cell.error is not None
     assert (cell.state, cell.error.kind, cell.error.type) == (CellState.ERROR, "crashed", "ProcessDied")
     assert cell.error.message == message
+    assert cell.error.hint == "the session is as it was before this cell"
+    assert (cell.rolled_back, cell.undone, cell.lost) == (True, False, ())
+    assert cell.text == f"last words\nProcessDied: {message}\nhint: the session is as it was before this cell"
+    assert session.run("open('kept').read(), x, math.floor(1.5)").value == ("1", 41, 1)
+
+
+def test_first_cell_that_dies_leaves_a_session_that_nothing_was_done_in(session: Session) -> None:
+    cell = session.run("y = 1\nopen('new', 'w').close()\nimport os\nos._exit(1)")
+    assert (cell.rolled_back, cell.lost) == (True, ())
+    assert session.run("'y' in globals()").value is False
+    assert (session.names(), session.files.list()) == ({}, [])
+
+
+@pytest.fixture
+def forgetful(open_session: Callable[..., Session]) -> Session:
+    """A session without checkpoints."""
+    return open_session(limits=ExecutionLimits(timeout_seconds=20, max_checkpoints=0))
+
+
+def test_without_checkpoints_a_death_is_told_with_every_name_and_files_stay(forgetful: Session) -> None:
+    forgetful.run("x = 41\nimport math\nopen('kept', 'w').write('1')")
+    cell = forgetful.run("open('kept', 'a').write('2')\nimport os\nos._exit(3)")
+    assert cell.error is not None
+    assert (cell.error.kind, cell.rolled_back) == ("crashed", False)
+    assert cell.error.hint == ("the namespace is empty again, files are kept: run what defined the lost names again")
     assert [(loss.name, loss.type) for loss in cell.lost] == [("math", "module"), ("x", "int")]
-    assert cell.text.startswith("last words\n")
-    assert session.run("open('kept').read(), 'x' in globals()").value == ("1", False)
+    assert cell.text.endswith("lost: math, x (run the cells that defined it again)")
+    assert forgetful.run("open('kept').read(), 'x' in globals()").value == ("12", False)
+    assert forgetful.run("import os\nos._exit(1)").lost == ()
 
 
-def test_name_bound_by_the_dying_cell_is_not_promised(session: Session) -> None:
-    assert session.run("y = 1\nimport os\nos._exit(1)").lost == ()
+def test_without_checkpoints_a_kill_between_two_cells_is_told_by_the_next(forgetful: Session) -> None:
+    for number in range(10):
+        forgetful.run(f"x{number} = {number}")
+        forgetful.kill()
+        cell = forgetful.run("0")
+        assert [loss.name for loss in cell.lost] == [f"x{number}"]
+        assert cell.lost[0].reason == "the session's process was killed by SIGKILL between two cells"
+
+
+def test_without_checkpoints_nothing_can_be_undone(forgetful: Session) -> None:
+    forgetful.run("x = 1")
+    with pytest.raises(CellblockError) as caught:
+        forgetful.undo()
+    assert str(caught.value) == (
+        "nothing can be undone (raise ExecutionLimits(max_checkpoints=…) before the session is opened)"
+    )
+    assert forgetful.run("x").value == 1
 
 
 def test_session_survives_as_many_deaths_as_it_meets(session: Session) -> None:
@@ -55,17 +96,16 @@ def test_processes_that_a_dead_session_left_behind_are_gone(session: Session) ->
     assert found.value is False
 
 
-def test_death_between_two_cells_is_told_by_the_next_one(session: Session) -> None:
+def test_death_between_two_cells_costs_the_thread_that_did_it(session: Session) -> None:
     session.run("x = 1")
     first = session.run("import os, threading\nthreading.Timer(0.05, os._exit, [1]).start()")
     assert first.ok
-    told = []
-    while not told:  # until the timer has fired
-        cell = session.run("import time\nx\ntime.sleep(0.01)")
-        told = [loss.name for loss in cell.lost]
-    assert "x" in told
-    assert "lost: " in cell.text
-    assert session.run("1 + 1").value == 2
+    deadline = time.monotonic() + 20
+    while not (cell := session.run("x")).lost and time.monotonic() < deadline:  # until the timer has fired
+        assert cell.value == 1
+    assert [(loss.type, loss.remedy) for loss in cell.lost] == [("Thread", "start it again")]
+    assert cell.lost[0].name in cell.text
+    assert session.run("x").value == 1
 
 
 def test_killing_a_running_cell_reports_it(session: Session) -> None:
@@ -79,33 +119,43 @@ def test_killing_a_running_cell_reports_it(session: Session) -> None:
         "crashed",
         "the session's process was killed by SIGKILL",
     )
-    assert [loss.name for loss in done.cell.lost] == ["x"]
-    assert session.run("1").value == 1
+    assert (done.cell.rolled_back, done.cell.lost) == (True, ())
+    assert session.run("x").value == 1
 
 
-def test_killing_an_idle_session_is_told_and_the_session_goes_on(session: Session) -> None:
-    session.run("x = 1")
+def test_killing_an_idle_session_loses_nothing(session: Session) -> None:
+    session.run("x = 1\nopen('kept', 'w').write('1')\nimport os\npid = os.getpid()")
     session.kill()
-    assert [loss.name for loss in session.run("0").lost] == ["x"]
-    assert session.run("'x' in globals()").value is False
+    cell = session.run("x, open('kept').read(), pid != os.getpid()")
+    assert (cell.value, cell.lost) == ((1, "1", True), ())
 
 
-def test_what_the_last_cell_bound_is_lost_even_when_killed_right_after_its_reply(session: Session) -> None:
+def test_what_the_last_cell_bound_is_there_even_when_killed_right_after_its_reply(session: Session) -> None:
+    session.run("x = []")
     for number in range(30):
-        session.run(f"x{number} = {number}")
+        session.run(f"x.append({number})")
         session.kill()
-        assert [loss.name for loss in session.run("0").lost] == [f"x{number}"]
+    assert session.run("x").value == list(range(30))
 
 
-@pytest.mark.parametrize("ask", [lambda session: session["x"], lambda session: session.names()], ids=["get", "names"])
-def test_host_request_after_a_death_is_never_answered_as_if_nothing_had_happened(
-    session: Session, ask: Callable[[Session], object]
-) -> None:
+def test_name_is_read_after_a_death(session: Session) -> None:
     session.run("x = 1")
     session.kill()
-    with contextlib.suppress(CellblockError, KeyError):
-        assert ask(session) == {}  # of a new process
-    assert session.run("1").value == 1
+    assert session["x"] == 1
+    session.kill()
+    assert session.names()["x"].preview == "1"
+    session.kill()
+    session["x"] = 2
+    assert session.run("x").value == 2
+
+
+def test_what_a_host_request_finds_lost_is_said_by_the_next_cell(session: Session) -> None:
+    session.run("import socket\none, two = socket.socketpair()")
+    session.kill()
+    assert session.names()["one"].type == "socket"
+    cell = session.run("0")
+    assert [(loss.name, loss.remedy) for loss in cell.lost] == [("one", "connect again"), ("two", "connect again")]
+    assert session.run("0").lost == ()
 
 
 def test_leaving_a_stream_ends_the_cell_and_the_session_goes_on(session: Session) -> None:
@@ -144,11 +194,11 @@ def test_leaving_a_stream_ends_the_cell_and_the_session_goes_on(session: Session
     ids=lambda source: ascii(source[:40]),
 )
 def test_cell_that_breaks_its_world_harms_no_more_than_its_own_process(session: Session, source: str) -> None:
-    """Either the session goes on with what is left of that world, or its process ends and a cell says so."""
+    """Either the session goes on with what is left of that world, or it goes back to before, by itself or by undo."""
     session.run(source)
     cell = session.run("'a' 'b'")
     if cell.error is not None and cell.error.kind == "raised":
-        session.kill()
+        session.undo(2)
     if cell.error is not None:
         session.run("'the cell that may tell of the death'")
     assert session.run("'a' 'b'").value == "ab"
@@ -228,19 +278,27 @@ def test_sessions_open_in_the_same_family_when_its_zygote_is_killed(
     assert len(inits_of(launcher)) == 2
 
 
-def test_worker_that_dies_after_its_zygote_is_told_and_replaced_over_the_same_files(
+def test_checkpoints_outlive_the_zygote(own: Session, launcher: Process) -> None:
+    own.run("x = 1\nopen('kept', 'w').write('1')")
+    kill(*zygotes_of(launcher))
+    for _ in range(2):
+        cell = own.run("x = 2\nopen('kept', 'w').write('2')\nimport os\nos._exit(3)")
+        assert (cell.error.kind, cell.error.message) == (  # type: ignore[union-attr]
+            "crashed",
+            "the session's process left with status 3",
+        )
+        assert (cell.rolled_back, cell.lost) == (True, ())
+        assert own.run("open('kept').read(), x").value == ("1", 1)
+
+
+def test_first_cell_that_dies_after_the_zygote_is_told_and_its_process_replaced(
     own: Session, launcher: Process
 ) -> None:
-    own.run("x = 1\nopen('kept', 'w').write('1')")
-    own.run("'x is known to the host by now'")
+    own.files.write("kept", "1")
     kill(*zygotes_of(launcher))
     cell = own.run("import os\nos._exit(3)")
-    assert (cell.error.kind, cell.error.message) == (  # type: ignore[union-attr]
-        "crashed",
-        "the session's process left with status 3",
-    )
-    assert [loss.name for loss in cell.lost] == ["x"]
-    assert own.run("open('kept').read(), 'x' in globals()").value == ("1", False)
+    assert (cell.error.kind, cell.rolled_back) == ("crashed", True)  # type: ignore[union-attr]
+    assert own.run("open('kept').read()").value == "1"
 
 
 def test_each_zygote_lays_out_its_memory_anew(own: Session, launcher: Process) -> None:
@@ -248,7 +306,7 @@ def test_each_zygote_lays_out_its_memory_anew(own: Session, launcher: Process) -
     before = own.run(where)
     assert before.ok
     kill(*zygotes_of(launcher))
-    own.run("import os\nos._exit(0)")
+    own.undo()
     after = own.run(where)
     assert after.ok
     assert after.value != before.value

@@ -40,7 +40,16 @@ def hang(session: Session, source: str) -> None:
 def test_interrupted_cell_keeps_the_sessions_names(hasty: Session, source: str) -> None:
     hasty.run("x = 41")
     hang(hasty, source)
+    assert not hasty.notebook[1].rolled_back
     assert hasty.run("x + 1").value == 42
+
+
+def test_interrupted_cell_keeps_what_it_did_and_can_be_undone(hasty: Session) -> None:
+    hasty.run("x = 41")
+    hang(hasty, "x = 42\nwhile True: pass")
+    assert hasty.run("x").value == 42
+    hasty.undo(3)
+    assert hasty.run("x").value == 41
 
 
 @pytest.mark.parametrize(
@@ -53,10 +62,27 @@ def test_interrupted_cell_keeps_the_sessions_names(hasty: Session, source: str) 
         "class Hung(Exception):\n    def __str__(self):\n        while True: pass\nraise Hung",
     ],
 )
-def test_killed_cell_loses_names_keeps_files_and_says_so(hasty: Session, source: str) -> None:
+def test_killed_cell_costs_itself_alone_and_says_so(hasty: Session, source: str) -> None:
     hasty.run("x = 41\nopen('kept', 'w').write('1')")
-    hang(hasty, source)
+    hang(hasty, "x = 42\nopen('kept', 'w').write('2')\n" + source)
     cell = hasty.notebook[1]
+    assert (cell.rolled_back, cell.lost) == (True, ())
+    assert cell.error is not None
+    assert cell.error.hint == (
+        "do less in one cell, or raise ExecutionLimits(timeout_seconds=…); the session is as it was before this cell"
+    )
+    assert hasty.run("open('kept').read(), x").value == ("1", 41)
+
+
+def test_without_checkpoints_a_killed_cell_loses_names_keeps_files_and_says_so(
+    open_session: Callable[..., Session],
+) -> None:
+    limits = ExecutionLimits(timeout_seconds=0.3, interrupt_grace_seconds=0.3, max_checkpoints=0)
+    hasty = open_session(limits=limits)
+    hasty.run("x = 41\nopen('kept', 'w').write('1')")
+    hang(hasty, "sum(range(10**12))")
+    cell = hasty.notebook[1]
+    assert not cell.rolled_back
     assert [(loss.name, loss.type) for loss in cell.lost] == [("x", "int")]
     assert cell.lost[0].remedy == "run the cells that defined it again"
     assert "lost: x" in cell.text
@@ -98,24 +124,39 @@ def small(open_session: Callable[..., Session]) -> Session:
         "b = list(range(10**9))",
     ],
 )
-def test_memory_limit_is_an_error_that_keeps_the_session(small: Session, source: str) -> None:
-    small.run("x = 41")
-    cell = small.run(source)
+def test_memory_limit_is_an_error_that_costs_the_cell_alone(small: Session, source: str) -> None:
+    small.run("x = 41\nopen('kept', 'w').write('1')")
+    cell = small.run("x = 42\nopen('kept', 'w').write('2')\n" + source)
     assert cell.error is not None
     assert (cell.state, cell.error.kind, cell.error.type) == (CellState.ERROR, "memory", "MemoryError")
+    assert cell.error.hint == (
+        "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…); "
+        "the session is as it was before this cell"
+    )
+    assert (cell.rolled_back, cell.lost) == (True, ())
+    assert small.run("x, open('kept').read(), 'b' in globals(), 'many' in globals()").value == (41, "1", False, False)
+
+
+def test_memory_is_free_again_after_a_cell_that_filled_it(small: Session) -> None:
+    for _ in range(3):
+        assert small.run("many = []\nwhile True: many.append(bytearray(100_000))").error.kind == "memory"  # type: ignore[union-attr]
+        assert small.run("b = bytearray(30_000_000)\nlen(b)").value == 30_000_000
+
+
+def test_without_checkpoints_a_memory_error_keeps_what_the_cell_did(open_session: Callable[..., Session]) -> None:
+    small = open_session(limits=ExecutionLimits(timeout_seconds=20, max_memory_mb=64, max_checkpoints=0))
+    cell = small.run("many = []\nwhile True: many.append(bytearray(100_000))")
+    assert cell.error is not None
+    assert (cell.error.kind, cell.rolled_back) == ("memory", False)
     assert cell.error.hint == "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…)"
-    assert small.run("x + 1").value == 42
-
-
-def test_memory_is_free_again_once_what_filled_it_is_deleted(small: Session) -> None:
-    assert small.run("many = []\nwhile True: many.append(bytearray(100_000))").error.kind == "memory"  # type: ignore[union-attr]
     assert small.run("del many").ok
     assert small.run("b = bytearray(30_000_000)\nlen(b)").value == 30_000_000
 
 
 def test_array_that_does_not_fit_is_a_memory_error(open_session: Callable[..., Session]) -> None:
     session = open_session(limits=ExecutionLimits(timeout_seconds=20, max_memory_mb=128), preload=["numpy"])
-    cell = session.run("import numpy\nnumpy.ones(10**9)")
+    session.run("import numpy")
+    cell = session.run("numpy.ones(10**9)")
     assert (cell.state, cell.error.kind) == (CellState.ERROR, "memory")  # type: ignore[union-attr]
     assert session.run("float(numpy.ones(1000).sum())").value == 1000.0
 
@@ -182,11 +223,19 @@ def test_source_is_text(session: Session) -> None:
 # --- limits as values ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ExecutionLimits.__slots__)
+@pytest.mark.parametrize("name", [name for name in ExecutionLimits.__slots__ if name != "max_checkpoints"])
 @pytest.mark.parametrize("value", [0, -1, None, "10", True, float("nan")])
 def test_limit_that_is_no_number_above_0_is_refused(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=f"ExecutionLimits.{name} must be a number above 0, not "):
         ExecutionLimits(**{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [-1, None, "10", True, float("nan")])
+def test_number_of_checkpoints_may_be_0_and_no_less(value: object) -> None:
+    assert ExecutionLimits(max_checkpoints=0).max_checkpoints == 0
+    with pytest.raises(ValueError, match="must be 0 or more") as caught:
+        ExecutionLimits(max_checkpoints=value)  # type: ignore[arg-type]
+    assert str(caught.value) == f"ExecutionLimits.max_checkpoints must be 0 or more, not {value!r}"
 
 
 @pytest.mark.parametrize("name", [name for name in ExecutionLimits.__slots__ if not name.endswith("_seconds")])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cellblock import AsyncSession, IsolationUnavailable, PreloadFailed, Session
+from cellblock import AsyncSession, ExecutionLimits, IsolationUnavailable, PreloadFailed, Session
 from cellblock.walls import Applied
 
 
@@ -129,8 +129,21 @@ def test_numpy_is_seeded_too(open_session: Callable[..., Session]) -> None:
         assert one == two
 
 
-def test_seed_holds_after_a_death(open_session: Callable[..., Session]) -> None:
-    session = open_session(seed=7)
+def test_random_numbers_go_on_after_a_death_where_they_were(open_session: Callable[..., Session]) -> None:
+    drawn = []
+    for dies in (False, True):
+        session = open_session(seed=7)
+        if dies:
+            session.run("import os, random\nrandom.random()\nos._exit(1)")
+        first = session.run("import random\nrandom.random()").value
+        if dies:
+            session.run("import os\nrandom.random()\nos._exit(1)")
+        drawn.append((first, session.run("random.random()").value))
+    assert drawn[0] == drawn[1]
+
+
+def test_without_checkpoints_the_seed_holds_after_a_death(open_session: Callable[..., Session]) -> None:
+    session = open_session(seed=7, limits=ExecutionLimits(max_checkpoints=0))
     first = session.run("import random\nrandom.random()").value
     session.run("import os\nos._exit(1)")
     assert session.run("import random\nrandom.random()").value == first

@@ -14,13 +14,25 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import AsyncIterator
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import anyio
 import pytest
 
 from cellblock.errors import FileRefused, MountRefused, SessionClosed
-from cellblock.executors.protocol import Died, Kernel, KernelSpec, Launcher, Turn, TurnEvent, WorkerGone, Written
+from cellblock.executors.protocol import (
+    Died,
+    Kernel,
+    KernelSpec,
+    Launcher,
+    Recovery,
+    Turn,
+    TurnEvent,
+    WorkerGone,
+    Written,
+)
 from cellblock.limits import ExecutionLimits
 from cellblock.values import portable
 from cellblock.walls import Applied
@@ -115,6 +127,9 @@ def merged(events: list[TurnEvent]) -> list[tuple[str, str]]:
 @pytest.mark.anyio
 class ExecutorConformance:
     """The contract of a `Launcher` and of the kernels it opens."""
+
+    goes_back = True
+    """Whether the kernels keep checkpoints. Those of an executor that keeps none tell of no steps, ever."""
 
     @pytest.fixture
     def launcher(self) -> Launcher:
@@ -279,14 +294,7 @@ class ExecutorConformance:
         assert merged(events) == [("stdout", "last words\n")]
         assert events[-1] in (Died(status=3), Died())
 
-    async def test_restart_empties_names_and_keeps_files(self, kernel: Kernel) -> None:
-        await finished(kernel, "x = 1\nopen('kept', 'w').write('1')")
-        assert isinstance((await told(kernel, "import os\nos._exit(3)"))[-1], Died)
-        await kernel.recover()
-        assert kernel.names == {}
-        assert await value(kernel, "open('kept').read(), 'x' in globals()") == ("1", False)
-
-    async def test_kernel_restarts_as_often_as_it_dies(self, kernel: Kernel) -> None:
+    async def test_kernel_recovers_as_often_as_it_dies(self, kernel: Kernel) -> None:
         for number in range(3):
             kernel.kill()
             await dies(kernel, "1")
@@ -304,6 +312,122 @@ class ExecutorConformance:
             assert last.failure.kind == "memory"
         assert await value(kernel, "1") == 1
         await kernel.close()
+
+    # --- going back ---
+
+    async def test_recovery_without_checkpoints_empties_names_and_keeps_files(self, launcher: Launcher) -> None:
+        kernel = await launcher.open(KernelSpec(limits=ExecutionLimits(max_checkpoints=0)))
+        await finished(kernel, "x = 1\nopen('kept', 'w').write('1')")
+        assert (kernel.steps, len(kernel.states)) == (0, 1)
+        assert isinstance((await told(kernel, "open('kept', 'a').write('2')\nimport os\nos._exit(3)"))[-1], Died)
+        recovery = await kernel.recover()
+        assert (recovery.exact, recovery.fresh, [row[:2] for row in recovery.lost]) == (False, True, [("x", "int")])
+        assert kernel.names == {}
+        assert await value(kernel, "open('kept').read(), 'x' in globals()") == ("12", False)
+        await kernel.close()
+
+    async def test_recovery_is_to_before_the_request_that_died(self, kernel: Kernel) -> None:
+        self._require_checkpoints()
+        for step in range(3):
+            recovery = await self._die(kernel, "x = -1\nopen('kept', 'w').write('no')\nopen('new', 'w').close()")
+            assert (recovery.exact, recovery.lost) == (True, ())
+            assert kernel.names == ({"x": "int"} if step else {})
+            assert kernel.files.list() == (["kept"] if step else [])
+            if step:
+                assert await value(kernel, "x, open('kept').read()") == (step, str(step))
+            await finished(kernel, f"x = {step + 1}\nopen('kept', 'w').write(str(x))")
+
+    async def test_recovery_brings_back_what_cannot_be_pickled(self, kernel: Kernel) -> None:
+        self._require_checkpoints()
+        await finished(kernel, "numbers = (n for n in range(9)); next(numbers)\ndouble = lambda n: 2 * n")
+        await self._die(kernel, "next(numbers); double = None")
+        assert await value(kernel, "next(numbers), double(2)") == (1, 4)
+
+    async def test_recovery_after_a_kill_between_turns_loses_nothing(self, kernel: Kernel) -> None:
+        self._require_checkpoints()
+        for number in range(3):
+            await finished(kernel, f"x = {number}")
+            kernel.kill()
+            recovery = await kernel.recover()
+            assert (recovery.exact, recovery.lost) == (True, ())
+            assert await value(kernel, "x") == number
+
+    async def test_steps_are_requests_that_change_the_session_whether_they_fail_or_not(self, kernel: Kernel) -> None:
+        self._require_checkpoints()
+        steps: list[tuple[Request | str, dict[str, str]]] = [
+            ("x = 1", {"x": "1"}),
+            ("x = 2\n1/0", {"x": "2"}),
+            (Bind(name="y", buffers=(pickle.dumps(3),)), {"x": "2", "y": "3"}),
+            (Shell(command="echo > made; exit 1"), {"x": "2", "y": "3", "made": "a file"}),
+            (Clear(), {"made": "a file"}),
+        ]
+        states = [kernel.states]
+        for request, _ in steps:
+            await finished(kernel, request)
+            states.append(kernel.states)
+            for other in (Survey(max_names=10, max_preview=10), Fetch(name="x")):
+                await finished(kernel, other)
+            assert kernel.states == states[-1]
+            assert kernel.steps == len(states) - 1
+        assert [len(found) for found in states] == [1, 2, 3, 4, 5, 6]
+        assert all(found[:-1] == before for before, found in pairwise(states))
+        for _, seen in reversed(steps[:-1]):
+            assert (await kernel.recover(1)).exact
+            present = states[kernel.steps]
+            assert kernel.states == present
+            rows = await value(kernel, Survey(max_names=10, max_preview=10))
+            assert isinstance(rows, list)
+            assert {row[0]: row[3] for row in rows} | dict.fromkeys(kernel.files.list(), "a file") == seen
+
+    async def test_state_has_a_number_that_no_later_one_has(self, kernel: Kernel) -> None:
+        self._require_checkpoints()
+        seen = set(kernel.states)
+        for _ in range(3):
+            for number in range(3):
+                await finished(kernel, f"x = {number}")
+                assert kernel.states[-1] not in seen
+                seen.add(kernel.states[-1])
+            await kernel.recover(2)
+            assert await value(kernel, Fetch(name="x")) == 0
+
+    async def test_as_many_steps_are_kept_as_the_limit_says(self, launcher: Launcher) -> None:
+        self._require_checkpoints()
+        kernel = await launcher.open(KernelSpec(limits=ExecutionLimits(max_checkpoints=3)))
+        for number in range(6):
+            await finished(kernel, f"x = {number}\nopen('x', 'w').write(str(x))")
+        assert kernel.steps == 3
+        recovery = await kernel.recover(3)
+        assert (recovery.exact, recovery.fresh, kernel.steps) == (True, False, 0)
+        assert await value(kernel, "x, open('x').read()") == (2, "2")
+        await kernel.close()
+
+    async def test_changes_of_files_by_the_host_are_a_step_once_they_are_noted(self, kernel: Kernel) -> None:
+        self._require_checkpoints()
+        await finished(kernel, "x = 1")
+        kernel.note_files()
+        assert kernel.steps == 1
+        await kernel.change_files(partial(kernel.files.write, "a", b"1"))
+        await kernel.change_files(partial(kernel.files.write, "b", b"1"))
+        assert kernel.steps == 1
+        kernel.note_files()
+        assert kernel.steps == 2
+        await self._die(kernel, "open('a', 'w').write('2')")
+        assert kernel.files.read("a", max_bytes=10) == b"1"
+        await kernel.change_files(partial(kernel.files.delete, "a"))
+        kernel.note_files()
+        await kernel.recover(1)
+        assert kernel.files.list() == ["a", "b"]
+        await kernel.recover(1)
+        assert kernel.files.list() == []
+        assert await value(kernel, "x") == 1
+
+    def _require_checkpoints(self) -> None:
+        if not self.goes_back:
+            pytest.skip("kernels of this executor cannot go back")
+
+    async def _die(self, kernel: Kernel, source: str) -> Recovery:
+        assert isinstance((await told(kernel, f"{source}\nimport os\nos._exit(3)"))[-1], Died)
+        return await kernel.recover()
 
     # --- requests that are no cells ---
 

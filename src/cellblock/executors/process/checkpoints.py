@@ -35,6 +35,15 @@ class Frozen:
                 self._inner = inner_pid(control.sender(self.channel))
         return self._inner
 
+    @property
+    def settled(self) -> bool:
+        """Whether the copy is ready, or will never be."""
+        if self._inner:
+            return True
+        wait = select.poll()
+        wait.register(self.channel, select.POLLIN)
+        return bool(wait.poll(0))
+
     def wake(self) -> socket.socket:
         """Wake the copy, which leaves another behind; the socket it speaks on."""
         awake, end = self.channel, self.end
@@ -164,10 +173,10 @@ class Checkpoints:
         """The processes of every frozen copy, by their numbers in the session. Waits for those that are being made."""
         return [pid for one in self._memories() if (pid := one.pid())]
 
-    def await_newest(self, seconds: float) -> None:
-        """Wait until the newest state's copy is ready, or will not be; at most so long."""
-        if (memory := self.newest.memory) is not None:
-            memory.pid(seconds)
+    def being_made(self) -> int | None:
+        """The descriptor on which the newest state's copy will say that it is ready, or end; None where it has."""
+        memory = self.newest.memory
+        return None if memory is None or memory.settled else memory.channel.fileno()
 
     def known(self) -> list[int]:
         """The same, of those that are ready by now."""

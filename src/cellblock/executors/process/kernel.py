@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
+import signal
 import socket
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -30,7 +34,7 @@ from cellblock.wire.messages import Shell as RunShell
 
 _TRIES = 3
 _DEATH_SECONDS = 0.5
-_MAKING_SECONDS = 0.2
+_MAKING_SECONDS = 2.0
 _WAKING_SECONDS = 10.0
 _STEPS = (Run, RunShell, Bind, Clear)
 """The requests that change a session."""
@@ -168,9 +172,14 @@ class ProcessKernel(LinkedKernel):
         self._shell.keep(number, self._checkpoints.known(), forgotten, *made)
 
     def kill(self) -> None:
-        """A checkpoint that is being made comes first: that takes some milliseconds after a step, and else no time."""
-        self._checkpoints.await_newest(_MAKING_SECONDS)
-        super().kill()
+        """A checkpoint that is being made comes first, which takes some milliseconds after a step: a thread waits."""
+        making = self._checkpoints.being_made() if os.getpid() == self._host else None
+        if making is None or self._link is None or self._link.pidfd < 0:
+            super().kill()
+        elif not self._link.killed:
+            self._link.killed = True
+            ends = os.dup(making), os.dup(self._link.pidfd)
+            threading.Thread(target=_kill_once_made, args=ends, name="cellblock-kill", daemon=True).start()
 
     def time_out(self, seconds: float) -> None:
         self.interrupt()
@@ -272,6 +281,17 @@ class ProcessKernel(LinkedKernel):
             self._family.forget(self._link.token)
             self._link.close()
             self._link = None
+
+
+def _kill_once_made(copy: int, worker: int) -> None:
+    """Kill a worker once its copy has said something, or has had its time. Closes both descriptors."""
+    wait = select.poll()
+    wait.register(copy, select.POLLIN)
+    wait.poll(_MAKING_SECONDS * 1e3)
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(worker, signal.SIGKILL)
+    os.close(copy)
+    os.close(worker)
 
 
 def _files(paths: list[str]) -> tuple[tuple[str, ...], ...]:

@@ -60,6 +60,8 @@ class Link:
         self.names: dict[str, str] = {}
         self._name_chars = 0
         self.closed = False
+        self.killed = False
+        """Whether the worker was killed: its end may not be seen yet."""
         self._waiting = 0
         self._connection = Connection()
         self._unsent: Iterator[bytes] = iter(())

@@ -77,6 +77,8 @@ class LinkedKernel:
 
     def kill(self) -> None:
         self._signal(signal.SIGKILL)
+        if self._link is not None:
+            self._link.killed = True
 
     def _signal(self, number: signal.Signals) -> None:
         if self._link is not None and self._link.pidfd >= 0 and os.getpid() == self._host:

@@ -93,11 +93,13 @@ class ProcessTurn:
             self._gone = gone.death
 
     def _look_before(self) -> None:
-        """`WorkerGone` if the worker has ended, or said between turns what it may not.
+        """`WorkerGone` if the worker has ended or was killed, or said between turns what it may not.
 
         A child of a dead worker may hold the socket, and would take what is sent. What threads of earlier cells have
         shown since is taken as shown by this turn.
         """
+        if self._link.killed:
+            raise WorkerGone
         for _ in range(_TAKES_BEFORE_PAUSE):
             ready = self._link.ready(0)
             if self._link.pidfd in ready:
