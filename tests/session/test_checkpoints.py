@@ -83,7 +83,10 @@ ENDS = {
         "import sys\nsys.setrecursionlimit(10 ** 9)\nagain()",
         "crashed",
     ),
-    "a fork bomb": ("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", "timeout"),
+    "a fork bomb": (
+        "import os\nwhile True:\n    try: os.fork()\n    except (OSError, KeyboardInterrupt): pass",
+        "timeout",
+    ),
 }
 
 
