@@ -23,7 +23,11 @@ _HIGHEST = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """An open descriptor. `path` is a regular file's that can be opened again; `offset` its position."""
+    """An open descriptor.
+
+    Of a regular file: `path` if it can be opened again, else `stamp`, by which a change of its contents shows; its
+    position, and the locks on it, as type (of fcntl's), whether they are the process's, start and length.
+    """
 
     number: int
     kind: int
@@ -32,6 +36,8 @@ class Held:
     path: str | None = None
     offset: int = 0
     label: str = ""
+    stamp: tuple[int, int] = (0, 0)
+    locks: tuple[tuple[int, bool, int, int], ...] = ()
 
 
 def held(ours: Iterable[int]) -> list[Held]:
@@ -89,6 +95,8 @@ def take_up(found: Iterable[Held]) -> list[Held]:
 def _reopen(one: Held) -> None:
     if one.path is None:
         os.lseek(one.number, one.offset, os.SEEK_SET)
+        if _stamp(os.fstat(one.number)) != one.stamp:
+            raise OSError("it has no name, and has changed since")
         return
     file = os.open(one.path, one.flags & ~_UNDONE)
     try:
@@ -96,6 +104,34 @@ def _reopen(one: Held) -> None:
         os.dup2(file, one.number, one.inheritable)
     finally:
         os.close(file)
+    for kind, of_process, start, length in one.locks:  # closing a descriptor ends the process's locks: so after it
+        if of_process:
+            fcntl.lockf(one.number, kind | fcntl.LOCK_NB, length, start)
+        else:
+            fcntl.flock(one.number, kind | fcntl.LOCK_NB)
+
+
+def _stamp(what: os.stat_result) -> tuple[int, int]:
+    return what.st_ctime_ns, what.st_size
+
+
+def _locks(number: int) -> tuple[tuple[int, bool, int, int], ...]:
+    """Those that the kernel tells of a descriptor: "lock: 1: POSIX ADVISORY WRITE 2 00:1f:7 0 EOF"."""
+    try:
+        with open(f"{_TABLE}info/{number}", "rb") as told:
+            lines = [line.split() for line in told if line.startswith(b"lock:")]
+    except OSError:  # no /proc on this host
+        return ()
+    return tuple(
+        (
+            fcntl.LOCK_EX if words[4] == b"WRITE" else fcntl.LOCK_SH,
+            words[2] == b"POSIX",
+            int(words[-2]),
+            0 if words[-1] == b"EOF" else int(words[-1]) + 1 - int(words[-2]),
+        )
+        for words in lines
+        if words[2] in (b"POSIX", b"FLOCK")
+    )
 
 
 def _describe(number: int, what: os.stat_result) -> Held:
@@ -105,7 +141,7 @@ def _describe(number: int, what: os.stat_result) -> Held:
     if kind == stat.S_IFREG:
         path = _path(number) if what.st_nlink else None
         offset = 0 if flags & os.O_PATH else os.lseek(number, 0, os.SEEK_CUR)
-        return Held(number, kind, flags, inheritable, path, offset)
+        return Held(number, kind, flags, inheritable, path, offset, stamp=_stamp(what), locks=_locks(number))
     label = "" if kind else (_path(number) or "").removeprefix("anon_inode:")
     return Held(number, kind, flags, inheritable, label=label)
 

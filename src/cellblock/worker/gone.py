@@ -134,11 +134,13 @@ _TYPES: dict[tuple[str, str], tuple[Look, str, str]] = {
 
 
 def _files(woken: Woken) -> list[Row]:
-    return [
-        (f"file {one.path}", "file", "it could not be opened again", "open it again")
-        for one in woken.gone
-        if one.kind == stat.S_IFREG
-    ]
+    rows = []
+    for one in woken.gone:
+        if one.kind == stat.S_IFREG and one.path is not None:
+            rows.append((f"file {one.path}", "file", "it could not be opened again", "open it again"))
+        elif one.kind == stat.S_IFREG:
+            rows.append((f"descriptor {one.number}", "file", "it has no name, and was changed since", "make it again"))
+    return rows
 
 
 def _connections(woken: Woken, told: set[object]) -> list[Row]:

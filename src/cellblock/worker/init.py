@@ -21,6 +21,7 @@ from cellblock.worker.confine import capabilities, layout, namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
 from cellblock.worker.copies import Copies
 from cellblock.worker.filehistory import FileHistory
+from cellblock.worker.peak import Peak
 from cellblock.worker.supervisor import Supervisor
 from cellblock.worker.watch import IDLE_SECONDS, Watch
 
@@ -66,6 +67,7 @@ def run(
     readable.register(channel, select.POLLIN)
     supervisor = Supervisor(readable)
     copies = Copies(readable, watch.exempt_too)
+    peak: Peak | None = None
     look_at = time.monotonic() + IDLE_SECONDS
     while True:
         ready = readable.poll(max(0.0, look_at - time.monotonic()) * 1000)
@@ -98,9 +100,14 @@ def run(
             history.forget(_numbers(message["forgotten"]))
             history.keep(_number(message["number"]))
             control.send(channel, {"kept": message["number"]})
+            if peak is not None:
+                peak.reset()
         elif message["do"] == "adopt":
             reaper.worker = supervisor.worker = _number(message["worker"])
             watch.follow(reaper.worker)
+            if peak is not None:
+                peak.close()
+            peak = Peak(reaper.worker)
         elif message["do"] == "sweep":
             spared = frozenset(_numbers(message["spared"]))
             copies.forget()

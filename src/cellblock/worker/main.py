@@ -19,6 +19,7 @@ from cellblock.worker.environment import ENVIRONMENT
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.meter import Meter, interrupt, keep_interrupts
 from cellblock.worker.requests import Worker
+from cellblock.worker.room import SPARE_PROCESSES, Room
 from cellblock.worker.streams import Streams
 
 _STACK_BYTES = 2 * 2**20
@@ -65,7 +66,7 @@ def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int, superv
             ),
         )
     )
-    worker = Worker(channel, Streams(bytes.fromhex(setup["nonce"])), meter)
+    worker = Worker(channel, Streams(bytes.fromhex(setup["nonce"])), meter, Room(setup["limits"]["checkpoints"]))
     beginning, _ = control.receive(ours)
     if beginning is None:
         os._exit(0)
@@ -93,6 +94,7 @@ def _confine(limits: dict[str, int], supervisor: int) -> list[Applied | Unavaila
         rlimits.apply(
             data_bytes=limits["memory_bytes"],
             processes=limits["processes"],
+            processes_headroom=limits["checkpoints"] + SPARE_PROCESSES if limits["checkpoints"] else 0,
             file_bytes=limits["file_bytes"],
             open_files=limits["open_files"],
         ),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import resource
 import sys
 import time
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, TypedDict, TypeVar
+
+from cellblock.worker.peak import Peak
 
 T = TypeVar("T")
 
@@ -30,10 +31,7 @@ class Meter:
     """
 
     def __init__(self) -> None:
-        try:
-            self._reset: int | None = os.open("/proc/self/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
-        except OSError:
-            self._reset = None
+        self._peak = Peak()
         self._baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         self._began = self._cpu = 0.0
         self._limits = self._room = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
@@ -47,20 +45,15 @@ class Meter:
     @property
     def descriptors(self) -> tuple[int, ...]:
         """What it holds open."""
-        return () if self._reset is None else (self._reset,)
+        return self._peak.descriptors
 
     def move(self) -> None:
-        """This process is a copy of the one that was measured: the peak cannot start again any more."""
-        if self._reset is not None:
-            with contextlib.suppress(OSError):
-                os.close(self._reset)
-            self._reset = None
+        """This process is a copy of the one that was measured: its peak is init's to reset."""
+        self._peak.close()
 
     def reset_peak(self) -> None:
         """Have the peak of memory start again from here."""
-        if self._reset is not None:
-            with contextlib.suppress(OSError):  # the cell may have closed every descriptor
-                os.pwrite(self._reset, b"5", 0)
+        self._peak.reset()
 
     def interrupted(self) -> float | None:
         """When the last request began, on CLOCK_BOOTTIME, if it was interrupted; told once."""

@@ -40,8 +40,10 @@ from cellblock.worker.interpreter import NO_VALUE, Interpreter, describe
 from cellblock.worker.meter import Meter, interrupt, whole
 from cellblock.worker.names import Names
 from cellblock.worker.reap import reap
+from cellblock.worker.room import Room
 from cellblock.worker.streams import Streams
 from cellblock.worker.twin import Woken, freeze
+from cellblock.worker.twin import reap as reap_copies
 
 if TYPE_CHECKING:
     from cellblock.worker.tools import Tools
@@ -55,7 +57,7 @@ _REHEARSAL = pack_request(Run(source="", filename="<rehearsal>", max_text=10_000
 class Worker:
     """Carries out requests in one interpreter. Every reply leaves before what can wait is done."""
 
-    def __init__(self, channel: Channel, streams: Streams, meter: Meter) -> None:
+    def __init__(self, channel: Channel, streams: Streams, meter: Meter, room: Room) -> None:
         self._channel = channel
         self._streams = streams
         self._interpreter = Interpreter()
@@ -65,6 +67,7 @@ class Worker:
         self._speaking = False
         self._tools: Tools | None = None
         self._meter = meter
+        self._room = room
         meter.adopt_limits()
         self._max_text = 10_000
         install(self._show)
@@ -90,12 +93,14 @@ class Worker:
         while (end := self._channel.take_checkpoint()) is not None:
             ours = (0, *self._streams.descriptors, *self._meter.descriptors, self._channel.connection.fileno())
             try:
-                woken = freeze(end, ours)
+                with self._room.for_a_copy():
+                    woken = freeze(end, ours)
             except OSError:  # no more processes or no memory: the host sees that there is none
                 woken = None
             if woken is None:
                 end.close()
                 self._rehearse()
+                reap_copies()
                 return
             self._wake(end, woken)
 

@@ -17,10 +17,11 @@ import socket
 import threading
 from dataclasses import dataclass
 
-from cellblock.worker import control, descriptors
+from cellblock.worker import control, descriptors, openmp
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, WAIT_SILENT, clone_silently, prctl, succeed
 
 _EVERY_SIGNAL = frozenset(signal.valid_signals())
+_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 _READY = {"ready": True}
 
 
@@ -41,6 +42,7 @@ def freeze(channel: socket.socket, ours: tuple[int, ...]) -> Woken | None:
     found = descriptors.held((channel.fileno(), *ours))
     threads = tuple(one.name for one in threading.enumerate() if one is not threading.current_thread())
     place = _working_directory()
+    timers = {timer: signal.getitimer(timer) for timer in _TIMERS}  # a forked copy has none
     state = random.getstate()  # a forked copy seeds it anew
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _EVERY_SIGNAL)
     try:
@@ -54,6 +56,9 @@ def freeze(channel: socket.socket, ours: tuple[int, ...]) -> Woken | None:
         end = _wait(channel, found)
         _consume_signals()
         random.setstate(state)
+        _renumber()
+        for timer, (left, interval) in timers.items():
+            signal.setitimer(timer, left, interval)
         if place is not None:  # it may have been removed and made again meanwhile
             with contextlib.suppress(OSError):
                 os.chdir(place)
@@ -78,6 +83,13 @@ def _wait(channel: socket.socket, found: list[descriptors.Held]) -> int:
     return descriptors.out_of_the_way(ends[0], found) if ends else -1
 
 
+def _renumber() -> None:
+    """Have Python's main thread know the number that the kernel gave it; os.fork does not tell it either."""
+    main = threading.main_thread()
+    if hasattr(main, "_set_native_id"):
+        main._set_native_id()
+
+
 def _consume_signals() -> None:
     """Take what was sent to the copy while it was frozen, when all signals were blocked: none of it was for it."""
     while signal.sigtimedwait(_EVERY_SIGNAL, 0) is not None:
@@ -97,7 +109,9 @@ def _fork_aside() -> bool:
     Spelled out in the C library's terms: `os.fork` would warn of threads, which stay where they are. A process of
     one thread, as nearly all are, can do without what the library does for the others, and without the wait.
     """
-    python, alone = ctypes.pythonapi, _is_alone()
+    python = ctypes.pythonapi
+    if not (alone := _is_alone()):
+        openmp.end_pools()
     python.PyOS_BeforeFork()
     try:
         child = clone_silently() if alone else _fork()
@@ -106,9 +120,7 @@ def _fork_aside() -> bool:
         raise
     if child:
         python.PyOS_AfterFork_Parent()
-        if alone:
-            _reap()
-        else:
+        if not alone:
             os.waitpid(child, 0)
         return False
     try:
@@ -134,7 +146,7 @@ def _fork() -> int:
     return child
 
 
-def _reap() -> None:
+def reap() -> None:
     """Collect the copies that were let go."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG | WAIT_SILENT)[0]:

@@ -26,6 +26,7 @@ def apply(
     processes: int,
     file_bytes: int,
     open_files: int,
+    processes_headroom: int = 0,
     data_headroom_bytes: int = DATA_HEADROOM_BYTES,
     baseline_bytes: int | None = None,
 ) -> Applied:
@@ -34,7 +35,7 @@ def apply(
     `data_bytes` counts above `baseline_bytes`, by default what `vm_data` reads now. The hard limit lies
     `data_headroom_bytes` higher: a runtime that met the soft limit may raise it so far to report its
     MemoryError. `processes` counts every process and thread of the user id in its user namespace, and host
-    root is exempt from it.
+    root is exempt from it; the hard limit lies `processes_headroom` higher.
 
     A hard limit that already is lower stays, and caps the soft one.
     """
@@ -42,7 +43,7 @@ def apply(
     data = baseline + data_bytes
     wanted = {
         "data": (resource.RLIMIT_DATA, data, data + data_headroom_bytes),
-        "processes": (resource.RLIMIT_NPROC, processes, processes),
+        "processes": (resource.RLIMIT_NPROC, processes, processes + processes_headroom),
         "file size": (resource.RLIMIT_FSIZE, file_bytes, file_bytes),
         "open files": (resource.RLIMIT_NOFILE, open_files, open_files),
         "core": (resource.RLIMIT_CORE, CORE_BYTES, CORE_BYTES),

@@ -1,0 +1,37 @@
+"""The most memory that a process has held, and having the kernel count it anew.
+
+A process can do so for itself only where no wall keeps it from writing to `/proc`; init can for any of the session's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+
+class Peak:
+    """Holds one process's file for it, or nothing where it cannot be opened."""
+
+    def __init__(self, process: int | None = None) -> None:
+        """Of this process, or of another."""
+        self._file = -1
+        with contextlib.suppress(OSError):
+            self._file = os.open(f"/proc/{process or 'self'}/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """What it holds open."""
+        return (self._file,) if self._file >= 0 else ()
+
+    def reset(self) -> None:
+        """Have the peak begin again from what is held now."""
+        with contextlib.suppress(OSError):  # the process is gone, or its cell has closed every descriptor
+            if self._file >= 0:
+                os.pwrite(self._file, b"5", 0)
+
+    def close(self) -> None:
+        """Let go of the process."""
+        for descriptor in self.descriptors:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+        self._file = -1
