@@ -213,7 +213,11 @@ class Execution:
                 await self._kernel.restart()
             except (CellblockError, OSError) as error:
                 await self._kernel.close()
-                raise SessionClosed(f"the session's process ended and no other could be started: {error}") from error
+                reason, hint = (error.args[0], error.hint) if isinstance(error, CellblockError) else (error, "")
+                raise SessionClosed(
+                    f"the session's process ended and no other could be started: {reason}",
+                    hint=hint or "open a new session",
+                ) from error
 
     def _elapsed_ms(self) -> float:
         return (time.monotonic() - self._began) * 1e3
