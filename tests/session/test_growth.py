@@ -1,4 +1,4 @@
-"""Many cells, many sessions, many deaths: nothing is left over, and what makes them stays small. `make slow` runs these."""
+"""Many cells, sessions and deaths: nothing is left over, what makes sessions stays small. `make slow` runs these."""
 
 from __future__ import annotations
 
