@@ -46,6 +46,7 @@ class Execution:
         self._killed = False
         self._abandoned = False
         self._swept = False
+        self._given_again = False
         self._lost: tuple[Lost, ...] = ()
         self._left: TurnEvent | None = None
         self.cell: Cell | None = None
@@ -79,6 +80,8 @@ class Execution:
                 case ToolCalled():
                     await self._refuse(event)
                     return ToolCall(id=event.call, name=event.name)
+                case Died(untaken=True) if not self._given_again:
+                    await self._give_again(event)
                 case Died():
                     self.cell = await self._bury(event)
                     return Done(cell=self.cell)
@@ -110,15 +113,28 @@ class Execution:
             try:
                 await turn.send_rest(self._deadline - time.monotonic())
             except WorkerGone as gone:
-                self._lost = losses(self._kernel.names, f"the session's process {how(gone.death)} between two cells")
-                await self._restart()
-                turn = self._kernel.turn(self._request, max_output_bytes=self._limits.max_output_bytes)
+                turn = await self._replaced(gone.death)
                 if not turn.sent:
                     await turn.send_rest(self._deadline - time.monotonic())
             self._turn = turn
         except TimeoutError:  # the worker takes nothing: what was sent of the request is of no use
             self._expired = self._killed = True
             self._kernel.kill()
+
+    async def _give_again(self, death: Died) -> None:
+        """Give the request to another process: the one that had been sent it ended without taking it."""
+        self._given_again = True
+        turn = await self._replaced(death)
+        if turn.sent:
+            self._turn = turn
+        else:
+            await self._send_rest(turn)
+
+    async def _replaced(self, death: Died) -> Turn:
+        """The request, begun on another process than the one that ended between two cells."""
+        self._lost = losses(self._kernel.names, f"between two cells the session's process {how(death)}")
+        await self._restart()
+        return self._kernel.turn(self._request, max_output_bytes=self._limits.max_output_bytes)
 
     async def to_end(self) -> Cell:
         """The cell, once it has ended."""

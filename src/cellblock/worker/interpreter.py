@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.values.represent import exact, type_name
 from cellblock.wire.messages import Failure
+from cellblock.worker.integrity import ours
+from cellblock.worker.interrupts import Interrupted
 from cellblock.worker.mime import utf8
 
 if TYPE_CHECKING:
@@ -83,9 +85,7 @@ class Interpreter:
 
     def _compile(self, source: str, filename: str) -> list[types.CodeType]:
         """The cell's statements and its last expression, each where there is one; both evaluate, statements to None."""
-        source = source.removeprefix("\ufeff")
-        lines = [line + "\n" for line in source.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-        linecache.cache[filename] = (len(source), None, lines, filename)
+        source = ours(_prepared, source, filename)
         flags = self._flags | PyCF_ALLOW_TOP_LEVEL_AWAIT
         tree = _parse(source, filename, self._flags)
         last: list[types.CodeType] = []
@@ -124,6 +124,19 @@ class Interpreter:
             raise
 
 
+def _prepared(source: str, filename: str) -> str:
+    """The source as it is compiled; its lines are kept for the tracebacks of this cell and of what it defines."""
+    source = source.removeprefix("\ufeff")
+    lines = [line + "\n" for line in source.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    try:
+        linecache.cache[filename] = (len(source), None, lines, filename)
+    except Interrupted:
+        raise
+    except BaseException:  # a cell has put something else in its place: tracebacks show no lines
+        return source
+    return source
+
+
 def _awaits(code: types.CodeType) -> bool:
     return bool(code.co_flags & CO_COROUTINE)
 
@@ -158,10 +171,18 @@ def describe(error: BaseException, max_text: int) -> Failure:
         text = "".join(summary.format())
         message = exact(str(error), None) if isinstance(error, SyntaxError) else str(summary)
     except BaseException as broken:  # the cell's exception class may raise anything from what it overrides
-        text, message = f"{name}: <no traceback: {type_name(broken)}>\n", ""
+        text, message = f"{name}: <no traceback: {type_name(broken)}>\n", _own_message(error)
     return Failure(
         type=utf8(name), message=utf8(cut(message, max_text)), traceback=utf8(cut(text, max_text)), kind=kind
     )
+
+
+def _own_message(error: BaseException) -> str:
+    """An error's message, past what its class says of itself."""
+    try:
+        return exact(BaseException.__str__(error), None)
+    except BaseException:  # from what it was raised with
+        return ""
 
 
 def _start_at_cell(summary: traceback.TracebackException) -> None:
@@ -172,10 +193,10 @@ def _start_at_cell(summary: traceback.TracebackException) -> None:
             continue
         seen.add(id(one))
         ours = [i for i, frame in enumerate(one.stack) if frame.filename.startswith("<cell")]
-        first = ours[0] if ours else sum(map(_is_runner, one.stack))
-        del one.stack[:first]
-        while one.stack and _is_runner(one.stack[-1]):  # where an interrupt was raised
-            one.stack.pop()
+        if ours:
+            del one.stack[: ours[0]]
+        # ours are between theirs too: where an interrupt was raised, where `display` and a signal's handler were called
+        one.stack[:] = [frame for frame in one.stack if not _is_runner(frame)]
         pending += [link for link in (one.__cause__, one.__context__) if link is not None]
         pending += getattr(one, "exceptions", None) or []
 

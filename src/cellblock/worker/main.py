@@ -8,16 +8,20 @@ import signal
 import socket
 import sys
 import threading
+import traceback
+from types import ModuleType
 from typing import Any
 
 from cellblock.walls import Applied, Unavailable
 from cellblock.wire.messages import Hello
-from cellblock.worker import control
+from cellblock.worker import control, copies, exits
 from cellblock.worker.channel import Channel
 from cellblock.worker.confine import capabilities, landlock, layout, rlimits, seccomp
 from cellblock.worker.environment import ENVIRONMENT
 from cellblock.worker.import_hooks import on_import
-from cellblock.worker.meter import Meter, interrupt, keep_interrupts
+from cellblock.worker.integrity import Integrity
+from cellblock.worker.interrupts import interrupt, keep_interrupts
+from cellblock.worker.meter import Meter
 from cellblock.worker.requests import Worker
 from cellblock.worker.streams import Streams
 
@@ -26,12 +30,15 @@ _STACK_BYTES = 2 * 2**20
 With 1 MB CPython 3.13 overflows it in C recursion that its own limit allows."""
 
 _filter = b""
+_integrity = Integrity([])
 
 
-def prepare() -> None:
-    """In the zygote: what every worker needs and can share."""
-    global _filter
+def prepare(modules: list[ModuleType]) -> None:
+    """In the zygote: what every worker needs and can share. `modules` are the runner's."""
+    global _filter, _integrity
     _filter = seccomp.build(shared_memory=False)
+    copies.offer(modules)
+    _integrity = Integrity(modules)
 
 
 def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int) -> None:
@@ -61,13 +68,23 @@ def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int) -> Non
             ),
         )
     )
-    worker = Worker(channel, Streams(bytes.fromhex(setup["nonce"])), meter)
+    worker = Worker(channel, Streams(bytes.fromhex(setup["nonce"])), meter, _integrity)
     beginning, _ = control.receive(ours)
     if beginning is None:
         os._exit(0)
     _seed(int(str(beginning["seed"])))
-    worker.serve()
-    os._exit(0)
+    _serve(worker)
+
+
+def _serve(worker: Worker) -> None:
+    """Serve until the end. Nothing that a cell set to run at an exit is run, nothing it started is waited for."""
+    leave, status = os._exit, exits.CHANGED
+    try:
+        status = worker.serve()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        leave(status)
 
 
 def _take_descriptors(stdout: int, stderr: int) -> None:

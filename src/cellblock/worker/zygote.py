@@ -20,6 +20,7 @@ from cellblock.worker import control, main
 from cellblock.worker.confine import namespaces
 from cellblock.worker.confine.syscalls import CLONE_NEWPID, PR_SET_DUMPABLE, prctl, setns
 from cellblock.worker.environment import ENVIRONMENT
+from cellblock.worker.integrity import take_out
 
 
 def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: int) -> None:
@@ -32,11 +33,12 @@ def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: in
     profile, _ = control.receive(channel)
     if profile is None:
         os._exit(0)
+    modules = take_out()
     os.environ.update(ENVIRONMENT)
     preload = profile["preload"]
     assert isinstance(preload, list)
     _preload(channel, preload, tasks)
-    main.prepare()
+    main.prepare(modules)
     gc.collect()
     gc.freeze()
     control.send(channel, {"ready": True})

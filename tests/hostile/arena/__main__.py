@@ -14,13 +14,14 @@ from arena.tables import BY_NAME
 from cellblock import Session
 
 _HANG_SECONDS = 25.0
+_PACKAGE = "if facts['package'] not in sys.path: sys.path.append(facts['package'])\n"
 
 
 def main(canary: str, names: list[str]) -> None:
     with hosting(canary) as host:
         for name in names:
             attack = BY_NAME[name]
-            host = replace(host, prelude=f"{PRELUDE}\nfacts = {host.facts!r}\n")
+            host = replace(host, prelude=f"{PRELUDE}\nfacts = {host.facts!r}\n{_PACKAGE}")
             result: dict[str, object] = {}
             thread = threading.Thread(target=_run, args=(host, attack, result), daemon=True)
             began = time.monotonic()

@@ -65,7 +65,7 @@ def beginning(text: str) -> Holds:
 
 
 PRELUDE = '''
-import ctypes, errno, os
+import ctypes, errno, os, sys
 def name_of(error):
     return errno.errorcode.get(error.errno, repr(error))
 def attempt(function, *args, **options):
@@ -96,4 +96,7 @@ def channel():
         except OSError:
             continue
 '''
-"""What cells of attacks may use. `facts` (paths, ports and pids of the host) is added by the runner."""
+"""What cells of attacks may use. `facts` (paths, ports and pids of the host) is added by the runner.
+
+The runner's own modules cannot be imported; a cell gets fresh ones of the package from where it is.
+"""

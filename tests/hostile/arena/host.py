@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import cellblock
 from cellblock import ExecutionLimits, Session
 
 LIMITS = ExecutionLimits(timeout_seconds=8, max_memory_mb=128, max_disk_mb=32, max_files=2000, max_processes=48)
@@ -118,6 +119,7 @@ def hosting(canary: str) -> Iterator[Host]:
                 "secret": str(folder / "secret"),
                 "home": str(home / "secret"),
                 "pid": os.getpid(),
+                "package": str(Path(cellblock.__file__).parents[1]),
                 "neighbour_port": port,
             }
             yield Host(canary, session, neighbour, listeners, folder, facts)

@@ -15,6 +15,7 @@ from cellblock.executors.process.turn import ProcessTurn
 from cellblock.executors.protocol import Died, KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.wire.messages import Hello, Request
+from cellblock.worker import exits
 
 
 class LinkedKernel:
@@ -104,7 +105,8 @@ def death_of(status: int | None) -> Died:
         return Died()
     if os.WIFSIGNALED(status):
         return Died(signal=os.WTERMSIG(status))
-    return Died(status=os.WEXITSTATUS(status))
+    left = os.WEXITSTATUS(status)
+    return Died(status=left, reason=exits.REASONS.get(left, ""), untaken=left == exits.CHANGED_BETWEEN)
 
 
 def said_of(status: int | None) -> str:
