@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.values.represent import exact, type_name
 from cellblock.wire.messages import Failure
-from cellblock.worker.integrity import ours
+from cellblock.worker.integrity import Broken
 from cellblock.worker.interrupts import Interrupted
 from cellblock.worker.mime import utf8
 
@@ -85,7 +85,12 @@ class Interpreter:
 
     def _compile(self, source: str, filename: str) -> list[types.CodeType]:
         """The cell's statements and its last expression, each where there is one; both evaluate, statements to None."""
-        source = ours(_prepared, source, filename)
+        try:
+            source = source.removeprefix("\ufeff")
+            lines = [line + "\n" for line in source.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+        except Exception as error:
+            raise Broken from error
+        _keep_lines((len(source), None, lines, filename))
         flags = self._flags | PyCF_ALLOW_TOP_LEVEL_AWAIT
         tree = _parse(source, filename, self._flags)
         last: list[types.CodeType] = []
@@ -124,17 +129,14 @@ class Interpreter:
             raise
 
 
-def _prepared(source: str, filename: str) -> str:
-    """The source as it is compiled; its lines are kept for the tracebacks of this cell and of what it defines."""
-    source = source.removeprefix("\ufeff")
-    lines = [line + "\n" for line in source.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+def _keep_lines(entry: tuple[int, None, list[str], str]) -> None:
+    """For the tracebacks of this cell and of what it defines."""
     try:
-        linecache.cache[filename] = (len(source), None, lines, filename)
+        linecache.cache[entry[-1]] = entry
     except Interrupted:
         raise
     except BaseException:  # a cell has put something else in its place: tracebacks show no lines
-        return source
-    return source
+        return
 
 
 def _awaits(code: types.CodeType) -> bool:

@@ -43,7 +43,7 @@ def whole(function: Callable[..., None], *args: object) -> None:
 
 
 def forget() -> None:
-    """Around the cell's code: nothing that was put off is another's."""
+    """After the cell's code: what was put off is not the next one's."""
     global _postponed
     _postponed = None
     if _due:
@@ -171,6 +171,7 @@ def guard_handlers() -> None:
 
 def repair() -> None:
     """Between requests: the host can interrupt again, whatever the last cell did about it."""
+    forget()
     if getsignal(SIGINT) is not interrupt:
         set_handler(SIGINT, interrupt)
     pthread_sigmask(SIG_UNBLOCK, (SIGINT,))

@@ -19,12 +19,11 @@ from sys import (
 from time import CLOCK_BOOTTIME, clock_gettime, monotonic, process_time
 from typing import Any, TypedDict, TypeVar
 
-from cellblock.worker.interrupts import forget, interruptible, was_interrupted
+from cellblock.worker.interrupts import forget, interruptible
 
 T = TypeVar("T")
 
 _RECURSION = 1000
-_SWITCH_SECONDS = 0.005
 _MAX_SWITCH_SECONDS = 0.05
 
 
@@ -67,10 +66,8 @@ class Meter:
             except OSError:  # the cell may have closed every descriptor
                 return
 
-    def interrupted(self) -> float | None:
-        """When the last request began, on CLOCK_BOOTTIME, if it was interrupted; told once."""
-        if not was_interrupted():
-            return None
+    def began(self) -> float:
+        """When the last request began, on CLOCK_BOOTTIME."""
         return clock_gettime(CLOCK_BOOTTIME) - (monotonic() - self._began)
 
     def start(self) -> None:
@@ -90,14 +87,13 @@ class Meter:
 
     def within_limits(self, function: Callable[..., T], *args: object) -> T:
         """Call what runs the cell's code: under the memory limit, open to interrupts, and with its own settings."""
-        forget()
         room = self._room
         try:
             setrlimit(RLIMIT_DATA, self._limits)
         except (ValueError, OSError):  # the cell has lowered the hard limit: its own holds
             pass
         if self._aside is not None:
-            self._take_up(*self._aside)
+            self._take_up()
         try:
             return interruptible(function, *args)
         finally:
@@ -106,26 +102,31 @@ class Meter:
                 setrlimit(RLIMIT_DATA, room)
             except (ValueError, OSError):
                 pass
-            forget()
-            self._lay_aside()
+            if (
+                gettrace() is not None
+                or getprofile() is not None
+                or getrecursionlimit() < _RECURSION
+                or getswitchinterval() > _MAX_SWITCH_SECONDS
+            ):
+                self._lay_aside()
 
     def _lay_aside(self) -> None:
         """The runner goes on without what cells do to the interpreter: tracers, little depth, a greedy thread."""
-        trace, profile, depth = gettrace(), getprofile(), getrecursionlimit()
-        if getswitchinterval() > _MAX_SWITCH_SECONDS:
-            setswitchinterval(_SWITCH_SECONDS)
-        if trace is None and profile is None and depth >= _RECURSION:
-            self._aside = None
-            return
-        self._aside = (trace, profile, depth)
+        forget()
+        self._aside = gettrace(), getprofile(), getrecursionlimit()
         settrace(None)
         setprofile(None)
-        setrecursionlimit(max(depth, _RECURSION))
+        setrecursionlimit(max(getrecursionlimit(), _RECURSION))
+        setswitchinterval(min(getswitchinterval(), _MAX_SWITCH_SECONDS))
 
-    def _take_up(self, trace: Any, profile: Any, depth: int) -> None:
-        try:
-            setrecursionlimit(depth)
-        except RecursionError:  # less than the runner itself is deep
-            pass
-        setprofile(profile)
-        settrace(trace)
+    def _take_up(self) -> None:
+        """What was laid aside is the cell's own again."""
+        if self._aside is not None:
+            trace, profile, depth = self._aside
+            self._aside = None
+            try:
+                setrecursionlimit(depth)
+            except RecursionError:  # less than the runner itself is deep
+                pass
+            setprofile(profile)
+            settrace(trace)

@@ -29,7 +29,7 @@ from cellblock.worker.figures import flush as open_figures
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.integrity import Broken, Integrity, ours
 from cellblock.worker.interpreter import NO_VALUE, Interpreter, describe
-from cellblock.worker.interrupts import Interrupted, guard_handlers, repair
+from cellblock.worker.interrupts import Interrupted, guard_handlers, repair, was_interrupted
 from cellblock.worker.meter import Meter
 from cellblock.worker.names import Names
 from cellblock.worker.reap import reap
@@ -79,8 +79,8 @@ class Worker:
                 return 0
             number, request = received
             source = request.source if isinstance(request, Run) else ""
-            if (began := self._meter.interrupted()) is not None:
-                reap(began)
+            if was_interrupted():
+                reap(self._meter.began())
             if not isinstance(request, ToolReply):  # to a call of a cell that has ended meanwhile
                 self._voice.speak(self._carry_out(number, request))
         return exits.CHANGED_BETWEEN

@@ -8,20 +8,19 @@ import threading
 import time
 from dataclasses import replace
 
-from arena.attack import PRELUDE, Attack
+from arena.attack import Attack, prelude
 from arena.host import LIMITS, Host, hosting, outcome_of
 from arena.tables import BY_NAME
 from cellblock import Session
 
 _HANG_SECONDS = 25.0
-_PACKAGE = "if facts['package'] not in sys.path: sys.path.append(facts['package'])\n"
 
 
 def main(canary: str, names: list[str]) -> None:
     with hosting(canary) as host:
         for name in names:
             attack = BY_NAME[name]
-            host = replace(host, prelude=f"{PRELUDE}\nfacts = {host.facts!r}\n{_PACKAGE}")
+            host = replace(host, prelude=prelude(host.facts))
             result: dict[str, object] = {}
             thread = threading.Thread(target=_run, args=(host, attack, result), daemon=True)
             began = time.monotonic()

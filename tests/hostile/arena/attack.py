@@ -64,7 +64,7 @@ def beginning(text: str) -> Holds:
     return Holds(lambda answer: isinstance(answer, str) and answer.startswith(text), f"beginning {text!r}")
 
 
-PRELUDE = '''
+_PRELUDE = '''
 import ctypes, errno, os, sys
 def name_of(error):
     return errno.errorcode.get(error.errno, repr(error))
@@ -96,7 +96,12 @@ def channel():
         except OSError:
             continue
 '''
-"""What cells of attacks may use. `facts` (paths, ports and pids of the host) is added by the runner.
 
-The runner's own modules cannot be imported; a cell gets fresh ones of the package from where it is.
-"""
+
+def prelude(facts: dict[str, object]) -> str:
+    """What cells of attacks may use; `facts` are paths, ports and pids of the host.
+
+    The runner's own modules cannot be imported: a cell gets fresh ones of the package, from where it is.
+    """
+    reach = "if facts['package'] not in sys.path: sys.path.append(facts['package'])"
+    return f"{_PRELUDE}\nfacts = {facts!r}\n{reach}\n"
