@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 _PACKAGE = "cellblock"
 _SERVING = (f"{_PACKAGE}.values.", f"{_PACKAGE}.wire.", f"{_PACKAGE}.worker.")
-_DONE = (f"{_PACKAGE}.worker.confine.", f"{_PACKAGE}.worker.control", f"{_PACKAGE}.worker.zygote")
+_DONE = tuple(f"{_PACKAGE}.worker.{name}" for name in ("confine.", "control", "main", "zygote"))
 """What is over before a cell runs."""
 
 
@@ -44,7 +44,7 @@ def take_out() -> list[ModuleType]:
 
 
 class Integrity:
-    """What functions and classes the runner's modules held when this was made, and what methods its classes."""
+    """What the runner's modules and classes held when this was made."""
 
     def __init__(self, modules: list[ModuleType]) -> None:
         names = [module.__name__ for module in modules]
@@ -57,16 +57,18 @@ class Integrity:
             for held in space.values()
             if isinstance(held, type) and held.__module__ == space["__name__"]
         ]
-        self._getters = [(itemgetter(*held), space) for space in spaces if (held := _callables(space))]
+        self._spaces = spaces
+        self._getters = [(itemgetter(*held), space) for space in spaces if (held := _names(space))]
         self._held = list(self._now())
+        self._size = sum(map(len, spaces))
         self._modules = 0
 
     def holds(self) -> bool:
-        """Whether they are all there still, each of them the same. Takes about 50 µs, and as much of the next cell,
-        which finds other things in the processor's caches.
+        """Whether that is all there still, each of it the same, and nothing else. Takes about 50 µs, and as much of
+        the next cell, which finds other things in the processor's caches.
         """
         try:
-            return all(map(is_, self._now(), self._held))
+            return sum(map(len, self._spaces)) == self._size and all(map(is_, self._now(), self._held))
         except KeyError:
             return False
 
@@ -85,6 +87,6 @@ def _serves(name: str) -> bool:
     return name.startswith(_SERVING) and not name.startswith(_DONE)
 
 
-def _callables(space: Mapping[str, Any]) -> list[str]:
-    names = [name for name, held in space.items() if callable(held) and not name.startswith("__")]
+def _names(space: Mapping[str, Any]) -> list[str]:
+    names = [name for name in space if not name.startswith("__")]
     return names * 2 if len(names) == 1 else names  # of one alone, itemgetter gives no tuple

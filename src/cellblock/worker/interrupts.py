@@ -35,25 +35,22 @@ def interruptible(function: Callable[..., T], *args: object) -> T:
 
 def whole(function: Callable[..., None], *args: object) -> None:
     """Call what must not be left half done: what a handler raises meanwhile is raised after it."""
-    global _postponed
     _unbroken(function, *args)
-    if _postponed is not None:
-        error, _postponed = _postponed, None
+    if _state.postponed is not None:
+        error, _state.postponed = _state.postponed, None
         raise error
 
 
 def forget() -> None:
     """After the cell's code: what was put off is not the next one's."""
-    global _postponed
-    _postponed = None
-    if _due:
+    _state.postponed = None
+    if _state.due:
         _forget_due()
 
 
 def was_interrupted() -> bool:
     """Whether the host has interrupted the last cell; told once."""
-    global _interrupted
-    told, _interrupted = _interrupted, False
+    told, _state.interrupted = _state.interrupted, False
     return told
 
 
@@ -63,19 +60,29 @@ def _unbroken(function: Callable[..., None], *args: object) -> None:
 
 _INTERRUPTIBLE: CodeType = interruptible.__code__
 _UNBROKEN: CodeType = _unbroken.__code__
-_postponed: BaseException | None = None
-_interrupted = False
-_due: list[FrameType] = []
-"""Frames at whose next line an interrupt is due."""
+
+
+class _State:
+    """What signals have left to be done."""
+
+    __slots__ = ("due", "interrupted", "postponed")
+
+    def __init__(self) -> None:
+        self.postponed: BaseException | None = None
+        self.interrupted = False
+        self.due: list[FrameType] = []
+        """Frames at whose next line an interrupt is due."""
+
+
+_state = _State()
 
 
 def interrupt(_number: int, frame: FrameType | None) -> None:
     """The handler of SIGINT."""
-    global _interrupted
     if _in_cell(frame):
-        _interrupted = True
+        _state.interrupted = True
         raise Interrupted
-    _interrupted = _put_off(Interrupted(), frame) or _interrupted
+    _state.interrupted = _put_off(Interrupted(), frame) or _state.interrupted
 
 
 def keep_interrupts() -> None:
@@ -95,7 +102,7 @@ def _interrupt_after(frame: FrameType | None) -> None:
     """Raise an interrupt at the next line of this frame, or of one that called it. Takes the place of a debugger's."""
     while frame is not None and frame.f_code is not _INTERRUPTIBLE:
         frame.f_trace = _raise
-        _due.append(frame)
+        _state.due.append(frame)
         frame = frame.f_back
     settrace(lambda *_: None)  # has the lines of these frames looked at, and of no others
 
@@ -107,8 +114,8 @@ def _raise(*_: object) -> None:
 
 def _forget_due() -> None:
     settrace(None)
-    while _due:
-        _due.pop().f_trace = None
+    while _state.due:
+        _state.due.pop().f_trace = None
 
 
 def _in_cell(frame: FrameType | None) -> bool:
@@ -122,10 +129,9 @@ def _in_cell(frame: FrameType | None) -> bool:
 
 def _put_off(error: BaseException, frame: FrameType | None) -> bool:
     """Until the end of the message that a cell is sending; False, and nobody is told, where it sends none."""
-    global _postponed
     while frame is not None:
         if frame.f_code is _INTERRUPTIBLE:
-            _postponed = error
+            _state.postponed = error
             return True
         frame = frame.f_back
     return False
