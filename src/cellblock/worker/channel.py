@@ -33,7 +33,7 @@ class Channel:
         self._buffer = bytearray(PACKET_BYTES + 1)
         self._view = memoryview(self._buffer)
 
-    def receive(self, *, hurried: bool) -> tuple[int, Request] | None:
+    def receive(self, *, hurried: bool = False) -> tuple[int, Request] | None:
         """The next request and its number, or None when the host is gone; `Quiet` if it is hurried and none comes."""
         if hurried is not self._hurried:
             self._set(SOL_SOCKET, SO_RCVTIMEO, _QUIET_SECONDS if hurried else _NEVER)
