@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -44,17 +45,24 @@ def runs(request: pytest.FixtureRequest) -> Iterator[dict[str, Run | str]]:
         started[ORDINARY] = reason or _start(ordinary(folder, HERE / "arena"), names)
         yield started
     finally:
-        for run in started.values():
-            if isinstance(run, Run):
-                run.process.kill()
-                run.process.wait()
+        _end(started)
         shutil.rmtree(folder)
+
+
+def _end(started: dict[str, Run | str]) -> None:
+    for run in started.values():
+        if isinstance(run, Run):
+            run.process.kill()
+            run.process.wait()
 
 
 @pytest.fixture(scope="session", params=[SELF, ORDINARY])
 def outcomes(request: pytest.FixtureRequest, runs: dict[str, Run | str]) -> dict[str, dict[str, object]]:
     """What became of each attack, by name: as the tests' own user, and as one without privileges."""
-    run = runs[request.param]
+    return _outcomes(runs[request.param])
+
+
+def _outcomes(run: Run | str) -> dict[str, dict[str, object]]:
     if isinstance(run, str):
         pytest.skip(run)
     output, errors = run.process.communicate(timeout=115)
@@ -68,7 +76,40 @@ def _fixtures(item: pytest.Item) -> tuple[str, ...]:
     return tuple(getattr(item, "fixturenames", ()))
 
 
-def _start(account: Account, names: list[str]) -> Run:
+@pytest.fixture(scope="session")
+def reduced_runs(request: pytest.FixtureRequest) -> Iterator[dict[str, Run | str]]:
+    """As `runs`, in sessions without namespaces, from copies that the sessions of a host that is root can read too."""
+    wanted = {
+        item.callspec.params["attack"].name for item in request.session.items if "reduced_outcomes" in _fixtures(item)
+    }
+    folder = Path(tempfile.mkdtemp(prefix="attackers-"))
+    started: dict[str, Run | str] = {}
+    try:
+        reason = why_no_other_user()
+        if os.getuid() != 0:
+            started[SELF] = _start(own(HERE), sorted(wanted), "reduced")
+            started[ORDINARY] = reason
+        elif reason:
+            started = {SELF: reason, ORDINARY: reason}
+        else:
+            other = ordinary(folder, HERE / "arena")
+            started[ORDINARY] = _start(other, sorted(wanted), "reduced")
+            started[SELF] = _start(replace(other, home="/root", uid=None), sorted(wanted), "reduced")
+        yield started
+    finally:
+        _end(started)
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session", params=[SELF, ORDINARY])
+def reduced_outcomes(
+    request: pytest.FixtureRequest, reduced_runs: dict[str, Run | str]
+) -> dict[str, dict[str, object]]:
+    """What became of each attack on a session without namespaces."""
+    return _outcomes(reduced_runs[request.param])
+
+
+def _start(account: Account, names: list[str], walls: str = "full") -> Run:
     canary = f"canary-{secrets.token_hex(16)}"
-    process = account.start("-m", "arena", canary, *names, env={"SECRET": canary})
+    process = account.start("-m", "arena", canary, *names, env={"SECRET": canary, "ATTACKED_WALLS": walls})
     return Run(process, names)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 _PACKAGE = "cellblock"
 _SERVING = (f"{_PACKAGE}.values.", f"{_PACKAGE}.wire.", f"{_PACKAGE}.worker.")
-_DONE = tuple(f"{_PACKAGE}.worker.{name}" for name in ("confine.", "control", "main", "zygote"))
+_DONE = tuple(f"{_PACKAGE}.worker.{name}" for name in ("confine.", "control", "main", "reduced.", "zygote"))
 """What is over before a cell runs."""
 
 

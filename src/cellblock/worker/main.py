@@ -9,12 +9,14 @@ import socket
 import sys
 import threading
 import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from cellblock.walls import Applied, Unavailable
 from cellblock.wire.messages import Hello
-from cellblock.worker import control, copies, exits
+from cellblock.worker import control, copies, exits, shell
 from cellblock.worker.channel import Channel
 from cellblock.worker.confine import capabilities, landlock, layout, rlimits, seccomp
 from cellblock.worker.environment import ENVIRONMENT
@@ -33,6 +35,15 @@ _filter = b""
 _integrity = Integrity([])
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a worker moves into: its directory, its variables, and the walls it is to put around itself."""
+
+    workspace: str
+    environment: Mapping[str, str]
+    confine: Callable[[dict[str, int]], list[Applied | Unavailable]]
+
+
 def prepare(modules: list[ModuleType]) -> None:
     """In the zygote: what every worker needs and can share. `modules` are the runner's."""
     global _filter, _integrity
@@ -41,24 +52,29 @@ def prepare(modules: list[ModuleType]) -> None:
     _integrity = Integrity(modules)
 
 
-def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int) -> None:
-    """In a new process: take the descriptors, wall in, say hello, and serve once there is a session. Never returns."""
+def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int, *, room: Room | None = None) -> None:
+    """In a new process: take the descriptors, wall in, say hello, and serve once there is a session. Never returns.
+
+    `room` is by default the root that an init has made.
+    """
+    room = room or Room(layout.WORKSPACE, ENVIRONMENT, _confine)
     _take_descriptors(stdout, stderr)
     os.umask(0o022)
     os.setsid()
-    os.chdir(layout.WORKSPACE)
+    os.chdir(room.workspace)
+    shell.settle(room.workspace)
     os.environ.clear()
-    os.environ.update(ENVIRONMENT)
+    os.environ.update(room.environment)
     sys.argv[:] = [""]
-    sys.path.append(layout.WORKSPACE)
-    sys.pycache_prefix = ENVIRONMENT["PYTHONPYCACHEPREFIX"]
+    sys.path.append(room.workspace)
+    sys.pycache_prefix = room.environment["PYTHONPYCACHEPREFIX"]
     threading.stack_size(_STACK_BYTES)
     signal.signal(signal.SIGINT, interrupt)  # the host may interrupt from the hello on
     keep_interrupts()
     ours = socket.socket(fileno=connection)
     channel = Channel(ours)
     meter = Meter()  # before the walls: /proc is read-only behind them
-    walls = _confine(setup["limits"])
+    walls = room.confine(setup["limits"])
     channel.send(
         Hello(
             python=sys.version.split()[0],

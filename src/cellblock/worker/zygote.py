@@ -35,9 +35,9 @@ def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: in
         os._exit(0)
     modules = take_out()
     os.environ.update(ENVIRONMENT)
-    preload = profile["preload"]
-    assert isinstance(preload, list)
-    _preload(channel, preload, tasks)
+    names = profile["preload"]
+    assert isinstance(names, list)
+    preload(channel, names, tasks)
     main.prepare(modules)
     gc.collect()
     gc.freeze()
@@ -60,7 +60,8 @@ def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: in
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
 
 
-def _preload(channel: socket.socket, names: Sequence[str], tasks: int) -> None:
+def preload(channel: socket.socket, names: Sequence[str], tasks: int) -> None:
+    """Import packages; one that cannot be, or that starts threads, is reported and ends this process."""
     for name in names:
         control.send(channel, {"importing": name})
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from arena.host import Host
+from arena.host import WALLS, Host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,13 +89,27 @@ def pids():
     return sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
 def channel():
     """The worker's end of the wire."""
-    for number in map(int, os.listdir("/proc/self/fd")):
+    import socket, stat
+    for number in range(3, 64):
         try:
-            if os.readlink(f"/proc/self/fd/{number}").startswith("socket:"):
-                return number
+            if stat.S_ISSOCK(os.fstat(number).st_mode):
+                with socket.socket(fileno=os.dup(number)) as one:
+                    if one.type == socket.SOCK_SEQPACKET:
+                        return number
         except OSError:
             continue
 '''
+
+
+_ADOPT = """
+if "cellblock" not in sys.modules:
+    import importlib.util
+    place = facts["package"] + "/cellblock"
+    found = importlib.util.spec_from_file_location(
+        "cellblock", place + "/__init__.py", submodule_search_locations=[place])
+    sys.modules["cellblock"] = importlib.util.module_from_spec(found)
+    found.loader.exec_module(sys.modules["cellblock"])
+"""
 
 
 def prelude(facts: dict[str, object]) -> str:
@@ -104,4 +118,6 @@ def prelude(facts: dict[str, object]) -> str:
     The runner's own modules cannot be imported: a cell gets fresh ones of the package, from where it is.
     """
     reach = "if facts['package'] not in sys.path: sys.path.append(facts['package'])"
+    if WALLS == "reduced":  # where the package lies is not listed there
+        reach = _ADOPT
     return f"{_PRELUDE}\nfacts = {facts!r}\n{reach}\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -14,7 +13,7 @@ from cellblock.errors import SessionClosed
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.link import Link
-from cellblock.executors.process.linked import LinkedKernel, death_of, not_started, require_walls, said_of
+from cellblock.executors.process.linked import LinkedKernel, boot_time, death_of, not_started, require_walls, said_of
 from cellblock.executors.process.shell import Shell, files_gone
 from cellblock.executors.process.waits import SECONDS, Waits, awaited
 from cellblock.executors.protocol import Capabilities, Died, KernelSpec
@@ -85,7 +84,7 @@ class ProcessKernel(LinkedKernel):
             if hello is not None:
                 return hello
             if self._family.ready and not self._shell.ended:
-                raise not_started(said_of((yield partial(self._family.how_it_ended, link.token))))
+                raise not_started(said_of(death_of((yield partial(self._family.how_it_ended, link.token)))))
             if not self._family.alive or self._shell.ended:
                 break
         raise FamilyGone
@@ -97,10 +96,10 @@ class ProcessKernel(LinkedKernel):
     def time_out(self, seconds: float) -> None:
         self.interrupt()
         if self._open:
-            self._shell.tell("hold back", since=_boot_time() - seconds)
+            self._shell.tell("hold back", since=boot_time() - seconds)
 
     async def end_since(self, seconds: float) -> int:
-        began = _boot_time() - seconds
+        began = boot_time() - seconds
         async with self._changing:
             return await awaited(self._shell.end_since(began)) if self._open else 0
 
@@ -148,8 +147,3 @@ class ProcessKernel(LinkedKernel):
             self._family.forget(self._link.token)
             self._link.close()
             self._link = None
-
-
-def _boot_time() -> float:
-    """Seconds, by the clock that the kernel tells the age of processes by."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from functools import cached_property
 
 import anyio
@@ -82,6 +83,11 @@ class LinkedKernel:
         return {"nonce": link.nonce.hex(), "limits": limits_of(self._spec.limits)}
 
 
+def boot_time() -> float:
+    """Seconds, by the clock that the kernel tells the age of processes by."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 def limits_of(limits: ExecutionLimits) -> dict[str, int]:
     """The limits that a worker sets itself."""
     return {
@@ -109,9 +115,8 @@ def death_of(status: int | None) -> Died:
     return Died(status=left, reason=exits.REASONS.get(left, ""), untaken=left == exits.CHANGED_BETWEEN)
 
 
-def said_of(status: int | None) -> str:
+def said_of(death: Died) -> str:
     """The same in words."""
-    death = death_of(status)
     if death.signal is not None:
         return f"it was killed by {signal.Signals(death.signal).name}"
     return "it ended" if death.status is None else f"it left with status {death.status}"

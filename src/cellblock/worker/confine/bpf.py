@@ -32,6 +32,9 @@ class Clause:
 Rule = tuple[Clause, ...]
 """The call is allowed when every clause holds; the first that does not gives the answer."""
 
+NOTIFY = -2
+"""An answer: ask whoever holds the filter's listener."""
+
 IGNORED = -1
 """An answer: the call reports success and is not carried out."""
 
@@ -43,7 +46,7 @@ _INSTRUCTION = struct.Struct("=HBBI")  # operation, jump if true, jump if false,
 _FARTHEST_JUMP = 255
 _MOST_INSTRUCTIONS = 4096
 
-_KILL_PROCESS, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
+_KILL_PROCESS, _ERRNO, _NOTIFY, _ALLOW = 0x80000000, 0x00050000, 0x7FC00000, 0x7FFF0000
 _NUMBER_OFFSET, _ARCH_OFFSET, _ARGUMENTS_OFFSET = 0, 4, 16  # in struct seccomp_data
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """How the kernel names the machines there is a filter for."""
@@ -89,6 +92,8 @@ def _answer(answer: int | Rule) -> _Fragment:
         return _rule(answer)
     if answer == IGNORED:
         return [(_RETURN, 0, 0, _ERRNO)]
+    if answer == NOTIFY:
+        return [(_RETURN, 0, 0, _NOTIFY)]
     return [(_RETURN, 0, 0, _ERRNO | answer if answer else _ALLOW)]
 
 
