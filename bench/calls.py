@@ -18,10 +18,10 @@ _AT_ONCE = 50
 
 _CALLS = f"""
 import gc, time
-from cellblock.wire.messages import ToolCalled, ToolReply
-from cellblock.worker.channel import Channel
 
-(channel,) = [one for one in gc.get_objects() if type(one) is Channel]
+(channel,) = [one for one in gc.get_objects() if type(one).__name__ == "Channel"]  # no import leads to the runner's
+words = type(channel).receive.__globals__["decode_request"].__globals__
+ToolCalled, ToolReply = words["ToolCalled"], words["ToolReply"]
 def calls():
     for number in range({_AT_ONCE}):
         began = time.perf_counter()

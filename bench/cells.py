@@ -84,11 +84,11 @@ MEASURES = (
     ),
     Measure(
         id="F1/sync", what="the same through the blocking Session", reference="the same through AsyncSession",
-        goal=Ratio(1.5), rounds=100, take=_blocking,
+        goal=Ratio(1.5), rounds=60, take=_blocking,
     ),
     Measure(
         id="F1/shown", what="warm cell `x + 1`, whose value is shown", reference=_BARE,
-        goal=Reported(), rounds=100, take=_shown,
+        goal=Reported(), rounds=40, take=_shown,
     ),
     Measure(
         id="back-to-back", what="cell `x = 1` without think time, async", reference=_BARE,

@@ -66,18 +66,18 @@ _FORK = "fork of the same image"
 MEASURES = (
     Measure(
         id="F4/empty", what="open a session, nothing preloaded", reference=_FORK,
-        goal=Ratio(3), rounds=50, take=partial(_made, ()),
+        goal=Ratio(3), rounds=40, take=partial(_made, ()),
     ),
     Measure(
         id="F4/preloaded", what="the same, numpy + pandas + matplotlib", reference=_FORK,
-        goal=Ratio(3), rounds=50, take=partial(_made, PACKAGES),
+        goal=Ratio(3), rounds=40, take=partial(_made, PACKAGES),
     ),
     Measure(
         id="F4/ready", what="open a session that is kept ready", reference=_FORK,
-        goal=Ratio(0.5), rounds=50, take=partial(_kept, ()),
+        goal=Ratio(0.5), rounds=40, take=partial(_kept, ()),
     ),
     Measure(
         id="F4/ready-preloaded", what="the same, numpy + pandas + matplotlib", reference=_FORK,
-        goal=Ratio(0.5), rounds=50, take=partial(_kept, PACKAGES),
+        goal=Ratio(0.5), rounds=40, take=partial(_kept, PACKAGES),
     ),
 )  # fmt: skip

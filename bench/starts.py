@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from compileall import compile_dir
+from pathlib import Path
 
+import cellblock
 from bench.sampling import Measure, Plan, Ratio, Samples, interleaved, timed
 
 
@@ -18,6 +21,7 @@ def _running(plan: Plan) -> Samples:
 
 
 def _against_pass(plan: Plan, words: tuple[str, ...], stdin: bytes) -> Samples:
+    compile_dir(str(Path(cellblock.__file__).parent), quiet=2)  # as installing does; a checkout may not be
     return interleaved(
         plan.rounds,
         lambda: timed(lambda: _whole(words, stdin)),

@@ -16,7 +16,8 @@ LEVELS = (LOCAL, ISOLATED, SANDBOXED)
 class Threat:
     """One class of attack. `levels` are those that answer it, `wall` is what answers there.
 
-    `not_due` says why no test has to cite it yet; "" means that one must.
+    `not_due` says why no test has to cite it yet; "" means that one must. `reduced` is what is not promised against
+    it where a session has no namespaces, "" for nothing.
     """
 
     id: str
@@ -24,6 +25,7 @@ class Threat:
     levels: tuple[str, ...]
     wall: str
     not_due: str = ""
+    reduced: str = ""
 
     @property
     def due(self) -> bool:
@@ -42,8 +44,8 @@ def _language(id: str, title: str, wall: str) -> Threat:
     return Threat(id=id, title=title, levels=(LOCAL,), wall=wall, not_due=_NO_GUARD)
 
 
-def _walls(id: str, title: str, wall: str, not_due: str = "") -> Threat:
-    return Threat(id=id, title=title, levels=_WALLED, wall=wall, not_due=not_due)
+def _walls(id: str, title: str, wall: str, not_due: str = "", *, reduced: str = "") -> Threat:
+    return Threat(id=id, title=title, levels=_WALLED, wall=wall, not_due=not_due, reduced=reduced)
 
 
 def _stored(id: str, title: str, wall: str, not_due: str) -> Threat:
@@ -105,16 +107,20 @@ THREATS: tuple[Threat, ...] = (
         "W1",
         "files outside of the session's own, by path, link, mount, handle or another process's root",
         "a root that holds nothing of the host's, mounted read-only; Landlock; openat2 on the host's side",
+        reduced="whether a path exists can be told from how opening it fails",
     ),
     _walls(
         "W2",
         "processes outside of the session: seen, signalled, traced; processes that outlive the session",
         "a pid namespace whose first process ends with the host; Landlock's signal scope; seccomp",
+        reduced="whether a process of some number exists can be told; when keeper and zygote are killed at once, "
+        "what they kept goes on",
     ),
     _walls(
         "W3",
         "the network: services of the host and of other sessions, sockets of every family, descriptors",
         "a network namespace with nothing but its own loopback; seccomp's list of socket families",
+        reduced="the host's process number, which the other end of the worker's socket tells",
     ),
     _walls(
         "W4",
@@ -125,11 +131,14 @@ THREATS: tuple[Threat, ...] = (
         "W5",
         "secrets of the host and of other sessions: environment, command lines, memory, files, core dumps",
         "a family started by exec with an environment of its own; pid and mount namespaces; rlimits",
+        reduced="the host's name, and the numbers of its processes",
     ),
     _walls(
         "W6",
         "using up memory, processes, descriptors, disk, processor time or the host by way of output",
         "rlimits, a sized file system, a deadline on the host, bounded text and displays",
+        reduced="files on the disk past their limit until they are counted, and those that are only mapped; "
+        "what the kernel keeps for pairs of sockets; the room for pipes that a user has, shared with the host",
     ),
     _walls(
         "W7",

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+Walls = Literal["full", "reduced"]
+"""Which walls a session asks for: all, or those that need no namespaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
+import anyio
 import pytest
 
+import cellblock
+from cellblock.cli.doctor import GIVEN_UP
 from cellblock.cli.examination import Report
 from cellblock.cli.machine import Machine
 from cellblock.cli.probes import PROBES
+from cellblock.cli.probes_reduced import REDUCED
 from cellblock.cli.remedies import remedies
 from cellblock.walls import Applied, Unavailable
 
@@ -104,6 +110,59 @@ def test_machine_without_user_namespaces_is_told_the_switch() -> None:
     assert [(wall["mechanism"], wall["applied"]) for wall in report["walls"]] == [("namespaces", False)]
     assert "cellblock doctor" in report["walls"][0]["remedy"]
     assert report["machine"]["namespaces_refused"] == "ENOSPC"
+    assert report["reduced"] == {  # root of a namespace with one user
+        "ok": False,
+        "failure": "root may not run sessions as accounts of their own here",
+    }
+
+
+WITHOUT_NAMESPACES = """
+import struct, sys
+from cellblock.cli import main
+from cellblock.worker.confine import syscalls
+from cellblock.worker.confine.syscall_numbers import NUMBERS
+number = NUMBERS[syscalls.MACHINE]["unshare"]
+program = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
+syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+syscalls.seccomp_install(b"".join(struct.pack("=HBBI", *instruction) for instruction in program))
+sys.exit(main(["doctor", *sys.argv[1:]]))
+"""
+
+
+def without_namespaces(python: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """`cellblock doctor` where unshare is refused, run by an interpreter that reduced sessions can have too."""
+    path = os.pathsep.join(str(Path(module.__file__).parents[1]) for module in (cellblock, anyio) if module.__file__)
+    return subprocess.run(
+        [python, "-c", WITHOUT_NAMESPACES, *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"},
+    )
+
+
+@pytest.mark.hostile
+def test_machine_without_namespaces_is_told_that_reduced_walls_work(readable_python: str) -> None:
+    done = without_namespaces(readable_python)
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (3, "")
+    at = next(number for number, line in enumerate(lines) if line.startswith('walls="reduced"'))
+    assert lines[at : at + 2] == [
+        'walls="reduced", which goes without namespaces, works here, if it is asked for: Session(walls="reduced"),',
+        f"cellblock run --walls reduced. {len(REDUCED)} attempts from inside were refused. It gives up:",
+    ]
+    assert [line.removeprefix("    - ") for line in lines[at + 2 :]] == list(GIVEN_UP)
+
+
+@pytest.mark.hostile
+def test_every_attempt_is_refused_behind_reduced_walls(readable_python: str) -> None:
+    done = without_namespaces(readable_python, "--walls", "reduced", "--json")
+    report = json.loads(done.stdout)
+    assert [finding for finding in report["tried"] if not finding["proved"]] == []
+    assert (done.returncode, report["ok"], report["skipped"], report["reduced"]) == (0, True, [], None)
+    assert [wall["mechanism"] for wall in report["walls"] if not wall["applied"]] == ["namespaces", "root", "mounts"]
+    tried = {finding["mechanism"] for finding in report["tried"]}
+    assert {wall["mechanism"] for wall in report["walls"] if wall["applied"]} == tried
 
 
 def test_healthy_machine_is_told_nothing() -> None:

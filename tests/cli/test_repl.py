@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -434,6 +438,25 @@ def test_sys_exit_says_how_to_leave(repl: Repl) -> None:
 
 def test_ipython_lines_have_a_hint(repl: Repl) -> None:
     assert "\ncellblock: hint: IPython's % and ! lines are not Python" in repl().result("%matplotlib inline")
+
+
+def test_results_alone_go_to_a_file_that_stdout_is(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    with (
+        open(tmp_path / "out", "wb") as out,
+        subprocess.Popen(
+            [sys.executable, "-m", "cellblock", "repl", "--no-history"], stdin=theirs, stderr=theirs, stdout=out,
+            env={**os.environ, "NO_COLOR": "1"},
+        ) as process,
+    ):  # fmt: skip
+        os.close(theirs)
+        os.write(ours, b"for i in range(2): print(i)\n\n40 + 2\n\x04")
+        assert process.wait(30) == 0
+    shown = os.read(ours, 65536)
+    os.close(ours)
+    assert (tmp_path / "out").read_bytes() == b"0\n1\n42\n"
+    assert b"walls: namespaces" in shown
+    assert shown.rstrip().endswith(b">>>")
 
 
 # ------------------------------------------------------------------------------------- other Pythons

@@ -215,9 +215,9 @@ class Screen(io.StringIO):
 
 
 def test_what_is_imported_is_known_while_it_starts() -> None:
-    start = start_early(preload=("colorsys",))
+    start = start_early(preload=("netrc",))
     start.ended.result(60)
-    assert start.doing == "importing colorsys"
+    assert start.doing == "importing netrc"
 
 
 @pytest.mark.anyio

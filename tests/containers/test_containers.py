@@ -109,3 +109,45 @@ def test_every_attempt_of_doctor_is_refused_behind_the_shipped_profile(podman: R
             "find the host's processes: the session has no /proc",
         ]
     )
+
+
+REDUCED = """
+from cellblock import IsolationUnavailable, Session
+try:
+    with Session(walls="reduced") as session:
+        print("opened", *(wall.mechanism for wall in session.capabilities.walls))
+        cell = session.run("import os; os.stat('/etc/shadow')")
+        print(cell.error.message)
+        print(session.run("open('f', 'w').write('x'); os.listdir('.'), os.getuid()").value)
+except IsolationUnavailable as error:
+    print("refused", error.mechanism)
+"""
+
+REDUCED_WALLS = "opened namespaces root mounts files identity rlimits capabilities landlock seccomp metadata"
+
+
+@pytest.mark.parametrize(
+    ("account", "user"),
+    [
+        *((name, 1234) for name in ACCOUNTS if name.startswith(("u", "read"))),
+        ("root", 60_579),
+        ("root-read-only", 60_579),
+    ],
+)
+def test_reduced_walls_work_where_namespaces_are_refused(
+    cells: Cells, namespaces_refused: str, account: str, user: int
+) -> None:
+    shown = cells(REDUCED, namespaces_refused, *ACCOUNTS[account])
+    missing = "[Errno 2] No such file or directory: '/etc/shadow'"
+    assert shown.splitlines() == [REDUCED_WALLS, missing, f"(['f'], {user})"]
+
+
+def test_reduced_walls_are_refused_to_a_root_without_capabilities(cells: Cells, namespaces_refused: str) -> None:
+    assert cells(REDUCED, namespaces_refused, "--cap-drop", "ALL") == "refused identity\n"
+
+
+@pytest.mark.parametrize("account", ["root", "user"])
+def test_doctor_says_that_reduced_walls_work(podman: Run, namespaces_refused: str, account: str) -> None:
+    options = (namespaces_refused, *ACCOUNTS[account])
+    report = json.loads(podman("python3", "-m", "cellblock", "doctor", "--json", options=options).stdout)
+    assert (report["ok"], report["reduced"]) == (False, {"ok": True, "failure": ""})

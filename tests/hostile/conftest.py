@@ -4,35 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 import secrets
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
-from importlib.util import find_spec
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from accounts import Account, ordinary, own, why_no_other_user
 
 HERE = Path(__file__).parent
 if str(HERE) not in sys.path:
     sys.path.append(str(HERE))  # for `arena`, which is a program of its own as well
 
 SELF, ORDINARY = "self", "ordinary-user"
-SYSTEM_PYTHON = "/usr/bin/python3"
-
-
-@dataclass(frozen=True)
-class Account:
-    """Whom attacks run as: their Python, where their modules are, their home."""
-
-    python: str
-    path: str
-    home: str
-    uid: int | None
 
 
 @dataclass(frozen=True)
@@ -51,23 +39,30 @@ def runs(request: pytest.FixtureRequest) -> Iterator[dict[str, Run | str]]:
     wanted = {item.callspec.params["attack"].name for item in request.session.items if "outcomes" in _fixtures(item)}
     names = [attack.name for attack in ATTACKS if attack.name in wanted]
     folder = Path(tempfile.mkdtemp(prefix="attackers-"))
-    started: dict[str, Run | str] = {SELF: _start(_self(), names)}
+    started: dict[str, Run | str] = {SELF: _start(own(HERE), names)}
     try:
-        reason = _why_no_other_user()
-        started[ORDINARY] = reason or _start(_ordinary(folder), names)
+        reason = why_no_other_user()
+        started[ORDINARY] = reason or _start(ordinary(folder, HERE / "arena"), names)
         yield started
     finally:
-        for run in started.values():
-            if isinstance(run, Run):
-                run.process.kill()
-                run.process.wait()
+        _end(started)
         shutil.rmtree(folder)
+
+
+def _end(started: dict[str, Run | str]) -> None:
+    for run in started.values():
+        if isinstance(run, Run):
+            run.process.kill()
+            run.process.wait()
 
 
 @pytest.fixture(scope="session", params=[SELF, ORDINARY])
 def outcomes(request: pytest.FixtureRequest, runs: dict[str, Run | str]) -> dict[str, dict[str, object]]:
     """What became of each attack, by name: as the tests' own user, and as one without privileges."""
-    run = runs[request.param]
+    return _outcomes(runs[request.param])
+
+
+def _outcomes(run: Run | str) -> dict[str, dict[str, object]]:
     if isinstance(run, str):
         pytest.skip(run)
     output, errors = run.process.communicate(timeout=115)
@@ -81,56 +76,40 @@ def _fixtures(item: pytest.Item) -> tuple[str, ...]:
     return tuple(getattr(item, "fixturenames", ()))
 
 
-def _start(account: Account, names: list[str]) -> Run:
+@pytest.fixture(scope="session")
+def reduced_runs(request: pytest.FixtureRequest) -> Iterator[dict[str, Run | str]]:
+    """As `runs`, in sessions without namespaces, from copies that the sessions of a host that is root can read too."""
+    wanted = {
+        item.callspec.params["attack"].name for item in request.session.items if "reduced_outcomes" in _fixtures(item)
+    }
+    folder = Path(tempfile.mkdtemp(prefix="attackers-"))
+    started: dict[str, Run | str] = {}
+    try:
+        reason = why_no_other_user()
+        if os.getuid() != 0:
+            started[SELF] = _start(own(HERE), sorted(wanted), "reduced")
+            started[ORDINARY] = reason
+        elif reason:
+            started = {SELF: reason, ORDINARY: reason}
+        else:
+            other = ordinary(folder, HERE / "arena")
+            started[ORDINARY] = _start(other, sorted(wanted), "reduced")
+            started[SELF] = _start(replace(other, home="/root", uid=None), sorted(wanted), "reduced")
+        yield started
+    finally:
+        _end(started)
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session", params=[SELF, ORDINARY])
+def reduced_outcomes(
+    request: pytest.FixtureRequest, reduced_runs: dict[str, Run | str]
+) -> dict[str, dict[str, object]]:
+    """What became of each attack on a session without namespaces."""
+    return _outcomes(reduced_runs[request.param])
+
+
+def _start(account: Account, names: list[str], walls: str = "full") -> Run:
     canary = f"canary-{secrets.token_hex(16)}"
-    process = subprocess.Popen(
-        [account.python, "-B", "-m", "arena", canary, *names],
-        env={"PYTHONPATH": account.path, "HOME": account.home, "PATH": os.environ["PATH"], "SECRET": canary},
-        cwd=account.home,
-        user=account.uid,
-        group=None if account.uid is None else pwd.getpwuid(account.uid).pw_gid,
-        extra_groups=None if account.uid is None else [],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = account.start("-m", "arena", canary, *names, env={"SECRET": canary, "ATTACKED_WALLS": walls})
     return Run(process, names)
-
-
-def _self() -> Account:
-    path = os.pathsep.join([str(HERE), *filter(None, sys.path)])
-    return Account(sys.executable, path, os.environ.get("HOME", "/tmp"), None)
-
-
-def _why_no_other_user() -> str:
-    if os.getuid() != 0:
-        return "the tests already run as an ordinary user"
-    check = "import sys; sys.exit(sys.version_info < (3, 11))"
-    if not Path(SYSTEM_PYTHON).exists() or subprocess.run([SYSTEM_PYTHON, "-c", check], check=False).returncode:
-        return f"{SYSTEM_PYTHON}, which an ordinary user can reach, is missing or older than 3.11"
-    return ""
-
-
-def _ordinary(folder: Path) -> Account:
-    """An account that can reach no file of the tests' user: it gets copies, and the system's Python."""
-    account = pwd.getpwnam("nobody")
-    home, modules = folder / "home", folder / "modules"
-    home.mkdir()
-    os.chown(home, account.pw_uid, account.pw_gid)
-    for name in ("cellblock", "anyio", "idna", "sniffio", "typing_extensions"):
-        _copy(name, modules)
-    shutil.copytree(HERE / "arena", modules / "arena", ignore=shutil.ignore_patterns("__pycache__"))
-    subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
-    return Account(SYSTEM_PYTHON, str(modules), str(home), account.pw_uid)
-
-
-def _copy(name: str, folder: Path) -> None:
-    spec = find_spec(name)
-    if spec is None or spec.origin is None:
-        return
-    folder.mkdir(exist_ok=True)
-    if spec.submodule_search_locations:
-        source = Path(spec.origin).parent
-        shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    else:
-        shutil.copy(spec.origin, folder)

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from cellblock import ExecutionLimits, Session
-
-HERE = str(Path(__file__).parent)
-if HERE not in sys.path:
-    sys.path.append(HERE)  # for `family_tree`
 
 
 @pytest.fixture

@@ -292,7 +292,7 @@ def test_leaving_with_another_status_is_an_error_and_keeps_the_session(session: 
         ("class E(BaseException):\n    def __setattr__(self, *_): raise SystemExit\nraise E('b')", "E", "b"),
         ("raise ValueError('\\ud800')", "ValueError", "?"),
         ("raise ValueError('x' * 1_000_000)", "ValueError", None),
-        ("class E(SyntaxError):\n    def __str__(self): raise KeyboardInterrupt\nraise E('s')", "E", ""),
+        ("class E(SyntaxError):\n    def __str__(self): raise KeyboardInterrupt\nraise E('s')", "E", "s"),
     ],
 )
 def test_exceptions_that_misbehave_are_errors_of_the_cell(

@@ -1,18 +1,25 @@
-"""Many cells, many sessions, many deaths: nothing is left over. `make slow` runs these."""
+"""Many cells, sessions and deaths: nothing is left over, what makes sessions stays small. `make slow` runs these."""
+
+from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from family_tree import launchers, nursery_of, zygotes_of
 
-from cellblock import Session
+from cellblock import Session, keep_ready
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_spares")]
+
+SLACK_BYTES = 3 * 2**20
+"""Of one process, whose allocator keeps what was used at once."""
 
 
 def held() -> tuple[int, int]:
-    """This process's descriptors, and the processes that descend from it."""
+    """This process's descriptors, and the processes that descend from it, dead ones that nobody waited for included."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -33,6 +40,29 @@ def soon(expected: tuple[int, int]) -> tuple[int, int]:
     while (now := held()) != expected and time.monotonic() < deadline:
         time.sleep(0.01)
     return now
+
+
+def weight(pid: int) -> tuple[int, int]:
+    """A process's descriptors, and its resident bytes."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    (resident,) = (line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
+    return len(os.listdir(f"/proc/{pid}/fd")), int(resident) * 1024
+
+
+def weights() -> dict[str, tuple[int, int]]:
+    """Of this process and of those that make its sessions."""
+    (launcher,) = launchers()
+    (zygote,) = zygotes_of(launcher)
+    pids = {"host": os.getpid(), "nursery": nursery_of(launcher).pid, "zygote": zygote.pid}
+    return {name: weight(pid) for name, pid in pids.items()}
+
+
+def must_be_flat(begun: dict[str, tuple[int, int]], ended: dict[str, tuple[int, int]]) -> None:
+    assert {name: descriptors for name, (descriptors, _) in ended.items()} == {
+        name: descriptors for name, (descriptors, _) in begun.items()
+    }
+    grown = {name: ended[name][1] - begun[name][1] for name in begun}
+    assert max(grown.values()) < SLACK_BYTES, grown
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +98,34 @@ def test_a_hundred_sessions_at_once_keep_apart_and_leave_nothing(before: tuple[i
     assert soon(before) == before
 
 
-def test_three_hundred_sessions_one_after_the_other_leave_nothing(before: tuple[int, int]) -> None:
-    for number in range(300):
+def open_and_close(times: int) -> None:
+    for number in range(times):
         with Session() as session:
             assert session.run(f"{number} + 1").value == number + 1
+
+
+@pytest.mark.timeout(300)
+def test_a_thousand_sessions_one_after_the_other_leave_nothing(before: tuple[int, int]) -> None:
+    open_and_close(200)
+    assert soon(before) == before
+    begun = weights()
+    open_and_close(800)
+    assert soon(before) == before
+    must_be_flat(begun, weights())
+
+
+@pytest.mark.timeout(300)
+def test_a_thousand_sessions_made_ready_beforehand_leave_nothing(before: tuple[int, int]) -> None:
+    try:
+        keep_ready(2)
+        open_and_close(200)
+        keep_ready(2)
+        begun = weights()
+        open_and_close(800)
+        keep_ready(2)
+        must_be_flat(begun, weights())
+    finally:
+        keep_ready(0)
     assert soon(before) == before
 
 
@@ -85,4 +139,14 @@ def test_two_hundred_deaths_hold_what_none_does(before: tuple[int, int]) -> None
             assert error.kind == "crashed"
         session.run("1")
         assert held() == alive
+    assert soon(before) == before
+
+
+def test_zygotes_one_after_the_other_leave_nothing(
+    before: tuple[int, int], monkeypatch: pytest.MonkeyPatch, open_session: Callable[..., Session]
+) -> None:
+    lasting = open_session()
+    monkeypatch.setattr("cellblock.executors.process.zygote.ROTATE_ATTACHED", 5)
+    open_and_close(100)
+    lasting.close()
     assert soon(before) == before

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import anyio
+import family_tree
 import pytest
 from family_tree import Process, inits_of, launchers, nursery_of, soon, workers_of, zygotes_of
 
@@ -216,7 +217,7 @@ def test_forked_copy_leaves_the_ready_ones_to_its_parent(launcher: Process, no_s
 
 def test_program_with_ready_sessions_ends_at_once_and_leaves_nothing() -> None:
     source = (
-        f"import sys; sys.path.append({os.path.dirname(__file__)!r})\n"
+        f"import sys; sys.path.append({os.path.dirname(family_tree.__file__)!r})\n"
         "from cellblock import keep_ready; from family_tree import below\n"
         "keep_ready(2)\nfor one in below(): print(one.pid, one)"
     )

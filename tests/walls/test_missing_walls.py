@@ -51,6 +51,37 @@ def test_a_missing_mechanism_is_named_with_a_remedy(call: str, answer: int, mech
     assert run(sys.executable, "-c", WITHOUT_A_CALL + OPEN, call, str(answer)) == f"refused {mechanism} hint"
 
 
+REDUCED = """
+import os, sys
+from cellblock import IsolationUnavailable, Session
+try:
+    Session()
+except IsolationUnavailable as error:
+    print("full refused", error.mechanism, 'walls="reduced"' in error.hint)
+with Session(walls="reduced", python=sys.argv[3]) as session:
+    print("reduced opened", session.run("1 + 1").value, session.run("open('/etc/shadow')").error.type)
+"""
+
+
+def test_without_namespaces_full_walls_are_refused_and_reduced_ones_work(readable_python: str) -> None:
+    shown = run(sys.executable, "-c", WITHOUT_A_CALL + REDUCED, "unshare", str(EPERM), readable_python)
+    assert shown == "full refused namespaces True\nreduced opened 2 PermissionError"
+
+
+@pytest.mark.parametrize(
+    ("call", "mechanism"),
+    [
+        ("seccomp", "seccomp"),
+        ("openat2", "metadata"),
+        ("capset", "identity" if os.getuid() == 0 else "capabilities"),
+        ("landlock_restrict_self", "landlock"),
+    ],
+)
+def test_reduced_walls_that_cannot_be_put_up_are_refused_too(call: str, mechanism: str, readable_python: str) -> None:
+    program = OPEN.replace("Session()", f"Session(walls='reduced', python={readable_python!r})")
+    assert run(sys.executable, "-c", WITHOUT_A_CALL + program, call, str(EPERM)) == f"refused {mechanism} hint"
+
+
 needs_unshare = pytest.mark.skipif(shutil.which("unshare") is None, reason="needs util-linux's unshare")
 
 

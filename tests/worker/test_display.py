@@ -13,6 +13,7 @@ from PIL import Image
 
 from cellblock.outputs import DATAFRAME_MIME
 from cellblock.worker.display import Bundle, bundle
+from cellblock.worker.interrupts import Interrupted
 
 polars = pytest.importorskip("polars")
 
@@ -59,13 +60,19 @@ def test_repr_that_raises_is_named() -> None:
     assert shown(Broken()) == Bundle({"text/plain": f"<{name} repr failed: ValueError: no>"})
 
 
-@pytest.mark.parametrize(
-    "methods", [{"html": KeyboardInterrupt()}, {"mimebundle": SystemExit()}, {"png": GeneratorExit()}]
-)
-def test_what_is_no_exception_passes(methods: dict[str, BaseException]) -> None:
-    (error,) = methods.values()
-    with pytest.raises(type(error)):
-        shown(with_methods(**methods))
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(), GeneratorExit()], ids=repr)
+@pytest.mark.threat("W9")
+def test_what_leaves_a_cell_costs_a_part_no_more_than_an_exception_does(error: BaseException) -> None:
+    for name in ("html", "mimebundle", "png"):
+        assert shown(with_methods(**{name: error})) == Bundle({"text/plain": "<v>"})
+    leaves = type("V", (), {"__repr__": with_methods(html=error)._repr_html_})()  # type: ignore[attr-defined]
+    assert shown(leaves) == Bundle({"text/plain": f"<V repr failed: {type(error).__name__}>"})
+
+
+@pytest.mark.parametrize("name", ["html", "mimebundle", "png"])
+def test_the_hosts_interrupt_passes(name: str) -> None:
+    with pytest.raises(Interrupted):
+        shown(with_methods(**{name: Interrupted()}))
 
 
 # --- _repr_*_ ---------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from cellblock.cli.script import status_of
 from cellblock.cli.show import Screen
 from cellblock.cli.terminal import Printer
 from cellblock.limits import ExecutionLimits
-from cellblock.walls import Applied
+from cellblock.walls import Applied, Walls
 
 if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
@@ -30,6 +30,7 @@ class Setup:
     limits: ExecutionLimits = ExecutionLimits()
     preload: tuple[str, ...] = ()
     python: str | None = None
+    walls: Walls = "full"
     inputs: Mapping[str, Path] = field(default_factory=dict)
     mounts: Mapping[str, str] = field(default_factory=dict)
     pictures: Path | None = None
@@ -56,7 +57,11 @@ class Console:
 
         setup = self.setup
         self.session: AsyncSession = AsyncSession(
-            limits=setup.limits, preload=setup.preload, python=setup.python, mounts=setup.mounts
+            walls=setup.walls,
+            limits=setup.limits,
+            preload=setup.preload,
+            python=setup.python,
+            mounts=setup.mounts,
         )
         self._screen = Screen(self.session, self._shelf, option="--pictures", tells=True)
         self._width = Width()

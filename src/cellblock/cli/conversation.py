@@ -16,6 +16,7 @@ from cellblock.cli.console import Console, Setup
 from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED
 from cellblock.cli.interrupts import CtrlC
 from cellblock.cli.opening import start_early
+from cellblock.cli.terminal import Printer
 from cellblock.errors import CellblockError, SessionClosed
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _WORDS_THAT_LEAVE = frozenset({"exit", "quit", "exit()", "quit()"})
 
 def converse(setup: Setup) -> int:
     """Open a session and run what is typed, to the end of it; the exit status."""
-    start = start_early(setup.python, setup.preload)
+    start = start_early(setup.python, setup.preload, setup.walls)
     from anyio.from_thread import start_blocking_portal
 
     with start_blocking_portal() as portal, CtrlC() as ctrl_c:
@@ -110,8 +111,9 @@ class _Conversation:
             return ()
 
     def _greet(self) -> None:
+        """On stderr, as Python does: stdout may be a file that results go to."""
         limits, capabilities = self._console.session.limits, self._console.session.capabilities
-        self._console.say(
+        Printer(sys.stderr).line(
             f"cellblock {cellblock.__version__}, Python {capabilities.python}; "
             f"{limits.timeout_seconds:g} s and {limits.max_memory_mb} MB a cell\n"
             f"{self._console.walls_in_a_line()}\n"

@@ -16,6 +16,15 @@ from cellblock.cli.remedies import Remedy, remedies
 from cellblock.cli.terminal import Paint, encodable
 from cellblock.walls import Applied, Unavailable, Wall
 
+GIVEN_UP = (
+    "sockets, /proc, /dev/shm, mounts, and multiprocessing's locks and pools: there are none inside",
+    "the host's name, the numbers of its processes, and whether a path exists: they can be found out",
+    "files in memory: a session's are on the host's disk, where the keeper watches how much they take",
+    "a count of what the kernel keeps for pairs of sockets",
+    "for an ordinary user, an account for each session: the limit of processes counts all that the user runs",
+)
+"""What a session without namespaces does not give."""
+
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the parser."""
@@ -28,6 +37,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--profile", choices=tuple(FILES), help="print a profile for what surrounds the program, and end"
     )
+    parser.add_argument(
+        "--walls", choices=("full", "reduced"), help="which to try (full, and where those are not to be had, reduced)"
+    )
     parser.set_defaults(command=doctor)
 
 
@@ -39,16 +51,19 @@ def doctor(arguments: argparse.Namespace) -> int:
     import anyio
 
     machine = inspect()
-    report = anyio.run(examine, machine.landlock_abi)
+    report = anyio.run(examine, machine.landlock_abi, arguments.walls or "full")
+    instead = None
+    if arguments.walls is None and not report.walls_up:
+        instead = anyio.run(examine, machine.landlock_abi, "reduced")
     if arguments.json:
-        print(json.dumps(_as_dict(report, machine), indent=2))
+        print(json.dumps(_as_dict(report, machine, instead), indent=2))
     else:
-        for line in _as_text(report, machine, Paint(sys.stdout)):
+        for line in _as_text(report, machine, instead, Paint(sys.stdout)):
             print(line)
     return DONE if report.ok else STOPPED
 
 
-def _as_dict(report: Report, machine: Machine) -> dict[str, object]:
+def _as_dict(report: Report, machine: Machine, instead: Report | None) -> dict[str, object]:
     return {
         "ok": report.ok,
         "machine": machine.as_dict(),
@@ -59,6 +74,7 @@ def _as_dict(report: Report, machine: Machine) -> dict[str, object]:
         "tried": [asdict(finding) for finding in report.findings],
         "skipped": list(report.skipped),
         "failure": report.failure,
+        "reduced": None if instead is None else {"ok": instead.ok, "failure": instead.failure},
         "remedies": [remedy.as_dict() for remedy in remedies(machine, report)],
     }
 
@@ -69,13 +85,13 @@ def _facts(wall: Wall) -> dict[str, str]:
     return {"reason": wall.reason, "remedy": wall.remedy}
 
 
-def _as_text(report: Report, machine: Machine, paint: Paint) -> Iterator[str]:
+def _as_text(report: Report, machine: Machine, instead: Report | None, paint: Paint) -> Iterator[str]:
     yes = paint.good(encodable("\N{CHECK MARK}", "ok", sys.stdout))
     no = paint.bad(encodable("\N{BALLOT X}", "NO", sys.stdout))
     for wall in report.walls:
         if isinstance(wall, Unavailable):
             yield f"{no} {wall.mechanism}: {wall.reason}"
-            yield f"    remedy: {wall.remedy}"
+            yield f"    remedy: {'below' if 'cellblock doctor' in wall.remedy else wall.remedy}"
             continue
         tried = [finding for finding in report.findings if finding.mechanism == wall.mechanism]
         yield f"{yes if all(one.proved for one in tried) else no} {wall.mechanism}: {paint.dim(wall.detail)}"
@@ -95,7 +111,21 @@ def _as_text(report: Report, machine: Machine, paint: Paint) -> Iterator[str]:
     if report.findings:
         yield f"{proved} of {len(report.findings)} attempts from inside were refused"
     else:
-        yield "no session could be opened: trust_level='isolated' does not work here"
+        yield "no session could be opened: it does not work here as it is"
+    if instead is not None:
+        yield from _instead_lines(instead)
+
+
+def _instead_lines(reduced: Report) -> Iterator[str]:
+    """Whether a session without namespaces opens where one with them does not, and what it would be."""
+    if not reduced.ok:
+        failed = next((f"{one.tried}: {one.answer}" for one in reduced.findings if not one.proved), reduced.failure)
+        yield f'walls="reduced", which goes without namespaces, does not work here either: {failed}'
+        return
+    yield 'walls="reduced", which goes without namespaces, works here, if it is asked for: Session(walls="reduced"),'
+    yield f"cellblock run --walls reduced. {len(reduced.findings)} attempts from inside were refused. It gives up:"
+    for line in GIVEN_UP:
+        yield f"    - {line}"
 
 
 def _remedy_lines(remedy: Remedy) -> Iterator[str]:

@@ -39,7 +39,7 @@ class Keyboard:
             try:
                 text = _line(_MORE if block else _PROMPT)
             except EOFError:
-                print()
+                print(file=sys.stderr)
                 return None
             except UnicodeDecodeError as error:
                 print(f"cellblock: what was typed is not {error.encoding}", file=sys.stderr)

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, TextIO
 
 from cellblock.cli.terminal import plain
+from cellblock.walls import Walls
 
 if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
@@ -32,16 +33,15 @@ class Start:
         self.doing = doing
 
 
-def start_early(python: str | None = None, preload: tuple[str, ...] = ()) -> Start:
+def start_early(python: str | None = None, preload: tuple[str, ...] = (), walls: Walls = "full") -> Start:
     """Start the processes that sessions come from, while the rest of us is still being imported."""
-    from cellblock.executors.process.families import family_of
-    from cellblock.executors.process.family import Profile
+    from cellblock.executors.choose import prepare
 
     start = Start()
 
     def run() -> None:
         try:
-            family_of(Profile(python or sys.executable, preload), start.tell)
+            prepare(python or sys.executable, preload, walls, start.tell)
         except BaseException as error:
             start.ended.set_exception(error)
         else:

@@ -31,6 +31,10 @@ def add_session(parser: argparse.ArgumentParser, output_default: str = str(SHOWN
         help="memory a session may use (256)",
     )
     add("--output", type=_bytes, metavar="BYTES", help=f"text kept of a cell, the middle is cut ({output_default})")
+    add(
+        "--walls", choices=("full", "reduced"), default="full",
+        help="reduced: without namespaces, where the machine gives none (full); doctor says what that gives up",
+    )  # fmt: skip
     add("--preload", type=_names, default=(), metavar="A,B", help="import these packages before the session starts")
     add("--python", type=_interpreter, metavar="PATH", help="the interpreter inside (the one that runs cellblock)")
     add(

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 Bait = Mapping[str, object]
-"""The names the sources use: canary, secret, port, abstract, hostname, processes, namespaces, numbers, memory, disk."""
+"""The names the sources use: canary, secret, port, abstract, hostname, pid, namespaces, numbers; and the limits
+processes, memory, disk."""
 
 Judge = Callable[[object, Bait], bool]
 """Whether an answer proves the wall."""
@@ -57,11 +58,11 @@ class Probe:
     needs_proc: bool = False
 
 
-def _answers(*allowed: str) -> Judge:
+def answers(*allowed: str) -> Judge:
     return lambda answer, _bait: answer in allowed
 
 
-def _each(*allowed: str) -> Judge:
+def each(*allowed: str) -> Judge:
     return lambda answer, _bait: isinstance(answer, dict) and bool(answer) and set(answer.values()) <= set(allowed)
 
 
@@ -98,7 +99,7 @@ _SYSCALLS = """
 }
 """
 
-_FORKS = """
+FORKS = """
 def fill():
     children, ended = [], "got"
     try:
@@ -136,26 +137,26 @@ PROBES = (
 names = [open(f"/proc/{pid}/cmdline").read() for pid in os.listdir("/proc") if pid.isdigit() and pid != "1"]
 "none in sight" if len(names) == 1 else "got " + ", ".join(names)
 """,
-        judge=_answers("none in sight"),
+        judge=answers("none in sight"),
         needs_proc=True,
     ),
     Probe(
         mechanism="namespaces",
         title="connect to a listener on the host's 127.0.0.1",
         source="attempt(lambda: socket.create_connection(('127.0.0.1', bait['port']), 5).getpeername())",
-        judge=_answers("ECONNREFUSED"),
+        judge=answers("ECONNREFUSED"),
     ),
     Probe(
         mechanism="namespaces",
         title="connect to an abstract unix socket of the host",
         source="attempt(lambda: socket.socket(socket.AF_UNIX).connect(chr(0) + bait['abstract']))",
-        judge=_answers("ECONNREFUSED", "EPERM"),
+        judge=answers("ECONNREFUSED", "EPERM"),
     ),
     Probe(
         mechanism="namespaces",
         title="send to an address outside",
         source="attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(('192.0.2.1', 53)))",
-        judge=_answers("ENETUNREACH"),
+        judge=answers("ENETUNREACH"),
     ),
     Probe(
         mechanism="namespaces",
@@ -167,31 +168,31 @@ names = [open(f"/proc/{pid}/cmdline").read() for pid in os.listdir("/proc") if p
         mechanism="root",
         title="read a file of the host",
         source="attempt(lambda: open(bait['canary']).read())",
-        judge=_answers("ENOENT"),
+        judge=answers("ENOENT"),
     ),
     Probe(
         mechanism="root",
         title="read it through the root of the first process",
         source="attempt(lambda: open('/proc/1/root' + bait['canary']).read())",
-        judge=_answers("EACCES", "EPERM", "ENOENT"),
+        judge=answers("EACCES", "EPERM", "ENOENT"),
     ),
     Probe(
         mechanism="root",
         title="write to /usr",
         source="attempt(lambda: open('/usr/cellblock-probe', 'w'))",
-        judge=_answers("EROFS", "EACCES"),
+        judge=answers("EROFS", "EACCES"),
     ),
     Probe(
         mechanism="root",
         title="read a variable of the host's environment",
         source="attempt(lambda: os.environ[bait['secret']])",
-        judge=_answers("KeyError"),
+        judge=answers("KeyError"),
     ),
     Probe(
         mechanism="capabilities",
         title="hold a capability, or gain one by executing a file",
         source="capabilities()",
-        judge=_answers("0 of the process, 0 to gain, no_new_privs 1"),
+        judge=answers("0 of the process, 0 to gain, no_new_privs 1"),
     ),
     Probe(
         mechanism="capabilities",
@@ -200,19 +201,19 @@ names = [open(f"/proc/{pid}/cmdline").read() for pid in os.listdir("/proc") if p
 target = ctypes.c_char_p(b"/workspace")
 "got through" if libc.mount(b"none", target, b"tmpfs", 0, None) == 0 else errno.errorcode[ctypes.get_errno()]
 """,
-        judge=_answers("EPERM"),
+        judge=answers("EPERM"),
     ),
     Probe(
         mechanism="capabilities",
         title="become root",
         source="attempt(os.setuid, 0)",
-        judge=_answers("EPERM", "EINVAL"),
+        judge=answers("EPERM", "EINVAL"),
     ),
     Probe(
         mechanism="landlock",
         title="write to a file outside the session's own",
         source="attempt(lambda: open('/etc/hostname', 'a'))",
-        judge=_answers("EACCES", "EROFS"),
+        judge=answers("EACCES", "EROFS"),
     ),
     Probe(
         mechanism="landlock",
@@ -221,46 +222,46 @@ target = ctypes.c_char_p(b"/workspace")
 import fcntl
 attempt(lambda: fcntl.ioctl(open("/dev/urandom", "rb"), 0x80045200, bytes(4)))
 """,
-        judge=_answers("EACCES"),
+        judge=answers("EACCES"),
         needs_abi=5,
     ),
     Probe(
         mechanism="landlock",
         title="signal the first process of the session",
         source="attempt(os.kill, 1, 0)",
-        judge=_answers("EPERM"),
+        judge=answers("EPERM"),
         needs_abi=6,
     ),
     Probe(
         mechanism="seccomp",
         title="run without a filter",
         source="f'mode {libc.prctl(21, 0, 0, 0, 0)}'",
-        judge=_answers("mode 2"),
+        judge=answers("mode 2"),
     ),
-    Probe(mechanism="seccomp", title="make calls that reach past it", source=_SYSCALLS, judge=_each("EPERM")),
+    Probe(mechanism="seccomp", title="make calls that reach past it", source=_SYSCALLS, judge=each("EPERM")),
     Probe(
         mechanism="seccomp",
         title="open netlink, packet and vsock sockets",
         source="{name: attempt(socket.socket, number, 3) for name, number in "
         "(('netlink', 16), ('packet', 17), ('vsock', 40))}",
-        judge=_each("EAFNOSUPPORT"),
+        judge=each("EAFNOSUPPORT"),
     ),
     Probe(
         mechanism="rlimits",
         title="take twice the memory limit",
         source="attempt(lambda: len(bytearray(2 * bait['memory'])))",
-        judge=_answers("MemoryError"),
+        judge=answers("MemoryError"),
     ),
     Probe(
         mechanism="rlimits",
         title="fork past the number of processes",
-        source=_FORKS,
+        source=FORKS,
         judge=_stopped_before_limit,
     ),
     Probe(
         mechanism="rlimits",
         title="write more than the disk limit",
         source="attempt(lambda: [open(f'fill{n}', 'wb').write(bytes(bait['disk'] // 2)) for n in range(4)])",
-        judge=_answers("ENOSPC", "EFBIG", "EDQUOT"),
+        judge=answers("ENOSPC", "EFBIG", "EDQUOT"),
     ),
 )

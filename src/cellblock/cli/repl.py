@@ -52,6 +52,7 @@ def repl(arguments: argparse.Namespace) -> int:
                 limits=options.limits(arguments),
                 preload=arguments.preload,
                 python=arguments.python,
+                walls=arguments.walls,
                 inputs=options.inputs(arguments),
                 mounts=options.mounts(arguments),
                 pictures=None if pictures is None else Path(pictures),

@@ -47,6 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
             limits=options.limits(arguments, _JSON_BYTES if arguments.json else options.SHOWN_BYTES),
             preload=arguments.preload,
             python=arguments.python,
+            walls=arguments.walls,
             as_json=arguments.json,
             save=None if arguments.save is None else Path(arguments.save),
         )

@@ -19,6 +19,7 @@ from cellblock.cli.inside import Width, tell_script
 from cellblock.cli.opening import Start, open_session, start_early
 from cellblock.cli.show import JsonLines, Screen
 from cellblock.limits import ExecutionLimits
+from cellblock.walls import Walls
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -39,13 +40,14 @@ class Job:
     limits: ExecutionLimits = ExecutionLimits()
     preload: tuple[str, ...] = ()
     python: str | None = None
+    walls: Walls = "full"
     as_json: bool = False
     save: Path | None = None
 
 
 def execute(job: Job) -> int:
     """Run a job; its exit status."""
-    start = start_early(job.python, job.preload)
+    start = start_early(job.python, job.preload, job.walls)
     import anyio
 
     return anyio.run(_run, job, start)
@@ -54,7 +56,9 @@ def execute(job: Job) -> int:
 async def _run(job: Job, start: Start) -> int:
     from cellblock.session.session import AsyncSession
 
-    session = AsyncSession(limits=job.limits, preload=job.preload, python=job.python, mounts=job.mounts)
+    session = AsyncSession(
+        walls=job.walls, limits=job.limits, preload=job.preload, python=job.python, mounts=job.mounts
+    )
     async with _opened(session, job, start) as code:
         sources = source.split(code) if job.by_cell else [code]
         await _prepare(session, job, code)

@@ -1,14 +1,38 @@
-"""Which launcher a trust level means on this machine."""
+"""Which launcher a trust level and its walls mean on this machine."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from cellblock.executors.protocol import Launcher
 
 
-def launcher_for(trust_level: str) -> Launcher:
-    """The launcher of a trust level; ValueError for one that does not exist."""
-    if trust_level == "isolated":
+def launcher_for(trust_level: str, walls: str = "full") -> Launcher:
+    """The launcher of a trust level; ValueError for one that does not exist. `walls`: "full" or "reduced"."""
+    if trust_level != "isolated":
+        raise ValueError(f"trust_level must be 'isolated', not {trust_level!r}")
+    if walls == "full":
         from cellblock.executors.process.launcher import ProcessLauncher
 
         return ProcessLauncher()
-    raise ValueError(f"trust_level must be 'isolated', not {trust_level!r}")
+    if walls == "reduced":
+        from cellblock.executors.reduced.kernel import ReducedLauncher
+
+        return ReducedLauncher()
+    raise ValueError(f"walls must be 'full' or 'reduced', not {walls!r}")
+
+
+def prepare(
+    python: str, preload: tuple[str, ...], walls: str = "full", progress: Callable[[str], None] | None = None
+) -> None:
+    """Start the processes that sessions of this interpreter and these packages come from, if there are none. Blocks."""
+    from cellblock.executors.process.family import Profile
+
+    if walls == "reduced":
+        from cellblock.executors.reduced.family import family_of as reduced
+
+        reduced(Profile(python, preload), progress)
+    else:
+        from cellblock.executors.process.families import family_of as full
+
+        full(Profile(python, preload), progress)

@@ -54,13 +54,15 @@ class Written:
 class Died:
     """The worker's process is gone. `signal` killed it, or it left with `status`; None where unknown.
 
-    `excess` is what the session held when that was what it was killed for, as in `Curbed.held`.
+    `excess` is what the session held when that was what it was killed for, as in `Curbed.held`. `untaken`: it says
+    that it took no request after its last reply; a cell may say so falsely.
     """
 
     signal: int | None = None
     status: int | None = None
     reason: str = ""
     excess: str = ""
+    untaken: bool = False
 
 
 class WorkerGone(Exception):

@@ -19,6 +19,7 @@ from cellblock.limits import ExecutionLimits
 from cellblock.session.files import MAX_READ_BYTES, AsyncFiles
 from cellblock.session.notebook import Notebook
 from cellblock.session.session import AsyncSession, Name
+from cellblock.walls import Walls
 
 T = TypeVar("T")
 
@@ -34,6 +35,7 @@ class Session:
         self,
         *,
         trust_level: Literal["isolated"] = "isolated",
+        walls: Walls = "full",
         limits: ExecutionLimits | None = None,
         preload: Iterable[str] = (),
         python: str | None = None,
@@ -44,6 +46,7 @@ class Session:
         self._session = _call(
             _make,
             trust_level=trust_level,
+            walls=walls,
             limits=limits,
             preload=tuple(preload),
             python=python,
@@ -53,6 +56,9 @@ class Session:
         )
         self._tasks: set[asyncio.Task[None]] = set()
         _call(self._session.open)
+
+    def __repr__(self) -> str:
+        return repr(self._session).replace("AsyncSession", type(self).__name__, 1)
 
     def close(self) -> None:
         """End the session and everything it started. Its notebook stays readable."""

@@ -52,6 +52,7 @@ class Execution:
         self._killed = False
         self._abandoned = False
         self._swept = False
+        self._given_again = False
         self._lost = lost
         self._toolbox = toolbox
         self._calls = Calls(toolbox)
@@ -92,6 +93,8 @@ class Execution:
                 case Finished() if self._must_relieve(event):
                     self.cell = await self._relieve(event)
                     return Done(cell=self.cell)
+                case Died(untaken=True) if not self._given_again:
+                    await self._give_again(event)
                 case Died():
                     self.cell = await self._bury(event)
                     return Done(cell=self.cell)
@@ -123,15 +126,29 @@ class Execution:
             try:
                 await turn.send_rest(self._deadline - time.monotonic())
             except WorkerGone as gone:
-                recovery = await recover(self._kernel, toolbox=self._toolbox)
-                self._lost += losses(recovery, f"the session's process {how(gone.death)} between two cells")
-                turn = self._kernel.turn(self._request, max_output_bytes=self._limits.max_output_bytes)
+                turn = await self._replaced(gone.death)
                 if not turn.sent:
                     await turn.send_rest(self._deadline - time.monotonic())
             self._turn = turn
         except TimeoutError:  # the worker takes nothing: what was sent of the request is of no use
             self._expired = self._killed = True
             self._kernel.kill()
+
+    async def _give_again(self, death: Died) -> None:
+        """Give the request to another process: the one that had been sent it ended without taking it."""
+        self._given_again = True
+        self._calls.cancel()
+        turn = await self._replaced(death)
+        if turn.sent:
+            self._turn = turn
+        else:
+            await self._send_rest(turn)
+
+    async def _replaced(self, death: Died) -> Turn:
+        """The request, begun on another process than the one that ended between two cells."""
+        recovery = await recover(self._kernel, toolbox=self._toolbox)
+        self._lost += losses(recovery, f"between two cells the session's process {how(death)}")
+        return self._kernel.turn(self._request, max_output_bytes=self._limits.max_output_bytes)
 
     async def to_end(self) -> Cell:
         """The cell, once it has ended."""
@@ -255,7 +272,11 @@ async def recover(kernel: Kernel, steps: int = 0, *, toolbox: Toolbox) -> Recove
             return recovery
         except (CellblockError, OSError, WorkerGone) as error:
             await kernel.close()
-            raise SessionClosed(f"the session's process ended and no other could be started: {error}") from error
+            reason, hint = (error.args[0], error.hint) if isinstance(error, CellblockError) else (error, "")
+            raise SessionClosed(
+                f"the session's process ended and no other could be started: {reason}",
+                hint=hint or "open a new session",
+            ) from error
     raise AssertionError("a shielded scope is not left early")
 
 

@@ -7,12 +7,14 @@ from typing import Literal
 
 from cellblock.limits import ExecutionLimits
 from cellblock.session.session import AsyncSession
+from cellblock.walls import Walls
 
 
 def keep_ready(
     count: int,
     *,
     trust_level: Literal["isolated"] = "isolated",
+    walls: Walls = "full",
     limits: ExecutionLimits | None = None,
     preload: Iterable[str] = (),
     python: str | None = None,
@@ -21,9 +23,9 @@ def keep_ready(
 
     Blocks until they are there, and raises what opening one would: in an event loop call it in a thread. What is
     taken is made again in the background. Each costs the processes and the memory of an open session. Without it, a
-    session that is opened again and again has one ready all the same.
+    session that is opened again and again has one ready all the same. None are kept with `walls="reduced"`.
     """
     if type(count) is not int or count < 0:
         raise ValueError(f"count must be a whole number from 0, not {count!r}")
-    session = AsyncSession(trust_level=trust_level, limits=limits, preload=preload, python=python)
+    session = AsyncSession(trust_level=trust_level, walls=walls, limits=limits, preload=preload, python=python)
     session._launcher.keep_ready(session._spec, count)

@@ -25,6 +25,7 @@ from cellblock.session.files import AsyncFiles
 from cellblock.session.notebook import Notebook
 from cellblock.session.record import losses
 from cellblock.session.tools import Toolbox
+from cellblock.walls import Walls
 from cellblock.wire.frames import MAX_FRAME_BYTES
 from cellblock.wire.messages import Bind, Clear, Fetch, Request, Run, Shell, Survey
 
@@ -49,6 +50,9 @@ class AsyncSession:
     Calls are first come, first served; `wait=False` raises `SessionBusy` instead of waiting. `interrupt` and
     `kill` never wait. Use it as `async with AsyncSession() as session`, on one event loop.
 
+    `walls="reduced"` goes without namespaces, where a machine gives none: see docs/security.md for what that gives up.
+    Nothing falls back to it.
+
     `mounts` are directories or files of the host that cells see, read-only and without a copy: under a name in the
     workspace, or under a path below `/data`.
     """
@@ -57,6 +61,7 @@ class AsyncSession:
         self,
         *,
         trust_level: Literal["isolated"] = "isolated",
+        walls: Walls = "full",
         limits: ExecutionLimits | None = None,
         preload: Iterable[str] = (),
         python: str | None = None,
@@ -69,8 +74,9 @@ class AsyncSession:
         self.limits = limits or ExecutionLimits()
         self.seed = secrets.randbits(64) if seed is None else seed
         self.trust_level = trust_level
+        self.walls = walls
         self.notebook = Notebook()
-        self._launcher = launcher_for(trust_level)
+        self._launcher = launcher_for(trust_level, walls)
         self._spec = KernelSpec(
             limits=self.limits, preload=tuple(preload), python=python, seed=self.seed, mounts=_mounts(mounts or {})
         )
@@ -85,6 +91,11 @@ class AsyncSession:
         self._toolbox = Toolbox(tools)
         self._closed = False
         self._host = os.getpid()
+
+    def __repr__(self) -> str:
+        level = self.trust_level if self.walls == "full" else f"{self.trust_level}, {self.walls} walls"
+        state = "closed" if self._closed else "open" if self._kernel else "not open"
+        return f"<{type(self).__name__} {level}, {state}>"
 
     # ------------------------------------------------------------------------------- life
 

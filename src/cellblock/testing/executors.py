@@ -506,7 +506,14 @@ class ExecutorConformance:
             with pytest.raises(FileRefused):
                 kernel.files.write(path, b"")
 
+    gives_mounts = True
+    """Whether there are mounts; an executor without must refuse them."""
+
     async def test_mounted_directory_is_read_and_never_written(self, launcher: Launcher, mountable: Path) -> None:
+        if not self.gives_mounts:
+            with pytest.raises(MountRefused):
+                await launcher.open(KernelSpec(mounts=(("in/data", str(mountable)),)))
+            return
         (mountable / "there").write_text("theirs")
         kernel = await launcher.open(KernelSpec(mounts=(("in/data", str(mountable)),)))
         for _ in range(2):

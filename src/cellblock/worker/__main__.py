@@ -34,6 +34,10 @@ def _begin(role: str, descriptors: list[int]) -> None:
         from cellblock.worker import porter
 
         porter.serve(channel)
+    elif role == "reduced":
+        from cellblock.worker.reduced import zygote as reduced
+
+        reduced.serve(channel)
     else:
         from cellblock.worker import zygote
 

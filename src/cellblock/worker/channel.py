@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import select
 import socket
 import struct
+from os import close
+from select import POLLIN, poll
+from socket import CMSG_SPACE, MSG_CMSG_CLOEXEC, SO_RCVTIMEO, SOL_SOCKET
 
 from cellblock.wire.codec import decode_request
 from cellblock.wire.frames import PACKET_BYTES, Assembler, packets
@@ -13,19 +15,32 @@ from cellblock.wire.packed import pack_event, unpack_request
 from cellblock.worker.fitting import fit
 
 _INT = struct.Struct("i")
-_ONE_DESCRIPTOR = socket.CMSG_SPACE(_INT.size)
-_CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)
+_ONE_DESCRIPTOR = CMSG_SPACE(_INT.size)
+_CLOEXEC = int(MSG_CMSG_CLOEXEC)
+_TIMEVAL = struct.Struct("ll")
+_QUIET_SECONDS, _NEVER = _TIMEVAL.pack(0, 500_000), _TIMEVAL.pack(0, 0)
+
+
+class Quiet(Exception):
+    """No request came for half a second."""
 
 
 class Channel:
     """Receives requests and sends events over a socket that keeps packet borders."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self._socket = connection
+        self._bind(connection)
         self._assembler = Assembler(max_bytes=2**40)  # the host bounds what it sends
         self._buffer = bytearray(PACKET_BYTES + 1)
         self._view = memoryview(self._buffer)
         self._checkpoint = -1
+
+    def _bind(self, connection: socket.socket) -> None:
+        """Take what is called of a socket now, whatever a cell does to its class."""
+        self._socket = connection
+        self._receive_into, self._send = connection.recvmsg_into, connection.send
+        self._set, self._detach = connection.setsockopt, connection.detach
+        self._hurried = False
 
     @property
     def connection(self) -> socket.socket:
@@ -33,16 +48,18 @@ class Channel:
         return self._socket
 
     def succeed(self, connection: socket.socket, checkpoint: int) -> None:
-        """Go on over another socket, that of the checkpoint this process was; `checkpoint` is the end for the next."""
-        self._socket.close()
-        self._socket = connection
+        """Go on over another socket, that of the checkpoint this process was; `checkpoint` is the end for the next.
+
+        Its old one was let go when it was forked.
+        """
+        self._bind(connection)
         self._checkpoint = checkpoint
 
     @property
     def pending(self) -> bool:
         """Whether the next request is there already."""
-        wait = select.poll()
-        wait.register(self._socket, select.POLLIN)
+        wait = poll()
+        wait.register(self._socket, POLLIN)
         return bool(wait.poll(0))
 
     def take_checkpoint(self) -> socket.socket | None:
@@ -50,13 +67,18 @@ class Channel:
         end, self._checkpoint = self._checkpoint, -1
         return socket.socket(fileno=end) if end >= 0 else None
 
-    def receive(self) -> tuple[int, Request] | None:
-        """The next request and its number, or None when the host is gone."""
+    def receive(self, *, hurried: bool = False) -> tuple[int, Request] | None:
+        """The next request and its number, or None when the host is gone; `Quiet` if it is hurried and none comes."""
+        if hurried is not self._hurried:
+            self._set(SOL_SOCKET, SO_RCVTIMEO, _QUIET_SECONDS if hurried else _NEVER)
+            self._hurried = hurried
         while True:
             try:
-                size, ancillary, _, _ = self._socket.recvmsg_into([self._buffer], _ONE_DESCRIPTOR, _CLOEXEC)
+                size, ancillary, _, _ = self._receive_into([self._buffer], _ONE_DESCRIPTOR, _CLOEXEC)
             except ConnectionResetError:
                 return None
+            except BlockingIOError:
+                raise Quiet from None
             for _, _, payload in ancillary:
                 (self._checkpoint,) = _INT.unpack(payload)
             if not size:
@@ -69,8 +91,15 @@ class Channel:
             if frame is not None:
                 return decode_request(frame)
 
+    def let_go(self) -> None:
+        """In a forked child, a frozen copy too: neither take what is the worker's nor keep its sockets open."""
+        close(self._detach())
+        if self._checkpoint >= 0:
+            close(self._checkpoint)
+            self._checkpoint = -1
+
     def send(self, event: Event) -> None:
         """Send one event; raises OSError when the host is gone."""
         packed = pack_event(event)
         for packet in packets(fit(event)) if packed is None else (packed,):
-            self._socket.send(packet)
+            self._send(packet)

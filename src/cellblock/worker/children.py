@@ -7,6 +7,7 @@ that has ended.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import socket
@@ -31,7 +32,7 @@ class Children:
         self._forked: set[int] = set()
         self._inits: set[int] = set()
         self._births, self._announcing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._used = time.monotonic()
+        self._used = math.inf
         self._held: tuple[Closable, ...] = ()
         signal.signal(signal.SIGCHLD, lambda *_: self._reap())
 
@@ -50,7 +51,6 @@ class Children:
                     one.close()
             else:
                 self._forked.add(pid)
-                self._used = time.monotonic()
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         return pid
@@ -65,15 +65,16 @@ class Children:
         os.close(self._announcing)
 
     def left(self, idle_seconds: float) -> float:
-        """Seconds until no session has lived for `idle_seconds`, if none is made meanwhile."""
+        """Seconds until no session has lived for `idle_seconds`; they begin when the last of them ends."""
         self._learn_inits()
-        return idle_seconds - (0.0 if self._inits else time.monotonic() - self._used)
+        return idle_seconds - (0.0 if self._inits else max(0.0, time.monotonic() - self._used))
 
     def _learn_inits(self) -> None:
         with contextlib.suppress(BlockingIOError):
             while True:
                 for (pid,) in _PID.iter_unpack(os.read(self._births, 1024 * _PID.size)):
                     self._inits.add(pid)
+                    self._used = time.monotonic()
 
     def _reap(self) -> None:
         self._learn_inits()  # each was announced before it was ours

@@ -5,16 +5,16 @@ Runs inside the wall, where the values are. Looks for libraries in `sys.modules`
 
 from __future__ import annotations
 
-import contextlib
-import io
-import sys
 from collections.abc import Mapping
+from io import BytesIO
+from sys import modules
 from types import MethodType
 from typing import Any
 
 from cellblock.outputs import DATAFRAME_MIME
 from cellblock.values.represent import exact
 from cellblock.worker import figures
+from cellblock.worker.interrupts import Interrupted
 from cellblock.worker.mime import Bundle, Parts, data_of
 from cellblock.worker.tables import table_of
 
@@ -33,17 +33,18 @@ _METHODS = (
 _CANARY = "_ipython_canary_method_should_not_exist_"
 
 
-def bundle(value: object, *, max_text: int) -> Bundle:
+def bundle(value: object, max_text: int) -> Bundle:
     """What to show for `value`. Always holds text/plain: its repr, the middle cut to `max_text` characters.
 
-    Runs the value's own code. An `Exception` from it costs the one part it was to give; what is raised and no
-    `Exception`, KeyboardInterrupt for one, passes.
+    Runs the value's own code. Whatever it raises costs the one part it was to give; the host's interrupt passes.
     """
     parts = Parts(max_text)
     for attempt in (_table, _figure, _image):
         try:
             known = attempt(value, parts)
-        except Exception as error:  # a subclass's own code, a table that cannot be read
+        except Interrupted:
+            raise
+        except BaseException as error:  # a subclass's own code, a table that cannot be read
             parts.note(f"not shown as it could be: {type(error).__name__}")
             known = False
         if known:
@@ -69,14 +70,14 @@ def _figure(value: object, parts: Parts) -> bool:
 
 
 def _image(value: Any, parts: Parts) -> bool:
-    image = getattr(sys.modules.get("PIL.Image"), "Image", None)
+    image = getattr(modules.get("PIL.Image"), "Image", None)
     if not isinstance(image, type) or not issubclass(type(value), image):
         return False
-    buffer = io.BytesIO()
+    buffer = BytesIO()
     try:
         value.save(buffer, format="PNG")
     except OSError:  # a mode that PNG lacks, such as CMYK
-        buffer = io.BytesIO()
+        buffer = BytesIO()
         value.convert("RGB").save(buffer, format="PNG")
     parts.add("image/png", buffer.getvalue())
     return True
@@ -87,10 +88,14 @@ def _methods(value: object, parts: Parts) -> None:
         return
     given = data_of(_call(value, "_repr_mimebundle_", include=None, exclude=None))
     if isinstance(given, Mapping):
-        with contextlib.suppress(Exception):  # a mapping of the cell's own
+        try:
             for mime, part in given.items():
                 if isinstance(mime, str):
                     _add(parts, exact(mime, None), part)
+        except Interrupted:
+            raise
+        except BaseException:  # a mapping of the cell's own
+            parts.note("not shown as it could be")
     for name, mime in _METHODS:
         if mime not in parts:
             _method(value, name, mime, parts)
@@ -101,8 +106,12 @@ def _method(value: object, name: str, mime: str, parts: Parts) -> None:
 
 
 def _add(parts: Parts, mime: str, part: object) -> None:
-    with contextlib.suppress(Exception):  # JSON that is none, or a part with methods of its own
+    try:
         parts.add(mime, part)
+    except Interrupted:
+        raise
+    except BaseException:  # JSON that is none, or a part with methods of its own
+        return
 
 
 def _call(value: object, name: str, **options: object) -> object:
@@ -112,12 +121,16 @@ def _call(value: object, name: str, **options: object) -> object:
         if not callable(method) or (isinstance(value, type) and not isinstance(method, MethodType)):
             return None
         return method(**options)
-    except Exception:
+    except Interrupted:
+        raise
+    except BaseException:
         return None
 
 
 def _has(value: object, name: str) -> bool:
     try:
         return getattr(value, name, None) is not None
-    except Exception:
+    except Interrupted:
+        raise
+    except BaseException:
         return False

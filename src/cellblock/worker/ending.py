@@ -1,4 +1,7 @@
-"""Ends processes of a session, as its init can: all of them, or those that a cell has started."""
+"""Ends processes of a session, as its init can: all of them, or those that a cell has started.
+
+A signal to all reaches the session and nobody else: the caller is first in its pid namespace, or walled in with it.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from cellblock.worker import holdings
+
+Processes = Callable[[], Iterable[int]]
+"""Lists those of the session: by default all of this pid namespace but its first."""
 
 _AFTER_THE_WORKER = 10
 _GONE_SECONDS = 1.0
@@ -35,25 +41,29 @@ def end_all(spared: frozenset[int] = frozenset()) -> None:
     _await(ends)
 
 
-def hold_back(began: float, worker: int, spared: frozenset[int]) -> None:
+def hold_back(
+    began: float, worker: int, spared: frozenset[int] = frozenset(), processes: Processes = holdings.processes
+) -> None:
     """Let the worker have the processor before what it has started since `began`, so that it can be interrupted."""
-    for process in _started_since(int(began * holdings.TICKS), worker, spared):
+    for process in _started_since(int(began * holdings.TICKS), worker, spared, processes):
         with contextlib.suppress(ProcessLookupError):
             os.setpriority(os.PRIO_PROCESS, process, _AFTER_THE_WORKER)
 
 
-def end_since(began: float, worker: int, spared: frozenset[int]) -> int:
+def end_since(
+    began: float, worker: int, spared: frozenset[int] = frozenset(), processes: Processes = holdings.processes
+) -> int:
     """Kill what the worker has started since `began`, and all that came of it; how many processes that were.
 
     `began` is of the clock that goes on while the machine sleeps, in seconds; the kernel tells the age of a process in
     hundredths of a second, and one of the same hundredth counts as begun since. Processes from before live on, and so
     do their children. All stand still meanwhile, so that none is forked that is not seen.
     """
-    if set(holdings.processes()) <= {worker, *spared}:
+    if set(processes()) <= {worker, *spared}:
         return 0
     _signal_all(signal.SIGSTOP)
     try:
-        doomed = _started_since(int(began * holdings.TICKS), worker, spared)
+        doomed = _started_since(int(began * holdings.TICKS), worker, spared, processes)
         ends = _ends(doomed)
         for process in doomed:
             with contextlib.suppress(ProcessLookupError):
@@ -64,8 +74,8 @@ def end_since(began: float, worker: int, spared: frozenset[int]) -> int:
     return len(doomed)
 
 
-def _started_since(tick: int, worker: int, spared: frozenset[int]) -> list[int]:
-    lives = {process: life for process in holdings.processes() if (life := holdings.life(process)) is not None}
+def _started_since(tick: int, worker: int, spared: frozenset[int], processes: Processes) -> list[int]:
+    lives = {process: life for process in processes() if (life := holdings.life(process)) is not None}
 
     def is_of_the_cell(process: int) -> bool:
         while process != worker and process in lives:

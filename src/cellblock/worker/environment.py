@@ -7,26 +7,32 @@ import sys
 
 from cellblock.worker.confine import layout
 
-ENVIRONMENT = {
-    "HOME": layout.WORKSPACE,
-    "LANG": "C.UTF-8",
-    "LOGNAME": "user",
-    "MPLBACKEND": "agg",
-    "MPLCONFIGDIR": layout.TMP,
-    "PATH": os.path.dirname(sys.executable) + ":/usr/local/bin:/usr/bin:/bin",
-    "PIP_NO_INDEX": "1",
-    "PYTHONHASHSEED": "0",
-    "PYTHONPYCACHEPREFIX": layout.TMP + "/.pycache",
-    "TMPDIR": "/tmp",
-    "USER": "user",
-    "XDG_CACHE_HOME": layout.TMP + "/.cache",
-    # One thread a pool: sessions share the machine, and forking next to idle pool threads is fragile.
-    "MKL_NUM_THREADS": "1",
-    "NUMEXPR_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    # Of Arrow's own pools one starts a thread, and one reserves all the memory there is room for: OpenBLAS aborts.
-    "ARROW_DEFAULT_MEMORY_POOL": "system",
-    "JE_ARROW_MALLOC_CONF": "background_thread:false",
-}
+
+def environment(workspace: str, tmp: str, named: str | None = None) -> dict[str, str]:
+    """The variables of a session with these directories; `named` is what it is told of its temporary one."""
+    return {
+        "HOME": workspace,
+        "LANG": "C.UTF-8",
+        "LOGNAME": "user",
+        "MPLBACKEND": "agg",
+        "MPLCONFIGDIR": tmp,
+        "PATH": os.path.dirname(sys.executable) + ":/usr/local/bin:/usr/bin:/bin",
+        "PIP_NO_INDEX": "1",
+        "PYTHONHASHSEED": "0",
+        "PYTHONPYCACHEPREFIX": tmp + "/.pycache",
+        "TMPDIR": named or tmp,
+        "USER": "user",
+        "XDG_CACHE_HOME": tmp + "/.cache",
+        # One thread a pool: sessions share the machine, and forking next to idle pool threads is fragile.
+        "MKL_NUM_THREADS": "1",
+        "NUMEXPR_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        # Of Arrow's own pools one starts a thread, and one reserves all the memory there is room for: OpenBLAS aborts.
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    }
+
+
+ENVIRONMENT = environment(layout.WORKSPACE, layout.TMP, "/tmp")
 """The whole environment of a session; nothing of the host's is passed on."""

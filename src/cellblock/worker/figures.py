@@ -6,11 +6,11 @@ package that was preloaded already did.
 
 from __future__ import annotations
 
-import io
-import os
-import sys
 from collections.abc import Callable
 from functools import partial
+from io import BytesIO
+from os import environ
+from sys import modules
 from typing import Any
 
 from cellblock.values.represent import type_name
@@ -23,13 +23,13 @@ _FIGURE_TEXT = 1000
 
 def install(show: Callable[[Bundle], None]) -> None:
     """Make `plt.show()` and `figure.show()` hand what they draw to `show`, whenever pyplot is imported."""
-    os.environ.setdefault("MPLBACKEND", "agg")
+    environ.setdefault("MPLBACKEND", "agg")
     on_import(_PYPLOT, partial(_take_over, show))
 
 
 def flush() -> list[Bundle]:
     """Draw and close every open figure, in the order they were opened."""
-    pyplot: Any = sys.modules.get(_PYPLOT)
+    pyplot: Any = modules.get(_PYPLOT)
     if pyplot is None or not hasattr(pyplot, "get_fignums"):  # it is being imported
         return []
     numbers = pyplot.get_fignums()
@@ -43,20 +43,20 @@ def flush() -> list[Bundle]:
 
 def close_shown(value: object) -> None:
     """Close a figure that was shown as a value, so that the end of the cell does not show it again."""
-    pyplot: Any = sys.modules.get(_PYPLOT)
+    pyplot: Any = modules.get(_PYPLOT)
     if pyplot is not None and is_figure(value):
         pyplot.close(value)
 
 
 def is_figure(value: object) -> bool:
     """Whether a value is a matplotlib figure, by its type and not by what it says of itself."""
-    figure = getattr(sys.modules.get("matplotlib.figure"), "Figure", None)
+    figure = getattr(modules.get("matplotlib.figure"), "Figure", None)
     return isinstance(figure, type) and issubclass(type(value), figure)
 
 
 def png(figure: Any) -> bytes:
     """A figure as it would be saved: its own resolution and background, white margins cut off."""
-    buffer = io.BytesIO()
+    buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi="figure", facecolor="auto", edgecolor="auto", bbox_inches="tight")
     return buffer.getvalue()
 
@@ -82,8 +82,8 @@ def _take_over(show: Callable[[Bundle], None], pyplot: Any) -> None:
         pyplot.close(figure)
         show(bundle)
 
-    matplotlib: Any = sys.modules["matplotlib"]
-    if os.environ.get("MPLBACKEND", "agg").lower() == "agg":
+    matplotlib: Any = modules["matplotlib"]
+    if environ.get("MPLBACKEND", "agg").lower() == "agg":
         matplotlib.rcParams["backend"] = "agg"
     pyplot.show = show_open
     matplotlib.figure.Figure.show = show_one

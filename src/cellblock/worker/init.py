@@ -19,7 +19,7 @@ from typing import cast
 from cellblock.worker import control, ending, sockets
 from cellblock.worker.confine import capabilities, layout, namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
-from cellblock.worker.copies import Copies
+from cellblock.worker.expected import Copies
 from cellblock.worker.filehistory import FileHistory
 from cellblock.worker.peak import Peak
 from cellblock.worker.supervisor import Supervisor

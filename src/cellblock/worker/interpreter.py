@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.values.represent import exact, type_name
 from cellblock.wire.messages import Failure
+from cellblock.worker.integrity import Broken
+from cellblock.worker.interrupts import Interrupted
+from cellblock.worker.loops import renew
 from cellblock.worker.mime import utf8
 
 if TYPE_CHECKING:
@@ -83,9 +86,12 @@ class Interpreter:
 
     def _compile(self, source: str, filename: str) -> list[types.CodeType]:
         """The cell's statements and its last expression, each where there is one; both evaluate, statements to None."""
-        source = source.removeprefix("\ufeff")
-        lines = [line + "\n" for line in source.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-        linecache.cache[filename] = (len(source), None, lines, filename)
+        try:
+            source = source.removeprefix("\ufeff")
+            lines = [line + "\n" for line in source.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+        except Exception as error:
+            raise Broken from error
+        _keep_lines((len(source), None, lines, filename))
         flags = self._flags | PyCF_ALLOW_TOP_LEVEL_AWAIT
         tree = _parse(source, filename, self._flags)
         last: list[types.CodeType] = []
@@ -101,8 +107,6 @@ class Interpreter:
     def rebuild_loop(self) -> frozenset[str]:
         """Give the session's event loop what a copy of the process does not have; the threads that it had."""
         if self._loop is not None and not self._loop.is_closed():
-            from cellblock.worker.loops import renew
-
             return renew(self._loop)
         return frozenset()
 
@@ -130,6 +134,16 @@ class Interpreter:
                 task.cancel()
                 self._loop.run_until_complete(asyncio.wait([task]))
             raise
+
+
+def _keep_lines(entry: tuple[int, None, list[str], str]) -> None:
+    """For the tracebacks of this cell and of what it defines."""
+    try:
+        linecache.cache[entry[-1]] = entry
+    except Interrupted:
+        raise
+    except BaseException:  # a cell has put something else in its place: tracebacks show no lines
+        return
 
 
 def _awaits(code: types.CodeType) -> bool:
@@ -166,10 +180,18 @@ def describe(error: BaseException, max_text: int) -> Failure:
         text = "".join(summary.format())
         message = exact(str(error), None) if isinstance(error, SyntaxError) else str(summary)
     except BaseException as broken:  # the cell's exception class may raise anything from what it overrides
-        text, message = f"{name}: <no traceback: {type_name(broken)}>\n", ""
+        text, message = f"{name}: <no traceback: {type_name(broken)}>\n", _own_message(error)
     return Failure(
         type=utf8(name), message=utf8(cut(message, max_text)), traceback=utf8(cut(text, max_text)), kind=kind
     )
+
+
+def _own_message(error: BaseException) -> str:
+    """An error's message, past what its class says of itself."""
+    try:
+        return exact(BaseException.__str__(error), None)
+    except BaseException:  # from what it was raised with
+        return ""
 
 
 def _start_at_cell(summary: traceback.TracebackException) -> None:
@@ -180,10 +202,10 @@ def _start_at_cell(summary: traceback.TracebackException) -> None:
             continue
         seen.add(id(one))
         ours = [i for i, frame in enumerate(one.stack) if frame.filename.startswith("<cell")]
-        first = ours[0] if ours else sum(map(_is_runner, one.stack))
-        del one.stack[:first]
-        while one.stack and _is_runner(one.stack[-1]):  # where an interrupt was raised
-            one.stack.pop()
+        if ours:
+            del one.stack[: ours[0]]
+        # ours are between theirs too: where an interrupt was raised, where `display` and a signal's handler were called
+        one.stack[:] = [frame for frame in one.stack if not _is_runner(frame)]
         pending += [link for link in (one.__cause__, one.__context__) if link is not None]
         pending += getattr(one, "exceptions", None) or []
 

@@ -55,7 +55,7 @@ def _wall_in(seen: layout.Exposure) -> Unavailable | None:
     ordinary user.
     """
     built = None
-    if os.getuid() == 0 and _is_mapped(SANDBOX_UID):
+    if os.getuid() == 0 and is_mapped(SANDBOX_UID):
         if _own_mounts():
             built = _build(seen)
         os.setgroups([])
@@ -94,7 +94,7 @@ def _build(seen: layout.Exposure) -> Applied | Unavailable:
     return Applied(mechanism="root")
 
 
-def _is_mapped(uid: int) -> bool:
+def is_mapped(uid: int) -> bool:
     """Whether the account exists in this user namespace; in a container of one user it does not."""
     with open("/proc/self/uid_map", encoding="ascii") as table:
         ranges = [[int(word) for word in line.split()] for line in table]

@@ -8,18 +8,25 @@ import signal
 import socket
 import sys
 import threading
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
 from typing import Any
 
 from cellblock.walls import Applied, Unavailable
 from cellblock.wire.messages import Hello
-from cellblock.worker import control
+from cellblock.worker import control, copies, exits, shell
 from cellblock.worker.channel import Channel
 from cellblock.worker.confine import capabilities, landlock, layout, rlimits, seccomp
 from cellblock.worker.environment import ENVIRONMENT
 from cellblock.worker.import_hooks import on_import
-from cellblock.worker.meter import Meter, interrupt, keep_interrupts
+from cellblock.worker.integrity import Integrity
+from cellblock.worker.interrupts import interrupt, keep_interrupts
+from cellblock.worker.meter import Meter
+from cellblock.worker.quota import SPARE_PROCESSES, Quota
 from cellblock.worker.requests import Worker
-from cellblock.worker.room import SPARE_PROCESSES, Room
 from cellblock.worker.streams import Streams
 
 _STACK_BYTES = 2 * 2**20
@@ -27,36 +34,59 @@ _STACK_BYTES = 2 * 2**20
 With 1 MB CPython 3.13 overflows it in C recursion that its own limit allows."""
 
 _filters: dict[bool, bytes] = {}
+_integrity = Integrity([])
 
 
-def prepare() -> None:
-    """In the zygote: what every worker needs and can share."""
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a worker moves into: its directory, its variables, and the walls it is to put around itself."""
+
+    workspace: str
+    environment: Mapping[str, str]
+    confine: Callable[[dict[str, int]], list[Applied | Unavailable]]
+
+
+def prepare(modules: list[ModuleType]) -> None:
+    """In the zygote: what every worker needs and can share. `modules` are the runner's."""
+    global _integrity
     for supervised in (False, True):
         _filters[supervised] = seccomp.build(shared_memory=False, supervised=supervised)
+    copies.offer(modules)
+    _integrity = Integrity(modules)
 
 
-def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int, supervisor: int = -1) -> None:
+def run(
+    setup: dict[str, Any],
+    connection: int,
+    stdout: int,
+    stderr: int,
+    supervisor: int = -1,
+    *,
+    room: Room | None = None,
+) -> None:
     """In a new process: take the descriptors, wall in, say hello, and serve once there is a session. Never returns.
 
     `supervisor` leads to init, which is to answer the calls that reach other processes; there is none without
-    checkpoints.
+    checkpoints. `room` is by default the root that an init has made.
     """
+    room = room or Room(layout.WORKSPACE, ENVIRONMENT, partial(_confine, supervisor=supervisor))
     _take_descriptors(stdout, stderr)
     os.umask(0o022)
     os.setsid()
-    os.chdir(layout.WORKSPACE)
+    os.chdir(room.workspace)
+    shell.settle(room.workspace)
     os.environ.clear()
-    os.environ.update(ENVIRONMENT)
+    os.environ.update(room.environment)
     sys.argv[:] = [""]
-    sys.path.append(layout.WORKSPACE)
-    sys.pycache_prefix = ENVIRONMENT["PYTHONPYCACHEPREFIX"]
+    sys.path.append(room.workspace)
+    sys.pycache_prefix = room.environment["PYTHONPYCACHEPREFIX"]
     threading.stack_size(_STACK_BYTES)
     signal.signal(signal.SIGINT, interrupt)  # the host may interrupt from the hello on
     keep_interrupts()
     ours = socket.socket(fileno=connection)
     channel = Channel(ours)
     meter = Meter()  # before the walls: /proc is read-only behind them
-    walls = _confine(setup["limits"], supervisor)
+    walls = room.confine(setup["limits"])
     channel.send(
         Hello(
             python=sys.version.split()[0],
@@ -66,13 +96,24 @@ def run(setup: dict[str, Any], connection: int, stdout: int, stderr: int, superv
             ),
         )
     )
-    worker = Worker(channel, Streams(bytes.fromhex(setup["nonce"])), meter, Room(setup["limits"]["checkpoints"]))
+    quota = Quota(setup["limits"]["checkpoints"])
+    worker = Worker(channel, Streams(bytes.fromhex(setup["nonce"])), meter, quota, _integrity)
     beginning, _ = control.receive(ours)
     if beginning is None:
         os._exit(0)
     _seed(int(str(beginning["seed"])))
-    worker.serve()
-    os._exit(0)
+    _serve(worker)
+
+
+def _serve(worker: Worker) -> None:
+    """Serve until the end. Nothing that a cell set to run at an exit is run, nothing it started is waited for."""
+    leave, status = os._exit, exits.CHANGED
+    try:
+        status = worker.serve()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        leave(status)
 
 
 def _take_descriptors(stdout: int, stderr: int) -> None:

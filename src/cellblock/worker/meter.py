@@ -1,18 +1,29 @@
-"""What cells cost and may use: time, memory, and the moment in which an interrupt may land."""
+"""What cells cost and may use: time, memory, and the interpreter's own settings."""
 
 from __future__ import annotations
 
-import contextlib
-import resource
-import sys
-import time
 from collections.abc import Callable
-from types import CodeType, FrameType
+from resource import RLIM_INFINITY, RLIMIT_DATA, RUSAGE_SELF, getrlimit, getrusage, setrlimit
+from sys import (
+    getprofile,
+    getrecursionlimit,
+    getswitchinterval,
+    gettrace,
+    setprofile,
+    setrecursionlimit,
+    setswitchinterval,
+    settrace,
+)
+from time import CLOCK_BOOTTIME, clock_gettime, monotonic, process_time
 from typing import Any, TypedDict, TypeVar
 
+from cellblock.worker.interrupts import forget, interruptible
 from cellblock.worker.peak import Peak
 
 T = TypeVar("T")
+
+_RECURSION = 1000
+_MAX_SWITCH_SECONDS = 0.05
 
 
 class Cost(TypedDict):
@@ -32,15 +43,16 @@ class Meter:
 
     def __init__(self) -> None:
         self._peak = Peak()
-        self._baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        self._baseline = getrusage(RUSAGE_SELF).ru_maxrss
         self._began = self._cpu = 0.0
-        self._limits = self._room = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        self._limits = self._room = (RLIM_INFINITY, RLIM_INFINITY)
+        self._aside: tuple[Any, Any, int] | None = None
 
     def adopt_limits(self) -> None:
         """Take the memory limits that are in force as the cells' own, and step out of them."""
-        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        soft, hard = getrlimit(RLIMIT_DATA)
         self._limits, self._room = (soft, hard), (hard, hard)
-        resource.setrlimit(resource.RLIMIT_DATA, self._room)
+        setrlimit(RLIMIT_DATA, self._room)
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -55,115 +67,67 @@ class Meter:
         """Have the peak of memory start again from here."""
         self._peak.reset()
 
-    def interrupted(self) -> float | None:
-        """When the last request began, on CLOCK_BOOTTIME, if it was interrupted; told once."""
-        global _interrupted
-        if not _interrupted:
-            return None
-        _interrupted = False
-        return time.clock_gettime(time.CLOCK_BOOTTIME) - (time.monotonic() - self._began)
+    def began(self) -> float:
+        """When the last request began, on CLOCK_BOOTTIME."""
+        return clock_gettime(CLOCK_BOOTTIME) - (monotonic() - self._began)
 
     def start(self) -> None:
         """Begin to measure a request's time."""
-        self._cpu = time.process_time()
-        self._began = time.monotonic()
+        self._cpu = process_time()
+        self._began = monotonic()
 
     def stop(self) -> Cost:
         """What the request cost."""
-        duration = time.monotonic() - self._began
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        duration = monotonic() - self._began
+        peak = getrusage(RUSAGE_SELF).ru_maxrss
         return {
             "duration_ms": duration * 1e3,
-            "cpu_ms": (time.process_time() - self._cpu) * 1e3,
+            "cpu_ms": (process_time() - self._cpu) * 1e3,
             "memory_peak": max(0, peak - self._baseline) * 1024,
         }
 
     def within_limits(self, function: Callable[..., T], *args: object) -> T:
-        """Call what runs the cell's code: under the memory limit, and open to interrupts."""
-        global _postponed
-        _postponed = False
-        if _due:
-            _forget_due()
-        set_limit, data, room = resource.setrlimit, resource.RLIMIT_DATA, self._room
-        with contextlib.suppress(ValueError, OSError):  # the cell has lowered the hard limit: its own holds
-            set_limit(data, self._limits)
+        """Call what runs the cell's code: under the memory limit, open to interrupts, and with its own settings."""
+        room = self._room
         try:
-            return _interruptible(function, *args)
+            setrlimit(RLIMIT_DATA, self._limits)
+        except (ValueError, OSError):  # the cell has lowered the hard limit: its own holds
+            pass
+        if self._aside is not None:
+            self._take_up()
+        try:
+            return interruptible(function, *args)
         finally:
             # Spelled out: with memory at its limit there may be none left for the frame of a helper.
-            try:  # noqa: SIM105
-                set_limit(data, room)
+            try:
+                setrlimit(RLIMIT_DATA, room)
             except (ValueError, OSError):
                 pass
+            if (
+                gettrace() is not None
+                or getprofile() is not None
+                or getrecursionlimit() < _RECURSION
+                or getswitchinterval() > _MAX_SWITCH_SECONDS
+            ):
+                self._lay_aside()
 
+    def _lay_aside(self) -> None:
+        """The runner goes on without what cells do to the interpreter: tracers, little depth, a greedy thread."""
+        forget()
+        self._aside = gettrace(), getprofile(), getrecursionlimit()
+        settrace(None)
+        setprofile(None)
+        setrecursionlimit(max(getrecursionlimit(), _RECURSION))
+        setswitchinterval(min(getswitchinterval(), _MAX_SWITCH_SECONDS))
 
-def _interruptible(function: Callable[..., T], *args: object) -> T:
-    return function(*args)
-
-
-def whole(function: Callable[..., None], *args: object) -> None:
-    """Call what must not be left half done: an interrupt that comes meanwhile is raised after it."""
-    global _postponed
-    _unbroken(function, *args)
-    if _postponed:
-        _postponed = False
-        raise KeyboardInterrupt
-
-
-def _unbroken(function: Callable[..., None], *args: object) -> None:
-    function(*args)
-
-
-_INTERRUPTIBLE: CodeType = _interruptible.__code__
-_UNBROKEN: CodeType = _unbroken.__code__
-_interrupted = _postponed = False
-_due: list[FrameType] = []
-"""Frames at whose next line an interrupt is due."""
-
-
-def keep_interrupts() -> None:
-    """Have an interrupt that the interpreter drops, as one in a finalizer or in a fork's hook, be raised after it."""
-    tell = sys.unraisablehook
-
-    def keep(unraisable: Any) -> None:
-        if unraisable.exc_type is KeyboardInterrupt:
-            interrupt_after(sys._getframe(1))
-        else:
-            tell(unraisable)
-
-    sys.unraisablehook = keep
-
-
-def interrupt_after(frame: FrameType | None) -> None:
-    """Raise an interrupt at the next line of this frame, or of one that called it. Takes the place of a debugger's."""
-    while frame is not None and frame.f_code is not _INTERRUPTIBLE:
-        frame.f_trace = _raise
-        _due.append(frame)
-        frame = frame.f_back
-    sys.settrace(lambda *_: None)  # has the lines of these frames looked at, and of no others
-
-
-def _raise(*_: object) -> None:
-    _forget_due()
-    raise KeyboardInterrupt
-
-
-def _forget_due() -> None:
-    sys.settrace(None)
-    while _due:
-        _due.pop().f_trace = None
-
-
-def interrupt(_number: int, frame: FrameType | None) -> None:
-    """The handler of SIGINT: raises in the cell's code and in nothing around it."""
-    global _interrupted, _postponed
-    unbroken = False
-    while frame is not None:
-        unbroken = unbroken or frame.f_code is _UNBROKEN
-        if frame.f_code is _INTERRUPTIBLE:
-            _interrupted = True
-            if not unbroken:
-                raise KeyboardInterrupt
-            _postponed = True
-            return
-        frame = frame.f_back
+    def _take_up(self) -> None:
+        """What was laid aside is the cell's own again."""
+        if self._aside is not None:
+            trace, profile, depth = self._aside
+            self._aside = None
+            try:
+                setrecursionlimit(depth)
+            except RecursionError:  # less than the runner itself is deep
+                pass
+            setprofile(profile)
+            settrace(trace)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import re
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from json import JSONDecoder, JSONEncoder
 
-from cellblock.values.represent import exact, represent
+from cellblock.values.represent import exact, represent, type_name
+from cellblock.worker.interrupts import Interrupted
 
 MAX_BINARY_BYTES = 10_000_000
 _TEXT_FACTOR = 20
 _MAX_PARTS = 16
 _MIME = re.compile(r"[a-z]+/[A-Za-z0-9][A-Za-z0-9.+-]{0,99}")
+_as_json, _from_json = JSONEncoder(allow_nan=False).encode, JSONDecoder().decode
 _MAGIC = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff", "application/pdf": b"%PDF-"}
 
 
@@ -62,7 +63,7 @@ class Parts:
         """The bundle; its plain text is the repr of `value` unless a part gave one."""
         plain = self._data.get("text/plain")
         if not isinstance(plain, str):
-            plain = utf8(represent(value, max_chars=self._max_text))
+            plain = utf8(_repr_of(value, self._max_text))
         self._data["text/plain"] = "\n".join([plain, *self._notes])
         return Bundle(self._data, self._buffers)
 
@@ -74,18 +75,18 @@ class Parts:
             self._data[mime] = utf8(text)
 
     def _json(self, mime: str, part: object) -> None:
-        text = json.dumps(part, allow_nan=False)
+        text = _as_json(part)
         limit = _TEXT_FACTOR * self._max_text
         if len(text) > limit:
             self.note(f"{mime} left out: {len(text):,} characters, the limit is {limit:,}")
         else:
-            self._data[mime] = json.loads(text)  # a copy without the value's own classes
+            self._data[mime] = _from_json(text)  # a copy without the value's own classes
 
     def _binary(self, mime: str, part: object) -> None:
         if isinstance(part, str):  # Jupyter allows base64 as well
             try:
-                part = base64.b64decode(part)
-            except (binascii.Error, ValueError):
+                part = b64decode(part)
+            except ValueError:
                 return
         if not isinstance(part, bytes | bytearray) or not part.startswith(_MAGIC[mime]):
             return
@@ -93,6 +94,15 @@ class Parts:
             self.note(f"{mime} left out: {len(part):,} bytes, the limit is {MAX_BINARY_BYTES:,}")
         else:
             self._buffers[mime] = bytes(part)
+
+
+def _repr_of(value: object, max_chars: int) -> str:
+    try:
+        return represent(value, max_chars=max_chars)
+    except Interrupted:
+        raise
+    except BaseException as error:  # the value's own code may leave with SystemExit too
+        return f"<{type_name(value)} repr failed: {type_name(error)}>"
 
 
 def data_of(part: object) -> object:

@@ -5,8 +5,9 @@ A process can do so for itself only where no wall keeps it from writing to `/pro
 
 from __future__ import annotations
 
-import contextlib
-import os
+from contextlib import suppress
+from os import O_CLOEXEC, O_WRONLY, close, pwrite
+from os import open as open_file
 
 
 class Peak:
@@ -15,8 +16,8 @@ class Peak:
     def __init__(self, process: int | None = None) -> None:
         """Of this process, or of another."""
         self._file = -1
-        with contextlib.suppress(OSError):
-            self._file = os.open(f"/proc/{process or 'self'}/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
+        with suppress(OSError):
+            self._file = open_file(f"/proc/{process or 'self'}/clear_refs", O_WRONLY | O_CLOEXEC)
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -25,13 +26,13 @@ class Peak:
 
     def reset(self) -> None:
         """Have the peak begin again from what is held now."""
-        with contextlib.suppress(OSError):  # the process is gone, or its cell has closed every descriptor
+        with suppress(OSError):  # the process is gone, or its cell has closed every descriptor
             if self._file >= 0:
-                os.pwrite(self._file, b"5", 0)
+                pwrite(self._file, b"5", 0)
 
     def close(self) -> None:
         """Let go of the process."""
         for descriptor in self.descriptors:
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
+            with suppress(OSError):
+                close(descriptor)
         self._file = -1

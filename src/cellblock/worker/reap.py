@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import os
 import sys
 from typing import Any
@@ -15,18 +16,28 @@ from cellblock.worker import holdings
 
 
 def reap(since: float) -> None:
-    """Reap those that began since a time of CLOCK_BOOTTIME, in seconds."""
-    codes, me = {}, os.getpid()
-    for process in holdings.processes():
-        life = holdings.life(process)
-        if life is not None and life.parent == me and life.ended and life.started >= int(since * holdings.TICKS):
-            with contextlib.suppress(ChildProcessError):
-                pid, status = os.waitpid(process, os.WNOHANG)
-                if pid:
-                    codes[pid] = os.waitstatus_to_exitcode(status)
+    """Reap those that began since a time of CLOCK_BOOTTIME, in seconds; all, where there is no /proc to tell it."""
+    codes: dict[int, int] = {}
+    listed = list(holdings.processes())
+    for process in filter(lambda process: _has_ended(process, since), listed) if listed else itertools.repeat(-1):
+        try:
+            pid, status = os.waitpid(process, os.WNOHANG)
+        except ChildProcessError:
+            pid = status = 0
+        if pid:
+            codes[pid] = os.waitstatus_to_exitcode(status)
+        elif not listed:
+            break
     if codes:
         with contextlib.suppress(MemoryError):
             _tell(codes)
+
+
+def _has_ended(process: int, since: float) -> bool:
+    life = holdings.life(process)
+    if life is None or life.parent != os.getpid():
+        return False
+    return life.ended and life.started >= int(since * holdings.TICKS)
 
 
 def _tell(codes: dict[int, int]) -> None:

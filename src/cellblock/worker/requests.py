@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import _signal as signal  # type: ignore[import-not-found]  # its Python face makes enum members, at many times the cost
-import contextlib
-import gc
-import os
-import pickle
-import socket
-import threading
-from typing import TYPE_CHECKING, Any
+from gc import collect
+from os import _exit, getpid, register_at_fork
+from socket import socket
+from typing import Any
 
 from cellblock.values import portable
+from cellblock.values.represent import type_name
 from cellblock.wire.messages import (
     Awake,
     Bind,
     Clear,
-    Display,
     Equip,
-    Event,
     Failure,
     Fetch,
     Finished,
@@ -29,27 +24,28 @@ from cellblock.wire.messages import (
     ToolReply,
 )
 from cellblock.wire.packed import pack_event, pack_request, unpack_request
-from cellblock.worker import shell, survey
-from cellblock.worker.channel import Channel
-from cellblock.worker.display import Bundle, bundle
+from cellblock.worker import exits, shell, survey
+from cellblock.worker.channel import Channel, Quiet
+from cellblock.worker.copies import copy_of
+from cellblock.worker.display import bundle
 from cellblock.worker.figures import close_shown, install
 from cellblock.worker.figures import flush as open_figures
 from cellblock.worker.gone import losses
 from cellblock.worker.import_hooks import on_import
+from cellblock.worker.integrity import Broken, Integrity, ours
 from cellblock.worker.interpreter import NO_VALUE, Interpreter, describe
-from cellblock.worker.meter import Meter, interrupt, whole
+from cellblock.worker.interrupts import Interrupted, guard_handlers, repair, was_interrupted
+from cellblock.worker.meter import Meter
 from cellblock.worker.names import Names
+from cellblock.worker.quota import Quota
 from cellblock.worker.reap import reap
-from cellblock.worker.room import Room
 from cellblock.worker.streams import Streams
+from cellblock.worker.tools import Tools
 from cellblock.worker.twin import Woken, freeze
 from cellblock.worker.twin import reap as reap_copies
-
-if TYPE_CHECKING:
-    from cellblock.worker.tools import Tools
+from cellblock.worker.voice import Voice
 
 MAX_VALUE_BYTES = 64 * 2**20
-
 
 _REHEARSAL = pack_request(Run(source="", filename="<rehearsal>", max_text=10_000), 0) or b""
 
@@ -57,52 +53,77 @@ _REHEARSAL = pack_request(Run(source="", filename="<rehearsal>", max_text=10_000
 class Worker:
     """Carries out requests in one interpreter. Every reply leaves before what can wait is done."""
 
-    def __init__(self, channel: Channel, streams: Streams, meter: Meter, room: Room) -> None:
+    def __init__(
+        self, channel: Channel, streams: Streams, meter: Meter, quota: Quota, integrity: Integrity
+    ) -> None:
         self._channel = channel
         self._streams = streams
+        self._voice = Voice(channel, streams)
         self._interpreter = Interpreter()
         self._names = Names(self._interpreter)
-        self._pid = os.getpid()
-        self._voice = threading.RLock()  # threads of the cell's show things too, and live on between requests
-        self._speaking = False
+        self._integrity = integrity
+        self._pid = getpid()
         self._tools: Tools | None = None
         self._meter = meter
-        self._room = room
+        self._quota = quota
         meter.adopt_limits()
+        guard_handlers()
+        register_at_fork(after_in_child=channel.let_go)
         self._max_text = 10_000
-        install(self._show)
+        install(self._voice.show)
         self._interpreter.builtins.__dict__["display"] = self._display
         on_import("IPython.display", self._take_over_display)
         on_import("PIL.ImageShow", self._take_over_pictures)
 
-    def serve(self) -> None:
-        """Answer requests until the host is gone."""
-        self._make_ready()
-        while (received := self._channel.receive()) is not None:
+    def serve(self) -> int:
+        """Answer requests until the host is gone, or until the runner is no longer what it was; the exit status."""
+        try:
+            return self._serve()
+        except BaseException:
+            self._only_main_goes_on()
+            raise
+
+    def _serve(self) -> int:
+        source = ""
+        while self._is_ready(source):
+            try:
+                self._leave_checkpoint()
+                received = self._next()
+            except Broken:
+                return exits.CHANGED_BETWEEN
+            if received is None:
+                return 0
             number, request = received
-            if isinstance(request, ToolReply):  # to a call of a cell that has ended meanwhile
-                continue
-            if (began := self._meter.interrupted()) is not None:
-                reap(began)
-            self._speak(self._carry_out(number, request))
-            self._make_ready()
-            self._leave_checkpoint()
+            source = request.source if isinstance(request, Run) else ""
+            if was_interrupted():
+                reap(self._meter.began())
+            if not isinstance(request, ToolReply):  # to a call of a cell that has ended meanwhile
+                self._voice.speak(self._carry_out(number, request))
+        return exits.CHANGED_BETWEEN
 
     def _leave_checkpoint(self) -> None:
         """After the reply: leave a frozen copy behind, if the host wants one. Returns in the copy too, once woken."""
         while (end := self._channel.take_checkpoint()) is not None:
-            ours = (0, *self._streams.descriptors, *self._meter.descriptors, self._channel.connection.fileno())
-            try:
-                with self._room.for_a_copy():
-                    woken = freeze(end, ours)
-            except OSError:  # no more processes or no memory: the host sees that there is none
-                woken = None
+            woken = self._freeze(end)
             if woken is None:
                 end.close()
                 self._rehearse()
                 reap_copies()
                 return
             self._wake(end, woken)
+
+    def _freeze(self, end: socket) -> Woken | None:
+        """None in this process; what it found in the copy, once that is woken. `Broken` if it cannot be made at all."""
+        ours = (0, *self._streams.descriptors, *self._meter.descriptors, self._channel.connection.fileno())
+        try:
+            with self._quota.for_a_copy():
+                return freeze(end, ours)
+        except (OSError, MemoryError):  # no more processes or no memory: the host sees that there is none
+            self._only_main_goes_on()
+            return None
+        except Exception as error:
+            self._only_main_goes_on()
+            raise Broken from error
 
     def _rehearse(self) -> None:
         """Go through the motions of a cell, so that its pages are this process's own again before the next one.
@@ -118,19 +139,39 @@ class Worker:
             pack_event(Finished(number=0, failure=None, **self._meter.stop()))
             self._make_ready()
 
-    def _wake(self, end: socket.socket, woken: Woken) -> None:
+    def _wake(self, end: socket, woken: Woken) -> None:
         """This process was a checkpoint and is the worker now. Whoever it was copied from is gone."""
         self._channel.succeed(end, woken.next)
-        self._pid = os.getpid()
+        self._pid = getpid()
+        if not self._integrity.holds():  # the host then goes back further
+            raise Broken
         self._meter.move()
+        self._voice.move()
         renewed = self._interpreter.rebuild_loop()
         rows = losses(self._interpreter.namespace, woken, renewed)
-        self._speak(Awake(lost=rows))
+        self._voice.speak(Awake(lost=rows))
+
+    def _next(self) -> tuple[int, Request] | None:
+        """The next request. When there is none for a while, what a cell may have hidden is looked for."""
+        try:
+            return self._channel.receive(hurried=True)
+        except Quiet:
+            if not self._integrity.holds():
+                raise Broken from None
+            return self._channel.receive(hurried=False)
+
+    def _is_ready(self, source: str) -> bool:
+        """Between requests, when nobody waits: put right what the last one may have broken, if that can be done."""
+        try:
+            self._make_ready()
+            self._only_main_goes_on()
+            return self._integrity.holds_after(source)
+        except BaseException:
+            self._only_main_goes_on()
+            return False
 
     def _make_ready(self) -> None:
-        """Between requests, when nobody waits: put right what the last one may have broken, for the next."""
-        if signal.getsignal(signal.SIGINT) is not interrupt:
-            signal.signal(signal.SIGINT, interrupt)
+        repair()
         self._streams.begin()
         self._meter.reset_peak()
 
@@ -140,6 +181,8 @@ class Worker:
         value, failure = NO_VALUE, None
         try:
             value = self._meter.within_limits(self._perform, request)
+        except Broken:
+            raise
         except BaseException as error:
             failure = self._failure(error)
         self._only_main_goes_on()
@@ -157,18 +200,19 @@ class Worker:
                 value = self._interpreter.run(request.source, request.filename)
                 self._only_main_goes_on()
                 if value is not NO_VALUE:
-                    self._show_value(value, is_result=True)
+                    ours(self._voice.show, ours(bundle, value, self._max_text), True)
+                    close_shown(value)
                 self._show_figures()
                 self._streams.flush()
-                return NO_VALUE if value is NO_VALUE else _encode(value)
+                return NO_VALUE if value is NO_VALUE else ours(_encode, value)
             case Shell():
-                return _encode(shell.run(request.command))
+                return ours(_encode, ours(shell.run, request.command, cells=_OF_COMMANDS))
             case Bind():
-                self._interpreter.namespace[request.name] = pickle.loads(request.buffers[0])
+                self._interpreter.namespace[request.name] = copy_of(request.buffers[0])
             case Fetch():
-                return _encode(self._interpreter.namespace[request.name])
+                return ours(_encode, self._interpreter.namespace[request.name])
             case Survey():
-                return _encode(survey.names(self._interpreter, request.max_names, request.max_preview))
+                return ours(_encode, ours(survey.names, self._interpreter, request.max_names, request.max_preview))
             case Clear():
                 self._interpreter.clear()
             case Equip():
@@ -179,9 +223,7 @@ class Worker:
 
     def _equip(self, request: Equip) -> None:
         """Host functions are called by name from everywhere, as Python's own are, and are no names of the session's."""
-        from cellblock.worker.tools import Tools
-
-        self._tools = tools = Tools(self._channel, self._speak, self._streams.place)
+        self._tools = tools = Tools(self._channel, self._voice.speak, self._streams.place)
         for spec in request.tools:
             self._interpreter.builtins.__dict__[str(spec["name"])] = tools.stub(spec)
 
@@ -196,29 +238,27 @@ class Worker:
         for held in ("__traceback__", "__context__"):  # their frames would keep the cell's objects alive
             BaseException.__setattr__(error, held, None)  # past a class that lets nothing be set, a frozen one say
         if isinstance(error, MemoryError):
-            gc.collect()
-        with contextlib.suppress(BaseException):  # what was drawn before the failure, if it can be shown
+            collect()
+        try:  # what was drawn before the failure, if it can be shown
             self._meter.within_limits(self._show_figures)
+        except BaseException:
+            return failure
         return failure
 
     def _only_main_goes_on(self) -> None:
         """A child that the cell forked and that came back here ends: it must not speak for the session."""
-        if os.getpid() != self._pid:
-            os._exit(0)
+        if getpid() != self._pid:
+            _exit(0)
 
     def _display(self, *values: object, **_options: object) -> None:
         """The `display` of cells; Jupyter's options for how to show mean nothing here."""
         for value in values:
-            self._show_value(value)
-
-    def _show_value(self, value: object, *, is_result: bool = False) -> None:
-        """Show a value now, as the last expression of a cell is shown."""
-        self._show(bundle(value, max_text=self._max_text), is_result=is_result)
-        close_shown(value)
+            self._voice.show(bundle(value, self._max_text))
+            close_shown(value)
 
     def _show_figures(self) -> None:
         for figure in open_figures():
-            self._show(figure)
+            ours(self._voice.show, figure)
 
     def _take_over_display(self, module: Any) -> None:
         """Have IPython's `display` show things here; without its shell it would print their reprs."""
@@ -228,33 +268,14 @@ class Worker:
         """Have `image.show()` of PIL show here; it would look for a program with a window."""
 
         def show(image: object, *_: object, **_options: object) -> bool:
-            self._show_value(image)
+            self._display(image)
             return True
 
         module.show = show
 
-    def _show(self, shown: Bundle, is_result: bool = False) -> None:
-        if os.getpid() != self._pid:  # the host takes no messages of a child's
-            return
-        event = Display(
-            data=shown.data,
-            mimes=tuple(shown.buffers),
-            buffers=tuple(shown.buffers.values()),
-            is_result=is_result,
-            mark=self._streams.place(),
-        )
-        whole(self._speak, event)
 
-    def _speak(self, event: Event) -> None:
-        """Send one event whole: not between another thread's packets, and not left by an interrupt."""
-        with self._voice:
-            if self._speaking:  # a finalizer that shows something ran in the middle of a message
-                return
-            self._speaking = True
-            try:
-                self._channel.send(event)
-            finally:
-                self._speaking = False
+_OF_COMMANDS = (shell.CommandFailed, OSError, ValueError)
+"""What a command fails with by itself: no room for a process, no workspace, a null byte."""
 
 
 class Packed(tuple[portable.Buffer, ...]):
@@ -268,4 +289,13 @@ def _encode(value: object) -> Packed:
     try:
         return Packed(portable.pack(portable.encode(value, max_bytes=MAX_VALUE_BYTES)))
     except (portable.NotPortable, MemoryError):
-        return Packed(portable.pack(portable.encode(portable.opaque(value))))
+        return Packed(portable.pack(portable.encode(_stand_in(value))))
+
+
+def _stand_in(value: object) -> portable.Opaque:
+    try:
+        return portable.opaque(value)
+    except Interrupted:
+        raise
+    except BaseException as error:  # from the value's own code, which may leave with SystemExit too
+        return portable.Opaque(type_name(value), f"<no repr: {type_name(error)}>")

@@ -13,14 +13,20 @@ class CommandFailed(Exception):
     """A command ended with a status other than 0."""
 
 
+_place = [layout.WORKSPACE]
+
+
+def settle(workspace: str) -> None:
+    """Where commands are to start; a worker that lives elsewhere says so as it moves in."""
+    _place[0] = workspace
+
+
 def run(command: str) -> int:
     """Run a command to its end and return 0; any other status raises `CommandFailed`.
 
     The command and what it starts in the foreground form one process group, which ends with an interrupt.
     """
-    process = subprocess.Popen(
-        ["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, cwd=layout.WORKSPACE, process_group=0
-    )
+    process = subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, cwd=_place[0], process_group=0)
     try:
         status = process.wait()
     except BaseException:

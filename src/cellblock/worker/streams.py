@@ -6,14 +6,14 @@ subprocesses and C code write to descriptor 2 goes down a pipe of its own.
 
 from __future__ import annotations
 
-import contextlib
-import io
-import os
 import sys
+from io import BufferedIOBase, BufferedWriter, FileIO, TextIOWrapper
+from os import dup, dup2, fstat, get_blocking, register_at_fork, set_blocking, write
+from select import POLLOUT, poll
 from typing import TYPE_CHECKING, Any
 
 from cellblock.wire import text
-from cellblock.worker import meter
+from cellblock.worker.interrupts import Interrupted
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
@@ -24,12 +24,12 @@ class Streams:
 
     def __init__(self, nonce: bytes) -> None:
         self._nonce = nonce
-        self._spare = os.dup(1), os.dup(2)
+        self._spare = dup(1), dup(2)
         self._identity = tuple(map(_identity, self._spare))
         self._places = 0
         self.stdout = self._open_stdout()
         self.stderr = _text(_Stderr(self))
-        os.register_at_fork(before=self.flush)
+        register_at_fork(before=self.flush)
         sys.stdout = sys.__stdout__ = self.stdout  # type: ignore[misc]
         sys.stderr = sys.__stderr__ = self.stderr  # type: ignore[misc]
 
@@ -37,7 +37,9 @@ class Streams:
         """Before a cell: streams that were closed are opened again, lines are live again."""
         for number, spare in enumerate(self._spare, start=1):
             if _identity(number) != self._identity[number - 1]:
-                os.dup2(spare, number)
+                dup2(spare, number)
+            if not get_blocking(number):
+                set_blocking(number, True)
         if not _is_open(self.stdout):
             self.stdout = self._open_stdout()
         if not _is_open(self.stderr):
@@ -69,18 +71,18 @@ class Streams:
         """Send on what either stream holds back."""
         cells: tuple[Any, ...] = (getattr(sys, "stdout", None), getattr(sys, "stderr", None))
         for stream in (*cells, self.stdout, self.stderr):
-            # closed, or an object of the cell's own that does as it likes: it holds nothing of ours
-            with contextlib.suppress(BaseException):
-                try:
-                    stream.flush()
-                except KeyboardInterrupt:  # not to be lost: it may be what ends the cell
-                    meter.interrupt_after(sys._getframe(1))
+            try:
+                stream.flush()
+            except Interrupted:
+                raise
+            except BaseException:  # closed, or an object of the cell's own, which holds nothing of ours
+                continue
 
-    def _open_stdout(self) -> io.TextIOWrapper:
-        return _text(io.BufferedWriter(io.FileIO(1, "wb", closefd=False)))
+    def _open_stdout(self) -> TextIOWrapper:
+        return _text(BufferedWriter(FileIO(1, "wb", closefd=False)))
 
 
-class _Stderr(io.BufferedIOBase):
+class _Stderr(BufferedIOBase):
     """Looks like descriptor 2, which subprocesses may inherit; text written through it keeps its order."""
 
     def __init__(self, streams: Streams) -> None:
@@ -98,8 +100,8 @@ class _Stderr(io.BufferedIOBase):
         return len(text)
 
 
-def _text(buffer: Any) -> io.TextIOWrapper:
-    return io.TextIOWrapper(buffer, encoding="utf-8", errors="backslashreplace", newline="\n", line_buffering=True)
+def _text(buffer: Any) -> TextIOWrapper:
+    return TextIOWrapper(buffer, encoding="utf-8", errors="backslashreplace", newline="\n", line_buffering=True)
 
 
 def _is_open(stream: Any) -> bool:
@@ -111,7 +113,7 @@ def _is_open(stream: Any) -> bool:
 
 def _identity(number: int) -> tuple[int, int] | None:
     try:
-        status = os.fstat(number)
+        status = fstat(number)
     except OSError:
         return None
     return status.st_dev, status.st_ino
@@ -120,4 +122,9 @@ def _identity(number: int) -> tuple[int, int] | None:
 def _write_all(number: int, data: bytes | bytearray) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(number, view) :]
+        try:
+            view = view[write(number, view) :]
+        except BlockingIOError:  # a cell has made the pipe one that does not wait, as asyncio does
+            full = poll()
+            full.register(number, POLLOUT)
+            full.poll()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
+from sys import getsizeof
 from typing import TYPE_CHECKING
 
-from cellblock.values import portable
+from cellblock.values.represent import represent
+from cellblock.worker.interrupts import Interrupted
 
 if TYPE_CHECKING:
     from cellblock.worker.interpreter import Interpreter
@@ -22,15 +23,15 @@ def names(interpreter: Interpreter, max_names: int, max_preview: int) -> list[li
     """Of each name: type, size in bytes without what it refers to, and preview."""
     rows: list[list[object]] = []
     for name in sorted(interpreter.names())[:max_names]:
-        value = interpreter.namespace[name]
+        value = interpreter.namespace.get(name)
         rows.append([name, type_name(type(value)), _size(value), _preview(value, max_preview)])
     return rows
 
 
 def _preview(value: object, max_chars: int) -> str:
     try:
-        return portable.opaque(value, max_repr=max_chars).repr
-    except KeyboardInterrupt:
+        return represent(value, max_chars=max_chars)
+    except Interrupted:
         raise
     except BaseException as error:  # an object's own __repr__ may do anything, leave with SystemExit too
         return f"<no repr: {type_name(type(error))}>"
@@ -38,6 +39,8 @@ def _preview(value: object, max_chars: int) -> str:
 
 def _size(value: object) -> int:
     try:
-        return sys.getsizeof(value, 0)
-    except Exception:  # an object's own __sizeof__ may do anything
+        return getsizeof(value, 0)
+    except Interrupted:
+        raise
+    except BaseException:  # an object's own __sizeof__ may do anything
         return 0

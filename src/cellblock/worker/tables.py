@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from math import isfinite
+from sys import modules
 from typing import Any
 
 from cellblock.values.represent import cut, exact, type_name
@@ -19,7 +19,7 @@ def table_of(value: object) -> dict[str, object] | None:
     """A table's JSON; None for a value that is none. `shape` is the whole table's, the rest is bounded."""
     kind = type(value)
     for module, name, read in _READERS:
-        table = getattr(sys.modules.get(module), name, None)
+        table = getattr(modules.get(module), name, None)
         if isinstance(table, type) and issubclass(kind, table):
             return read(value)
     return None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.values import portable
 from cellblock.wire.messages import ToolCalled, ToolReply
 from cellblock.worker.channel import Channel
-from cellblock.worker.meter import whole
+from cellblock.worker.interrupts import whole
 
 if TYPE_CHECKING:
     from asyncio import Future

@@ -13,7 +13,7 @@ in full, and each of its descriptors as the worst there is.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -51,11 +51,17 @@ class Excess:
 
 
 class Watch:
-    """Looks at every process of this pid namespace but its first. `worker` is the one that runs the cells."""
+    """Looks at every process of the session. `worker` is the one that runs the cells.
 
-    def __init__(self, limit_bytes: int) -> None:
+    By default those are all of this pid namespace but its first, and every socket of the network namespace is theirs.
+    Given other `processes`, sockets are not counted.
+    """
+
+    def __init__(self, limit_bytes: int, processes: Callable[[], Iterable[int]] | None = None) -> None:
         self._limit = limit_bytes
-        self._sockets, self._account = Sockets(), Account()
+        self._processes = processes or holdings.processes
+        self._sockets = Sockets() if processes is None else None
+        self._account = Account()
         self.worker = self._image = self._reserved = self._most_pipes = 0
         self._ran: dict[int, int] = {}
         self.frozen: frozenset[int] = frozenset()
@@ -69,9 +75,9 @@ class Watch:
             _Pace(30, least=1),
         )
 
-    def begin(self) -> None:
+    def begin(self, worker: int | None = None) -> None:
         """A worker has just been put into the session, and all it holds is its preloaded image."""
-        self.worker = _newest_from_outside()
+        self.worker = _newest_from_outside() if worker is None else worker
         # Its limit counts from what it had: a cell that has begun already does not raise that.
         data = holdings.limit(self.worker, b"Max data size")
         self._reserved = max(0, data - self._limit - DATA_HEADROOM_BYTES)
@@ -97,7 +103,7 @@ class Watch:
 
     def mapped(self, device: int) -> frozenset[int]:
         """Inodes of a tmpfs that a process of the session may be changing through its memory."""
-        return written_through_memory((one for one in holdings.processes() if one not in self.frozen), device)
+        return written_through_memory((one for one in self._processes() if one not in self.frozen), device)
 
     def look(self) -> tuple[float, Excess | None]:
         """Seconds until the next look, and what is too much; a process is named once."""
@@ -106,11 +112,11 @@ class Watch:
             return IDLE_SECONDS, None
         for pace in self._paces:
             pace.owed = False
-        alive = set(holdings.processes()) - self.frozen
+        alive = set(self._processes()) - self.frozen
         self._ran = {process: holdings.processor_time(process) for process in alive}
         self._dying &= alive
         alive -= self._dying
-        excess = self._of_memory(alive) or self._of_locks() or self._of_descriptors(alive)
+        excess = self._of_memory(alive) or self._of_locks(alive) or self._of_descriptors(alive)
         if excess is not None:
             self._dying.add(excess.process)
             return 0.0, excess
@@ -128,12 +134,12 @@ class Watch:
             lives = map(holdings.life, self._dying)
             if not all(life is None or life.ended for life in lives):
                 return None  # what they held may still be among what sockets hold
-            return self._past_its_own(held, self._sockets.account().total)
+            return self._past_its_own(held, self._accounted().total)
         # pages shared by forks can keep the sum high for ever, and each exact count takes its time
         if not self._counting.due() and estimate < self._counted_at * 1.1:
             return None
         with self._counting.timed():
-            self._account = self._sockets.account()
+            self._account = self._accounted()
             exact = {process: holdings.own_memory(process) + self._mappings(process) for process in alive}
         total = sum(exact.values()) + self._account.total
         if total <= self._limit + _SLACK_BYTES + self._image // 2:
@@ -154,7 +160,10 @@ class Watch:
     def _look_at_sockets(self) -> None:
         if self._listing.due():
             with self._listing.timed():
-                self._account = self._sockets.account()
+                self._account = self._accounted()
+
+    def _accounted(self) -> Account:
+        return Account() if self._sockets is None else self._sockets.account()
 
     def _sockets_of(self, process: int) -> int:
         by_inode = self._account.by_inode
@@ -170,8 +179,10 @@ class Watch:
     def _mappings(self, process: int) -> int:
         return _MAPPINGS_BYTES if process in self._crowded else 0
 
-    def _of_locks(self) -> Excess | None:
+    def _of_locks(self, alive: set[int]) -> Excess | None:
         locks = holdings.locks()
+        if self._sockets is None:  # those of the whole machine
+            locks = {process: count for process, count in locks.items() if process in alive}
         return self._too_many("file locks", locks, sum(locks.values()), _MOST_LOCKS)
 
     def _of_descriptors(self, alive: set[int]) -> Excess | None:

@@ -20,6 +20,7 @@ from cellblock.worker import control, main
 from cellblock.worker.confine import namespaces
 from cellblock.worker.confine.syscalls import CLONE_NEWPID, PR_SET_DUMPABLE, prctl, setns
 from cellblock.worker.environment import ENVIRONMENT
+from cellblock.worker.integrity import take_out
 
 
 def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: int) -> None:
@@ -33,11 +34,12 @@ def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: in
     profile, _ = control.receive(channel)
     if profile is None:
         os._exit(0)
+    modules = take_out()
     os.environ.update(ENVIRONMENT)
-    preload = profile["preload"]
-    assert isinstance(preload, list)
-    _preload(channel, preload, tasks)
-    main.prepare()
+    names = profile["preload"]
+    assert isinstance(names, list)
+    preload(channel, names, tasks)
+    main.prepare(modules)
     gc.collect()
     gc.freeze()
     control.send(channel, {"ready": True})
@@ -59,7 +61,8 @@ def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: in
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
 
 
-def _preload(channel: socket.socket, names: Sequence[str], tasks: int) -> None:
+def preload(channel: socket.socket, names: Sequence[str], tasks: int) -> None:
+    """Import packages; one that cannot be, or that starts threads, is reported and ends this process."""
     for name in names:
         control.send(channel, {"importing": name})
         try:

@@ -8,19 +8,21 @@ import threading
 import time
 from dataclasses import replace
 
-from arena.attack import PRELUDE, Attack
-from arena.host import LIMITS, Host, hosting, outcome_of
-from arena.tables import BY_NAME
+from arena import reduced
+from arena.attack import Attack, prelude
+from arena.host import LIMITS, WALLS, Host, hosting, outcome_of
+from arena.tables import BY_NAME as FULL
 from cellblock import Session
 
 _HANG_SECONDS = 25.0
 
 
 def main(canary: str, names: list[str]) -> None:
+    attacks = reduced.BY_NAME if WALLS == "reduced" else FULL
     with hosting(canary) as host:
         for name in names:
-            attack = BY_NAME[name]
-            host = replace(host, prelude=f"{PRELUDE}\nfacts = {host.facts!r}\n")
+            attack = attacks[name]
+            host = replace(host, prelude=prelude(host.facts))
             result: dict[str, object] = {}
             thread = threading.Thread(target=_run, args=(host, attack, result), daemon=True)
             began = time.monotonic()

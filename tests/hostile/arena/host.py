@@ -13,9 +13,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cellblock import ExecutionLimits, Session
+import cellblock
+from cellblock import AsyncSession, ExecutionLimits, Session
 
 LIMITS = ExecutionLimits(timeout_seconds=8, max_memory_mb=128, max_disk_mb=32, max_files=2000, max_processes=48)
+
+
+WALLS = os.environ.get("ATTACKED_WALLS", "full")
+"""Of every session that is attacked in this process."""
+
+for _kind in (Session, AsyncSession):
+    _kind.__init__.__kwdefaults__["walls"] = WALLS
 
 
 @dataclass(slots=True)
@@ -118,6 +126,7 @@ def hosting(canary: str) -> Iterator[Host]:
                 "secret": str(folder / "secret"),
                 "home": str(home / "secret"),
                 "pid": os.getpid(),
+                "package": str(Path(cellblock.__file__).parents[1]),
                 "neighbour_port": port,
             }
             yield Host(canary, session, neighbour, listeners, folder, facts)
@@ -131,14 +140,16 @@ def _furnish(neighbour: Session, canary: str) -> object:
     """Put the canary where a session keeps things, and a server on its loopback; the server's port."""
     neighbour["secret"] = canary
     neighbour.files.write("secret", canary)
+    neighbour.files.write("/tmp/secret", canary)
+    outcome_of(neighbour, "import os\nos.environ['ATTACKED_SECRET'] = secret")
+    if WALLS == "reduced":  # without sockets and shared memory there is no more to furnish
+        return 0
     return outcome_of(
         neighbour,
         """
 import os, socket, threading
-os.environ["ATTACKED_SECRET"] = secret
-for place in ("/tmp/secret", "/dev/shm/secret"):
-    with open(place, "w") as file:
-        file.write(secret)
+with open("/dev/shm/secret", "w") as file:
+    file.write(secret)
 server = socket.create_server(("127.0.0.1", 0))
 abstract = socket.socket(socket.AF_UNIX)
 abstract.bind("\\0neighbour")

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from arena.attack import PRELUDE, Attack, one_of, subset_of
+from arena.attack import Attack, one_of, prelude, subset_of
 from arena.host import LIMITS, Host, outcome_of, refusal_of
 from cellblock import Session
 
@@ -71,7 +71,7 @@ def _opened(place: Path) -> Session:
 
 
 def _cell(session: Session, host: Host, source: str) -> object:
-    return outcome_of(session, f"{PRELUDE}\nfacts = {host.facts!r}\n{source}")
+    return outcome_of(session, prelude(host.facts) + source)
 
 
 def _attack(

@@ -631,7 +631,7 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
         threat="W7",
         wall="the host sees the end of the socket",
         dies=True,
-        expect=beginning("crashed: ProcessDied: the session's process left with status"),
+        expect=beginning("crashed: ProcessDied: the session's process ended itself: its runner failed"),
         cell="os.closerange(0, 1024)",
     ),
     _host(

@@ -11,6 +11,7 @@ from cellblock import Session
 
 _KEPT = "the worker keeps what it needs for itself"
 _MADE_ANEW = "another process over the same files"
+_NOTICED = "a runner that is not as it was ends itself, and another process is started"
 _EVER = Holds(lambda answer: True, "any answer")
 
 
@@ -117,16 +118,10 @@ _BUILTINS = (
 )
 
 _MODULES = (
+    "_signal",
     "ast",
     "asyncio",
     "builtins",
-    "cellblock.values.portable",
-    "cellblock.wire.frames",
-    "cellblock.wire.messages",
-    "cellblock.worker.display",
-    "cellblock.worker.figures",
-    "cellblock.worker.interpreter",
-    "cellblock.worker.streams",
     "codecs",
     "contextlib",
     "dataclasses",
@@ -136,12 +131,14 @@ _MODULES = (
     "inspect",
     "io",
     "json",
+    "json.decoder",
     "json.encoder",
     "linecache",
     "os",
     "pickle",
     "posix",
     "random",
+    "re",
     "resource",
     "select",
     "signal",
@@ -158,28 +155,73 @@ _MODULES = (
     "warnings",
 )
 
+_BREAK = """
+def broken(*args, **options): raise RuntimeError("broken")
+for name, value in list(space.items()):
+    if callable(value) and not (isinstance(value, type) and issubclass(value, BaseException)):
+        space[name] = broken
+"""
+
+
+def _honest(session: Session) -> list[object]:
+    """What cells that do ordinary things answer."""
+    printed = session.run("print('x')")
+    if printed.error is not None or [output.text for output in printed.outputs] != ["x\n"]:
+        return [printed.text]
+    return [outcome_of(session, "1/0"), outcome_of(session, "'a value'"), outcome_of(session, "len([1])")]
+
+
+_HONEST = ["raised: ZeroDivisionError: division by zero", "a value", 1]
+_CHANGED = (
+    "crashed: ProcessDied: the session's process ended itself: its runner failed, as it does when a cell has changed it"
+)
+
 
 def _each_module(host: Host) -> object:
-    """Every function of a module replaced, a module at a time; those after which no session came back."""
+    """Every function of a module replaced, a module at a time; those after which an honest cell is not answered so."""
     stuck = {}
     for module in _MODULES:
-        answer = _recovers(
-            f"""
-import importlib, types
-module = importlib.import_module({module!r})
-def broken(*args, **options): raise RuntimeError("broken")
-for name, value in list(vars(module).items()):
-    if callable(value) and not (isinstance(value, type) and issubclass(value, BaseException)):
-        try: setattr(module, name, broken)
-        except Exception: pass
-""",
-            "print('x')",
-            "1/0",
-            "'a value'",
-        )(host)
-        if answer != "recovers":
-            stuck[module] = answer
+        with Session(limits=BRIEF) as session:
+            outcome_of(session, f"import importlib\nspace = vars(importlib.import_module({module!r}))\n{_BREAK}")
+            answers = _honest(session)
+            if answers != _HONEST and _honest(session) != _HONEST:  # a module of the cells' own may take one cell along
+                stuck[module] = answers
     return stuck
+
+
+_REACH = """
+import sys
+spaces, pending, frame = {}, [], sys._getframe()
+while frame is not None:
+    pending.append(frame.f_globals)
+    frame = frame.f_back
+pending.append(display.__func__.__globals__)
+while pending:
+    space = pending.pop()
+    if not str(space.get("__name__")).startswith("cellblock.") or space["__name__"] in spaces: continue
+    spaces[space["__name__"]] = space
+    for value in list(space.values()):
+        pending += [vars(value)] if isinstance(value, type(sys)) else []
+        pending += [value.__globals__] if hasattr(value, "__globals__") else []
+        if isinstance(value, type):
+            pending += [one.__globals__ for one in vars(value).values() if hasattr(one, "__globals__")]
+"""
+"""The runner's modules, as frames lead to them."""
+
+
+def _each_of_the_runners(host: Host) -> object:
+    """Every function of a module of the runner's replaced: what is left is one answer, and then another process."""
+    found = {}
+    with Session(limits=BRIEF) as session:
+        names = outcome_of(session, _REACH + "sorted(spaces)")
+        assert isinstance(names, list)
+        for name in names:
+            session.run("kept = 1")
+            answer = outcome_of(session, _REACH + f"space = spaces[{name!r}]\n{_BREAK}")
+            after = _honest(session)
+            if answer not in (None, _CHANGED) or after != _HONEST:
+                found[name] = [answer, after]
+    return {"modules": len(names) > 20, "stuck": found}
 
 
 _HOSTILE_OBJECTS = """
@@ -225,13 +267,8 @@ def _survives_hostile_objects(host: Host) -> object:
 
 ATTACKS: tuple[Attack, ...] = (
     _host("each-builtin", f"{_KEPT}, or {_MADE_ANEW}", {}, _each_builtin),
-    _host(
-        "each-module",
-        f"{_KEPT}, or {_MADE_ANEW}",
-        {},
-        _each_module,
-        hole="values.portable and worker.display look their own functions up at each cell: it fails until kill()",
-    ),
+    _host("each-module", f"{_KEPT}, or {_MADE_ANEW}", {}, _each_module),
+    _host("each-module-of-the-runner", _NOTICED, {"modules": True, "stuck": {}}, _each_of_the_runners),
     _lives("print", None, "import builtins\nbuiltins.print = None"),
     _lives("json", None, "import json, json.encoder\njson.dumps = json.loads = None\njson.JSONEncoder.encode = None"),
     _lives("stdout-is-none", None, "import sys\nsys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = None"),
@@ -358,7 +395,6 @@ raise error
         _KEPT,
         {"named": 50, "found": ["Opaque"], "then": 2},
         _survives_hostile_objects,
-        hole="a repr that raises KeyboardInterrupt passes for an interrupt, and session.names() fails",
     ),
     _dies("exit-at-once", "crashed: ProcessDied: the session's process left with status 3", "os._exit(3)"),
     _dies(

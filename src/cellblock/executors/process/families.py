@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import threading
 
@@ -55,10 +56,9 @@ def keep(profile: Profile, kind: Kind, count: int) -> None:
         return
     try:
         family.keep(kind, count, wait=count > 0)
-    except FamilyGone:
-        raise
     except BaseException:
-        family.keep(kind, 0, wait=False)
+        with contextlib.suppress(FamilyGone):
+            family.keep(kind, 0, wait=False)
         raise
     if count:
         kinds[repr(kind)] = (kind, count)

@@ -184,7 +184,7 @@ class Family:
                 self._ask(message, end)
             answer.settimeout(START_SECONDS)
             report, _ = control.receive(answer)
-        if report is None:
+        if report is None or report.get("failed") == "spare":  # a process ended while it was made
             raise FamilyGone
         if "failed" in report:
             raise failure(report, self.profile.python)

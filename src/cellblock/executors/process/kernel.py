@@ -8,7 +8,6 @@ import select
 import signal
 import socket
 import threading
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +21,7 @@ from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, inn
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.link import Link
-from cellblock.executors.process.linked import LinkedKernel, death_of, not_started, require_walls, said_of
+from cellblock.executors.process.linked import LinkedKernel, boot_time, death_of, not_started, require_walls, said_of
 from cellblock.executors.process.shell import Shell, files_gone
 from cellblock.executors.process.turn import Before
 from cellblock.executors.process.waits import SECONDS, Waits, awaited
@@ -104,7 +103,7 @@ class ProcessKernel(LinkedKernel):
             if isinstance(hello, Hello):
                 return hello
             if self._family.ready and not self._shell.ended:
-                raise not_started(said_of((yield partial(self._family.how_it_ended, link.token))))
+                raise not_started(said_of(death_of((yield partial(self._family.how_it_ended, link.token)))))
             if not self._family.alive or self._shell.ended:
                 break
         raise FamilyGone
@@ -184,10 +183,10 @@ class ProcessKernel(LinkedKernel):
     def time_out(self, seconds: float) -> None:
         self.interrupt()
         if self._open:
-            self._shell.tell("hold back", since=_boot_time() - seconds, frozen=self._checkpoints.known())
+            self._shell.tell("hold back", since=boot_time() - seconds, frozen=self._checkpoints.known())
 
     async def end_since(self, seconds: float) -> int:
-        began = _boot_time() - seconds
+        began = boot_time() - seconds
         async with self._changing:
             if not self._open:
                 return 0
@@ -306,8 +305,3 @@ def _gone(before: dict[str, str], after: dict[str, str]) -> tuple[tuple[str, str
     """Names that a session without a checkpoint of its newest state has no more."""
     remedy = "run the cells that defined it again"
     return tuple((name, kind, "", remedy) for name, kind in sorted(before.items()) if name not in after)
-
-
-def _boot_time() -> float:
-    """Seconds, by the clock that the kernel tells the age of processes by."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)

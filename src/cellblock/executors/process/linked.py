@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import socket
+import time
 from collections.abc import Callable
 from functools import cached_property
 
@@ -18,6 +19,7 @@ from cellblock.executors.process.turn import Before, ProcessTurn
 from cellblock.executors.protocol import Died, KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.wire.messages import Hello, Request
+from cellblock.worker import exits
 
 
 class LinkedKernel:
@@ -111,6 +113,11 @@ class LinkedKernel:
         return {"nonce": link.nonce.hex(), "limits": limits_of(self._spec.limits)}
 
 
+def boot_time() -> float:
+    """Seconds, by the clock that the kernel tells the age of processes by."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 def limits_of(limits: ExecutionLimits) -> dict[str, int]:
     """The limits that a worker sets itself."""
     return {
@@ -135,12 +142,12 @@ def death_of(status: int | None) -> Died:
         return Died()
     if os.WIFSIGNALED(status):
         return Died(signal=os.WTERMSIG(status))
-    return Died(status=os.WEXITSTATUS(status))
+    left = os.WEXITSTATUS(status)
+    return Died(status=left, reason=exits.REASONS.get(left, ""), untaken=left == exits.CHANGED_BETWEEN)
 
 
-def said_of(status: int | None) -> str:
+def said_of(death: Died) -> str:
     """The same in words."""
-    death = death_of(status)
     if death.signal is not None:
         return f"it was killed by {signal.Signals(death.signal).name}"
     return "it ended" if death.status is None else f"it left with status {death.status}"

@@ -27,8 +27,8 @@ _log = logging.getLogger("cellblock")
 class Zygote:
     """Made by a family, which keeps the lock: `notices` is called by one thread at a time."""
 
-    def __init__(self, python: str, preload: Sequence[str]) -> None:
-        """A zygote to be: `end` is to be given to a nursery, and then closed here."""
+    def __init__(self, python: str, preload: Sequence[str], more: Mapping[str, object] | None = None) -> None:
+        """A zygote to be: `end` is to be given to a nursery, and then closed here. `more` is what else it is told."""
         self.channel, self.end = control.pair()
         watch_forks(self.channel)
         self._python = python
@@ -37,7 +37,7 @@ class Zygote:
         """How many workers were asked of it."""
         self.importing = ""
         """The package it was importing when it last said something."""
-        control.send(self.channel, {"preload": list(preload)})
+        control.send(self.channel, {"preload": list(preload), **(more or {})})
 
     @property
     def alive(self) -> bool:

@@ -23,6 +23,7 @@ READ_FILE = 1 << 2
 READ_DIR = 1 << 3
 MAKE_CHAR = 1 << 6
 MAKE_BLOCK = 1 << 11
+REFER = 1 << 13
 TRUNCATE = 1 << 14
 IOCTL_DEV = 1 << 15
 RESOLVE_UNIX = 1 << 16
@@ -67,6 +68,7 @@ def apply(
     read_write: Sequence[str],
     files: Sequence[str] = (),
     connect_ports: Sequence[int] | None = (),
+    scope: bool = True,
 ) -> Applied | Unavailable:
     """Restrict this thread and all it starts, for good.
 
@@ -75,7 +77,8 @@ def apply(
     is created, removed or executed. `connect_ports`: the only TCP ports to connect to; binding one is denied
     throughout.
 
-    A process may signal only those of its own domain: its descendants, not the init that stands outside.
+    A process may signal only those of its own domain: its descendants, not the init that stands outside. Without
+    `scope` it may signal whom it could before.
     A path that does not exist raises `FileNotFoundError` and then nothing is in force. Sets no_new_privs.
     """
     try:
@@ -88,7 +91,7 @@ def apply(
     ruleset = syscalls.landlock_create_ruleset(
         filesystem=filesystem,
         network=BIND_TCP | CONNECT_TCP if abi >= 4 and connect_ports is not None else 0,
-        scopes=SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL if abi >= 6 else 0,
+        scopes=SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL if abi >= 6 and scope else 0,
     )
     try:
         _allow_paths(ruleset, read_only, _READ_ONLY & filesystem)

@@ -24,9 +24,9 @@ ROOM = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS
 
 _SIOCSIFFLAGS, _IFF_UP, _IFF_RUNNING = 0x8914, 0x1, 0x40
 REMEDY = (
-    "`cellblock doctor` prints what to do on this machine: user namespaces must be allowed, by sysctl "
-    "(user.max_user_namespaces, kernel.unprivileged_userns_clone), by AppArmor and, in a container, by its seccomp "
-    "profile, with mounts in them"
+    '`cellblock doctor` prints what to do on this machine, and whether walls="reduced", which goes without, works: '
+    "user namespaces must be allowed, by sysctl (user.max_user_namespaces, kernel.unprivileged_userns_clone), by "
+    "AppArmor and, in a container, by its seccomp profile, with mounts in them"
 )
 
 

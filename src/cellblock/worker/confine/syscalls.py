@@ -17,6 +17,8 @@ MACHINE: str = os.uname().machine if sys.platform == "linux" and sys.maxsize > 2
 """The key of this machine in `NUMBERS`, or a name that is not in it."""
 
 AT_FDCWD = -100
+AT_SYMLINK_NOFOLLOW = 0x100
+AT_EACCESS = 0x200
 AT_EMPTY_PATH = 0x1000
 AT_RECURSIVE = 0x8000
 
@@ -52,6 +54,7 @@ _OPEN_TREE_CLONE = 0x1
 _MOVE_MOUNT_F_EMPTY_PATH = 0x4
 
 PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
 PR_SET_DUMPABLE = 4
 PR_CAPBSET_READ = 23
 PR_CAPBSET_DROP = 24
@@ -78,6 +81,9 @@ _LINUX_CAPABILITY_VERSION_3 = 0x20080522
 _CAPABILITY_BITS = 64
 _SIGKILL, _SIGCHLD = 9, 17
 _BPF_INSTRUCTION_BYTES = 8
+_STAT_BYTES = {"x86_64": 144, "aarch64": 128}
+_STATX_BYTES = 256
+_STATFS_BYTES = 120
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 _Argument = int | bytes | None
@@ -162,6 +168,31 @@ def openat2(dirfd: int, path: Path, flags: int, mode: int = 0, resolve: int = 0)
     return _call("openat2", dirfd, os.fsencode(path), how, len(how))
 
 
+def stat_of(descriptor: int) -> bytes:
+    """newfstatat(2) of what a descriptor is open on, O_PATH or not: the kernel's own `struct stat`."""
+    return _filled(_STAT_BYTES[MACHINE], "newfstatat", descriptor, b"", None, AT_EMPTY_PATH)
+
+
+def statx_of(descriptor: int, flags: int, mask: int) -> bytes:
+    """statx(2), likewise: a `struct statx`."""
+    return _filled(_STATX_BYTES, "statx", descriptor, b"", flags | AT_EMPTY_PATH, mask, None)
+
+
+def statfs_of(descriptor: int) -> bytes:
+    """fstatfs(2): a `struct statfs`."""
+    return _filled(_STATFS_BYTES, "fstatfs", descriptor, None)
+
+
+def access_of(descriptor: int, mode: int) -> None:
+    """faccessat2(2) of what a descriptor is open on, as the user that the thread acts as. Linux 5.8."""
+    _call("faccessat2", descriptor, b"", mode, AT_EMPTY_PATH | AT_EACCESS)
+
+
+def set_times_of(descriptor: int, times: bytes | None) -> None:
+    """utimensat(2) of what a descriptor is open on; `times` are two `struct timespec`, None is now."""
+    _call("utimensat", descriptor, b"", times, AT_EMPTY_PATH)
+
+
 def setfsuid(uid: int) -> None:
     """setfsuid(2): whom this thread acts as on files. The call itself cannot tell that it failed."""
     _call("setfsuid", uid)
@@ -212,8 +243,15 @@ def clear_capabilities() -> None:
 
     The ambient set empties with them: the kernel keeps it inside permitted and inheritable.
     """
+    set_capabilities(effective=0, permitted=0)
+
+
+def set_capabilities(*, effective: int, permitted: int) -> None:
+    """capset(2): the capabilities of this thread, as bits. The inheritable set empties."""
     header = struct.pack("=Ii", _LINUX_CAPABILITY_VERSION_3, 0)
-    _call("capset", header, bytes(24))
+    low, high = 0xFFFFFFFF, 32
+    words = [effective & low, permitted & low, 0, effective >> high, permitted >> high, 0]
+    _call("capset", header, struct.pack("=6I", *words))
 
 
 def drop_bounding_set() -> int:
@@ -302,6 +340,14 @@ def _call(name: str, *arguments: _Argument) -> int:
         code = ctypes.get_errno()
         raise OSError(code, f"{os.strerror(code)}: {_shown(name, arguments)}")
     return result
+
+
+def _filled(size: int, name: str, *arguments: _Argument) -> bytes:
+    """Make a call that fills a buffer of `size`, which goes where `arguments` has None."""
+    buffer = ctypes.create_string_buffer(size)
+    place = arguments.index(None)
+    _call(name, *arguments[:place], ctypes.addressof(buffer), *arguments[place + 1 :])
+    return buffer.raw
 
 
 def _shown(name: str, arguments: tuple[_Argument, ...]) -> str:

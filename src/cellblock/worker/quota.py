@@ -1,20 +1,20 @@
-"""Room for processes: frozen copies of the worker do not count to what the cells may have."""
+"""How many processes there may be: frozen copies of the worker do not count to what the cells may have."""
 
 from __future__ import annotations
 
-import contextlib
-import resource
 from collections.abc import Iterator
+from contextlib import contextmanager
+from resource import RLIMIT_NPROC, getrlimit, setrlimit
 
 _LEAVING = 2
 """Copies that were let go, and have not quite ended."""
 SPARE_PROCESSES = _LEAVING + 2
 """Besides the copies that are kept: these, one that is made, and the step between."""
 
-_LIMIT = resource.RLIMIT_NPROC
+_LIMIT = RLIMIT_NPROC
 
 
-class Room:
+class Quota:
     """Holds the soft limit at what the cells may have, and as many more as there are copies: a few over, rather
     than one too few.
 
@@ -25,12 +25,12 @@ class Room:
         """For at most so many copies."""
         self._most = copies
         self._copies = 0
-        self._set = self._cells = resource.getrlimit(_LIMIT)[0]
+        self._set = self._cells = getrlimit(_LIMIT)[0]
 
-    @contextlib.contextmanager
+    @contextmanager
     def for_a_copy(self) -> Iterator[None]:
         """Around the making of a copy. In the copy too the limit is for as many copies as there are in its state."""
-        soft, hard = resource.getrlimit(_LIMIT)
+        soft, hard = getrlimit(_LIMIT)
         _set(hard, hard)
         try:
             yield
@@ -44,5 +44,7 @@ class Room:
 
 
 def _set(soft: int, hard: int) -> None:
-    with contextlib.suppress(ValueError, OSError):  # the cell has lowered the hard limit
-        resource.setrlimit(_LIMIT, (min(soft, hard), hard))
+    try:
+        setrlimit(_LIMIT, (min(soft, hard), hard))
+    except (ValueError, OSError):  # the cell has lowered the hard limit
+        return

@@ -1,0 +1,1 @@
+"""`walls="reduced"`: workers behind Landlock, a system call filter and limits, where a machine gives no namespaces."""

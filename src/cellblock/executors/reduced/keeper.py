@@ -1,0 +1,197 @@
+"""The host's hold on a session's keeper: its control channel, what it tells, and the session's files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+from dataclasses import replace
+from functools import partial
+
+from cellblock.errors import IsolationUnavailable, SessionClosed
+from cellblock.executors.process.family import FamilyGone
+from cellblock.executors.process.files import ProcessFiles
+from cellblock.executors.process.forks import watch_forks
+from cellblock.executors.process.linked import death_of
+from cellblock.executors.process.waits import SECONDS, Waits
+from cellblock.executors.protocol import Died, KernelSpec
+from cellblock.executors.reduced import homes, identity
+from cellblock.executors.reduced.family import Family
+from cellblock.worker import control
+
+_DEATH_SECONDS = 0.5
+_PARTS = ("workspace", "tmp")
+
+
+class Keeper:
+    """One session's keeper. Not thread-safe."""
+
+    def __init__(self, channel: socket.socket, home: str, owner: int | None) -> None:
+        self.channel = channel
+        self.home = home
+        self.owner = owner
+        root = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.files = ProcessFiles(root, owner)
+        self._ended: dict[int, int] = {}
+        self._curbed: str | None = None
+        self._excess = self._outgrown = ""
+        self._swept = False
+        self._counts: list[int] = []
+        self._gone = False
+
+    @classmethod
+    def make(cls, family: Family, spec: KernelSpec) -> Waits[Keeper]:
+        """`FamilyGone` when the zygote ended before there was one."""
+        taken = identity.take() if os.getuid() == 0 else None
+        account = taken.account if taken else None
+        channel, end = control.pair()
+        watch_forks(channel)
+        home, lock = homes.make(family.base, account.session if account else None, *_PARTS)
+        try:
+            message: dict[str, object] = {
+                "home": home,
+                "account": [account.keeper, account.session] if account else None,
+                "memory_bytes": spec.limits.max_memory_mb * 2**20,
+                "disk_bytes": spec.limits.max_disk_mb * 2**20,
+                "files": spec.limits.max_files,
+            }
+            family.keep(message, [end.fileno(), lock, *([taken.hold.fileno()] if taken else [])])
+            end.close()
+            channel.setblocking(False)
+            keeper = cls(channel, home, account.session if account else None)
+        except BaseException:
+            channel.close()
+            homes.discard(home)
+            raise
+        finally:
+            end.close()
+            os.close(lock)
+            if taken:
+                taken.hold.close()
+        report = yield from _received(channel)
+        if report is None:
+            yield partial(keeper.close)
+            if not family.alive:
+                raise FamilyGone
+            raise IsolationUnavailable("keeper: it ended at once", mechanism="keeper", hint="see its message on stderr")
+        return keeper
+
+    def attach(self, token: int, ends: tuple[socket.socket, int, int], setup: dict[str, object]) -> None:
+        """Have it make a worker, whose end is then known by `token`."""
+        self._excess = self._outgrown = ""
+        worker, stdout, stderr = ends
+        try:
+            control.send(self.channel, {**setup, "do": "attach", "token": token}, [worker.fileno(), stdout, stderr])
+        except OSError as error:
+            raise self._lost() from error
+
+    def read(self) -> None:
+        """Take what it has told; EOFError once it is gone."""
+        while not self._gone:
+            try:
+                notice, _ = control.receive(self.channel)
+            except BlockingIOError:
+                return
+            except OSError:
+                notice = None
+            match notice:
+                case None:
+                    self._gone = True
+                case {"ended": int(token), "status": int(status)}:
+                    self._ended[token] = status
+                case {"curbed": str(held), "worker": True}:
+                    self._excess = held
+                case {"curbed": str(held)}:
+                    self._curbed = held
+                case {"outgrown": str(reason)}:
+                    self._outgrown = reason
+                case {"swept": True}:
+                    self._swept = True
+                case {"count": int(count)}:
+                    self._counts.append(count)
+        raise EOFError
+
+    def curbed(self) -> str | None:
+        """What was held when a process but the worker was last killed for it, since this was last asked."""
+        self.read()
+        held, self._curbed = self._curbed, None
+        return held
+
+    def how_it_ended(self, token: int) -> Died:
+        """What is known of the end of a worker that is dead. Blocks for a moment."""
+        wait = select.poll()
+        wait.register(self.channel, select.POLLIN)
+        with contextlib.suppress(EOFError):
+            self.read()
+            while token not in self._ended and wait.poll(_DEATH_SECONDS * 1e3):
+                self.read()
+        death = death_of(self._ended.pop(token, None))
+        if self._outgrown:
+            death = replace(death, reason=f"was ended: {self._outgrown}")
+        return replace(death, excess=self._excess)
+
+    def tell(self, what: str, **more: float) -> None:
+        """Send a message."""
+        with contextlib.suppress(ConnectionError):  # it is gone, which the worker's death tells
+            control.send(self.channel, {"do": what, **more})
+
+    def end_since(self, began: float) -> Waits[int]:
+        """Have what the worker started since a time of CLOCK_BOOTTIME killed; how many processes that were."""
+        self.tell("end", since=began)
+        try:
+            self.read()
+            while not self._counts:
+                yield self.channel.fileno()
+                self.read()
+        except EOFError:  # it is gone, and all that it would have ended
+            return 0
+        return self._counts.pop()
+
+    def sweep(self) -> Waits[None]:
+        """Have every process of the session killed; `SessionClosed` when the keeper is gone, and with it the files."""
+        self._swept = False
+        try:
+            control.send(self.channel, {"do": "sweep"})
+            self.read()
+            while not self._swept:
+                yield self.channel.fileno()
+                self.read()
+        except (OSError, EOFError) as error:
+            raise self._lost() from error
+
+    def _lost(self) -> SessionClosed:
+        """What is left to say when the keeper has ended."""
+        if self._outgrown:
+            return SessionClosed(f"it was ended: {self._outgrown}", hint="open a new session, with higher limits")
+        return SessionClosed("its keeper is gone, and its files with it", hint="open a new session")
+
+    def let_go(self) -> None:
+        """Close without a wait; the keeper ends the session's processes and empties its directory on its own."""
+        self.channel.close()
+        self.files.close()
+
+    def close(self) -> None:
+        """Have it end, and remove the session's directory. Blocks until both are done."""
+        with contextlib.suppress(OSError):
+            self.channel.shutdown(socket.SHUT_WR)
+        wait = select.poll()
+        wait.register(self.channel, select.POLLIN)
+        with contextlib.suppress(EOFError):
+            while wait.poll(SECONDS * 1e3):
+                self.read()
+        self.let_go()
+        if self._gone:
+            homes.discard(self.home)
+
+
+def _received(channel: socket.socket) -> Waits[dict[str, object] | None]:
+    try:
+        yield channel.fileno()
+    except TimeoutError:
+        raise IsolationUnavailable(
+            f"a session's keeper did not answer within {SECONDS:.0f} s",
+            mechanism="keeper",
+            hint="see whether the machine is overloaded",
+        ) from None
+    return control.receive(channel)[0]

@@ -1,0 +1,185 @@
+"""A kernel without namespaces: a keeper, the worker it made, and the descriptors the host holds on both."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from functools import partial
+
+from anyio import to_thread
+
+from cellblock.errors import CellblockError, IsolationUnavailable, MountRefused, SessionClosed
+from cellblock.executors.process.family import FamilyGone, Profile
+from cellblock.executors.process.files import ProcessFiles
+from cellblock.executors.process.link import Link
+from cellblock.executors.process.linked import LinkedKernel, boot_time, not_started, require_walls, said_of
+from cellblock.executors.process.waits import Waits, awaited
+from cellblock.executors.protocol import Capabilities, Died, KernelSpec
+from cellblock.executors.reduced.family import family_of
+from cellblock.executors.reduced.keeper import Keeper
+from cellblock.walls import Applied, Unavailable, Wall
+
+_TRIES = 3
+_FULL = 'use walls="full" where the machine gives them'
+LACKING: tuple[Wall, ...] = (
+    Unavailable(
+        mechanism="namespaces",
+        reason='walls="reduced" goes without: processes, network and names are the host\'s, and only kept out of reach',
+        remedy=_FULL,
+    ),
+    Unavailable(
+        mechanism="root",
+        reason='walls="reduced" goes without: paths are the host\'s, and Landlock says which may be used',
+        remedy=_FULL,
+    ),
+    Unavailable(mechanism="mounts", reason='walls="reduced" gives none', remedy=f"write copies, or {_FULL}"),
+)
+"""What a session has not, whatever the machine could give."""
+
+
+class ReducedLauncher:
+    """Opens kernels behind the walls that need no namespaces."""
+
+    async def open(self, spec: KernelSpec) -> ReducedKernel:
+        if spec.mounts:
+            raise MountRefused(
+                'mounts: walls="reduced" gives none', hint=f"write copies with session.files, or {_FULL}"
+            )
+        kernel = await awaited(_opening(spec))
+        kernel.begin()
+        return kernel
+
+    def keep_ready(self, spec: KernelSpec, count: int) -> None:
+        """None are kept: whoever asks for some is told so."""
+        if count:
+            raise CellblockError('walls="reduced" keeps no sessions ready', hint=f"open them when needed, or {_FULL}")
+
+
+def _opening(spec: KernelSpec) -> Waits[ReducedKernel]:
+    profile = Profile(spec.python or sys.executable, spec.preload)
+    for _ in range(_TRIES):
+        family = yield partial(family_of, profile, spec.progress)
+        try:
+            keeper = yield from Keeper.make(family, spec)
+        except FamilyGone:
+            continue
+        kernel = ReducedKernel(keeper, spec)
+        try:
+            yield from kernel.attach()
+        except BaseException:
+            kernel.dispose()
+            raise
+        return kernel
+    raise IsolationUnavailable(
+        f"the process that makes sessions ended {_TRIES} times while one was opened",
+        mechanism="start",
+        hint="see what it says on stderr, and whether the machine is out of memory",
+    )
+
+
+class ReducedKernel(LinkedKernel):
+    """One live worker. Its death ends a turn with `Died`; `restart` has the keeper make another."""
+
+    def __init__(self, keeper: Keeper, spec: KernelSpec) -> None:
+        super().__init__(spec)
+        self._keeper = keeper
+        self._tokens = 0
+        self.capabilities = Capabilities(trust_level="reduced", python="", walls=())
+
+    def attach(self) -> Waits[None]:
+        """Have a worker made and learn what walls it stands behind. It waits for `begin`."""
+        link = self._link = Link()
+        self._tokens += 1
+        link.token = self._tokens
+        try:
+            self._keeper.attach(link.token, link.ends, self._setup(link))
+        finally:
+            link.close_ends()
+        try:
+            hello = yield from link.hello()
+        except TimeoutError:
+            hello = None
+        if hello is None:
+            death = yield partial(self._keeper.how_it_ended, link.token)
+            raise not_started(said_of(death))
+        require_walls(hello)
+        link.watch_notices(self._keeper.channel.fileno())
+        self.capabilities = Capabilities(
+            trust_level="reduced",
+            python=hello.python,
+            walls=(
+                *LACKING,
+                self._files_wall(),
+                *(Applied(mechanism=name, detail=detail) for name, detail in hello.walls),
+            ),
+        )
+
+    def _files_wall(self) -> Applied:
+        megabytes = self._spec.limits.max_disk_mb
+        return Applied(
+            mechanism="files",
+            detail=f"a private directory on the host's disk; {megabytes} MB of it are watched, not reserved",
+        )
+
+    def begin(self) -> None:
+        """Let the worker take requests; it is seeded now."""
+        self._living().begin(self._spec.seed)
+
+    @property
+    def files(self) -> ProcessFiles:
+        return self._keeper.files
+
+    def time_out(self, seconds: float) -> None:
+        self.interrupt()
+        if self._open:
+            self._keeper.tell("hold back", since=boot_time() - seconds)
+
+    async def end_since(self, seconds: float) -> int:
+        began = boot_time() - seconds
+        async with self._changing:
+            return await awaited(self._keeper.end_since(began)) if self._open else 0
+
+    async def restart(self) -> None:
+        async with self._changing:
+            if not self._open:
+                raise SessionClosed("the session was closed", hint="open a new one")
+            self._unlink()
+            await awaited(self._keeper.sweep())
+            await awaited(self.attach())
+            self.begin()
+
+    async def close(self) -> None:
+        async with self._changing:
+            if self._open:
+                self._open = False
+                self._unlink()
+                if os.getpid() == self._host:
+                    await to_thread.run_sync(self._keeper.close)
+                else:
+                    self._keeper.let_go()
+
+    def dispose(self) -> None:
+        """Close without a wait: for one that nobody else has yet. Safe to call twice."""
+        if self._open:
+            self._open = False
+            self._unlink()
+            self._keeper.let_go()
+
+    def __del__(self) -> None:
+        if self._open:
+            self.dispose()
+            warnings.warn("a session was not closed", ResourceWarning, stacklevel=2, source=self)
+
+    def curbed(self) -> str | None:
+        """See `Keeper.curbed`."""
+        return self._keeper.curbed()
+
+    async def how_it_ended(self) -> Died:
+        """What is known of the worker's death."""
+        return await to_thread.run_sync(partial(self._keeper.how_it_ended, self._living().token))
+
+    def _unlink(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None

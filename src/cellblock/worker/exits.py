@@ -1,0 +1,13 @@
+"""How a worker leaves when the runner in it is no longer what it was. Any cell can leave so as well."""
+
+from __future__ import annotations
+
+CHANGED = 71
+"""The runner failed while it carried out a request."""
+CHANGED_BETWEEN = 72
+"""The runner was found changed between two requests; it took none after that."""
+
+REASONS = {
+    CHANGED: "ended itself: its runner failed, as it does when a cell has changed it",
+    CHANGED_BETWEEN: "ended itself: a cell had changed its runner",
+}

@@ -1,0 +1,1 @@
+"""`walls="reduced"`: the processes of sessions that stand behind Landlock, a filter and limits, without namespaces."""

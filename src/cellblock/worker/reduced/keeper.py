@@ -1,0 +1,316 @@
+"""The keeper of a session without namespaces: it makes its workers, answers for them, watches, and ends them all.
+
+It does what a pid namespace's init does otherwise. All processes of the session are below it, since it adopts
+those whose parents end; and one call reaches all of them and nobody else, `kill(-1)`: from inside of a Landlock domain
+that scopes signals, or as an account that nobody else has. When the host closes its end, for whatever reason, it
+kills them, removes the session's files, and goes. The session can neither signal nor trace it: it is outside of their
+domain, or has another account.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import select
+import signal
+import socket
+import time
+import traceback
+from collections.abc import Iterator
+from functools import partial
+from typing import cast
+
+from cellblock.worker import control, ending, main
+from cellblock.worker.confine.syscalls import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
+from cellblock.worker.environment import environment
+from cellblock.worker.reduced import accounts, disk, walls
+from cellblock.worker.reduced.accounts import Account
+from cellblock.worker.reduced.metadata import Attendant
+from cellblock.worker.reduced.sight import Sight
+from cellblock.worker.watch import BUSY_SECONDS, IDLE_SECONDS, Watch
+
+_REST = 10
+"""After the files were counted, this many times what it took pass before the next time."""
+_GROWTH_BYTES = 16 * 2**20
+_MOST_PAST_BYTES, _MOST_PAST_FILES = 256 * 2**20, 10_000
+"""About what can be written between two looks."""
+
+
+def run(
+    channel: socket.socket, message: dict[str, object], *, sight: Sight, account: Account | None, program: bytes,
+    scoped: bool,
+) -> None:  # fmt: skip
+    """In a copy of the zygote: become a session's keeper. Never returns.
+
+    `message` has the path of the session's directory and its limits. `scoped`: Landlock can keep signals in.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    os.setsid()
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    if account is not None:
+        accounts.keep(account)
+    if scoped:
+        walls.outer()
+    prctl(PR_SET_DUMPABLE, 0)
+    _require_bounds()
+    keeper = Keeper(channel, message, sight, account, program)
+    keeper.sweep()  # whoever had the account before
+    control.send(channel, {"ready": True})
+    keeper.serve()
+    os._exit(0)
+
+
+def _require_bounds() -> None:
+    """Make sure that a signal to everybody reaches this session alone: the zygote must be out of reach."""
+    try:
+        os.kill(os.getppid(), 0)
+    except PermissionError:
+        return
+    raise RuntimeError("signals of this process reach others than its own")
+
+
+class Keeper:
+    """One session's processes and files. Single-threaded; never waits for what the session does."""
+
+    def __init__(
+        self,
+        channel: socket.socket,
+        message: dict[str, object],
+        sight: Sight,
+        account: Account | None,
+        program: bytes,
+    ) -> None:
+        self._channel = channel
+        self._sight = sight
+        self._account = account
+        self._program = program
+        self._workspace, self._tmp = sight.own
+        self._home = os.open(str(message["home"]), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._disk, self._files = int(str(message["disk_bytes"])), int(str(message["files"]))
+        self._watch = Watch(int(str(message["memory_bytes"])), self._processes)
+        self._worker = self._token = 0
+        self._attendant: Attendant | None = None
+        self._expected: socket.socket | None = None
+        self._stopped: disk.Usage | None = None
+        """What its files took when it was kept from writing more."""
+        self._look_at = self._count_at = 0.0
+        self._uncounted = False
+        self._children, inlet = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(inlet, warn_on_full_buffer=False)
+        self._poll = select.poll()
+        self._poll.register(channel, select.POLLIN)
+        self._poll.register(self._children, select.POLLIN)
+
+    def serve(self) -> None:
+        """Serve until the host is gone; then end the session and remove its files."""
+        while True:
+            pause = max(0.0, self._look_at - time.monotonic())
+            for descriptor, events in self._poll.poll(pause * 1000):
+                if descriptor == self._channel.fileno():
+                    message, descriptors = control.receive(self._channel)
+                    if message is None:
+                        self._end()
+                        return
+                    self._do(message, descriptors)
+                elif descriptor == self._children:
+                    self._bury()
+                elif self._expected is not None and descriptor == self._expected.fileno():
+                    self._take_listener()
+                elif self._attendant is not None and descriptor == self._attendant.listener:
+                    if events & select.POLLIN:
+                        self._attendant.attend()
+                    else:
+                        self._dismiss()
+            if time.monotonic() >= self._look_at:
+                self._look()
+
+    def _do(self, message: dict[str, object], descriptors: list[int]) -> None:
+        if message["do"] == "attach":
+            self._attach(message, descriptors)
+        elif message["do"] == "sweep":
+            self.sweep()
+            self._repair()
+            control.send(self._channel, {"swept": True})
+        elif message["do"] == "hold back":
+            ending.hold_back(cast("float", message["since"]), self._worker, processes=self._processes)
+        elif message["do"] == "end":
+            count = ending.end_since(cast("float", message["since"]), self._worker, processes=self._processes)
+            control.send(self._channel, {"count": count})
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+    # --- workers ---
+
+    def _attach(self, message: dict[str, object], descriptors: list[int]) -> None:
+        self._token = int(str(message["token"]))
+        self._expected, end = control.pair()
+        self._poll.register(self._expected, select.POLLIN)
+        self._worker = os.fork()
+        if self._worker == 0:
+            try:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                _close_all_but({0, 1, 2, end.fileno(), *descriptors})
+                for ours in (self._channel, self._expected):
+                    ours.detach()  # or its number, which is another's soon, would be closed with it
+                walls.settle(self._account)
+                confine = partial(
+                    walls.confine, sight=self._sight, account=self._account, program=self._program, keeper=end
+                )
+                room = main.Room(self._workspace, environment(self._workspace, self._tmp), confine)
+                main.run(message, *descriptors, room=room)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(70)
+        end.close()
+
+    def _take_listener(self) -> None:
+        assert self._expected is not None
+        self._poll.unregister(self._expected)
+        _, descriptors = control.receive(self._expected)
+        self._expected.close()
+        self._expected = None
+        for listener in descriptors:
+            self._attendant = Attendant(listener, self._sight)
+            self._watch.begin(self._worker)
+            self._poll.register(listener, select.POLLIN)
+
+    def _bury(self) -> None:
+        """Take the ends of the worker and of all that was adopted; tell how the worker ended."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._children, 4096)
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                self._note(*ended)
+
+    def _note(self, process: int, status: int) -> None:
+        if process != self._worker:
+            return
+        self._worker = 0
+        self._tell({"ended": self._token, "status": status})
+
+    def _tell(self, notice: dict[str, object]) -> None:
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):  # a host that does not listen must not stop us
+            control.send(self._channel, notice, flags=socket.MSG_DONTWAIT)
+
+    # --- ends ---
+
+    def sweep(self) -> None:
+        """Kill every process of the session, and wait for the last. Processes that fork meanwhile do not slip through.
+
+        The call takes the kernel's lock of the process list, and a fork under way fails on the signal it brings.
+        """
+        wait = select.poll()
+        wait.register(self._children, select.POLLIN)
+        while True:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGKILL)
+            try:
+                ended = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if ended[0]:
+                self._note(*ended)
+                continue
+            wait.poll(BUSY_SECONDS * 1000)
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._children, 4096)
+        self._dismiss()
+
+    def _dismiss(self) -> None:
+        """Nobody is left who could ask."""
+        if self._attendant is not None:
+            self._poll.unregister(self._attendant.listener)
+            os.close(self._attendant.listener)
+            self._attendant = None
+
+    def _repair(self) -> None:
+        """Make the session's directories usable again after a cell did its worst."""
+        for path in self._sight.own:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(path)
+            os.chmod(path, 0o700)
+
+    def _end(self) -> None:
+        self.sweep()
+        disk.empty(self._home)
+
+    # --- what the session holds ---
+
+    def _processes(self) -> list[int]:
+        """All of the session, each after the one that started it."""
+        found = [self._worker] if self._worker else []
+        found += [child for child in children(os.getpid()) if child != self._worker]
+        for process in found:
+            found += children(process)
+        return found
+
+    def _look(self) -> None:
+        pause, excess = self._watch.look()
+        now = time.monotonic()
+        self._look_at = now + pause
+        if excess is not None:
+            self._tell({"curbed": excess.held, "worker": excess.process == self._worker})  # before its end is seen
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(excess.process, signal.SIGKILL)
+        self._uncounted = self._uncounted or pause != IDLE_SECONDS or self._stopped is not None
+        if self._uncounted and now >= self._count_at:
+            self._uncounted = False
+            self._look_at_files(self._processes())
+            ended = time.monotonic()
+            self._count_at = ended + max(BUSY_SECONDS, _REST * (ended - now))
+
+    def _look_at_files(self, processes: list[int]) -> None:
+        try:
+            used = disk.used(self._home, processes, 2 * self._files + _MOST_PAST_FILES)
+        except disk.Uncountable:
+            self._give_up("its directories were nested too deep to be counted")
+            return
+        if used.bytes > 2 * self._disk + _MOST_PAST_BYTES or used.files > 2 * self._files + _MOST_PAST_FILES:
+            self._give_up("its files took more than twice what max_disk_mb and max_files allow")
+        elif used.bytes > self._disk or used.files > self._files:
+            walls.stop_writing(processes, self._account, most=0)
+            stopped = self._stopped = self._stopped or used
+            if used.files > stopped.files + self._files // 10 or used.bytes > stopped.bytes + _GROWTH_BYTES:
+                self._stopped = used  # what is there may stay, so that the next worker can remove some of it
+                self._tell({"outgrown": "its files grew past max_disk_mb or max_files"})
+                self.sweep()
+        elif self._stopped is not None:
+            walls.stop_writing(processes, self._account, most=None)
+            self._stopped = None
+
+    def _give_up(self, reason: str) -> None:
+        """End the session: what it does is past what can be watched."""
+        self._tell({"outgrown": reason})
+        self._end()
+        os._exit(0)
+
+
+def _close_all_but(kept: set[int]) -> None:
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        if descriptor not in kept:
+            with contextlib.suppress(OSError):  # the one of the listing
+                os.close(descriptor)
+
+
+def children(process: int) -> Iterator[int]:
+    """Direct children of each thread of a process."""
+    try:
+        threads = os.listdir(f"/proc/{process}/task")
+    except OSError:
+        return
+    for thread in threads:
+        yield from map(int, _read(f"/proc/{process}/task/{thread}/children").split())
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read()
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ESRCH, errno.EACCES):
+            return ""
+        raise

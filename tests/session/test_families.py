@@ -1,0 +1,123 @@
+"""What makes sessions: replaced in time, ended when nobody needs it, told about while it takes long."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator
+
+import pytest
+from family_tree import Process, inits_of, launchers, soon, zygotes_of
+
+from cellblock import PreloadFailed, Session
+from cellblock.executors.process import families, family, zygote
+from cellblock.executors.process.families import family_of
+from cellblock.executors.process.family import Profile
+
+pytestmark = pytest.mark.usefixtures("no_spares")
+
+
+@pytest.fixture
+def new_launchers() -> Iterator[Callable[[], list[Process]]]:
+    """Tells what was launched since the test began; it is ended with the test."""
+    before = {one.pid for one in launchers()}
+
+    def new() -> list[Process]:
+        return [one for one in launchers() if one.pid not in before]
+
+    yield new
+    for one in new():
+        os.kill(one.pid, signal.SIGKILL)
+    assert soon(new, []) == []
+
+
+def test_zygote_is_replaced_once_many_sessions_have_shared_it(
+    open_session: Callable[..., Session],
+    new_launchers: Callable[[], list[Process]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(zygote, "ROTATE_ATTACHED", 2)
+    first = open_session(preload=["sched"])
+    first.run("x = 1\nopen('kept', 'w').write('1')")
+    (launcher,) = new_launchers()
+    (old,) = zygotes_of(launcher)
+    open_session(preload=["sched"])
+    assert soon(lambda: old.pid in [one.pid for one in zygotes_of(launcher)], False) is False
+    assert first.run("x").value == 1
+    assert first.run("import os\nos._exit(3)").error.message == "the session's process left with status 3"  # type: ignore[union-attr]
+    assert first.run("open('kept').read()").value == "1"
+    assert open_session(preload=["sched"]).run("import sys\n'sched' in sys.modules").value is True
+    assert new_launchers() == [launcher]
+
+
+def test_zygote_that_was_used_is_replaced_after_a_time(
+    open_session: Callable[..., Session],
+    new_launchers: Callable[[], list[Process]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    open_session(preload=["sched"])
+    (launcher,) = new_launchers()
+    (old,) = zygotes_of(launcher)
+    monkeypatch.setattr(zygote, "ROTATE_SECONDS", 0.0)
+    open_session(preload=["sched"])
+    assert soon(lambda: old.pid in [one.pid for one in zygotes_of(launcher)], False) is False
+    assert soon(lambda: len(zygotes_of(launcher)), 1) == 1
+
+
+def test_zygote_that_cannot_be_replaced_goes_on(
+    open_session: Callable[..., Session],
+    new_launchers: Callable[[], list[Process]],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    open_session(preload=["sched"])
+    (launcher,) = new_launchers()
+    (old,) = zygotes_of(launcher)
+    monkeypatch.setattr(zygote, "ROTATE_SECONDS", 0.0)
+    monkeypatch.setattr(zygote.Zygote, "await_ready", lambda *_: (_ for _ in ()).throw(PreloadFailed("gone")))
+    open_session(preload=["sched"])
+    assert soon(lambda: "cannot be replaced, and goes on: gone" in caplog.text, True) is True
+    assert open_session(preload=["sched"]).run("1").value == 1
+    assert old.pid in [one.pid for one in zygotes_of(launcher)]
+
+
+def test_family_without_sessions_ends_after_a_time_and_not_before(
+    open_session: Callable[..., Session],
+    new_launchers: Callable[[], list[Process]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(family, "IDLE_SECONDS", 0.3)
+    session = open_session(preload=["sched"])
+    assert session.run("import time\ntime.sleep(1)\n'alive'").value == "alive"
+    assert len(new_launchers()) == 1
+    session.close()
+    assert soon(new_launchers, []) == []
+    assert open_session(preload=["sched"]).run("1").value == 1
+
+
+def test_families_without_sessions_are_so_many_at_most(
+    open_session: Callable[..., Session],
+    new_launchers: Callable[[], list[Process]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(families, "MOST_IDLE", 1)
+    used = open_session(preload=["sched"])
+    for module in ("rlcompleter", "symtable", "tabnanny"):
+        open_session(preload=[module]).close()
+    open_session(preload=["nturl2path"])
+    assert len(new_launchers()) == 3  # the first and the last have a session, and one of the others is left
+    assert used.run("1").value == 1
+
+
+def test_what_is_imported_is_told_to_the_log_and_to_who_asks(
+    new_launchers: Callable[[], list[Process]], caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[str] = []
+    profile = Profile(os.path.realpath("/proc/self/exe"), ("sched", "symtable"))
+    with caplog.at_level(logging.INFO, logger="cellblock"):
+        made = family_of(profile, told.append)
+    assert told == ["importing sched", "importing symtable"] == [record.message for record in caplog.records]
+    assert family_of(profile, told.append) is made
+    assert len(told) == 2
+    assert [len(inits_of(one)) for one in new_launchers()] == [0]
