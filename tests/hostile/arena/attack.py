@@ -14,8 +14,8 @@ class Attack:
 
     `expect` is what the cell's last expression must be, or a failed cell's "kind: type: message", or what the
     function returns; a `Holds` accepts more than one answer. `wall` names what gives that answer. `dies`: the
-    session's process ends, so names are lost and files stay. `lasting`: what it changes would spoil the
-    attacks after it, so the process is ended afterwards. `hole`: the wall does not hold yet, and why.
+    session's process ends, and the session goes back to before the attack. `lasting`: what it changes would spoil the
+    attacks after it, which get another session. `hole`: the wall does not hold yet, and why.
     """
 
     name: str
