@@ -27,7 +27,7 @@ class Copies:
         """Something is to be read on a channel, or its other end is closed."""
         if channel in self._expected:
             with socket.socket(fileno=os.dup(channel)) as told:
-                process = control.sender(told)
+                process = control.ready(told)
             self._let_go(channel)
             if process:
                 self._found(process)

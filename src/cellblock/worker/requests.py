@@ -29,7 +29,7 @@ from cellblock.wire.messages import (
     ToolReply,
 )
 from cellblock.wire.packed import pack_event, pack_request, unpack_request
-from cellblock.worker import shell, survey
+from cellblock.worker import control, shell, survey
 from cellblock.worker.channel import Channel
 from cellblock.worker.display import Bundle, bundle
 from cellblock.worker.figures import close_shown, install
@@ -78,13 +78,15 @@ class Worker:
     def serve(self) -> None:
         """Answer requests until the host is gone."""
         self._make_ready()
+        interrupted = None
         while (received := self._channel.receive()) is not None:
             number, request = received
             if isinstance(request, ToolReply):  # to a call of a cell that has ended meanwhile
                 continue
-            if (began := self._meter.interrupted()) is not None:
-                reap(began)
+            if interrupted is not None:
+                reap(interrupted)
             self._speak(self._carry_out(number, request))
+            interrupted = self._meter.interrupted()
             self._make_ready()
             self._leave_checkpoint()
 
@@ -95,7 +97,9 @@ class Worker:
             try:
                 with self._room.for_a_copy():
                     woken = freeze(end, ours)
-            except OSError:  # no more processes or no memory: the host sees that there is none
+            except OSError:  # no more processes, or no memory
+                with contextlib.suppress(OSError):
+                    end.send(control.FAILED)  # others may hold the end, and a close would tell nothing
                 woken = None
             if woken is None:
                 end.close()

@@ -87,13 +87,19 @@ def read(path):
         return file.read().decode(errors="replace")
 def pids():
     return sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
+def hides(pid):
+    """Whether a process does not let others look at it, as init and checkpoints do not."""
+    return attempt(os.readlink, f"/proc/{pid}/exe") == "EACCES"
 def channel():
-    """The worker's end of the wire."""
-    for number in map(int, os.listdir("/proc/self/fd")):
-        try:
-            if os.readlink(f"/proc/self/fd/{number}").startswith("socket:"):
-                return number
-        except OSError:
-            continue
+    """The worker's end of the wire; its other socket is for the checkpoint after this cell."""
+    import sys
+    frame = sys._getframe()
+    while frame is not None:
+        worker = frame.f_locals.get("self")
+        if hasattr(worker, "take_checkpoint"):
+            return worker.connection.fileno()
+        if hasattr(worker, "_channel"):
+            return worker._channel.connection.fileno()
+        frame = frame.f_back
 '''
 """What cells of attacks may use. `facts` (paths, ports and pids of the host) is added by the runner."""
