@@ -27,8 +27,8 @@ _OPTION = {"timeout": "--timeout S allows more", "memory": "--memory MB allows m
 class Screen:
     """Text as it comes: stdout to stdout, stderr to stderr, results and tables to stdout, images by name.
 
-    `option` is the one that keeps images where `shelf` is None. `tells`, where more cells follow, says at once where each
-    went, and which cell was rolled back.
+    `option` is the one that keeps images where `shelf` is None. `tells`, where more cells follow, says at once where
+    each went, and which cell was rolled back.
     """
 
     def __init__(self, session: AsyncSession, shelf: Shelf | None, *, option: str, tells: bool = False) -> None:
