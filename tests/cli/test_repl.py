@@ -125,15 +125,16 @@ def test_cell_that_ignores_ctrl_c_is_killed_after_a_warning(repl: Repl) -> None:
     terminal = repl("--timeout", "60")
     terminal.line("kept = 1; open('kept.txt', 'w').close()")
     terminal.line("if kept:")
-    terminal.line("    import signal; signal.signal(2, signal.SIG_IGN); print('rea' + 'dy')")
+    terminal.line("    kept = 2; import signal; signal.signal(2, signal.SIG_IGN); print('rea' + 'dy')")
     terminal.line("    while True: pass")
     terminal.line("")
     terminal.expect("ready")
-    terminal.press_until("\x03", "cellblock: the cell goes on; Ctrl-C again ends its process, and its names are lost")
+    told = "cellblock: the cell goes on; Ctrl-C again ends its process and takes back what it did"
+    terminal.press_until("\x03", told)
     terminal.type("\x03")
     terminal.expect(r"cellblock: crashed: the session's process was killed by SIGKILL\n")
-    terminal.expect(r"cellblock: lost: kept.*; files are kept\n(?=>>> )")
-    assert terminal.result("import os; os.listdir()") == "['kept.txt']\n"
+    terminal.expect(r"cellblock: the session is as it was before this cell\n(?=>>> )")
+    assert terminal.result("import os; kept, os.listdir()") == "(1, ['kept.txt'])\n"
 
 
 @pytest.mark.parametrize("how", ["\x04", "exit\r", "quit()\r", ":quit\r"])
@@ -298,27 +299,57 @@ def test_escape_sequence_that_does_not_end_hides_nothing_later(repl: Repl) -> No
     assert terminal.result("'later'") == "'later'\n"
 
 
-def test_crash_says_what_was_lost_and_goes_on(repl: Repl) -> None:
+def test_crash_is_told_and_costs_the_cell_alone(repl: Repl) -> None:
     terminal = repl()
     terminal.result("x = 1; y = 2")
-    assert terminal.result("import os; os._exit(7)") == (
+    assert terminal.result("x = 3; import os; os._exit(7)") == (
         "cellblock: crashed: the session's process left with status 7\n"
-        "cellblock: lost: x, y; files are kept\n"
+        "cellblock: the session is as it was before this cell\n"
     )  # fmt: skip
-    assert terminal.result("'goes on'") == "'goes on'\n"
+    assert terminal.result("x, y") == "(1, 2)\n"
+
+
+def test_what_a_crash_took_along_is_told(repl: Repl) -> None:
+    terminal = repl()
+    terminal.result("import os, socket; x = 1; one, two = socket.socketpair()")
+    assert terminal.result("os._exit(7)").endswith(
+        "cellblock: the session is as it was before this cell\ncellblock: lost: one, two\n"
+    )
+    assert terminal.result("x") == "1\n"
 
 
 def test_death_between_two_cells_is_told_with_the_next(repl: Repl) -> None:
     terminal = repl()
-    terminal.result("import os, threading; kept = 1; threading.Timer(0.5, os._exit, [1]).start()")
+    terminal.result("import os, threading; threading.Timer(0.5, os._exit, [1]).start()")
     terminal.expect(">>> ")
-    told = "cellblock: the session's process left with status 1 between two cells; lost: kept, os, threading;"
+    told = "cellblock: lost: thread Thread-1: a thread does not live on in a copy of its process"
     terminal.press_until("'alive'\r", told)
+
+
+def test_cells_are_undone_with_their_files(repl: Repl) -> None:
+    terminal = repl()
+    terminal.result("x = [1]")
+    terminal.result("x.append(2); _ = open('new', 'w').write('1')")
+    assert terminal.result(":undo") == "undone: x.append(2); _ = open('new', 'w').write('1')\n"
+    assert terminal.result("import os; x, os.listdir()") == "([1], [])\n"
+    terminal.result("y = 1")
+    assert terminal.result(":undo 3") == "undone: x = [1]; import os; x, os.listdir(); y = 1\n"
+    assert terminal.result("'x' in globals()") == "False\n"
+
+
+def test_undo_without_a_step_to_undo_says_so(repl: Repl) -> None:
+    terminal = repl()
+    assert terminal.result(":undo 9").startswith("cellblock: ")
+    assert terminal.result(":undo -1") == "cellblock: usage: :undo [N]\n"
+    assert terminal.result(":undo x") == "cellblock: usage: :undo [N]\n"
 
 
 def test_memory_and_time_limits_name_their_options(repl: Repl) -> None:
     terminal = repl("--timeout", "0.5", "--memory", "100")
-    assert terminal.result("x = b'x' * 10**9").endswith("cellblock: memory: MemoryError (--memory MB allows more)\n")
+    assert terminal.result("x = b'x' * 10**9").endswith(
+        "cellblock: memory: MemoryError (--memory MB allows more)\n"
+        "cellblock: the session is as it was before this cell\n"
+    )  # fmt: skip
     shown = terminal.result("import time; time.sleep(60)")
     assert shown.endswith("cellblock: timeout: the cell ran longer than 0.5 s (--timeout S allows more)\n")
 

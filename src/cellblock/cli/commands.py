@@ -146,6 +146,12 @@ async def _walls(console: Console, _argument: str) -> None:
     console.say(_table(rows))
 
 
+async def _undo(console: Console, argument: str) -> None:
+    if argument and not (argument.isdecimal() and int(argument)):
+        raise Refused("usage: :undo [N]")
+    console.say(await console.undo(int(argument or 1)))
+
+
 async def _clear(console: Console, _argument: str) -> None:
     await console.session.clear()
 
@@ -170,6 +176,7 @@ COMMANDS = {
     ":get": Command(":get NAME [DIRECTORY]", "copy a file of the session to you", _get, on_host=True),
     ":limits": Command(":limits", "what a cell may use, and the option that changes it", _limits),
     ":walls": Command(":walls", "what stands between the session and this machine", _walls),
+    ":undo": Command(":undo [N]", "take back the last cell, or N steps: names and files", _undo),
     ":clear": Command(":clear", "forget names and cells; files stay", _clear),
     ":restart": Command(":restart", "a new session: names, cells and files are gone", _restart),
     ":quit": Command(":quit", "leave; so do Ctrl-D, exit and quit", _quit),

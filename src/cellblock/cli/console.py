@@ -95,6 +95,17 @@ class Console:
         self.status = max(self.status, status_of(cell))
         return cell.ok
 
+    async def undo(self, steps: int) -> str:
+        """Go back by so many steps; which cells that undid, in a line."""
+        before = {cell.id for cell in self.session.notebook if cell.undone}
+        await self.session.undo(steps)
+        undone = [cell for cell in self.session.notebook if cell.undone and cell.id not in before]
+        if len(undone) < steps:  # it may have been told the width in between
+            self._width.forget()
+        if not undone:
+            return "undone: a change that no cell made"
+        return "undone: " + "; ".join(cell.source.strip().partition("\n")[0] for cell in undone)
+
     def say(self, text: str) -> None:
         """A line of ours, on stdout."""
         self._out.line(text)

@@ -115,7 +115,7 @@ def _outcome(cell: Cell, step: Step) -> str:
     if cell.error.kind == "timeout":
         return "stopped, names kept"
     if cell.error.kind == "memory":
-        return "MemoryError, names kept"
+        return "MemoryError, back to before it"
     return f"{cell.error.type}: {cell.error.message}"[:60]
 
 

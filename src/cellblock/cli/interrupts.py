@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _PATIENCE = 1.0
 """Seconds from the first Ctrl-C until another one counts as a second."""
 
-_GOES_ON = b"\ncellblock: the cell goes on; Ctrl-C again ends its process, and its names are lost\n"
+_GOES_ON = b"\ncellblock: the cell goes on; Ctrl-C again ends its process and takes back what it did\n"
 
 
 class Interruptible(Protocol):

@@ -134,8 +134,15 @@ PROBES = (
         mechanism="namespaces",
         title="find the host's processes",
         source="""
-names = [open(f"/proc/{pid}/cmdline").read() for pid in os.listdir("/proc") if pid.isdigit() and pid != "1"]
-"none in sight" if len(names) == 1 else "got " + ", ".join(names)
+def read(pid, name):
+    with open(f"/proc/{pid}/{name}") as file:
+        return file.read()
+me = str(os.getpid())
+def is_ours(pid):  # this process, or a checkpoint, which is a copy of it
+    parent = read(pid, "stat").rpartition(")")[2].split()[1]
+    return pid == me or (parent in ("1", me) and read(pid, "cmdline") == read(me, "cmdline"))
+others = [read(pid, "cmdline") for pid in os.listdir("/proc") if pid.isdigit() and pid != "1" and not is_ours(pid)]
+"got " + ", ".join(others) if others else "none in sight"
 """,
         judge=answers("none in sight"),
         needs_proc=True,

@@ -27,7 +27,8 @@ _OPTION = {"timeout": "--timeout S allows more", "memory": "--memory MB allows m
 class Screen:
     """Text as it comes: stdout to stdout, stderr to stderr, results and tables to stdout, images by name.
 
-    `option` is the one that keeps images where `shelf` is None. `tells` says at once where each went.
+    `option` is the one that keeps images where `shelf` is None. `tells`, where more cells follow, says at once where
+    each went, and which cell was rolled back.
     """
 
     def __init__(self, session: AsyncSession, shelf: Shelf | None, *, option: str, tells: bool = False) -> None:
@@ -51,9 +52,10 @@ class Screen:
                 self._keep(image, cell.number)
         if cell.error is not None:
             self._explain(cell.error)
+        if cell.rolled_back and self._tells:
+            self._note("the session is as it was before this cell")
         if cell.lost:
-            ended = "" if cell.error is not None else f"{cell.lost[0].reason}; "
-            self._note(f"{ended}lost: {_some(cell)}; files are kept")
+            self._note(_lost(cell))
         return cell
 
     def end_lines(self) -> None:
@@ -170,11 +172,13 @@ class JsonLines:
         return shown
 
 
-def _some(cell: Cell) -> str:
-    """The names that a cell's process took along, most often few."""
+def _lost(cell: Cell) -> str:
+    """What a process took along, most often little; why, where the cell's own error does not say it."""
     names = [loss.name if loss.name.isprintable() else ascii(loss.name) for loss in cell.lost]
     more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    some = ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    reasons = {loss.reason for loss in cell.lost}
+    return f"lost: {some}" + (f": {reasons.pop()}" if cell.error is None and len(reasons) == 1 else "")
 
 
 def _binary(session: AsyncSession, output: Output) -> dict[str, bytes]:

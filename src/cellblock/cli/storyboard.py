@@ -38,9 +38,9 @@ def remove_everything():
     raise OSError(subprocess.run(command, shell=True, capture_output=True, text=True).stdout.strip())
 
 def host_processes():
-    seen = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    others = [open(f"/proc/{pid}/cmdline").read() for pid in seen if pid not in (1, os.getpid())]
-    return others or (_ for _ in ()).throw(ProcessLookupError("this process and its init are all there is"))
+    seen = [open(f"/proc/{name}/cmdline").read() for name in os.listdir("/proc") if name.isdigit() and name != "1"]
+    others = set(seen) - {open("/proc/self/cmdline").read()}  # this process, and its checkpoints
+    return others or (_ for _ in ()).throw(ProcessLookupError("this session's own are all there are"))
 
 attempt("passwords", lambda: open("/etc/shadow").read())
 attempt("the host's secret", lambda: os.environ["CELLBLOCK_DEMO_API_KEY"])

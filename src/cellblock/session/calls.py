@@ -31,7 +31,7 @@ class Calls:
         try:
             args, kwargs = self._toolbox.arguments(call)
         except ValueError as error:
-            self._spawn(reply, ToolReply(call=call.call, error=("ValueError", str(error))))
+            self._spawn(self._say, reply, ToolReply(call=call.call, error=("ValueError", str(error))))
             return ToolCall(id=call.call, name=call.name)
         self._spawn(self._answer, call, args, kwargs, reply)
         return ToolCall(id=call.call, name=call.name, args=args, kwargs=kwargs)
@@ -44,7 +44,9 @@ class Calls:
     async def _answer(
         self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object], reply: Reply
     ) -> None:
-        answer = await self._toolbox.answer(call, args, kwargs)
+        await self._say(reply, await self._toolbox.answer(call, args, kwargs))
+
+    async def _say(self, reply: Reply, answer: ToolReply) -> None:
         async with self._speaking:  # an answer may take many packets
             await reply(answer)
 

@@ -12,6 +12,9 @@ from collections.abc import Mapping, Sequence
 MAX_MESSAGE = 64 * 1024
 MAX_DESCRIPTORS = 32
 
+READY, FAILED = b"ready", b"failed"
+"""What a frozen copy says once it is one, and its process where there will be none."""
+
 _CREDENTIALS = struct.Struct("3i")
 _STAMPED = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(16)
 _SCM_CREDENTIALS = 2
@@ -49,17 +52,17 @@ def receive(channel: socket.socket) -> tuple[dict[str, object] | None, list[int]
     return (json.loads(data) if data else None), list(descriptors)
 
 
-def sender(channel: socket.socket) -> int:
-    """Which process sent the message that is next on a channel with SO_PASSCRED; 0 where there is none.
+def ready(channel: socket.socket) -> int:
+    """Which process says with the message that is next that it is ready; 0 where none does.
 
-    The kernel stamped it. The message stays where it is.
+    The kernel stamped the process, as the channel has SO_PASSCRED. The message stays where it is.
     """
     with contextlib.suppress(OSError):
-        _, ancillary, _, _ = channel.recvmsg(
-            1, _STAMPED, socket.MSG_CMSG_CLOEXEC | socket.MSG_PEEK | socket.MSG_DONTWAIT
+        data, ancillary, _, _ = channel.recvmsg(
+            len(READY), _STAMPED, socket.MSG_CMSG_CLOEXEC | socket.MSG_PEEK | socket.MSG_DONTWAIT
         )
         for level, kind, payload in ancillary:
-            if level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS:
+            if data == READY and level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS:
                 return int(_CREDENTIALS.unpack(payload)[0])
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from gc import collect
 from os import _exit, getpid, register_at_fork
 from socket import socket
@@ -24,7 +25,7 @@ from cellblock.wire.messages import (
     ToolReply,
 )
 from cellblock.wire.packed import pack_event, pack_request, unpack_request
-from cellblock.worker import exits, shell, survey
+from cellblock.worker import control, exits, shell, survey
 from cellblock.worker.channel import Channel, Quiet
 from cellblock.worker.copies import copy_of
 from cellblock.worker.display import bundle
@@ -84,7 +85,7 @@ class Worker:
             raise
 
     def _serve(self) -> int:
-        source = ""
+        source, interrupted = "", None
         while self._is_ready(source):
             try:
                 self._leave_checkpoint()
@@ -95,10 +96,11 @@ class Worker:
                 return 0
             number, request = received
             source = request.source if isinstance(request, Run) else ""
-            if was_interrupted():
-                reap(self._meter.began())
+            if interrupted is not None:
+                reap(interrupted)
             if not isinstance(request, ToolReply):  # to a call of a cell that has ended meanwhile
                 self._voice.speak(self._carry_out(number, request))
+            interrupted = self._meter.began() if was_interrupted() else None
         return exits.CHANGED_BETWEEN
 
     def _leave_checkpoint(self) -> None:
@@ -118,8 +120,10 @@ class Worker:
         try:
             with self._quota.for_a_copy():
                 return freeze(end, ours)
-        except (OSError, MemoryError):  # no more processes or no memory: the host sees that there is none
+        except (OSError, MemoryError):  # no more processes, or no memory
             self._only_main_goes_on()
+            with suppress(OSError):
+                end.send(control.FAILED)  # others may hold the end, and a close would tell nothing
             return None
         except Exception as error:
             self._only_main_goes_on()

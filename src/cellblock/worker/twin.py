@@ -22,7 +22,6 @@ from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, WAIT_SILENT, clon
 
 _EVERY_SIGNAL = frozenset(signal.valid_signals())
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
-_READY = {"ready": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def _wait(channel: socket.socket, found: list[descriptors.Held]) -> int:
         prctl(PR_SET_DUMPABLE, 0)
         os.setsid()  # what is sent to the process's group is not for us
         descriptors.let_go(found)
-        control.send(channel, _READY)
+        channel.send(control.READY)
         message, ends = control.receive(channel)
     except BaseException:
         os._exit(1)

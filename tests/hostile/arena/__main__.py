@@ -30,7 +30,7 @@ def main(canary: str, names: list[str]) -> None:
             thread.join(_HANG_SECONDS)
             if thread.is_alive():
                 result = {"answer": f"no answer in {_HANG_SECONDS:g} s", "alive": False}
-            if not result.get("alive"):  # the next attack deserves a session that works
+            if attack.lasting or not result.get("alive"):  # the next attack deserves a session that works
                 threading.Thread(target=host.session.close, daemon=True).start()
                 host = replace(host, session=Session(limits=LIMITS))
             result |= {"name": name, "seconds": round(time.monotonic() - began, 2)}
@@ -58,9 +58,7 @@ def _run(host: Host, attack: Attack, result: dict[str, object]) -> None:
         lost = {one.name for cell in session.notebook.cells[before:] for one in cell.lost}
         result["lost"] = sorted(lost & {"kept_name"})
         result["kept"] = [outcome_of(session, "kept_name"), session.files.read("kept_file").decode()]
-        if attack.lasting and not attack.dies:
-            session.kill()
-            session.run("pass")
+        result["rolled_back"] = any(cell.rolled_back for cell in shown)
     except BaseException as error:
         result["answer"] = f"the host raised {type(error).__name__}: {error}"
         result["alive"] = False

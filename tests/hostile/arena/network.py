@@ -221,8 +221,8 @@ answer
     Attack(
         name="network-inherited-descriptors",
         threat="W3",
-        wall="the worker keeps its socket, its two pipes with their spares, and its meter",
-        expect={"null": 1, "pipe": 4, "socket": 1, "clear_refs": 1},
+        wall="the worker keeps its socket, the end of the next checkpoint, two pipes with their spares, and its meter",
+        expect={"null": 1, "pipe": 4, "socket": 2, "clear_refs": 1},
         host=_in_a_new_session,
     ),
     _cell(

@@ -10,7 +10,7 @@ from arena.resources import BRIEF
 from cellblock import Session
 
 _KEPT = "the worker keeps what it needs for itself"
-_MADE_ANEW = "another process over the same files"
+_MADE_ANEW = "a checkpoint takes the place of the process"
 _NOTICED = "a runner that is not as it was ends itself, and another process is started"
 _EVER = Holds(lambda answer: True, "any answer")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from cellblock.executors.process.forks import watch_forks
 from cellblock.worker import control
 
-_READY_SECONDS = 30.0
+_READY_SECONDS = 5.0
 
 
 class Frozen:
@@ -32,7 +32,7 @@ class Frozen:
             wait = select.poll()
             wait.register(self.channel, select.POLLIN)
             if wait.poll(seconds * 1e3):
-                self._inner = inner_pid(control.sender(self.channel))
+                self._inner = inner_pid(control.ready(self.channel))
         return self._inner
 
     @property

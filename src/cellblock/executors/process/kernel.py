@@ -239,7 +239,7 @@ class ProcessKernel(LinkedKernel):
         if not isinstance(awake, Awake):
             return None
         link.adopt(state.names)
-        self._shell.tell("adopt", *self._checkpoints.channels(), worker=inner_pid(link.pid))
+        self._shell.adopt(inner_pid(link.pid), *self._checkpoints.channels())
         link.watch_notices(self._shell.channel.fileno())
         return Awake(lost=awake.lost + _files(missed))
 

@@ -61,6 +61,7 @@ class Shell:
         """The worker in it, where it was made beforehand and nobody has taken it yet."""
         owner = SANDBOX_UID if os.getuid() == 0 else None
         self.files = ProcessFiles(root, owner, [mount.place for mount in mounts])
+        self._adopted = 0
         self._status: int | None = None
         self._held: str | None = None
         self._excess = ""
@@ -161,7 +162,7 @@ class Shell:
                 self._excess = held
             case {"curbed": str(held)}:
                 self._held = held
-            case {"ended": int(), "status": int(status)}:
+            case {"ended": self._adopted, "status": int(status)}:  # the worker before it may end later than is told
                 self._status = status
             case {"kept": int(number)}:
                 self._kept = number
@@ -188,12 +189,17 @@ class Shell:
                 self._hear()
         return self._kept < self._asked
 
+    def adopt(self, worker: int, *made: socket.socket) -> None:
+        """Tell init which process is the worker now, by its number in the session; `made` is as for `keep`."""
+        self._adopted, self._status = worker, None
+        self.tell("adopt", *made, worker=worker)
+
     def sweep(self, **more: object) -> Waits[list[str]]:
         """Kill every process of the session but init; `SessionClosed` when that is gone.
 
         `spared` are processes to be left, `number` is what files are to go back to; those that could not are returned.
         """
-        self._status, self._excess = None, ""
+        self._excess = ""
         self.tell("sweep", **more)
         while "swept" not in (answer := (yield from self._answer())):  # before it there may be notices
             self._note(answer)

@@ -157,6 +157,7 @@ class ProcessTurn:
         self._takes += 1
         self._fresh = self._takes < _TAKES_BEFORE_PAUSE  # a cell that calls without a pause does not hold the loop
         try:
+            self._link.require_open()
             self.sent = self._link.send(reply)
         except WorkerGone:  # told by the next event
             return
