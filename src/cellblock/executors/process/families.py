@@ -7,6 +7,7 @@ import contextlib
 import os
 import threading
 
+from cellblock.executors.process import cgroups
 from cellblock.executors.process.demand import Kind
 from cellblock.executors.process.family import Family, FamilyGone, Profile
 from cellblock.executors.process.zygote import Progress
@@ -75,6 +76,7 @@ def _end_the_idle(new: Family) -> None:
 def _close_all() -> None:
     while _families:
         _families.popitem()[1].close()
+    cgroups.remove_all()
 
 
 def _after_fork_in_child() -> None:

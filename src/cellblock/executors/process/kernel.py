@@ -10,6 +10,7 @@ from functools import partial
 from anyio import to_thread
 
 from cellblock.errors import SessionClosed
+from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.link import Link
@@ -33,6 +34,7 @@ class ProcessKernel(LinkedKernel):
         super().__init__(spec)
         self._family = family
         self._shell = shell
+        self._enclosure = Enclosure(shell.init, spec.limits)
         self.capabilities = Capabilities(trust_level="isolated", python="", walls=())
 
     def attach(self) -> Waits[None]:
@@ -43,8 +45,11 @@ class ProcessKernel(LinkedKernel):
         hello = (yield from self._taken_worker()) or (yield from self._new_worker())
         require_walls(hello)
         link = self._living()
+        group = self._enclosure.enclose(link.pid)
         self._shell.tell("seal")
         link.watch_notices(self._shell.channel.fileno())
+        if self._enclosure.group is not None:
+            link.watch_group(self._enclosure.group)
         self.capabilities = Capabilities(
             trust_level="isolated",
             python=hello.python,
@@ -52,6 +57,7 @@ class ProcessKernel(LinkedKernel):
                 Applied(mechanism="namespaces", detail="user, mount, pid, net, ipc, uts"),
                 *self._shell.walls,
                 *(Applied(mechanism=name, detail=detail) for name, detail in hello.walls),
+                group,
             ),
         )
 
@@ -77,6 +83,7 @@ class ProcessKernel(LinkedKernel):
                 continue
             finally:
                 link.close_ends()
+            self._enclosure.prepare()
             try:
                 hello = yield from link.hello()
             except TimeoutError:
@@ -127,6 +134,7 @@ class ProcessKernel(LinkedKernel):
             self._open = False
             self._unlink()
             self._shell.close(kill=os.getpid() == self._host)  # a forked copy of the host only lets go
+            self._enclosure.leave()
 
     def __del__(self) -> None:
         if self._open:
@@ -140,7 +148,10 @@ class ProcessKernel(LinkedKernel):
     async def how_it_ended(self) -> Died:
         """What is known of the worker's death."""
         death = death_of(await to_thread.run_sync(partial(self._family.how_it_ended, self._living().token)))
-        return replace(death, excess=self._shell.excess())
+        return replace(death, excess=self._shell.excess() or self._enclosure.exceeded)
+
+    def exceeded(self) -> str | None:
+        return self._enclosure.exceeded or None
 
     def _unlink(self) -> None:
         if self._link is not None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import anyio
 
 from cellblock.errors import SessionClosed
+from cellblock.executors.process.cgroups import Group
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.waits import Waits
 from cellblock.executors.protocol import WorkerGone
@@ -55,7 +56,9 @@ class Link:
         self.token = 0
         self.pid = 0
         self.pidfd = -1
-        self.notices = -1
+        self.notices = self.alarm = -1
+        self.group: Group | None = None
+        self.alarmed = False
         self.names: dict[str, str] = {}
         self._name_chars = 0
         self.closed = False
@@ -80,6 +83,18 @@ class Link:
         """Wake for what init tells, too. The descriptor stays its owner's."""
         self.notices = descriptor
         self._epoll.register(descriptor, select.EPOLLIN)
+
+    def watch_group(self, group: Group) -> None:
+        """Wake when memory has been short in the session's control group. It stays its owner's."""
+        self.group = group
+        self.alarm = group.descriptor
+        self._epoll.register(group.descriptor, group.mask)
+
+    def hear_alarm(self) -> None:
+        """Memory has been short: the kernel is killing a process, and its count of them tells when it has."""
+        if self.group is not None:
+            self.group.hear()
+            self.alarmed = True
 
     def forget_notices(self) -> None:
         """Nothing more will come from init."""

@@ -69,6 +69,10 @@ class LinkedKernel:
         """See `Overseer`."""
         raise NotImplementedError
 
+    def exceeded(self) -> str | None:
+        """See `Overseer`."""
+        return None
+
     async def how_it_ended(self) -> Died:
         """What is known of the worker's death."""
         raise NotImplementedError

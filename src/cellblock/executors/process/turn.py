@@ -45,6 +45,10 @@ class Overseer(Protocol):
         """What the session's processes held when one was killed for it, None if none was; EOFError at the end."""
         ...
 
+    def exceeded(self) -> str | None:
+        """What the kernel has killed a process of the session for since this was last asked, if it has."""
+        ...
+
 
 class ProcessTurn:
     """Events of one request. Text is passed on as it comes until the limit, then only its tail is kept."""
@@ -158,6 +162,8 @@ class ProcessTurn:
             self._read_stderr()
         if self._link.notices in ready:
             self._read_notices()
+        if self._link.alarm in ready:
+            self._link.hear_alarm()
         if self._link.socket in ready:
             self._link.pull()
         while (event := self._link.receive()) is not None:
@@ -188,6 +194,9 @@ class ProcessTurn:
         self._place_reached = 2**64
         self._release()
         self._events.extend(self._budget.finish())
+        if self._link.alarmed and isinstance(event, Finished) and (held := self._overseer.exceeded()) is not None:
+            self._events.append(Curbed(held=held))
+            self._link.alarmed = False
         self._events.append(event)
         self.close()
 
