@@ -71,6 +71,7 @@ _LANDLOCK_RULE_PATH_BENEATH = 1
 _LANDLOCK_RULE_NET_PORT = 2
 _SECCOMP_SET_MODE_FILTER = 1
 _SECCOMP_FILTER_FLAG_NEW_LISTENER = 0x8
+_SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV = 0x20
 _LINUX_CAPABILITY_VERSION_3 = 0x20080522
 _CAPABILITY_BITS = 64
 _BPF_INSTRUCTION_BYTES = 8
@@ -240,14 +241,23 @@ def seccomp_install(program: bytes, *, listener: bool = False) -> int:
     """Put a BPF program in front of every system call of this thread and its descendants.
 
     Needs no_new_privs or CAP_SYS_ADMIN. Returns 0, or with `listener` the descriptor on which
-    `SECCOMP_RET_USER_NOTIF` verdicts arrive; a process has at most one listener among its filters.
+    `SECCOMP_RET_USER_NOTIF` verdicts arrive; a process has at most one listener among its filters. From Linux 5.19 on
+    a call that was taken off the listener is interrupted by nothing but its process's death.
     """
     if not program or len(program) % _BPF_INSTRUCTION_BYTES:
         raise ValueError(f"a BPF program is {_BPF_INSTRUCTION_BYTES}-byte instructions, not {len(program)} bytes")
     instructions = ctypes.create_string_buffer(program, len(program))
     count = len(program) // _BPF_INSTRUCTION_BYTES
     header = struct.pack("@HP", count, ctypes.addressof(instructions))  # native alignment: struct sock_fprog
-    return _call("seccomp", _SECCOMP_SET_MODE_FILTER, _SECCOMP_FILTER_FLAG_NEW_LISTENER if listener else 0, header)
+    if not listener:
+        return _call("seccomp", _SECCOMP_SET_MODE_FILTER, 0, header)
+    try:
+        flags = _SECCOMP_FILTER_FLAG_NEW_LISTENER | _SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+        return _call("seccomp", _SECCOMP_SET_MODE_FILTER, flags, header)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        return _call("seccomp", _SECCOMP_SET_MODE_FILTER, _SECCOMP_FILTER_FLAG_NEW_LISTENER, header)
 
 
 def landlock_abi() -> int:

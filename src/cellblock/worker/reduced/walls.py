@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import select
 import signal
 import socket
 
@@ -20,6 +21,7 @@ SCOPED_ABI = 6
 """The Landlock ABI from which on signals stay in a domain."""
 
 _OOM_SCORE = 500
+_LIMITING_SECONDS = 0.5
 
 
 def outer() -> None:
@@ -111,7 +113,8 @@ def threads_of(user: int) -> int:
 def stop_writing(processes: list[int], account: Account | None, *, most: int | None) -> None:
     """Set the size that files may get for processes of the session, `most` None for what their hard limit says.
 
-    With an account of its own, only a process of that account may: a child does.
+    With an account of its own, only a process of that account may: a child does, which is not waited for longer than
+    it needs, as without a scope the session may stop it.
     """
     if account is None:
         _limit_files(processes, most)
@@ -121,6 +124,12 @@ def stop_writing(processes: list[int], account: Account | None, *, most: int | N
         accounts.become(account)
         _limit_files(processes, most)
         os._exit(0)
+    end = os.pidfd_open(child)
+    wait = select.poll()
+    wait.register(end, select.POLLIN)
+    wait.poll(_LIMITING_SECONDS * 1e3)
+    os.close(end)
+    os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
 
 
