@@ -21,7 +21,7 @@ OPEN = """
 from cellblock import IsolationUnavailable, Session
 try:
     with Session() as session:
-        print("opened", *(wall.mechanism for wall in session.capabilities.walls))
+        print("opened", *(wall.mechanism for wall in session.capabilities.walls if wall.mechanism != "cgroup"))
         print(session.capabilities.walls[1].detail)
         cell = session.run("import os; sum(range(10)), os.getuid(), os.uname().nodename, os.path.exists('/proc/self')")
         print(cell.value)
@@ -115,7 +115,7 @@ REDUCED = """
 from cellblock import IsolationUnavailable, Session
 try:
     with Session(walls="reduced") as session:
-        print("opened", *(wall.mechanism for wall in session.capabilities.walls))
+        print("opened", *(wall.mechanism for wall in session.capabilities.walls if wall.mechanism != "cgroup"))
         cell = session.run("import os; os.stat('/etc/shadow')")
         print(cell.error.message)
         print(session.run("open('f', 'w').write('x'); os.listdir('.'), os.getuid()").value)

@@ -25,19 +25,20 @@ _FILE_BYTES = 1536
 class Enclosure:
     """A session's group, or why it has none."""
 
-    def __init__(self, init: int, limits: ExecutionLimits) -> None:
-        """For the session of an init, by pidfd; nothing is done yet."""
+    def __init__(self, init: int | None, limits: ExecutionLimits) -> None:
+        """For the session of an init, by pidfd, or one without; nothing is done yet."""
         self._init, self._limits = init, limits
         self.group: Group | None = None
         self.wall: Wall | None = None
 
     def prepare(self) -> None:
-        """Take a group and put init in, which can be done while a worker is waited for."""
+        """Take a group and put init in, if there is one, which can be done while a worker is waited for."""
         if self.group is not None or self.wall is not None:
             return
         try:
             self.group = cgroups.of_this_process().take()
-            self.group.add(_pid_of(self._init))
+            if self._init is not None:
+                self.group.add(_pid_of(self._init))
         except ProcessLookupError:
             return  # it has ended, which whoever uses it finds out
         except NotDelegated as error:

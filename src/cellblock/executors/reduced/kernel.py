@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from dataclasses import replace
 from functools import partial
 
 from anyio import to_thread
 
 from cellblock.errors import CellblockError, IsolationUnavailable, MountRefused, SessionClosed
+from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.family import FamilyGone, Profile
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.link import Link
@@ -84,6 +86,7 @@ class ReducedKernel(LinkedKernel):
     def __init__(self, keeper: Keeper, spec: KernelSpec) -> None:
         super().__init__(spec)
         self._keeper = keeper
+        self._enclosure = Enclosure(None, spec.limits)
         self._tokens = 0
         self.capabilities = Capabilities(trust_level="reduced", python="", walls=())
 
@@ -104,7 +107,10 @@ class ReducedKernel(LinkedKernel):
             death = yield partial(self._keeper.how_it_ended, link.token)
             raise not_started(said_of(death))
         require_walls(hello)
+        group = self._enclosure.enclose(link.pid)
         link.watch_notices(self._keeper.channel.fileno())
+        if self._enclosure.group is not None:
+            link.watch_group(self._enclosure.group)
         self.capabilities = Capabilities(
             trust_level="reduced",
             python=hello.python,
@@ -112,6 +118,7 @@ class ReducedKernel(LinkedKernel):
                 *LACKING,
                 self._files_wall(),
                 *(Applied(mechanism=name, detail=detail) for name, detail in hello.walls),
+                group,
             ),
         )
 
@@ -158,6 +165,7 @@ class ReducedKernel(LinkedKernel):
                     await to_thread.run_sync(self._keeper.close)
                 else:
                     self._keeper.let_go()
+                self._enclosure.leave()
 
     def dispose(self) -> None:
         """Close without a wait: for one that nobody else has yet. Safe to call twice."""
@@ -165,6 +173,7 @@ class ReducedKernel(LinkedKernel):
             self._open = False
             self._unlink()
             self._keeper.let_go()
+            self._enclosure.leave()
 
     def __del__(self) -> None:
         if self._open:
@@ -177,7 +186,11 @@ class ReducedKernel(LinkedKernel):
 
     async def how_it_ended(self) -> Died:
         """What is known of the worker's death."""
-        return await to_thread.run_sync(partial(self._keeper.how_it_ended, self._living().token))
+        death = await to_thread.run_sync(partial(self._keeper.how_it_ended, self._living().token))
+        return replace(death, excess=death.excess or self._enclosure.exceeded)
+
+    def exceeded(self) -> str | None:
+        return self._enclosure.exceeded or None
 
     def _unlink(self) -> None:
         if self._link is not None:
