@@ -312,7 +312,7 @@ def test_death_between_two_cells_is_told_with_the_next(repl: Repl) -> None:
     terminal = repl()
     terminal.result("import os, threading; kept = 1; threading.Timer(0.5, os._exit, [1]).start()")
     terminal.expect(">>> ")
-    told = "cellblock: the session's process left with status 1 between two cells; lost: kept, os, threading;"
+    told = "cellblock: between two cells the session's process left with status 1; lost: kept, os, threading;"
     terminal.press_until("'alive'\r", told)
 
 
