@@ -24,6 +24,8 @@ class Quiet(Exception):
 class Channel:
     """Receives requests and sends events over a socket that keeps packet borders."""
 
+    __slots__ = ("_assembler", "_buffer", "_detach", "_hurried", "_receive_into", "_send", "_set", "_view")
+
     def __init__(self, connection: socket.socket) -> None:
         # bound here, whatever a cell does to their class
         self._receive_into, self._send = connection.recv_into, connection.send

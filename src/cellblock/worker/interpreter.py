@@ -41,6 +41,8 @@ class Interpreter:
     its own world, not the runner's.
     """
 
+    __slots__ = ("_flags", "_hidden", "_loop", "builtins", "module", "namespace")
+
     def __init__(self) -> None:
         module = types.ModuleType("__main__")
         self.builtins = types.ModuleType("builtins")

@@ -29,7 +29,14 @@ from cellblock.worker.figures import flush as open_figures
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.integrity import Broken, Integrity, ours
 from cellblock.worker.interpreter import NO_VALUE, Interpreter, describe
-from cellblock.worker.interrupts import Interrupted, guard_handlers, repair, was_interrupted
+from cellblock.worker.interrupts import (
+    Interrupted,
+    guard_handlers,
+    raise_postponed,
+    repair,
+    sheltered,
+    was_interrupted,
+)
 from cellblock.worker.meter import Meter
 from cellblock.worker.names import Names
 from cellblock.worker.reap import reap
@@ -41,6 +48,18 @@ MAX_VALUE_BYTES = 64 * 2**20
 
 class Worker:
     """Carries out requests in one interpreter. Every reply leaves before what can wait is done."""
+
+    __slots__ = (
+        "_channel",
+        "_integrity",
+        "_interpreter",
+        "_max_text",
+        "_meter",
+        "_names",
+        "_pid",
+        "_streams",
+        "_voice",
+    )
 
     def __init__(self, channel: Channel, streams: Streams, meter: Meter, integrity: Integrity) -> None:
         self._channel = channel
@@ -57,6 +76,10 @@ class Worker:
         self._max_text = 10_000
         install(self._voice.show)
         self._interpreter.builtins.__dict__["display"] = self._display
+        integrity.watch(
+            self, "_channel", "_streams", "_voice", "_interpreter", "_names", "_integrity", "_pid", "_meter"
+        )
+        integrity.watch(self._interpreter, "builtins", "module", "namespace")
         on_import("IPython.display", self._take_over_display)
         on_import("PIL.ImageShow", self._take_over_pictures)
 
@@ -87,12 +110,13 @@ class Worker:
 
     def _next(self) -> tuple[int, Request] | None:
         """The next request. When there is none for a while, what a cell may have hidden is looked for."""
-        try:
-            return self._channel.receive(hurried=True)
-        except Quiet:
-            if not self._integrity.holds():
-                raise Broken from None
-            return self._channel.receive(hurried=False)
+        for hurried in (True, False):
+            try:
+                return self._channel.receive(hurried=hurried)
+            except Quiet:
+                if not self._integrity.holds():
+                    break
+        raise Broken
 
     def _is_ready(self, source: str) -> bool:
         """Between requests, when nobody waits: put right what the last one may have broken, if that can be done."""
@@ -173,6 +197,10 @@ class Worker:
 
     def _display(self, *values: object, **_options: object) -> None:
         """The `display` of cells; Jupyter's options for how to show mean nothing here."""
+        sheltered(self._show_values, values)
+        raise_postponed()
+
+    def _show_values(self, values: tuple[object, ...]) -> None:
         for value in values:
             self._voice.show(bundle(value, self._max_text))
             close_shown(value)
