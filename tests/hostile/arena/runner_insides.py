@@ -275,8 +275,9 @@ while frame is not None:
 pending.append(display.__func__.__globals__)
 while pending:
     space = pending.pop()
-    if type(space) is not dict or not str(space.get("__name__")).startswith("cellblock.") or space["__name__"] in spaces: continue
-    spaces[space["__name__"]] = space
+    name = str(space.get("__name__")) if type(space) is dict else ""
+    if not name.startswith("cellblock.") or name in spaces: continue
+    spaces[name] = space
     for value in list(space.values()):
         pending += [vars(value)] if isinstance(value, type(sys)) else []
         pending += [value.__globals__] if hasattr(value, "__globals__") else []
