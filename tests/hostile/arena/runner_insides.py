@@ -825,7 +825,7 @@ for depth in range(1, 60):
         "working-directory-removed",
         _KEPT,
         [None, "raised: FileNotFoundError: [Errno 2] No such file or directory", "kept"],
-        _keeps("import os\nos.mkdir('d'); os.chdir('d'); os.rmdir('/session/workspace/d')", "os.getcwd()"),
+        _keeps("import os\nos.mkdir('d'); os.chdir('d'); os.rmdir('../d')", "os.getcwd()"),
     ),
     # --- bombs ----------------------------------------------------------------------------------------------------
     _host(
