@@ -185,6 +185,10 @@ class Groups:
         self._all.discard(group)
         group.remove()
 
+    def folders(self) -> list[Path]:
+        """The directories there are below those of this process."""
+        return [found for folder in {at for at, _ in self._folders.values()} for found in folder.glob("s*")]
+
     def close(self) -> None:
         """Remove them all; their processes have ended."""
         with self._lock:
