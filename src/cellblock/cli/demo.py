@@ -68,7 +68,7 @@ async def _demo(out: Path, tables: bool, seconds: float) -> int:
     os.environ[_VARIABLE] = "a secret of the host, for the attack to look for"
     try:
         async with progress.step("open a session" + (", preload pandas" if tables else "")) as line:
-            start = start_early(preload=preload)
+            start = start_early(preload=preload, limits=session.limits)
             line.doing = lambda: start.doing
             await open_session(session, start)
             await session.files.write("sales.csv", sales_csv())

@@ -19,8 +19,9 @@ from cellblock.worker.interrupts import raise_postponed, sheltered
 T = TypeVar("T")
 _PACKAGE = "cellblock"
 _SERVING = (f"{_PACKAGE}.values.", f"{_PACKAGE}.wire.", f"{_PACKAGE}.worker.")
-_DONE = tuple(f"{_PACKAGE}.worker.{name}" for name in ("confine.", "control", "main", "reduced.", "zygote"))
-"""What is over before a cell runs."""
+_MAKERS = ("children", "ending", "init", "launch", "nursery", "sockets", "spares", "watch", "zygote")
+_DONE = tuple(f"{_PACKAGE}.worker.{name}" for name in ("confine.", "control", "main", "reduced.", *_MAKERS))
+"""What is over before a cell runs, and what the first zygote of a family has of the nursery."""
 
 
 _written = attrgetter("__code__", "__defaults__", "__kwdefaults__")

@@ -11,10 +11,10 @@ from functools import cached_property
 import anyio
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
+from cellblock.executors.process.demand import limits_of
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.turn import ProcessTurn
 from cellblock.executors.protocol import Died, KernelSpec
-from cellblock.limits import ExecutionLimits
 from cellblock.wire.messages import Hello, Request
 from cellblock.worker import exits
 
@@ -90,16 +90,6 @@ class LinkedKernel:
 def boot_time() -> float:
     """Seconds, by the clock that the kernel tells the age of processes by."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-def limits_of(limits: ExecutionLimits) -> dict[str, int]:
-    """The limits that a worker sets itself."""
-    return {
-        "memory_bytes": limits.max_memory_mb * 2**20,
-        "file_bytes": limits.max_disk_mb * 2**20,
-        "processes": limits.max_processes,
-        "open_files": limits.max_open_files,
-    }
 
 
 def require_walls(hello: Hello) -> None:

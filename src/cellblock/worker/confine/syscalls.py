@@ -51,6 +51,7 @@ _MOVE_MOUNT_F_EMPTY_PATH = 0x4
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_DUMPABLE = 4
+PR_SET_NAME = 15
 PR_CAPBSET_READ = 23
 PR_CAPBSET_DROP = 24
 PR_SET_NO_NEW_PRIVS = 38
@@ -200,6 +201,12 @@ def setfsgid(gid: int) -> None:
 def prctl(op: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
     """prctl(2). An argument that is a pointer is given as an address."""
     return _call("prctl", op, a, b, c, d)
+
+
+def name_process(name: str) -> None:
+    """Have this process listed under a name, of which 15 bytes count."""
+    text = ctypes.create_string_buffer(name.encode())
+    prctl(PR_SET_NAME, ctypes.addressof(text))
 
 
 def clear_capabilities() -> None:
