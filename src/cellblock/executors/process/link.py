@@ -103,7 +103,7 @@ class Link:
     def hello(self) -> Waits[Hello | None]:
         """Wait for the worker's first message; the kernel says who sent it, and that is the worker's pid.
 
-        None when nobody is left who could send it.
+        None when nobody is left who could send it, or who did is gone already.
         """
         while True:
             packet, pid = self._receive()
@@ -114,8 +114,11 @@ class Link:
                 continue
             hello = self._connection.receive(packet)
             if isinstance(hello, Hello):
+                try:
+                    self.pidfd = os.pidfd_open(pid)
+                except ProcessLookupError:
+                    return None
                 self.pid = pid
-                self.pidfd = os.pidfd_open(pid)
                 self._epoll.register(self.pidfd, select.EPOLLIN)
                 return hello
 
