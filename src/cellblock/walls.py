@@ -19,11 +19,15 @@ class Applied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unavailable:
-    """A mechanism that this machine did not give, why, and what would give it."""
+    """A mechanism that this machine did not give, why, and what would give it.
+
+    Without one that is not `needed` a session opens all the same: it adds to the others where the machine gives it.
+    """
 
     mechanism: str
     reason: str
     remedy: str
+    needed: bool = True
 
 
 Wall = Applied | Unavailable

@@ -58,9 +58,21 @@ def test_every_attempt_is_refused_on_this_machine(cellblock: Cellblock) -> None:
     assert [finding for finding in report["tried"] if not finding["proved"]] == []
     assert (done.returncode, report["ok"], report["failure"], done.stderr) == (0, True, "", b"")
     assert len(report["tried"]) + len(report["skipped"]) == len(PROBES)
-    assert {wall["mechanism"] for wall in report["walls"] if wall["applied"]} == {
+    assert {wall["mechanism"] for wall in report["walls"] if wall["applied"]} - {"cgroup"} == {
         "namespaces", "root", "capabilities", "landlock", "seccomp", "rlimits",
     }  # fmt: skip
+    (group,) = [wall for wall in report["walls"] if wall["mechanism"] == "cgroup"]
+    assert group["applied"] or (group["reason"] and group["remedy"] and group["needed"] is False)
+
+
+@pytest.mark.hostile
+def test_a_group_that_cannot_be_made_is_told_and_is_no_failure(cellblock: Cellblock) -> None:
+    done = cellblock("doctor", environment={"CELLBLOCK_CGROUP": "/nonexistent", "PYTHONIOENCODING": "utf-8"})
+    lines = done.stdout.decode().splitlines()
+    at = lines.index("- cgroup: /nonexistent is no control group of version 2")
+    assert lines[at + 1].startswith("    to have it: start the program in a group of its own, systemd-run --user")
+    assert "    - not tried: be counted in the host's control group: there is no cgroup" in lines
+    assert done.returncode == 0
 
 
 @pytest.mark.hostile
@@ -68,7 +80,7 @@ def test_text_report_names_each_mechanism_without_colour(cellblock: Cellblock) -
     done = cellblock("doctor", environment={"PYTHONIOENCODING": "utf-8"})
     lines = done.stdout.decode().splitlines()
     assert (done.returncode, b"\x1b" in done.stdout) == (0, False)
-    assert [line.split(":")[0] for line in lines if line.startswith("\u2713")] == [
+    assert [line.split(":")[0] for line in lines if line.startswith("\u2713") and "cgroup" not in line] == [
         f"\u2713 {name}" for name in ("namespaces", "root", "rlimits", "capabilities", "landlock", "seccomp")
     ]
     assert lines[-1].endswith("attempts from inside were refused")
@@ -81,7 +93,7 @@ def test_stream_without_check_marks_gets_words(cellblock: Cellblock) -> None:
 
 def test_probes_cover_every_mechanism() -> None:
     assert {probe.mechanism for probe in PROBES} == {
-        "namespaces", "root", "capabilities", "landlock", "seccomp", "rlimits",
+        "namespaces", "root", "capabilities", "landlock", "seccomp", "rlimits", "cgroup",
     }  # fmt: skip
 
 
@@ -160,9 +172,10 @@ def test_every_attempt_is_refused_behind_reduced_walls(readable_python: str) -> 
     report = json.loads(done.stdout)
     assert [finding for finding in report["tried"] if not finding["proved"]] == []
     assert (done.returncode, report["ok"], report["skipped"], report["reduced"]) == (0, True, [], None)
-    assert [wall["mechanism"] for wall in report["walls"] if not wall["applied"]] == ["namespaces", "root", "mounts"]
+    walls = [wall for wall in report["walls"] if wall["mechanism"] != "cgroup"]
+    assert [wall["mechanism"] for wall in walls if not wall["applied"]] == ["namespaces", "root", "mounts"]
     tried = {finding["mechanism"] for finding in report["tried"]}
-    assert {wall["mechanism"] for wall in report["walls"] if wall["applied"]} == tried
+    assert {wall["mechanism"] for wall in walls if wall["applied"]} == tried
 
 
 def test_healthy_machine_is_told_nothing() -> None:

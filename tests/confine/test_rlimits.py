@@ -16,6 +16,7 @@ import pytest
 
 from cellblock.walls import Applied
 from cellblock.worker.confine import capabilities, rlimits
+from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
 
 MB = 1 << 20
 
@@ -30,6 +31,7 @@ def in_child(action: Callable[[], object], *, uid: int | None = None) -> object:
                 os.setgroups([])
                 os.setresgid(uid, uid, uid)
                 os.setresuid(uid, uid, uid)
+                prctl(PR_SET_DUMPABLE, 1)  # as the zygote does after the same
             answer = action()
         except BaseException as error:
             answer = repr(error)
@@ -64,7 +66,7 @@ def test_limits_are_set_around_the_baseline(uid: int | None) -> None:
     assert in_child(action, uid=uid) == [
         "rlimits",
         f"data {74 * MB}, processes 50, file size {MB}, open files 64, core 1, locked 65536, stack {8 * MB}, "
-        f"pending signals 1024 (data includes a baseline of {10 * MB})",
+        f"pending signals 1024, out of memory 500 (data includes a baseline of {10 * MB})",
         [74 * MB, 82 * MB],
         [50, 50],
         [MB, MB],
@@ -176,6 +178,14 @@ def test_descriptors_past_the_limit_are_an_error() -> None:
         return "the limit did not hold"
 
     assert in_child(action) == [errno.EMFILE, 63]
+
+
+def test_it_is_killed_before_others_where_memory_ends(uid: int | None) -> None:
+    def action() -> object:
+        apply()
+        return int(os.read(os.open("/proc/self/oom_score_adj", os.O_RDONLY), 10))
+
+    assert in_child(action, uid=uid) == rlimits.OOM_SCORE
 
 
 def test_started_programs_inherit_the_limits() -> None:

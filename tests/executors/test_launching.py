@@ -23,7 +23,7 @@ def early() -> Iterator[launching.Launched]:
 
 
 def end(launched: launching.Launched) -> None:
-    launched.channel.close()
+    launched.close()
     launched.process.wait(10)
 
 

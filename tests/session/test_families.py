@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from family_tree import Process, inits_of, launchers, soon, zygotes_of
 
-from cellblock import PreloadFailed, Session
-from cellblock.executors.process import families, family, zygote
+from cellblock import PreloadFailed, Session, keep_ready
+from cellblock.executors.process import families, launching, zygote
 from cellblock.executors.process.families import family_of
 from cellblock.executors.process.family import Profile
 
@@ -82,18 +82,56 @@ def test_zygote_that_cannot_be_replaced_goes_on(
     assert old.pid in [one.pid for one in zygotes_of(launcher)]
 
 
+HELD = """
+import os, stat
+held = []
+for number in range(64):
+    try:
+        mode = os.fstat(number).st_mode
+    except OSError:
+        continue
+    held.append(stat.filemode(mode)[0])
+sorted(held)
+"""
+
+
+def test_every_session_holds_the_same_descriptors_whoever_made_it(
+    open_session: Callable[..., Session],
+    new_launchers: Callable[[], list[Process]],
+) -> None:
+    told = [open_session(preload=["sched"]).run(HELD).value]  # made with the family, of its first zygote
+    told.append(open_session(preload=["sched"]).run(HELD).value)
+    (launcher,) = new_launchers()
+    os.kill(zygotes_of(launcher)[0].pid, signal.SIGKILL)
+    told.append(open_session(preload=["sched"]).run(HELD).value)  # of an executed zygote
+    keep_ready(1, preload=["sched"])
+    told.append(open_session(preload=["sched"]).run(HELD).value)
+    keep_ready(0, preload=["sched"])
+    assert told == [told[2]] * 4
+    assert told[0].count("s") == 1  # type: ignore[union-attr]
+
+
 def test_family_without_sessions_ends_after_a_time_and_not_before(
     open_session: Callable[..., Session],
     new_launchers: Callable[[], list[Process]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(family, "IDLE_SECONDS", 0.3)
+    monkeypatch.setattr(launching, "IDLE_SECONDS", 0.3)
     session = open_session(preload=["sched"])
     assert session.run("import time\ntime.sleep(1)\n'alive'").value == "alive"
     assert len(new_launchers()) == 1
     session.close()
     assert soon(new_launchers, []) == []
     assert open_session(preload=["sched"]).run("1").value == 1
+
+
+def test_session_that_a_family_is_started_for_is_made_with_it_and_no_other(
+    open_session: Callable[..., Session], new_launchers: Callable[[], list[Process]]
+) -> None:
+    session = open_session(preload=["sched"])
+    assert session.run("import time\ntime.sleep(0.5)\n1").value == 1  # time enough for another
+    (launcher,) = new_launchers()
+    assert len(inits_of(launcher)) == 1
 
 
 def test_families_without_sessions_are_so_many_at_most(

@@ -252,3 +252,14 @@ def test_limits_are_those_of_the_documents_by_default() -> None:
         10_000,
         10,
     )
+
+
+def test_where_memory_ends_other_processes_are_killed_before_the_one_with_the_names(session: Session) -> None:
+    session.run("import os, signal, time\nchild = os.fork()\nif child == 0: signal.pause()")
+    score = """
+def score(pid): return int(open(f"/proc/{pid}/oom_score_adj").read())
+end = time.monotonic() + 5
+while score(child) < 1000 and time.monotonic() < end: time.sleep(0.01)
+score(1) < score("self") < score(child)
+"""
+    assert session.run(score).value is True

@@ -13,6 +13,8 @@ from pathlib import Path
 class Process:
     pid: int
     parent: int
+    name: str
+    """Of its program, or what it calls itself."""
     words: tuple[str, ...]
     """Its command line."""
     inner: tuple[int, ...]
@@ -44,7 +46,7 @@ def nursery_of(launcher: Process) -> Process:
 def zygotes_of(launcher: Process) -> list[Process]:
     """Zygotes, without the workers, which are copies of them in a further pid namespace."""
     depth = len(nursery_of(launcher).inner)
-    return [one for one in below(launcher.pid) if "zygote" in one.words and len(one.inner) == depth]
+    return [one for one in below(nursery_of(launcher).pid) if one.name == "zygote" and len(one.inner) == depth]
 
 
 def inits_of(launcher: Process) -> list[Process]:
@@ -81,6 +83,7 @@ def _rows() -> list[Process]:
             Process(
                 pid=int(entry.name),
                 parent=int(status["PPid"]),
+                name=status["Name"].strip(),
                 words=tuple(words.decode(errors="replace").split("\0")),
                 inner=tuple(int(pid) for pid in status["NSpid"].split()),
             )

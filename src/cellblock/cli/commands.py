@@ -13,7 +13,7 @@ from cellblock.cell import Cell
 from cellblock.cli import source
 from cellblock.cli.export import Shelf
 from cellblock.limits import ExecutionLimits
-from cellblock.walls import Applied
+from cellblock.walls import Applied, Wall
 
 if TYPE_CHECKING:
     from cellblock.cli.console import Console
@@ -139,11 +139,13 @@ async def _limits(console: Console, _argument: str) -> None:
 
 
 async def _walls(console: Console, _argument: str) -> None:
-    rows = [
-        (wall.mechanism, wall.detail if isinstance(wall, Applied) else f"MISSING: {wall.reason} ({wall.remedy})")
-        for wall in console.session.capabilities.walls
-    ]
-    console.say(_table(rows))
+    console.say(_table([(wall.mechanism, _stand(wall)) for wall in console.session.capabilities.walls]))
+
+
+def _stand(wall: Wall) -> str:
+    if isinstance(wall, Applied):
+        return wall.detail
+    return f"{'MISSING' if wall.needed else 'none'}: {wall.reason} ({wall.remedy})"
 
 
 async def _undo(console: Console, argument: str) -> None:

@@ -119,5 +119,5 @@ class Console:
         """Which walls stand around the session, and which do not."""
         walls = self.session.capabilities.walls
         line = "walls: " + ", ".join(wall.mechanism for wall in walls if isinstance(wall, Applied))
-        missing = [wall.mechanism for wall in walls if not isinstance(wall, Applied)]
+        missing = [wall.mechanism for wall in walls if not isinstance(wall, Applied) and wall.needed]
         return line + (f"; MISSING: {', '.join(missing)}" if missing else "")

@@ -15,6 +15,7 @@ from cellblock.cell import Cell
 from cellblock.cli.exits import DONE, FAILED, USAGE
 from cellblock.cli.storyboard import PLAIN, TABLES, Step
 from cellblock.limits import ExecutionLimits
+from cellblock.walls import Applied
 
 if TYPE_CHECKING:
     from cellblock.cli.progress import Progress
@@ -67,11 +68,14 @@ async def _demo(out: Path, tables: bool, seconds: float) -> int:
     os.environ[_VARIABLE] = "a secret of the host, for the attack to look for"
     try:
         async with progress.step("open a session" + (", preload pandas" if tables else "")) as line:
-            start = start_early(preload=preload)
+            start = start_early(preload=preload, limits=session.limits)
             line.doing = lambda: start.doing
             await open_session(session, start)
             await session.files.write("sales.csv", sales_csv())
-            line.good, line.outcome = True, f"{len(session.capabilities.walls)} walls"
+            line.good, line.outcome = (
+                True,
+                f"{sum(isinstance(wall, Applied) for wall in session.capabilities.walls)} walls",
+            )
         steps = TABLES if tables else PLAIN
         good = [await _play(session, step, progress) for step in steps]
         warm = await _warm_ms(session)

@@ -79,10 +79,10 @@ def _as_dict(report: Report, machine: Machine, instead: Report | None) -> dict[s
     }
 
 
-def _facts(wall: Wall) -> dict[str, str]:
+def _facts(wall: Wall) -> dict[str, str | bool]:
     if isinstance(wall, Applied):
         return {"detail": wall.detail}
-    return {"reason": wall.reason, "remedy": wall.remedy}
+    return {"reason": wall.reason, "remedy": wall.remedy, "needed": wall.needed}
 
 
 def _as_text(report: Report, machine: Machine, instead: Report | None, paint: Paint) -> Iterator[str]:
@@ -90,8 +90,9 @@ def _as_text(report: Report, machine: Machine, instead: Report | None, paint: Pa
     no = paint.bad(encodable("\N{BALLOT X}", "NO", sys.stdout))
     for wall in report.walls:
         if isinstance(wall, Unavailable):
-            yield f"{no} {wall.mechanism}: {wall.reason}"
-            yield f"    remedy: {'below' if 'cellblock doctor' in wall.remedy else wall.remedy}"
+            yield f"{no if wall.needed else '-'} {wall.mechanism}: {wall.reason}"
+            what = "below" if "cellblock doctor" in wall.remedy else wall.remedy
+            yield f"    {'remedy' if wall.needed else 'to have it'}: {what}"
             continue
         tried = [finding for finding in report.findings if finding.mechanism == wall.mechanism]
         yield f"{yes if all(one.proved for one in tried) else no} {wall.mechanism}: {paint.dim(wall.detail)}"
@@ -146,7 +147,7 @@ def _machine_lines(machine: Machine) -> Iterator[str]:
     yield f"user namespaces: {'refused with ' + machine.namespaces_refused if machine.namespaces_refused else 'given'}"
     yield f"around this program: {', '.join(_around(machine)) or 'nothing'}"
     yield f"Landlock: ABI {machine.landlock_abi}" if machine.landlock_abi else "Landlock: not offered"
-    yield f"cgroups: {machine.cgroups}; not used: the limits are those of each process (rlimits)"
+    yield f"cgroups: {machine.cgroups}"
 
 
 def _around(machine: Machine) -> Iterator[str]:

@@ -64,9 +64,12 @@ async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
         try:
             async with AsyncSession(limits=limits, walls=asked) as session:
                 walls, python = session.capabilities.walls, session.capabilities.python
+                absent = {wall.mechanism for wall in walls if isinstance(wall, Unavailable) and not wall.needed}
                 has_proc = (await session.run("__import__('os').path.exists('/proc/self')")).value
                 for probe in PROBES if asked == "full" else REDUCED:
-                    if probe.needs_abi > landlock_abi:
+                    if probe.mechanism in absent:
+                        skipped.append(f"{probe.title}: there is no {probe.mechanism}")
+                    elif probe.needs_abi > landlock_abi:
                         skipped.append(f"{probe.title}: needs Landlock ABI {probe.needs_abi}")
                     elif probe.needs_proc and not has_proc:
                         skipped.append(f"{probe.title}: the session has no /proc")

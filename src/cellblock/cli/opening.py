@@ -14,6 +14,7 @@ from cellblock.cli.terminal import plain
 from cellblock.walls import Walls
 
 if TYPE_CHECKING:
+    from cellblock.limits import ExecutionLimits
     from cellblock.session.session import AsyncSession
 
 _QUIET_SECONDS = 0.5
@@ -33,15 +34,23 @@ class Start:
         self.doing = doing
 
 
-def start_early(python: str | None = None, preload: tuple[str, ...] = (), walls: Walls = "full") -> Start:
-    """Start the processes that sessions come from, while the rest of us is still being imported."""
+def start_early(
+    python: str | None = None,
+    preload: tuple[str, ...] = (),
+    walls: Walls = "full",
+    limits: ExecutionLimits | None = None,
+) -> Start:
+    """Start the processes that sessions come from, while the rest of us is still being imported.
+
+    With `limits` a session without mounts is expected, and made with them.
+    """
     from cellblock.executors.choose import prepare
 
     start = Start()
 
     def run() -> None:
         try:
-            prepare(python or sys.executable, preload, walls, start.tell)
+            prepare(python or sys.executable, preload, walls, start.tell, limits)
         except BaseException as error:
             start.ended.set_exception(error)
         else:

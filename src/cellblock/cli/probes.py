@@ -271,4 +271,14 @@ attempt(lambda: fcntl.ioctl(open("/dev/urandom", "rb"), 0x80045200, bytes(4)))
         source="attempt(lambda: [open(f'fill{n}', 'wb').write(bytes(bait['disk'] // 2)) for n in range(4)])",
         judge=answers("ENOSPC", "EFBIG", "EDQUOT"),
     ),
+    Probe(
+        mechanism="cgroup",
+        title="be counted in the host's control group",
+        source="""
+groups = [line.rpartition("/cellblock-") for line in open("/proc/self/cgroup").read().splitlines()]
+f"counted in {sum(bool(found) for _, found, _ in groups)} of its own"
+""",
+        judge=answers(*(f"counted in {number} of its own" for number in (1, 2, 3))),
+        needs_proc=True,
+    ),
 )

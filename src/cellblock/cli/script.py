@@ -47,7 +47,7 @@ class Job:
 
 def execute(job: Job) -> int:
     """Run a job; its exit status."""
-    start = start_early(job.python, job.preload, job.walls)
+    start = start_early(job.python, job.preload, job.walls, None if job.mounts else job.limits)
     import anyio
 
     return anyio.run(_run, job, start)

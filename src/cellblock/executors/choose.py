@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cellblock.executors.protocol import Launcher
+from cellblock.limits import ExecutionLimits
 
 
 def launcher_for(trust_level: str, walls: str = "full") -> Launcher:
@@ -23,9 +24,16 @@ def launcher_for(trust_level: str, walls: str = "full") -> Launcher:
 
 
 def prepare(
-    python: str, preload: tuple[str, ...], walls: str = "full", progress: Callable[[str], None] | None = None
+    python: str,
+    preload: tuple[str, ...],
+    walls: str = "full",
+    progress: Callable[[str], None] | None = None,
+    limits: ExecutionLimits | None = None,
 ) -> None:
-    """Start the processes that sessions of this interpreter and these packages come from, if there are none. Blocks."""
+    """Start the processes that sessions of this interpreter and these packages come from, if there are none. Blocks.
+
+    With `limits` a session without mounts is expected; behind full walls it is made meanwhile.
+    """
     from cellblock.executors.process.family import Profile
 
     if walls == "reduced":
@@ -33,6 +41,7 @@ def prepare(
 
         reduced(Profile(python, preload), progress)
     else:
+        from cellblock.executors.process.demand import kind_of
         from cellblock.executors.process.families import family_of as full
 
-        full(Profile(python, preload), progress)
+        full(Profile(python, preload), progress, None if limits is None else kind_of(limits))

@@ -24,10 +24,14 @@ _EMPTY = "the namespace is empty again, files are kept: run what defined the los
 
 MAX_DISPLAYS = 500
 MAX_DISPLAY_BYTES = 64 * 2**20
+MAX_OUTPUTS = 10_000
+"""Past which text that goes from stream to stream is no longer told apart."""
+_BUFFER = 256
+"""Bytes that a buffer takes beside what is in it."""
 
 
 class Recorder:
-    """Takes a cell's events in order; `outputs` are those so far, `blobs` their binary parts by URI.
+    """Takes a cell's events in order; `blobs` are the binary parts of its outputs by URI.
 
     `curbed`: a process that the cell started was killed for the memory that all hold.
     """
@@ -39,24 +43,31 @@ class Recorder:
         self._dropped = 0
         self._cut = 0
         self.curbed = False
-        self.outputs: list[Output] = []
+        self._outputs: list[Output] = []
+        self._stream: str | None = None
+        self._pieces: list[str] = []
+        """What was printed since the last output, all of it to that stream."""
         self.blobs: dict[str, Blob] = {}
 
     def write(self, written: Written) -> Output:
-        """Printed text. Joined to the output before it where that is of the same stream."""
+        """Printed text. Joined to the output before it where that is of the same stream, or where there are many."""
         text = written.text
         if written.cut:
             self._cut += written.cut
             note = f"\n[... {written.cut} bytes of output cut: the limit is {self._limit} ...]\n"
             self._cut -= len(note)  # it stands among what the model's text leaves out, and is no output
             text = note + text
-        piece = _stream(text, written.stream)
-        last = self.outputs[-1] if self.outputs else None
-        if last is not None and last.stream == written.stream:
-            self.outputs[-1] = _stream(last.text + text, written.stream)
-        else:
-            self.outputs.append(piece)
-        return piece
+        if self._stream != written.stream and not (self._stream and len(self._outputs) >= MAX_OUTPUTS):
+            self._end_stream()
+            self._stream = written.stream
+        self._pieces.append(text)
+        return _stream(text, written.stream)
+
+    def _end_stream(self) -> None:
+        if self._stream is not None:
+            self._outputs.append(_stream("".join(self._pieces), self._stream))
+            self._stream = None
+            self._pieces.clear()
 
     def curb(self, event: Curbed) -> Output:
         """A process that the cell started was killed: what then fails is for want of memory."""
@@ -71,7 +82,8 @@ class Recorder:
 
     def display(self, event: Display) -> Output | None:
         """A MIME bundle; None when there were too many already."""
-        if len(self.outputs) >= MAX_DISPLAYS or self._display_bytes + event.size > MAX_DISPLAY_BYTES:
+        self._end_stream()
+        if len(self._outputs) >= MAX_DISPLAYS or self._display_bytes + event.size > MAX_DISPLAY_BYTES:
             self._dropped += 1
             return None
         self._display_bytes += event.size
@@ -81,7 +93,7 @@ class Recorder:
             self.blobs[uri] = Blob(mime, bytes(buffer))
         data = {**event.data, **uris}
         output = Output(type=type_of(data), data=data, uri=next(iter(uris.values()), None), is_result=event.is_result)
-        self.outputs.append(output)
+        self._outputs.append(output)
         return output
 
     def finish(
@@ -99,7 +111,7 @@ class Recorder:
         if error is not None and rolled_back:
             error = replace(error, hint=f"{error.hint}; {_RESTORED}")
         usage = Usage(duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak)
-        result = Deferred(partial(_decode, event.buffers), sum(map(len, event.buffers))) if event.buffers else NOTHING
+        result = Deferred(partial(_decode, event.buffers), _size(event.buffers)) if event.buffers else NOTHING
         return self._close(error, usage, result, lost, rolled_back)
 
     def die(self, error: CellError, lost: tuple[Lost, ...], duration_ms: float, *, rolled_back: bool = False) -> Cell:
@@ -109,11 +121,12 @@ class Recorder:
     def _close(
         self, error: CellError | None, usage: Usage, result: Deferred, lost: tuple[Lost, ...], rolled_back: bool
     ) -> Cell:
+        self._end_stream()
         if self._dropped:
-            self.outputs.append(_stream(f"[{self._dropped} displays left out: too many or too large]\n", "stderr"))
+            self._outputs.append(_stream(f"[{self._dropped} displays left out: too many or too large]\n", "stderr"))
         if error is not None:
             data = {"text/plain": error.traceback or f"{error.type}: {error.message}"}
-            self.outputs.append(Output(type=OutputType.ERROR, data=data))
+            self._outputs.append(Output(type=OutputType.ERROR, data=data))
         state = CellState.COMPLETED
         if error is not None:
             state = CellState.TIMEOUT if error.kind == "timeout" else CellState.ERROR
@@ -123,12 +136,12 @@ class Recorder:
             source=self._cell.source,
             kind=self._cell.kind,
             state=state,
-            outputs=tuple(self.outputs),
+            outputs=tuple(self._outputs),
             error=error,
             lost=lost,
             rolled_back=rolled_back,
             usage=usage,
-            text=model_text(self.outputs, error, lost, self._limit, self._cut),
+            text=model_text(self._outputs, error, lost, self._limit, self._cut),
             result=result,
         )
 
@@ -238,6 +251,11 @@ def _raised(failure: Failure, cell: Cell) -> CellError:
 
 def _stream(text: str, stream: str) -> Output:
     return Output(type=OutputType.TEXT, data={"text/plain": text}, stream=stream)
+
+
+def _size(buffers: tuple[Buffer, ...]) -> int:
+    """Bytes that a value holds until it is decoded."""
+    return sum(map(len, buffers)) + _BUFFER * len(buffers)
 
 
 def _decode(buffers: tuple[Buffer, ...]) -> object:

@@ -200,6 +200,12 @@ def _rows(value: object) -> tuple[tuple[str, ...], ...]:
     return tuple(map(names, value))
 
 
+def _mimes(value: object) -> tuple[str, ...]:
+    if type(value) is not list or len(value) > 64:
+        raise ProtocolError("expected the names of buffers")
+    return tuple(map(_name, value))
+
+
 def _bundle(value: object) -> dict[str, object]:
     if type(value) is not dict or len(value) > 64:
         raise ProtocolError("expected a MIME bundle")
@@ -225,7 +231,7 @@ def _failure(value: object) -> Failure | None:
 _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
     Hello: {"python": _name, "walls": _rows, "missing": _rows},
     Awake: {"lost": _rows},
-    Display: {"data": _bundle, "mimes": names, "is_result": _flag, "mark": count},
+    Display: {"data": _bundle, "mimes": _mimes, "is_result": _flag, "mark": count},
     ToolCalled: {"call": count, "name": _name, "mark": count},
     Finished: {
         "number": count,

@@ -50,21 +50,22 @@ class Demultiplexer:
         if self._held:
             data = self._held + data
             self._held = b""
-        while data:
-            at = data.find(self._start)
+        begin = 0
+        while begin < len(data):
+            at = data.find(self._start, begin)
             if at < 0:
-                self._held = data[len(data) - _overlap(data, self._start) :]
-                data = data[: len(data) - len(self._held)]
-                if data:
-                    yield Text(self._stream, data)
+                end = len(data) - _overlap(data[begin:], self._start)
+                self._held = data[end:]
+                if begin < end:
+                    yield Text(self._stream, data[begin:end])
                 return
-            if at:
-                yield Text(self._stream, data[:at])
+            if at > begin:
+                yield Text(self._stream, data[begin:at])
             if len(data) - at < MARK_BYTES:
                 self._held = data[at:]
                 return
             letter, number = _TAIL.unpack_from(data, at + len(self._start))
-            data = data[at + MARK_BYTES :]
+            begin = at + MARK_BYTES
             if letter == b"E":
                 self._stream = "stderr"
             elif letter == b"O":

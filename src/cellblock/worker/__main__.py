@@ -1,50 +1,62 @@
-"""What is executed: `python -s -P -S __main__.py launch FD` and `porter FD` by the host, `zygote FD ...` by a nursery.
+"""What is executed: `python -s -P -S __main__.py launch FD …` and `porter FD` by the host, `zygote FD …` by a nursery.
 
 Finds the package beside itself without touching `sys.path`: the interpreter may be of an environment that
 has no cellblock, and the directory that holds ours may hold packages that must not shadow its own.
 """
 
-import importlib.util
 import os
 import socket
 import sys
+from importlib.machinery import ModuleSpec, SourceFileLoader
 
 
 def _adopt_package() -> None:
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    spec = importlib.util.spec_from_file_location(
-        "cellblock", os.path.join(home, "__init__.py"), submodule_search_locations=[home]
-    )
-    if spec is None or spec.loader is None:
-        raise ImportError(f"no package at {home}")
-    package = importlib.util.module_from_spec(spec)
+    path = os.path.join(home, "__init__.py")
+    package = type(sys)("cellblock")
+    spec = ModuleSpec("cellblock", SourceFileLoader("cellblock", path), origin=path, is_package=True)
+    spec.submodule_search_locations = [home]
+    spec.has_location = True
+    package.__spec__, package.__loader__ = spec, spec.loader
+    package.__path__, package.__file__ = [home], path
     sys.modules["cellblock"] = package
+    assert spec.loader is not None
     spec.loader.exec_module(package)
 
 
-def _begin(role: str, descriptors: list[int]) -> None:
-    channel = socket.socket(fileno=descriptors[0])
-    for descriptor in descriptors:
-        os.set_inheritable(descriptor, False)
+def _begin(role: str, words: list[str]) -> None:
     if role == "launch":
         from cellblock.worker.launch import launch
 
-        launch(channel, boot=os.path.abspath(__file__))
+        channel, zygote_channel, idle_seconds, expose = words
+        launch(_taken(channel), _taken(zygote_channel), float(idle_seconds), expose, boot=os.path.abspath(__file__))
     elif role == "porter":
         from cellblock.worker import porter
 
-        porter.serve(channel)
+        porter.serve(_taken(words[0]))
     elif role == "reduced":
         from cellblock.worker.reduced import zygote as reduced
 
-        reduced.serve(channel)
+        reduced.serve(_taken(words[0]))
     else:
+        from cellblock.worker.environment import enter_packages
+
+        enter_packages()
         from cellblock.worker import zygote
 
-        zygote.serve(channel, socket.socket(fileno=descriptors[1]), own=descriptors[2], tasks=descriptors[3])
+        host, nursery, own, tasks = words
+        for descriptor in (own, tasks):
+            os.set_inheritable(int(descriptor), False)
+        zygote.serve(_taken(host), _taken(nursery), own=int(own), tasks=int(tasks))
+
+
+def _taken(word: str) -> socket.socket:
+    channel = socket.socket(fileno=int(word))
+    channel.set_inheritable(False)
+    return channel
 
 
 if __name__ == "__main__":
     _adopt_package()
     sys.path[:] = [entry for entry in sys.path if entry]
-    _begin(sys.argv[1], [int(word) for word in sys.argv[2:]])
+    _begin(sys.argv[1], sys.argv[2:])

@@ -28,6 +28,19 @@ class Quiet(Exception):
 class Channel:
     """Receives requests and sends events over a socket that keeps packet borders."""
 
+    __slots__ = (
+        "_assembler",
+        "_buffer",
+        "_checkpoint",
+        "_detach",
+        "_hurried",
+        "_receive_into",
+        "_send",
+        "_set",
+        "_socket",
+        "_view",
+    )
+
     def __init__(self, connection: socket.socket) -> None:
         self._bind(connection)
         self._assembler = Assembler(max_bytes=2**40)  # the host bounds what it sends

@@ -13,15 +13,11 @@ import signal
 import socket
 import struct
 import time
-from typing import Protocol
+from collections.abc import Callable
 
 from cellblock.worker import control
 
 _PID = struct.Struct("=i")
-
-
-class Closable(Protocol):
-    def close(self) -> None: ...
 
 
 class Children:
@@ -33,12 +29,12 @@ class Children:
         self._inits: set[int] = set()
         self._births, self._announcing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._used = math.inf
-        self._held: tuple[Closable, ...] = ()
+        self._held: tuple[Callable[[], None], ...] = ()
         signal.signal(signal.SIGCHLD, lambda *_: self._reap())
 
-    def hold(self, *held: Closable) -> None:
-        """These are the nursery's own: children close them."""
-        self._held = held
+    def hold(self, *closing: Callable[[], None]) -> None:
+        """These close what is the nursery's own: children call them."""
+        self._held = closing
 
     def fork(self) -> int:
         """As `os.fork`."""
@@ -47,8 +43,8 @@ class Children:
             pid = os.fork()
             if pid == 0:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                for one in self._held:
-                    one.close()
+                for close in self._held:
+                    close()
             else:
                 self._forked.add(pid)
         finally:

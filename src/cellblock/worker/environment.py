@@ -1,7 +1,8 @@
-"""The environment variables of a session."""
+"""What a session finds set: its environment variables, and the interpreter's environment of packages."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 
@@ -36,3 +37,17 @@ def environment(workspace: str, tmp: str, named: str | None = None) -> dict[str,
 
 ENVIRONMENT = environment(layout.WORKSPACE, layout.TMP, "/tmp")
 """The whole environment of a session; nothing of the host's is passed on."""
+
+
+def enter_packages() -> None:
+    """Do what the interpreter left out as it was started with `-S`: put its packages on the path, run its `.pth` files.
+
+    Afterwards nothing tells that it was: `sys.flags` is what programs start further interpreters by.
+    """
+    import site
+
+    site.main()
+    position = type(sys.flags).__match_args__.index("no_site")
+    set_item = ctypes.pythonapi.PyStructSequence_SetItem
+    set_item.argtypes, set_item.restype = (ctypes.py_object, ctypes.c_ssize_t, ctypes.py_object), None
+    set_item(sys.flags, position, 0)

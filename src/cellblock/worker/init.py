@@ -56,7 +56,7 @@ def run(
     capabilities.apply()
     for path in places:
         _require_readable(channel, path)
-    control.send(channel, {"ready": entered.detail + name}, [self, home])
+    control.send(channel, {"ready": entered + name}, [self, home])
     os.close(self)
     os.close(home)
     watch = Watch(memory_bytes)

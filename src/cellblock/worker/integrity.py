@@ -6,21 +6,26 @@ runner's. What frames and the collector lead to can still be changed: then the p
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
+import builtins
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
-from operator import is_, itemgetter
-from types import ModuleType
+from operator import attrgetter, is_, itemgetter
+from sys import modules
+from types import FunctionType, ModuleType
 from typing import Any, TypeVar
+
+from cellblock.worker.interrupts import raise_postponed, sheltered
 
 T = TypeVar("T")
 _PACKAGE = "cellblock"
 _SERVING = (f"{_PACKAGE}.values.", f"{_PACKAGE}.wire.", f"{_PACKAGE}.worker.")
-_DONE = tuple(f"{_PACKAGE}.worker.{name}" for name in ("confine.", "main", "reduced.", "zygote"))
-"""What is over before a cell runs, but for `_CALLS`."""
+_MAKERS = ("children", "ending", "init", "launch", "nursery", "sockets", "spares", "watch", "zygote")
+_DONE = tuple(f"{_PACKAGE}.worker.{name}" for name in ("confine.", "main", "reduced.", *_MAKERS))
+"""What is over before a cell runs, but for `_CALLS`, and what the first zygote of a family has of the nursery."""
 _CALLS = f"{_PACKAGE}.worker.confine.syscalls"
 
 
+_written = attrgetter("__code__", "__defaults__", "__kwdefaults__")
 _LEADS = ("__", "frame", "f_back", "f_globals", "ctypes", "gc", "signal", "meta_path")
 
 
@@ -31,38 +36,51 @@ class Broken(BaseException):
 def ours(function: Callable[..., T], *args: object, cells: tuple[type[Exception], ...] = ()) -> T:
     """Call what is the runner's own, and guards against the code of values by itself. `cells` errors are the cell's."""
     try:
-        return function(*args)
+        result = sheltered(function, *args)
     except Exception as error:
         if isinstance(error, (MemoryError, RecursionError, *cells)):
             raise
         raise Broken from error
+    raise_postponed()
+    return result
 
 
 def take_out() -> list[ModuleType]:
     """Remove the runner's modules from `sys.modules`: from here on an import of the package is another's."""
-    names = [name for name in sys.modules if name == _PACKAGE or name.startswith(f"{_PACKAGE}.")]
-    return [sys.modules.pop(name) for name in names]
+    names = [name for name in modules if name == _PACKAGE or name.startswith(f"{_PACKAGE}.")]
+    return [modules.pop(name) for name in names]
 
 
 class Integrity:
     """What the runner's modules and classes held when this was made."""
 
-    def __init__(self, modules: list[ModuleType]) -> None:
-        names = [module.__name__ for module in modules]
-        spaces: list[Mapping[str, Any]] = [
-            vars(module) for module, name in zip(modules, names, strict=True) if _serves(name)
-        ]
+    __slots__ = ("_functions", "_getters", "_held", "_modules", "_objects", "_size", "_spaces")
+
+    def __init__(self, runner: list[ModuleType]) -> None:
+        spaces: list[Mapping[str, Any]] = [vars(module) for module in runner if _serves(module.__name__)]
         spaces += [
             vars(held)
             for space in list(spaces)
             for held in space.values()
             if isinstance(held, type) and held.__module__ == space["__name__"]
         ]
+        functions = {id(held): held for space in spaces for held in space.values() if type(held) is FunctionType}
+        self._functions = list(functions.values())
+        self._objects: list[tuple[attrgetter[Any], object]] = []
         self._spaces = spaces
-        self._getters = [(itemgetter(*held), space) for space in spaces if (held := _names(space))]
+        self._getters = [(itemgetter(*held), space) for space in (*spaces, vars(builtins)) if (held := _names(space))]
         self._held = list(self._now())
         self._size = sum(map(len, spaces))
         self._modules = 0
+
+    def watch(self, one: object, *attributes: str) -> None:
+        """An object, too, keeps what it holds in these attributes."""
+        self._objects.append((attrgetter(*attributes), one))
+        self.renew()
+
+    def renew(self) -> None:
+        """What is there now is what it was, for it was looked at and then changed by the runner itself."""
+        self._held = list(self._now())
 
     def holds(self) -> bool:
         """Whether that is all there still, each of it the same, and nothing else. Takes about 50 µs, and as much of
@@ -70,18 +88,20 @@ class Integrity:
         """
         try:
             return sum(map(len, self._spaces)) == self._size and all(map(is_, self._now(), self._held))
-        except KeyError:
+        except (AttributeError, LookupError):
             return False
 
     def holds_after(self, source: str) -> bool:
         """The same after a cell, looked at only where its source names what may lead here, or it imported something."""
-        before, self._modules = self._modules, len(sys.modules)
+        before, self._modules = self._modules, len(modules)
         if before == self._modules and not any(word in source for word in _LEADS):
             return True
         return self.holds()
 
-    def _now(self) -> chain[object]:
-        return chain.from_iterable([get(space) for get, space in self._getters])
+    def _now(self) -> Iterator[object]:
+        named = chain.from_iterable([get(space) for get, space in self._getters])
+        written = chain.from_iterable(map(_written, self._functions))
+        return chain(named, written, chain.from_iterable([get(one) for get, one in self._objects]))
 
 
 def _serves(name: str) -> bool:

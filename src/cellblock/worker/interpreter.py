@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.values.represent import exact, type_name
 from cellblock.wire.messages import Failure
-from cellblock.worker.integrity import Broken
+from cellblock.worker.integrity import ours
 from cellblock.worker.interrupts import Interrupted
 from cellblock.worker.loops import renew
 from cellblock.worker.mime import utf8
@@ -41,6 +41,8 @@ class Interpreter:
     Cells and what they import by name get a copy of `builtins`: one that replaces `len` or `print` there changes
     its own world, not the runner's.
     """
+
+    __slots__ = ("_flags", "_hidden", "_loop", "builtins", "module", "namespace")
 
     def __init__(self) -> None:
         module = types.ModuleType("__main__")
@@ -86,11 +88,7 @@ class Interpreter:
 
     def _compile(self, source: str, filename: str) -> list[types.CodeType]:
         """The cell's statements and its last expression, each where there is one; both evaluate, statements to None."""
-        try:
-            source = source.removeprefix("\ufeff")
-            lines = [line + "\n" for line in source.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-        except Exception as error:
-            raise Broken from error
+        source, lines = ours(_lines, source)
         _keep_lines((len(source), None, lines, filename))
         flags = self._flags | PyCF_ALLOW_TOP_LEVEL_AWAIT
         tree = _parse(source, filename, self._flags)
@@ -134,6 +132,12 @@ class Interpreter:
                 task.cancel()
                 self._loop.run_until_complete(asyncio.wait([task]))
             raise
+
+
+def _lines(source: str) -> tuple[str, list[str]]:
+    """The source without its mark of the byte order, and its lines."""
+    source = source.removeprefix("\ufeff")
+    return source, [line + "\n" for line in source.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
 
 
 def _keep_lines(entry: tuple[int, None, list[str], str]) -> None:

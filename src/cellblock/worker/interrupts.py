@@ -1,8 +1,9 @@
 """Where signals may break in: in the cell's code, and nowhere else.
 
 A signal comes at any moment, in the middle of a message to the host too. What its handler raises is the cell's own
-while the cell's code runs; while a message is sent it waits for the message's end; between cells it is dropped. The
-host's interrupt is also raised after what drops exceptions, a finalizer or a hook of a fork.
+while the cell's code runs; while a message is sent it waits for the message's end; between cells it is dropped. What
+a cell's own handler raises waits for the end of whatever the runner does for the cell. The host's interrupt is also
+raised after what drops exceptions, a finalizer or a hook of a fork.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from _signal import signal as set_handler
 from collections.abc import Callable
 from sys import _getframe, settrace
 from types import CodeType, FrameType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
 _Handle = Callable[[int, FrameType | None], object]
@@ -36,6 +37,16 @@ def interruptible(function: Callable[..., T], *args: object) -> T:
 def whole(function: Callable[..., None], *args: object) -> None:
     """Call what must not be left half done: what a handler raises meanwhile is raised after it."""
     _unbroken(function, *args)
+    raise_postponed()
+
+
+def sheltered(function: Callable[..., T], *args: object) -> T:
+    """Call what the runner does for a cell. `raise_postponed` follows: its code may pass over what handlers raise."""
+    return function(*args)
+
+
+def raise_postponed() -> None:
+    """Raise what was put off."""
     if _state.postponed is not None:
         error, _state.postponed = _state.postponed, None
         raise error
@@ -60,6 +71,9 @@ def _unbroken(function: Callable[..., None], *args: object) -> None:
 
 _INTERRUPTIBLE: CodeType = interruptible.__code__
 _UNBROKEN: CodeType = _unbroken.__code__
+_SHELTERED: CodeType = sheltered.__code__
+_CELL = "<cell"
+"""What the file names of cells begin with."""
 
 
 class _State:
@@ -146,13 +160,38 @@ class _Guarded:
         self.handle = handle
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if _in_cell(frame):
-            self.handle(number, frame)
-            return
         try:
             self.handle(number, frame)
         except BaseException as error:
-            _put_off(error, frame)
+            at = _place(frame)
+            if at.is_within and at.is_sheltered:
+                _state.postponed = error
+            if at.is_within and at.is_own:  # a value's repr that does not end is ended too
+                raise
+
+
+class _Place(NamedTuple):
+    """Whether a frame is within a cell, within what the runner does for it, and of the cell's own code there."""
+
+    is_within: bool
+    is_sheltered: bool
+    is_own: bool
+
+
+def _place(frame: FrameType | None) -> _Place:
+    own: bool | None = None
+    shelter = False
+    while frame is not None:
+        code = frame.f_code
+        if code is _INTERRUPTIBLE:
+            return _Place(True, shelter, own is not False)
+        if code is _UNBROKEN or code is _SHELTERED:
+            shelter = True
+            own = own or False
+        elif own is None and code.co_filename.startswith(_CELL):
+            own = True
+        frame = frame.f_back
+    return _Place(False, False, False)
 
 
 def _set(number: int, handler: object, /) -> object:

@@ -12,64 +12,61 @@ import signal
 import socket
 import traceback
 
-from cellblock.walls import Applied, Unavailable
 from cellblock.worker import control, nursery
 from cellblock.worker.confine import layout, namespaces, root
+from cellblock.worker.confine.refusal import WallRefused
 from cellblock.worker.confine.syscalls import CLONE_NEWNS, PR_SET_DUMPABLE, PR_SET_PDEATHSIG, prctl, unshare
 
 SANDBOX_UID = 61_000
 """Whom sessions run as when the host is root: an account that owns nothing."""
 
 
-def launch(channel: socket.socket, *, boot: str) -> None:
+def launch(
+    channel: socket.socket, zygote_channel: socket.socket, idle_seconds: float, expose: str, *, boot: str
+) -> None:
     """Wall this process in, become a nursery's parent, and wait for its end. Never returns.
 
-    The channel brings what is to be exposed and when an idle family ends, and takes what failed; then it is the
-    nursery's. `boot` is the file that zygotes are started with.
+    `expose` is seen by sessions besides what the interpreter needs. The channel takes what failed; then it is the
+    nursery's, which makes a zygote for the other one at once. `boot` is the file that later zygotes start with.
     """
-    profile, _ = control.receive(channel)
-    if profile is None:
-        os._exit(0)
-    seen = layout.exposure(_strings(profile["expose"]))
-    failed = _wall_in(seen)
-    if failed is not None:
-        control.send(channel, {"failed": failed.mechanism, "reason": failed.reason, "remedy": failed.remedy})
+    seen = layout.exposure([expose])
+    try:
+        _wall_in(seen)
+    except WallRefused as refused:
+        control.send(channel, refused.report)
         os._exit(1)
     first = os.fork()
     if first:
         channel.close()
+        zygote_channel.close()
         os._exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]) & 0xFF)
     try:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        nursery.serve(channel, late=seen.late, boot=boot, idle_seconds=float(str(profile["idle_seconds"])))
+        nursery.serve(channel, zygote_channel, late=seen.late, boot=boot, idle_seconds=idle_seconds)
     except BaseException:
         traceback.print_exc()
     os._exit(70)
 
 
-def _wall_in(seen: layout.Exposure) -> Unavailable | None:
-    """Give up root, enter namespaces of our own, and leave the host's file system behind; what failed, if any did.
+def _wall_in(seen: layout.Exposure) -> None:
+    """Give up root, enter namespaces of our own, and leave the host's file system behind.
 
     As root the tree is built first: root can reach an interpreter under a home that only root may enter,
     the account that sessions run as cannot. A root that may not mount (in a container, say) goes the way of an
     ordinary user.
     """
-    built = None
+    built = False
     if os.getuid() == 0 and is_mapped(SANDBOX_UID):
         if _own_mounts():
-            built = _build(seen)
+            _build(seen)
+            built = True
         os.setgroups([])
         os.setresgid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID)
         os.setresuid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID)
         prctl(PR_SET_DUMPABLE, 1)  # a change of user clears it, and /proc/self would belong to root
-    if isinstance(built, Unavailable):
-        return built
-    split = namespaces.split(inside=0)
-    if isinstance(split, Unavailable):
-        return split
-    if built is None:
-        built = _build(seen)
-    return built if isinstance(built, Unavailable) else None
+    namespaces.split(inside=0)
+    if not built:
+        _build(seen)
 
 
 def _own_mounts() -> bool:
@@ -81,7 +78,7 @@ def _own_mounts() -> bool:
     return True
 
 
-def _build(seen: layout.Exposure) -> Applied | Unavailable:
+def _build(seen: layout.Exposure) -> None:
     try:
         root.build(seen)
     except OSError as error:
@@ -90,8 +87,7 @@ def _build(seen: layout.Exposure) -> Applied | Unavailable:
             remedy = namespaces.REMEDY
         elif error.errno == errno.EACCES:
             remedy = f"use an interpreter that an ordinary user may read, or {namespaces.REMEDY}"
-        return Unavailable(mechanism="root", reason=str(error), remedy=remedy)
-    return Applied(mechanism="root")
+        raise WallRefused("root", str(error), remedy) from error
 
 
 def is_mapped(uid: int) -> bool:
@@ -99,7 +95,3 @@ def is_mapped(uid: int) -> bool:
     with open("/proc/self/uid_map", encoding="ascii") as table:
         ranges = [[int(word) for word in line.split()] for line in table]
     return any(first <= uid < first + count for first, _, count in ranges)
-
-
-def _strings(value: object) -> tuple[str, ...]:
-    return tuple(str(item) for item in value) if isinstance(value, list) else ()

@@ -23,6 +23,8 @@ from cellblock.worker.peak import Peak
 T = TypeVar("T")
 
 _RECURSION = 1000
+_LEAST_RECURSION = 100
+"""Less than this does not outlive the cell: nothing could be compiled."""
 _MAX_SWITCH_SECONDS = 0.05
 
 
@@ -40,6 +42,8 @@ class Meter:
     The limit is the soft one, and in force only while the cell's own code runs: what reports that it was met
     has the room up to the hard one.
     """
+
+    __slots__ = ("_aside", "_baseline", "_began", "_cpu", "_limits", "_peak", "_room")
 
     def __init__(self) -> None:
         self._peak = Peak()
@@ -125,9 +129,6 @@ class Meter:
         if self._aside is not None:
             trace, profile, depth = self._aside
             self._aside = None
-            try:
-                setrecursionlimit(depth)
-            except RecursionError:  # less than the runner itself is deep
-                pass
+            setrecursionlimit(depth if depth >= _LEAST_RECURSION else _RECURSION)
             setprofile(profile)
             settrace(trace)

@@ -27,6 +27,8 @@ class Names:
     where one differs are names looked at one by one. Runs no code of a value's class.
     """
 
+    __slots__ = ("_interpreter", "_keys", "_left", "_told", "_types")
+
     def __init__(self, interpreter: Interpreter) -> None:
         self._interpreter = interpreter
         self._told: dict[str, type] = {}

@@ -13,11 +13,12 @@ import sys
 import traceback
 from functools import partial
 
-from cellblock.walls import Unavailable
 from cellblock.worker import control, init
 from cellblock.worker.children import Children
 from cellblock.worker.confine import namespaces, root
+from cellblock.worker.confine.refusal import WallRefused
 from cellblock.worker.confine.syscalls import CLONE_NEWNS, unshare
+from cellblock.worker.environment import enter_packages
 from cellblock.worker.spares import Message, Spares
 
 SESSION_UID = 1000
@@ -25,15 +26,21 @@ _SCRATCH_BYTES = 256 * 2**20
 _SCRATCH_FILES = 4096
 
 
-def serve(channel: socket.socket, *, late: tuple[str, ...], boot: str, idle_seconds: float) -> None:
-    """Make what each message asks for, until the host is gone or no session has lived for so long. Never returns.
+def serve(
+    channel: socket.socket, first: socket.socket, *, late: tuple[str, ...], boot: str, idle_seconds: float
+) -> None:
+    """Make a zygote for `first`, and then what each message asks for. Never returns.
+
+    Ends when the host is gone, or when no session has lived for so long.
 
     `{"make": "shell"}` has the kind of session, and init's control channel; `{"make": "zygote"}` the zygote's;
     `{"make": "spares"}` the kind, how many, for how long, and perhaps a channel to say on that they are there.
     """
     children = Children(channel)
     spares = Spares(children, partial(_make_shell, late=late, children=children))
-    children.hold(channel, spares)
+    children.hold(channel.close, spares.close)
+    with first:
+        _start_zygote(first, children, spares, late, "")
     readable = select.poll()
     readable.register(channel, select.POLLIN)
     readable.register(spares, select.POLLIN)
@@ -43,13 +50,15 @@ def serve(channel: socket.socket, *, late: tuple[str, ...], boot: str, idle_seco
         if not ready and children.left(idle_seconds) <= 0:
             os._exit(0)
         if spares.fileno() in ready:
-            spares.take_in()
+            for kind, waiting in spares.take_in():
+                message: Message = {"make": "shell", "kind": kind, "mounts": False, "spare": False}
+                _carry_out(message, waiting, children, spares, late, boot)
         if channel.fileno() in ready:
-            message, descriptors = control.receive(channel)
-            if message is None:
+            received, descriptors = control.receive(channel)
+            if received is None:
                 os._exit(0)
             host = socket.socket(fileno=descriptors[0]) if descriptors else None
-            _carry_out(message, host, children, spares, late, boot)
+            _carry_out(received, host, children, spares, late, boot)
 
 
 def _carry_out(
@@ -64,16 +73,15 @@ def _carry_out(
         case {"make": "spares", "kind": dict(kind), "count": int(count), "seconds": seconds}:
             spares.keep(kind, count=count, seconds=None if seconds is None else float(str(seconds)), waiting=host)
             return
+        case {"make": "spare", "kind": dict(kind), "seconds": float(seconds)}:
+            spares.keep_one(kind, seconds)
+            return
     assert host is not None
     with host:
         try:
             match message:
                 case {"make": "zygote"}:
-                    ours, theirs = control.pair()
-                    with theirs:
-                        if children.fork() == 0:
-                            _become_zygote(host, theirs, late, boot)
-                    spares.use(ours)
+                    _start_zygote(host, children, spares, late, boot)
                 case {"make": "shell", "kind": dict(kind), "mounts": bool(mounts), "spare": bool(spare)}:
                     if not (spare and spares.hand_out(kind, host)) and children.fork() == 0:
                         _make_shell(kind, host, late=late, children=children, mounts=mounts)
@@ -83,15 +91,22 @@ def _carry_out(
             )
 
 
+def _start_zygote(host: socket.socket, children: Children, spares: Spares, late: tuple[str, ...], boot: str) -> None:
+    ours, theirs = control.pair()
+    with theirs:
+        if children.fork() == 0:
+            ours.close()
+            children.close()
+            _become_zygote(host, theirs, late, boot)
+    spares.use(ours)
+
+
 def _make_shell(
     kind: Message, host: socket.socket, *, late: tuple[str, ...], children: Children, mounts: bool = False
 ) -> None:
     """In a child: new namespaces, then their first process; this one is only the step between."""
     try:
-        split = namespaces.split(inside=SESSION_UID)
-        if isinstance(split, Unavailable):
-            control.send(host, {"failed": split.mechanism, "reason": split.reason, "remedy": split.remedy})
-            os._exit(1)
+        namespaces.split(inside=SESSION_UID)
         first = os.fork()
         if first == 0:
             children.close()
@@ -99,14 +114,18 @@ def _make_shell(
             init.run(host, **sizes, late=late, mounts=mounts)
         children.announce(first)
         os._exit(0)
+    except WallRefused as refused:
+        control.tell(host, refused.report)
+        os._exit(1)
     except BaseException as error:
         _fail(host, error)
 
 
 def _become_zygote(host: socket.socket, nursery: socket.socket, late: tuple[str, ...], boot: str) -> None:
-    """In a child: a root like a session's, then another program, so that each zygote has an address space of its own.
+    """In a child: a root like a session's, then a zygote in it, as another program if that has a file to `boot`.
 
-    What its environment's `.pth` files say is executed there.
+    The first zygote is this copy of us, which saves an interpreter's start and a third of the imports. Each later one
+    is executed, so that its memory is laid out anew.
     """
     try:
         # opened here: where the host masks its /proc, the root entered next has none
@@ -114,10 +133,15 @@ def _become_zygote(host: socket.socket, nursery: socket.socket, late: tuple[str,
         tasks = os.open("/proc/self/task", os.O_RDONLY | os.O_DIRECTORY)
         unshare(CLONE_NEWNS)
         root.enter(disk_bytes=_SCRATCH_BYTES, files=_SCRATCH_FILES, late=late)
+        if not boot:
+            enter_packages()
+            from cellblock.worker import zygote
+
+            zygote.serve(host, nursery, own=own, tasks=tasks)
         passed = (host.fileno(), nursery.fileno(), own, tasks)
         for descriptor in passed:
             os.set_inheritable(descriptor, True)
-        words = [sys.executable, "-s", "-P", boot, "zygote", *map(str, passed)]
+        words = [sys.executable, "-s", "-P", "-S", boot, "zygote", *map(str, passed)]
         os.execv(sys.executable, words)  # noqa: S606 - that there is no shell is the point
     except BaseException as error:
         _fail(host, error)

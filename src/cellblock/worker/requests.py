@@ -35,7 +35,14 @@ from cellblock.worker.gone import losses
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.integrity import Broken, Integrity, ours
 from cellblock.worker.interpreter import NO_VALUE, Interpreter, describe
-from cellblock.worker.interrupts import Interrupted, guard_handlers, repair, was_interrupted
+from cellblock.worker.interrupts import (
+    Interrupted,
+    guard_handlers,
+    raise_postponed,
+    repair,
+    sheltered,
+    was_interrupted,
+)
 from cellblock.worker.meter import Meter
 from cellblock.worker.names import Names
 from cellblock.worker.quota import Quota
@@ -54,9 +61,21 @@ _REHEARSAL = pack_request(Run(source="", filename="<rehearsal>", max_text=10_000
 class Worker:
     """Carries out requests in one interpreter. Every reply leaves before what can wait is done."""
 
-    def __init__(
-        self, channel: Channel, streams: Streams, meter: Meter, quota: Quota, integrity: Integrity
-    ) -> None:
+    __slots__ = (
+        "_channel",
+        "_integrity",
+        "_interpreter",
+        "_max_text",
+        "_meter",
+        "_names",
+        "_pid",
+        "_quota",
+        "_streams",
+        "_tools",
+        "_voice",
+    )
+
+    def __init__(self, channel: Channel, streams: Streams, meter: Meter, quota: Quota, integrity: Integrity) -> None:
         self._channel = channel
         self._streams = streams
         self._voice = Voice(channel, streams)
@@ -73,6 +92,10 @@ class Worker:
         self._max_text = 10_000
         install(self._voice.show)
         self._interpreter.builtins.__dict__["display"] = self._display
+        integrity.watch(
+            self, "_channel", "_streams", "_voice", "_interpreter", "_names", "_integrity", "_pid", "_meter"
+        )
+        integrity.watch(self._interpreter, "builtins", "module", "namespace")
         on_import("IPython.display", self._take_over_display)
         on_import("PIL.ImageShow", self._take_over_pictures)
 
@@ -145,10 +168,11 @@ class Worker:
 
     def _wake(self, end: socket, woken: Woken) -> None:
         """This process was a checkpoint and is the worker now. Whoever it was copied from is gone."""
-        self._channel.succeed(end, woken.next)
-        self._pid = getpid()
         if not self._integrity.holds():  # the host then goes back further
             raise Broken
+        self._channel.succeed(end, woken.next)
+        self._pid = getpid()
+        self._integrity.renew()
         self._meter.move()
         self._voice.move()
         renewed = self._interpreter.rebuild_loop()
@@ -157,12 +181,13 @@ class Worker:
 
     def _next(self) -> tuple[int, Request] | None:
         """The next request. When there is none for a while, what a cell may have hidden is looked for."""
-        try:
-            return self._channel.receive(hurried=True)
-        except Quiet:
-            if not self._integrity.holds():
-                raise Broken from None
-            return self._channel.receive(hurried=False)
+        for hurried in (True, False):
+            try:
+                return self._channel.receive(hurried=hurried)
+            except Quiet:
+                if not self._integrity.holds():
+                    break
+        raise Broken
 
     def _is_ready(self, source: str) -> bool:
         """Between requests, when nobody waits: put right what the last one may have broken, if that can be done."""
@@ -256,6 +281,10 @@ class Worker:
 
     def _display(self, *values: object, **_options: object) -> None:
         """The `display` of cells; Jupyter's options for how to show mean nothing here."""
+        sheltered(self._show_values, values)
+        raise_postponed()
+
+    def _show_values(self, values: tuple[object, ...]) -> None:
         for value in values:
             self._voice.show(bundle(value, self._max_text))
             close_shown(value)

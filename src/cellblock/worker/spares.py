@@ -14,7 +14,6 @@ import select
 import socket
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from cellblock.worker import control
 from cellblock.worker.children import Children
@@ -29,12 +28,12 @@ Message = Mapping[str, object]
 MakeShell = Callable[[Message, socket.socket], None]
 
 
-@dataclass(slots=True)
 class _Spare:
     """What its maker told, and the descriptors: init's channel and pidfd, the root, the worker's socket and pipes."""
 
-    told: Message
-    descriptors: list[int]
+    def __init__(self, told: Message, descriptors: list[int]) -> None:
+        self.told = told
+        self.descriptors = descriptors
 
     @property
     def alive(self) -> bool:
@@ -49,19 +48,23 @@ class _Spare:
             os.close(descriptor)
 
 
-@dataclass(slots=True)
 class _Shelf:
-    """Spares of one kind: `asked` for good, `by_use` until then. `waiting` are told once there are those asked for."""
+    """Spares of one kind: `asked` for good, `by_use` until then, one until it is taken or `once_until`.
 
-    kind: Message
-    asked: int = 0
-    by_use: int = 0
-    until: float = -math.inf
-    spares: list[_Spare] = field(default_factory=list)
-    waiting: list[socket.socket] = field(default_factory=list)
+    `waiting` are told once there are those asked for.
+    """
+
+    def __init__(self, kind: Message) -> None:
+        self.kind = kind
+        self.asked = 0
+        self.by_use = 0
+        self.until = -math.inf
+        self.once_until = -math.inf
+        self.spares: list[_Spare] = []
+        self.waiting: list[socket.socket] = []
 
     def wanted(self, now: float) -> int:
-        return max(self.asked, self.by_use if now < self.until else 0)
+        return max(self.asked, self.by_use if now < self.until else 0, int(now < self.once_until))
 
 
 class Spares:
@@ -73,9 +76,12 @@ class Spares:
         self._shelves: dict[str, _Shelf] = {}
         self._events = select.epoll()
         self._maker: tuple[_Shelf, socket.socket] | None = None
+        self._claimant: socket.socket | None = None
+        """Who gets what the maker makes."""
         self._tokens = 0
         self._not_before = 0.0
-        self._zygote: socket.socket | None = None
+        self.zygote: socket.socket | None = None
+        """Who is asked for workers."""
 
     def fileno(self) -> int:
         """Readable when the maker has told something or has ended, for `take_in`."""
@@ -83,9 +89,9 @@ class Spares:
 
     def use(self, zygote: socket.socket) -> None:
         """Have this zygote make the workers from now on."""
-        if self._zygote is not None:
-            self._zygote.close()
-        self._zygote = zygote
+        if self.zygote is not None:
+            self.zygote.close()
+        self.zygote = zygote
 
     def keep(self, kind: Message, *, count: int, seconds: float | None, waiting: socket.socket | None) -> None:
         """Keep so many of a kind for so long. None is for good, and 0 of it ends all; `waiting` hears how it went."""
@@ -100,35 +106,56 @@ class Spares:
             self._not_before = 0.0
             self._answer(shelf)
 
+    def keep_one(self, kind: Message, seconds: float) -> None:
+        """Keep one that will be taken within so long, and not another in its place."""
+        self._shelves.setdefault(_key(kind), _Shelf(kind)).once_until = time.monotonic() + seconds
+
     def hand_out(self, kind: Message, host: socket.socket) -> bool:
-        """Give the host a spare of this kind; whether there was one."""
-        shelf = self._shelves.get(_key(kind))
+        """Give the host a spare of this kind, or the one that is being made; whether there was one."""
         self._not_before = max(self._not_before, time.monotonic() + QUIET_SECONDS)
-        while shelf is not None and shelf.spares:
+        shelf = self._shelves.get(_key(kind))
+        if shelf is None:
+            return False
+        shelf.once_until = -math.inf
+        while shelf.spares:
             spare = shelf.spares.pop(0)
-            alive = spare.alive
-            if alive:
-                with contextlib.suppress(ConnectionError):  # the host wants it no more
-                    control.send(host, {"spare": dict(spare.told)}, spare.descriptors)
-            spare.close()
-            if alive:
+            if spare.alive:
+                self._give(spare, shelf, host)
                 return True
+            spare.close()
+        if self._is_made_for(shelf) and self._claimant is None:
+            self._claimant = host.dup()
+            return True
         return False
 
-    def take_in(self) -> None:
-        """Take what the maker has made, or its word why it could not."""
+    def _give(self, spare: _Spare, shelf: _Shelf, host: socket.socket) -> None:
+        try:
+            control.send(host, {"spare": dict(spare.told)}, spare.descriptors)
+        except ConnectionError:  # the host wants it no more
+            shelf.spares.append(spare)
+        else:
+            spare.close()
+
+    def take_in(self) -> list[tuple[Message, socket.socket]]:
+        """Take what the maker has made, or its word why it could not; who waited for it in vain, and for what kind."""
         if self._maker is None:
-            return
-        shelf, channel = self._maker
+            return []
+        (shelf, channel), claimant = self._maker, self._claimant
         told, descriptors = control.receive(channel)
-        self._maker = None
+        self._maker = self._claimant = None
         channel.close()  # which the events forget with it
         told = told or {"failed": "spare", "reason": "its maker ended", "remedy": ""}
         if "failed" in told:
             self._give_up(shelf, told)
-            return
-        shelf.spares.append(_Spare(told, descriptors))  # one that is wanted no more is dropped when there is time
+            return [] if claimant is None else [(shelf.kind, claimant)]
+        spare = _Spare(told, descriptors)
+        if claimant is None:
+            shelf.spares.append(spare)  # one that is wanted no more is dropped when there is time
+        else:
+            with claimant:
+                self._give(spare, shelf, claimant)
         self._answer(shelf)
+        return []
 
     def _give_up(self, shelf: _Shelf, told: Message) -> None:
         """For now: it is tried again later."""
@@ -146,7 +173,8 @@ class Spares:
             if not shelf.wanted(now) and not shelf.waiting and not self._is_made_for(shelf):
                 del self._shelves[key]
         lacking = [shelf for shelf in self._shelves.values() if len(shelf.spares) < shelf.wanted(now)]
-        due = [shelf.until - now for shelf in self._shelves.values() if shelf.until > now]
+        ends = [end for shelf in self._shelves.values() for end in (shelf.until, shelf.once_until)]
+        due = [end - now for end in ends if end > now]
         if lacking and self._maker is None:
             if self._not_before > now:
                 due.append(self._not_before - now)
@@ -161,11 +189,11 @@ class Spares:
         return self._maker is not None and self._maker[0] is shelf
 
     def _start(self, shelf: _Shelf) -> None:
-        if self._zygote is None:
+        if self.zygote is None:
             return
         self._tokens -= 1  # the host's own are above 0
         channel, making = control.pair()
-        with making, self._zygote.dup() as zygote:
+        with making, self.zygote.dup() as zygote:
             if self._children.fork() == 0:
                 channel.close()
                 self._make(shelf.kind, making, zygote)
@@ -237,10 +265,11 @@ class Spares:
     def close(self) -> None:
         """In a child that is to hold nothing of these."""
         self._events.close()
-        if self._maker is not None:
-            self._maker[1].close()
-        if self._zygote is not None:
-            self._zygote.close()
+        for one in (self._claimant, None if self._maker is None else self._maker[1]):
+            if one is not None:
+                one.close()
+        if self.zygote is not None:
+            self.zygote.close()
         for shelf in self._shelves.values():
             for host in shelf.waiting:
                 host.close()

@@ -15,6 +15,8 @@ from cellblock.worker.streams import Streams
 class Voice:
     """Speaks on a channel. Threads of the cells show things too, and live on between requests."""
 
+    __slots__ = ("_channel", "_lock", "_pid", "_speaking", "_streams")
+
     def __init__(self, channel: Channel, streams: Streams) -> None:
         self._channel = channel
         self._streams = streams

@@ -113,6 +113,8 @@ class Watch:
         for pace in self._paces:
             pace.owed = False
         alive = set(self._processes()) - self.frozen
+        for new in alive - self._ran.keys() - {self.worker}:
+            holdings.be_killed_first(new)  # rather than the worker, with which the names go
         self._ran = {process: holdings.processor_time(process) for process in alive}
         self._dying &= alive
         alive -= self._dying

@@ -18,7 +18,7 @@ from importlib import import_module
 
 from cellblock.worker import control, main
 from cellblock.worker.confine import namespaces
-from cellblock.worker.confine.syscalls import CLONE_NEWPID, PR_SET_DUMPABLE, prctl, setns
+from cellblock.worker.confine.syscalls import CLONE_NEWPID, PR_SET_DUMPABLE, name_process, prctl, setns
 from cellblock.worker.environment import ENVIRONMENT
 from cellblock.worker.integrity import take_out
 
@@ -34,6 +34,7 @@ def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: in
     profile, _ = control.receive(channel)
     if profile is None:
         os._exit(0)
+    name_process("zygote")
     modules = take_out()
     os.environ.update(ENVIRONMENT)
     names = profile["preload"]
@@ -111,6 +112,7 @@ def _fork(channels: tuple[socket.socket, ...], message: dict[str, object], init:
             setns(init, namespaces.ROOM)
             os.close(init)
             prctl(PR_SET_DUMPABLE, 1)
+            name_process("python")
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
             main.run(message, *kept)

@@ -36,6 +36,13 @@ FINISHED = {"is": "finished", "number": request(), "failure": None, "duration_ms
 DISPLAY = {"is": "display", "data": {"text/plain": "forged"}, "mimes": [], "is_result": True, "mark": 0}
 TOOL = {"is": "tool", "call": 0, "name": "n", "mark": 0}
 """
+_MARKS = """
+import gc
+from cellblock.wire.text import mark as mark_of
+nonce = next(one._nonce for one in gc.get_objects() if type(one).__name__ == "Streams")
+def mark(letter, number=0): return mark_of(nonce, letter, number)
+"""
+_STOP = "threading.Thread(target=lambda: (time.sleep(0.1), os.kill(os.getpid(), signal.SIGSTOP))).start()"
 _WAIT = "\nimport time\ntime.sleep(5)"
 _NUMBERED = "a reply names the request it answers"
 _ANOTHER = "a reply to another request"
@@ -162,6 +169,97 @@ signal.pause()
             "served": served == {2},
             "then": outcome_of(session, "1+1"),
         }
+
+
+_WITHOUT_END = {
+    "displays": "while True: say(DISPLAY)",
+    "large-displays": "large = json.dumps(DISPLAY | {'data': {'a/b': 'x' * (7 << 20)}}).encode()\n"
+    "while True: say(large)",
+    "displays-of-many-parts": "many = json.dumps(DISPLAY | {'data': {'a/b': ['ab'] * 500_000}}).encode()\n"
+    "while True: say(many)",
+    "displays-of-64-buffers": "while True: say(DISPLAY | {'mimes': ['image/png'] * 64}, (b'',) * 64)",
+    "a-frame-slowly": "wire.send(b'\\0' + bytes(PACKET_BYTES))\nimport time\nwhile True: time.sleep(0.01)",
+    "almost-a-whole-frame": "for _ in range(1500): wire.send(b'\\0' + bytes(PACKET_BYTES))\nwhile True: pass",
+    "text": "while True: os.write(1, b'x' * 65536)",
+    "text-of-errors": "while True: os.write(2, b'x' * 65536)",
+    "text-from-stream-to-stream": _MARKS
+    + "line = (mark(b'E') + b'x' + mark(b'O') + b'y') * 1000\nwhile True: os.write(1, line)",
+    "places": _MARKS + "while True: os.write(1, b''.join(mark(b'M', n) for n in range(1000)))",
+    "text-behind-a-place": _MARKS + "os.write(1, mark(b'M', 1 << 63))\nwhile True: os.write(1, b'x' * 65536)",
+    "half-a-mark": _MARKS + "while True: os.write(1, mark(b'M')[:-1])",
+    "marks-of-no-kind": _MARKS + "while True: os.write(1, mark(b'?', 7) * 3000)",
+}
+"""What a worker may go on to say for as long as it is let."""
+
+
+def _goes_on_without_end(cell: str) -> Callable[[Host], object]:
+    """The end of a cell that goes on so, what the host took for it, and whether others were served meanwhile."""
+
+    def run(host: Host) -> object:
+        limits = replace(BRIEF, max_output_bytes=200_000)
+        with Session(limits=limits) as session:
+            answers: list[object] = []
+
+            def act() -> None:
+                work = threading.Thread(
+                    target=lambda: answers.append(outcome_of(session, host.prelude + _FORGE + cell))
+                )
+                work.start()
+                answers.append([outcome_of(host.neighbour, "1+1") for _ in range(10)])
+                work.join()
+
+            grown = peak_growth(host, act)
+            served, answer = sorted(answers, key=lambda one: not isinstance(one, list))
+            return [answer, served == [2] * 10, "bounded" if grown < 300 else f"{grown} MB", outcome_of(session, "1+1")]
+
+    return run
+
+
+def _names_without_end(host: Host) -> object:
+    """A reply that tells of more names than a session has, from a worker that then ends: how many are lost."""
+    many = "say(FINISHED | {'gained': {f'{n:08d}': 'x' * 30 for n in range(120_000)}})\nos._exit(0)"
+    with Session(limits=BRIEF) as session:
+        outcome_of(session, host.prelude + _FORGE + many)
+        lost = session.run("1+1").lost
+        return [
+            len(lost) <= 100_000,
+            sum(len(one.name) + len(one.type) for one in lost) <= 4_000_000,
+            len(lost) > 10_000,
+        ]
+
+
+def _stopped_before_names(host: Host) -> object:
+    """The worker stops between two cells; what a look at its names says, and the next cell."""
+    stop = "import signal, threading, time\n" + _STOP
+    with Session(limits=BRIEF) as session:
+        outcome_of(session, host.prelude + _FORGE + stop)
+        time.sleep(0.2)
+        asked = str(refusal_of(session.names))
+        return [asked.startswith("CellblockError: names: TimeoutError"), outcome_of(session, "1+1")]
+
+
+def _children_speak_between(host: Host) -> object:
+    """Packets of a child between those of a display of many packets: what the cell showed."""
+    with Session(limits=LIMITS) as session:
+        cell = session.run(
+            host.prelude
+            + _FORGE
+            + """
+class Large:
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"image/png": b"\\x89PNG\\r\\n\\x1a\\n" + bytes(900_000)}
+child = os.fork()
+if child == 0:
+    for n in range(300): wire.send(b'\\0' + bytes(PACKET_BYTES) if n % 2 else b'F' + bytes(32))
+    os._exit(0)
+for _ in range(5): display(Large())
+os.waitpid(child, 0)
+wire.close()
+"whole"
+"""
+        )
+        sizes = {len(session.read_output(output.uri)) for output in cell.outputs if output.uri}
+        return [cell.value, len(cell.outputs), sizes == {900_008}]
 
 
 def _reader_walks_away(host: Host) -> object:
@@ -622,8 +720,7 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
         _answers_in_time(
             "'" + "x" * 4_000_000 + "'; 1",
             "1+1",
-            before="import signal, threading, time\n"
-            "threading.Thread(target=lambda: (time.sleep(0.1), os.kill(os.getpid(), signal.SIGSTOP))).start()",
+            before="import signal, threading, time\n" + _STOP,
         ),
     ),
     Attack(
@@ -639,6 +736,41 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
         "a death is found by the next cell",
         _RECOVERS,
         _then("import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.05), os._exit(3))).start()"),
+    ),
+    *(
+        _host(
+            f"without-end-{name}",
+            "the time limit; what the host keeps has a largest size",
+            [TIMEOUT, True, "bounded", 2],
+            _goes_on_without_end(cell),
+        )
+        for name, cell in _WITHOUT_END.items()
+    ),
+    _host(
+        "without-end-names",
+        "the names that the host keeps have a largest number and size",
+        [True, True, True],
+        _names_without_end,
+    ),
+    _host("stops-before-names", "the kill after the time limit", [True, 2], _stopped_before_names),
+    _host("children-speak-between-packets", _STAMPED, ["whole", 6, True], _children_speak_between),
+    _breach(
+        "too-many-names-of-buffers",
+        _CHECKED,
+        "expected the names of buffers",
+        "say(DISPLAY | {'mimes': ['image/png'] * 65}, (b'',) * 65)",
+    ),
+    _breach(
+        "thread-speaks-between-packets",
+        "a frame's bytes are counted",
+        "",
+        """
+import threading
+def speak():
+    while True: wire.send(b'\\0' + bytes(PACKET_BYTES))
+threading.Thread(target=speak).start()
+while True: say(DISPLAY, (b'x' * 1_000_000,))
+""",
     ),
     _host(
         "reader-walks-away",

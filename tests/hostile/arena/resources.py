@@ -557,6 +557,14 @@ sorted({call("inotify_init"), call("inotify_init1", 0o2000000), call("inotify_ad
 """,
     ),
     _cell(
+        "turn-to-be-killed",
+        "Landlock: /proc is not writable, where a process could say that others be killed before it",
+        ["EACCES", "500"],
+        """
+[attempt(os.open, "/proc/self/oom_score_adj", os.O_WRONLY), read("/proc/self/oom_score_adj").strip()]
+""",
+    ),
+    _cell(
         "landlock-rules",
         "seccomp: no rule sets inside, whose rules no limit counts",
         "ENOSYS",

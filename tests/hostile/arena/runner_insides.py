@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from arena.attack import Attack, Holds, beginning, one_of
 from arena.host import Host, outcome_of
-from arena.resources import BRIEF
+from arena.resources import BRIEF, TIMEOUT
 from cellblock import Session
 
 _KEPT = "the worker keeps what it needs for itself"
@@ -43,6 +44,82 @@ def _recovers(*cells: str) -> Callable[[Host], object]:
             return answers
 
     return run
+
+
+def _answers(*cells: str, then: str = "1+1") -> Callable[[Host], object]:
+    """What some cells of a session of their own answer, and an honest one after them."""
+
+    def run(host: Host) -> object:
+        with Session(limits=BRIEF) as session:
+            return [outcome_of(session, cell) for cell in (*cells, then)]
+
+    return run
+
+
+def _keeps(*cells: str, pause: float = 0.0) -> Callable[[Host], object]:
+    """What some cells answer, and whether an honest one after them, and a pause, finds the names of the first."""
+
+    def run(host: Host) -> object:
+        with Session(limits=BRIEF) as session:
+            answers = [outcome_of(session, cell) for cell in ("kept = 'kept'", *cells)][1:]
+            time.sleep(pause)
+            return [*answers, outcome_of(session, "kept")]
+
+    return run
+
+
+def _lives_on(cell: str) -> Callable[[Host], object]:
+    """What honest cells answer after one, and a name that was bound before it."""
+
+    def run(host: Host) -> object:
+        with Session(limits=BRIEF) as session:
+            session.run("kept = 'kept'")
+            outcome_of(session, cell)
+            time.sleep(0.1)
+            return [*_honest(session), outcome_of(session, "kept")]
+
+    return run
+
+
+def _forks(cell: str) -> Callable[[Host], object]:
+    """A name, and what honest cells answer, after a cell that leaves a copy of the process in the runner."""
+
+    def run(host: Host) -> object:
+        with Session(limits=BRIEF) as session:
+            session.run("import ctypes, gc, multiprocessing, os, signal, sys, threading, time\nkept = 'kept'")
+            outcome_of(session, cell)
+            outcome_of(session, "held = None\ntime.sleep(0.05)")
+            return [outcome_of(session, one) for one in ("kept", "1+1", "1+1", "1+1")]
+
+    return run
+
+
+def _after_a_while(cell: str) -> Callable[[Host], object]:
+    """What `1+1` answers a second after a cell."""
+
+    def run(host: Host) -> object:
+        with Session(limits=BRIEF) as session:
+            outcome_of(session, cell)
+            time.sleep(1)
+            return outcome_of(session, "1+1")
+
+    return run
+
+
+_AGAIN = Holds(lambda answers: isinstance(answers, list) and answers[-1] == 2, "a session that answers again")
+_FIND_WIRE = """
+import os
+def is_wire(number):
+    try: return os.readlink(f"/proc/self/fd/{number}").startswith("socket:")
+    except OSError: return False
+wire = next(number for number in map(int, os.listdir("/proc/self/fd")) if is_wire(number))
+"""
+_OBJECTS = """
+import sys
+frame = sys._getframe()
+while not hasattr(frame.f_locals.get("self"), "_integrity"): frame = frame.f_back
+worker = frame.f_locals["self"]
+"""
 
 
 def _each_builtin(host: Host) -> object:
@@ -198,8 +275,9 @@ while frame is not None:
 pending.append(display.__func__.__globals__)
 while pending:
     space = pending.pop()
-    if not str(space.get("__name__")).startswith("cellblock.") or space["__name__"] in spaces: continue
-    spaces[space["__name__"]] = space
+    name = str(space.get("__name__")) if type(space) is dict else ""
+    if not name.startswith("cellblock.") or name in spaces: continue
+    spaces[name] = space
     for value in list(space.values()):
         pending += [vars(value)] if isinstance(value, type(sys)) else []
         pending += [value.__globals__] if hasattr(value, "__globals__") else []
@@ -405,19 +483,23 @@ raise error
         "kills-itself", "crashed: ProcessDied: the session's process was killed by SIGKILL", "os.kill(os.getpid(), 9)"
     ),
     _dies("kills-its-group", "crashed: ProcessDied: the session's process was killed by SIGKILL", "os.killpg(0, 9)"),
-    _dies(
+    _host(
         "stack-overflow",
+        f"the interpreter's own limit, or {_MADE_ANEW}",
         one_of(
-            "crashed: ProcessDied: the session's process was killed by SIGSEGV",
-            "crashed: ProcessDied: the session's process was killed by SIGBUS",
+            ["raised: RecursionError: maximum recursion depth exceeded", 2],  # from CPython 3.12 on
+            ["crashed: ProcessDied: the session's process was killed by SIGSEGV", 2],
+            ["crashed: ProcessDied: the session's process was killed by SIGBUS", 2],
         ),
-        """
+        _answers(
+            """
 import sys
 sys.setrecursionlimit(10**9)
 class Deep:
     def __repr__(self): return repr(self)
 repr(Deep())
-""",
+"""
+        ),
     ),
     _dies(
         "becomes-another-program",
@@ -504,6 +586,358 @@ repr(Deep())
             "import os; os._exit(1)",
             "await __import__('asyncio').sleep(0)",
             "1/0",
+        ),
+    ),
+    # --- signals ------------------------------------------------------------------------------------------------
+    _host(
+        "handler-that-raises-between-cells",
+        "what a cell's handler raises outside of a cell is dropped",
+        [None, "kept"],
+        _keeps(
+            "import signal\ndef raises(*_): raise TimeoutError\nsignal.signal(signal.SIGALRM, raises)\n"
+            "signal.setitimer(signal.ITIMER_REAL, 0.05, 0.01); None",
+            pause=0.2,
+        ),
+    ),
+    _host(
+        "handler-that-raises-in-large-displays",
+        "what a cell's handler raises while a message is sent waits for its end",
+        ["raised: TimeoutError: alarm"] * 6 + ["kept"],
+        _keeps(
+            *(
+                """
+import signal
+def raises(*_): raise TimeoutError("alarm")
+class Large:
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"image/png": b"\\x89PNG\\r\\n\\x1a\\n" + bytes(900_000)}
+signal.signal(signal.SIGALRM, raises)
+signal.setitimer(signal.ITIMER_REAL, 0.01)
+while True: display(Large())
+""",
+            )
+            * 6
+        ),
+    ),
+    _host(
+        "handler-that-exits-between-cells",
+        "what a cell's handler raises outside of a cell is dropped",
+        [None, "kept"],
+        _keeps(
+            "import signal, sys\nsignal.signal(signal.SIGALRM, lambda *_: sys.exit(3))\n"
+            "signal.setitimer(signal.ITIMER_REAL, 0.05); None",
+            pause=0.2,
+        ),
+    ),
+    _host(
+        "handlers-are-what-was-set",
+        "a cell's handlers are told as it set them",
+        [True, "kept"],
+        _keeps(
+            "import signal\ndef mine(*_): pass\nbefore = signal.signal(signal.SIGUSR1, mine)\n"
+            "(signal.getsignal(signal.SIGUSR1) is mine, before, signal.signal(signal.SIGUSR1, signal.SIG_IGN) is mine,"
+            " signal.getsignal(signal.SIGUSR1)) == (True, signal.SIG_DFL, True, signal.SIG_IGN)"
+        ),
+    ),
+    *(
+        _host(
+            f"interrupts-{name}-in-the-cell-before",
+            "the host's interrupt is made whole between cells",
+            [None, TIMEOUT, "kept"],
+            _keeps(f"import signal, threading\n{cell}\nNone", "while True: pass"),
+        )
+        for name, cell in (
+            ("blocked", "signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))"),
+            ("ignored", "signal.signal(signal.SIGINT, signal.SIG_IGN)"),
+            ("handled", "signal.signal(signal.SIGINT, lambda *_: None)"),
+            ("made-default", "signal.signal(signal.SIGINT, signal.SIG_DFL)"),
+        )
+    ),
+    # --- hooks --------------------------------------------------------------------------------------------------
+    *(
+        _host(f"hook-{name}", _KEPT, [*_HONEST, "kept"], _lives_on(cell))
+        for name, cell in (
+            (
+                "unraisable",
+                "import sys\nsys.unraisablehook = lambda *_: 1 / 0\nclass B:\n    def __del__(self): 1/0\nB()",
+            ),
+            (
+                "of-threads",
+                "import threading\nthreading.excepthook = None\nthreading.Thread(target=lambda: 1/0).start()",
+            ),
+            ("profile", "import sys\nsys.setprofile(lambda *_: 1 / 0)"),
+            ("profile-that-leaves", "import sys\ndef leave(*_): raise SystemExit\nsys.setprofile(leave)"),
+            (
+                "of-weak-references",
+                "import weakref\nclass A: pass\na = A(); w = weakref.ref(a, lambda _: 1 / 0); del a",
+            ),
+            ("codec-search", "import codecs\ncodecs.register(lambda name: 1 / 0)"),
+            (
+                "codec-errors",
+                "import codecs\ndef fail(*_): raise SystemExit\n"
+                "for name in ('strict', 'replace', 'backslashreplace', 'surrogatepass'):\n"
+                "    codecs.register_error(name, fail)\n"
+                "print('\\ud800')",
+            ),
+            ("warnings", "import warnings\nwarnings.showwarning = warnings._showwarnmsg = lambda *_: 1 / 0"),
+            ("forks", "import os\nos.register_at_fork(before=lambda: 1 / 0, after_in_parent=lambda: 1 / 0)"),
+            ("audit", "import sys\nsys.addaudithook(lambda *_: None)"),
+            ("exit", "import atexit, os\natexit.register(os._exit, 5)"),
+            ("lines-of-tracebacks", "import linecache\nlinecache.cache = None"),
+            ("tracebacks", "import traceback\ntraceback.TracebackException = None"),
+            ("modules", "import sys\nsys.modules = {}"),
+            ("no-modules", "import sys\nsys.modules = None"),
+            ("environment", "import os\nos.environ = None"),
+            ("policy-of-loops", "import asyncio\nasyncio.set_event_loop_policy(None); asyncio.new_event_loop = None"),
+            ("loop-closed", "import asyncio\nawait asyncio.sleep(0)\nasyncio.get_event_loop().stop()"),
+            ("locale", "import locale\nlocale.setlocale(locale.LC_ALL, 'C'); locale.localeconv = None"),
+            ("debugger", "import sys\nsys.breakpointhook = None\nsys.displayhook = None\nsys.ps1 = object()"),
+            ("interrupt-at-the-end", "import _thread\n_thread.interrupt_main()"),
+            (
+                "key-that-raises",
+                "class K(str):\n    def __hash__(self): return 1 / 0\n    def __eq__(self, o): return 1 / 0\n"
+                "class H:\n    def __hash__(self): return hash('kept')\n    def __eq__(self, o): return False\n"
+                "globals()[H()] = 1",
+            ),
+            (
+                "imports-locked",
+                "import _imp, threading\none = threading.Thread(target=_imp.acquire_lock); one.start(); one.join()",
+            ),
+        )
+    ),
+    _host(
+        "tracer-of-one-cell-is-there-in-the-next",
+        "a cell's tracer is laid aside outside of cells",
+        [None, True, "kept"],
+        _keeps(
+            "import sys\nseen = []\ndef trace(*a): seen.append(a[1])\nsys.settrace(trace)", "sys.gettrace() is trace"
+        ),
+    ),
+    _host(
+        "recursion-limit-below-the-runner",
+        "the runner has depth of its own",
+        [*_HONEST, "kept"],
+        _lives_on(
+            """
+import sys
+for depth in range(1, 60):
+    try: sys.setrecursionlimit(depth); break
+    except RecursionError: pass
+[[[[[[1]]]]]]
+"""
+        ),
+    ),
+    _host(
+        "thread-that-keeps-the-interpreter",
+        _MADE_ANEW,
+        "recovers",
+        _recovers(
+            "import sys, threading, time\n"
+            "def spin():\n    time.sleep(0.05); sys.setswitchinterval(1e6)\n    while True: pass\n"
+            "threading.Thread(target=spin).start(); time.sleep(0.2)"
+        ),
+    ),
+    _host(
+        "threads-that-spin",
+        _KEPT,
+        [None, "kept"],
+        _keeps(
+            "import threading\ndef spin():\n    while True: pass\n"
+            "for _ in range(3): threading.Thread(target=spin).start()"
+        ),
+    ),
+    # --- processes that come back --------------------------------------------------------------------------------
+    *(
+        _host(f"child-{name}", "a child never speaks nor listens for the session", ["kept", 2, 2, 2], _forks(cell))
+        for name, cell in (
+            ("goes-on", "os.fork()"),
+            ("raises", "if os.fork() == 0: raise ValueError"),
+            ("exits", "if os.fork() == 0: sys.exit()"),
+            ("shows", "if os.fork() == 0: display('x'); 'y'"),
+            ("in-a-finally", "try: 1 / 1\nfinally: os.fork()"),
+            ("in-an-except", "try: 1 / 0\nexcept ZeroDivisionError: os.fork()"),
+            (
+                "in-a-generator",
+                "def one():\n    try: yield\n    finally: os.fork()\nheld = one(); next(held); del held",
+            ),
+            (
+                "in-a-generator-of-the-cell-before",
+                "def one():\n    try: yield\n    finally: os.fork()\nheld = one(); next(held)",
+            ),
+            ("in-a-finalizer", "class F:\n    def __del__(self): os.fork()\nF()"),
+            ("in-a-finalizer-later", "class F:\n    def __del__(self): os.fork()\nheld = F()"),
+            ("in-a-repr", "class R:\n    def __repr__(self): os.fork(); return 'r'\nR()"),
+            ("in-a-message", "class E(Exception):\n    def __str__(self): os.fork(); return 'e'\nraise E"),
+            (
+                "in-a-handler",
+                "signal.signal(signal.SIGALRM, lambda *_: os.fork()); signal.setitimer(signal.ITIMER_REAL, 0.03)",
+            ),
+            (
+                "in-a-collection",
+                "gc.callbacks.append(lambda *_: gc.callbacks.clear() or os.fork()); gc.set_threshold(1)",
+            ),
+            ("in-a-thread", "one = threading.Thread(target=os.fork); one.start(); one.join()"),
+            ("in-a-profile", "sys.setprofile(lambda *_: sys.setprofile(None) or os.fork())"),
+            ("in-the-code-of-c", "ctypes.CDLL(None).fork()"),
+            ("by-multiprocessing", "multiprocessing.get_context('fork').Process(target=sys.exit).start()"),
+            ("in-a-child", "os.fork(); os.fork()"),
+        )
+    ),
+    # --- descriptors, directories --------------------------------------------------------------------------------
+    *(
+        _host(
+            f"wire-under-{name}",
+            _MADE_ANEW,
+            _AGAIN,
+            _answers(_FIND_WIRE + cell, "1+1"),
+        )
+        for name, cell in (
+            ("a-file", "os.dup2(os.open('/dev/null', os.O_RDWR), wire)"),
+            ("a-pipe", "os.dup2(os.pipe()[1], wire)"),
+            (
+                "a-socket",
+                "import socket\nends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+                "os.dup2(ends[0].fileno(), wire)",
+            ),
+            ("nothing", "os.close(wire)"),
+            ("no-waiting", "os.set_blocking(wire, False)"),
+            ("a-shutdown", "import socket\nsocket.socket(fileno=os.dup(wire)).shutdown(2)"),
+        )
+    ),
+    _host(
+        "spare-descriptors-closed",
+        _MADE_ANEW,
+        _AGAIN,
+        _answers(
+            _FIND_WIRE + "for number in range(3, 64):\n    if number != wire:\n        try: os.close(number)\n"
+            "        except OSError: pass\n'shown'"
+        ),
+    ),
+    _host(
+        "text-that-does-not-wait",
+        _KEPT,
+        [None, None, "kept"],
+        _keeps(
+            "import os\nos.set_blocking(1, False); os.set_blocking(2, False)", "for _ in range(2000): print('x' * 100)"
+        ),
+    ),
+    _host(
+        "working-directory-removed",
+        _KEPT,
+        [None, "raised: FileNotFoundError: [Errno 2] No such file or directory", "kept"],
+        _keeps("import os\nos.mkdir('d'); os.chdir('d'); os.rmdir('../d')", "os.getcwd()"),
+    ),
+    # --- bombs ----------------------------------------------------------------------------------------------------
+    _host(
+        "finalizer-that-makes-another",
+        _KEPT,
+        "recovers",
+        _recovers("class F:\n    def __del__(self): globals()['held'] = F()\nheld = F()", "del held", "held = None"),
+    ),
+    _host(
+        "finalizers-in-each-other",
+        f"{_KEPT}, or {_MADE_ANEW}",
+        "recovers",
+        _recovers("class F:\n    def __del__(self): F(); F()\nF()"),
+    ),
+    _host(
+        "repr-of-shared-lists",
+        "the time limit, the memory limit",
+        "recovers",
+        _recovers("a = []\nfor _ in range(60): a = [a, a]\na"),
+    ),
+    _host(
+        "repr-that-grows",
+        "a text has a largest size",
+        [*_HONEST, "kept"],
+        _lives_on("class R:\n    def __repr__(self): return 'x' * (60 << 20)\nR()"),
+    ),
+    _host(
+        "repr-without-end",
+        "the kill after the time limit",
+        "recovers",
+        _recovers("class R:\n    def __repr__(self):\n        while True: pass\nR()"),
+    ),
+    # --- what ends the process -------------------------------------------------------------------------------------
+    _host(
+        "faulthandler-exits-later",
+        _MADE_ANEW,
+        "recovers",
+        _recovers(
+            "import faulthandler, time\nfaulthandler.dump_traceback_later(0.05, exit=True)",
+            "import time; time.sleep(0.2)",
+        ),
+    ),
+    _host(
+        "strict-filter-of-its-own",
+        _MADE_ANEW,
+        "recovers",
+        _recovers("import ctypes\nctypes.CDLL(None).prctl(22, 1, 0, 0, 0)"),
+    ),
+    _host(
+        "memory-overwritten",
+        _MADE_ANEW,
+        "recovers",
+        _recovers("import ctypes\nctypes.memset(id(dict), 0, 200)"),
+    ),
+    _host(
+        "exception-set-from-a-thread",
+        _MADE_ANEW,
+        "recovers",
+        _recovers(
+            "import ctypes, threading, time\nmain = threading.main_thread().ident\n"
+            "def later():\n    time.sleep(0.05)\n"
+            "    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(main), ctypes.py_object(SystemExit))\n"
+            "threading.Thread(target=later).start()"
+        ),
+    ),
+    # --- the runner's own objects ----------------------------------------------------------------------------------
+    *(
+        _host(
+            f"runner-{name}",
+            _NOTICED,
+            _AGAIN,
+            _answers(_OBJECTS + cell, "1+1"),
+        )
+        for name, cell in (
+            ("without-a-voice", "worker._voice = None"),
+            ("without-an-interpreter", "worker._interpreter = None"),
+            ("without-a-meter", "worker._meter = None"),
+            ("of-another-pid", "worker._pid = 1"),
+            ("without-streams", "vars(worker._streams).clear()"),
+            ("without-names", "worker._names._told = None; worker._names._keys = []"),
+            ("that-never-ends-a-request", "type(worker)._carry_out = lambda *_: __import__('time').sleep(60)"),
+            ("that-answers-for-all", "type(worker._interpreter).run = lambda *_: 42"),
+            ("of-other-code", "type(worker._interpreter).run.__code__ = (lambda self, source, name: 1 / 0).__code__"),
+        )
+    ),
+    _host(
+        "runner-that-looks-away",
+        "what a cell hid is looked for again while nothing runs",
+        2,
+        _after_a_while(
+            _OBJECTS + "type(worker._integrity).holds_after = lambda *_: True\n"
+            "type(worker._interpreter).run = lambda *_: 42"
+        ),
+    ),
+    _host(
+        "builtins-of-the-runner",
+        _NOTICED,
+        "recovers",
+        _recovers(
+            "for name in ('len', 'isinstance', 'type', 'map', 'list', 'compile', 'repr', 'getattr'):\n"
+            "    setattr(print.__self__, name, None)"
+        ),
+    ),
+    _host(
+        "methods-of-built-in-types",
+        _NOTICED,
+        "recovers",
+        _recovers(
+            "import ctypes, gc\n"
+            "for kind, name in ((str, 'removeprefix'), (str, 'encode'), (dict, 'get'), (list, 'append')):\n"
+            "    gc.get_referents(kind.__dict__)[0][name] = None\n"
+            "    ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))"
         ),
     ),
 )

@@ -7,16 +7,42 @@ import math
 import time
 from dataclasses import dataclass
 
+from cellblock.limits import ExecutionLimits
+from cellblock.wire.text import NONCE_BYTES
+
 IN_A_ROW = 3
 _PAUSES = 10.0
 _LEAST_SECONDS = 2.0
 _MOST_SECONDS = 60.0
+EXPECTED_SECONDS = 60.0
 _MOST = 2
 _MOST_KINDS = 64
 
 
 Kind = dict[str, object]
 """What a session's processes are made with: two specs of one kind can have the same."""
+
+
+def kind_of(limits: ExecutionLimits) -> Kind:
+    """The kind of a session without mounts. Limits that the host keeps, such as time, are none of the processes'."""
+    return {
+        "disk_bytes": limits.max_disk_mb * 2**20,
+        "files": limits.max_files,
+        "memory_bytes": limits.max_memory_mb * 2**20,
+        "limits": limits_of(limits),
+        "nonce_bytes": NONCE_BYTES,
+    }
+
+
+def limits_of(limits: ExecutionLimits) -> dict[str, int]:
+    """The limits that a worker sets itself."""
+    return {
+        "memory_bytes": limits.max_memory_mb * 2**20,
+        "file_bytes": limits.max_disk_mb * 2**20,
+        "processes": limits.max_processes,
+        "open_files": limits.max_open_files,
+        "checkpoints": limits.max_checkpoints,
+    }
 
 
 @dataclass(slots=True)
@@ -34,6 +60,7 @@ class _Use:
     opened: float = -math.inf
     in_a_row: int = 0
     until: float = -math.inf
+    once_until: float = -math.inf
 
 
 class Demand:
@@ -50,6 +77,10 @@ class Demand:
         """Somebody wants so many kept, whatever the use."""
         self._use(kind).asked = count
 
+    def expect(self, kind: Kind) -> None:
+        """One is opened as soon as one can be."""
+        self._use(kind).once_until = time.monotonic() + EXPECTED_SECONDS
+
     def opened(self, kind: Kind, *, spare: bool) -> Kept | None:
         """A session was opened, with a spare or without; what is to be kept from now on, None for no change."""
         now = time.monotonic()
@@ -58,6 +89,7 @@ class Demand:
             known.by_use = _MOST
         pause, known.opened = now - known.opened, now
         known.in_a_row = known.in_a_row + 1 if pause <= _MOST_SECONDS else 1
+        known.once_until = -math.inf
         if known.asked >= known.by_use or known.in_a_row < IN_A_ROW:
             return None
         seconds = min(max(_PAUSES * pause, _LEAST_SECONDS), _MOST_SECONDS)
@@ -67,7 +99,7 @@ class Demand:
     def expects(self, kind: Kind) -> bool:
         """Whether there may be one ready."""
         known = self._kinds.get(_key(kind))
-        return known is not None and (known.asked > 0 or time.monotonic() < known.until)
+        return known is not None and (known.asked > 0 or time.monotonic() < max(known.until, known.once_until))
 
     def _use(self, kind: Kind) -> _Use:
         key = _key(kind)

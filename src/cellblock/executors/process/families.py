@@ -7,6 +7,7 @@ import contextlib
 import os
 import threading
 
+from cellblock.executors.process import cgroups
 from cellblock.executors.process.demand import Kind
 from cellblock.executors.process.family import Family, FamilyGone, Profile
 from cellblock.executors.process.zygote import Progress
@@ -26,10 +27,11 @@ def running(profile: Profile) -> Family | None:
     return family if family is not None and family.ready else None
 
 
-def family_of(profile: Profile, progress: Progress | None = None) -> Family:
+def family_of(profile: Profile, progress: Progress | None = None, expected: Kind | None = None) -> Family:
     """The family of a profile, started if there is none that lives, with a zygote. Blocks while one starts.
 
-    `progress` is told what is waited for: "importing pandas", say. The same goes to the logger `cellblock`.
+    `progress` is told what is waited for: "importing pandas", say. The same goes to the logger `cellblock`. A session
+    of the kind that is `expected` is made with the family.
     """
     family = running(profile)
     if family is not None:
@@ -39,7 +41,7 @@ def family_of(profile: Profile, progress: Progress | None = None) -> Family:
         if family is None or not family.alive:
             if family is not None:
                 family.close()
-            family = _families[profile] = Family.start(profile, progress)
+            family = _families[profile] = Family.start(profile, progress, expected)
             _end_the_idle(family)
             for kind, count in _kept.get(profile, {}).values():
                 family.keep(kind, count, wait=False)
@@ -75,6 +77,7 @@ def _end_the_idle(new: Family) -> None:
 def _close_all() -> None:
     while _families:
         _families.popitem()[1].close()
+    cgroups.remove_all()
 
 
 def _after_fork_in_child() -> None:

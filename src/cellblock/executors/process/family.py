@@ -18,21 +18,17 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from cellblock.errors import CellblockError, IsolationUnavailable
 from cellblock.executors.process.deaths import Deaths
-from cellblock.executors.process.demand import Demand, Kind
+from cellblock.executors.process.demand import EXPECTED_SECONDS, Demand, Kind
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.launching import launch
 from cellblock.executors.process.zygote import NEEDED, START_SECONDS, Progress, Zygote, failure
 from cellblock.worker import control
 
-IDLE_SECONDS = 600.0
-"""A family that no session has used for so long ends."""
 _DEATH_SECONDS = 0.5
 _FULL_SECONDS = 10.0
-_PACKAGE = Path(__file__).parents[2]
 _log = logging.getLogger("cellblock")
 
 
@@ -70,14 +66,16 @@ class Family:
             reason = f"{profile.python} cannot be started: {error}"
             raise IsolationUnavailable(reason, mechanism="python", hint=NEEDED) from error
         self._process, self._nursery = launched.process, launched.channel
+        self._first: socket.socket | None = launched.zygote
         watch_forks(self._nursery)
         self._nursery.setblocking(False)
-        with contextlib.suppress(ConnectionError):  # it has ended already, which is told to who waits for a zygote
-            control.send(self._nursery, {"expose": [str(_PACKAGE)], "idle_seconds": IDLE_SECONDS})
 
     @classmethod
-    def start(cls, profile: Profile, progress: Progress | None = None) -> Family:
-        """Start a family and wait until its packages are imported. Blocks; raises what it lacks."""
+    def start(cls, profile: Profile, progress: Progress | None = None, expected: Kind | None = None) -> Family:
+        """Start a family and wait until its packages are imported. Blocks; raises what it lacks.
+
+        A session of the kind that is `expected` is made while they are.
+        """
         if sys.platform != "linux":
             raise IsolationUnavailable(
                 f"trust_level='isolated' needs Linux, this is {sys.platform}",
@@ -86,6 +84,8 @@ class Family:
             )
         family = cls(profile)
         try:
+            if expected is not None:
+                family.expect(expected)
             family.renew(progress)
         except BaseException:
             family.close()
@@ -119,10 +119,13 @@ class Family:
             self._renew(progress)
 
     def _renew(self, progress: Progress | None) -> None:
-        zygote = Zygote(self.profile.python, self.profile.preload)
+        channel, end = (self._first, None) if self._first is not None else control.pair()
+        self._first = None
+        zygote = Zygote(channel, self.profile.python, self.profile.preload)
         try:
-            with zygote.end:
-                self._ask({"make": "zygote"}, zygote.end)
+            if end is not None:
+                with end:
+                    self._ask({"make": "zygote"}, end)
             zygote.await_ready(progress)
         except (EOFError, FamilyGone):
             zygote.close()
@@ -166,9 +169,17 @@ class Family:
             with contextlib.suppress(FamilyGone):  # which the next opening finds
                 self._ask({"make": "spares", "kind": kind, "count": kept.count, "seconds": kept.seconds})
 
+    def expect(self, kind: Kind) -> None:
+        """A session of this kind will be asked for as soon as there can be one: it is made meanwhile."""
+        with self._lock:
+            self._demand.expect(kind)
+        with contextlib.suppress(FamilyGone):
+            self._ask({"make": "spare", "kind": kind, "seconds": EXPECTED_SECONDS})
+
     def took(self, token: int) -> None:
         """A spare was taken; the end of its worker will be asked for under this token."""
         self._deaths.expect(token)
+        self._used_zygote()
 
     def keep(self, kind: Kind, count: int, *, wait: bool) -> None:
         """Keep so many spares, and wait until they are there. Raises what keeps one from being made."""
@@ -183,7 +194,14 @@ class Family:
             with end:
                 self._ask(message, end)
             answer.settimeout(START_SECONDS)
-            report, _ = control.receive(answer)
+            try:
+                report, _ = control.receive(answer)
+            except TimeoutError:
+                raise IsolationUnavailable(
+                    f"start: no {count} sessions were ready within {START_SECONDS:.0f} s",
+                    mechanism="start",
+                    hint="see whether the machine is overloaded, or ask for fewer",
+                ) from None
         if report is None or report.get("failed") == "spare":  # a process ended while it was made
             raise FamilyGone
         if "failed" in report:
@@ -207,13 +225,20 @@ class Family:
                     raise FamilyGone
                 message = {**setup, "token": self._tokens}
                 _send(self._zygote.channel, message, [init, *numbers])
-                self._zygote.attached += 1
             except OSError as error:
                 raise FamilyGone from error
-            token, stale = self._tokens, self._zygote.stale
-        if stale and not self._renewing.locked():
-            threading.Thread(target=self._rotate, name="cellblock-rotation", daemon=True).start()
+            token = self._tokens
+        self._used_zygote()
         return token
+
+    def _used_zygote(self) -> None:
+        """One more worker is a copy of the zygote. Once that is stale another takes its place, in the background."""
+        zygote = self._zygote
+        if zygote is None:
+            return
+        zygote.attached += 1
+        if zygote.stale and not self._renewing.locked():
+            threading.Thread(target=self._rotate, name="cellblock-rotation", daemon=True).start()
 
     def _rotate(self) -> None:
         """In a thread: a new zygote in the place of one whose layout of memory many sessions have shared."""
@@ -304,6 +329,8 @@ class Family:
         """End the family and every session of it."""
         with self._lock:
             self._nursery.close()
+            if self._first is not None:
+                self._first.close()
             for zygote in self._zygotes():
                 zygote.close()
         try:

@@ -18,10 +18,19 @@ from anyio import to_thread
 
 from cellblock.errors import SessionClosed
 from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, inner_pid
+from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.link import Link
-from cellblock.executors.process.linked import LinkedKernel, boot_time, death_of, not_started, require_walls, said_of
+from cellblock.executors.process.linked import (
+    LinkedKernel,
+    boot_time,
+    death_of,
+    gone,
+    not_started,
+    require_walls,
+    said_of,
+)
 from cellblock.executors.process.shell import Shell, files_gone
 from cellblock.executors.process.turn import Before
 from cellblock.executors.process.waits import SECONDS, Waits, awaited
@@ -51,6 +60,7 @@ class ProcessKernel(LinkedKernel):
         self._shell = shell
         self._checkpoints = Checkpoints(spec.limits.max_checkpoints)
         self._files_changed = False
+        self._enclosure = Enclosure(shell.init, spec.limits)
         self.capabilities = Capabilities(trust_level="isolated", python="", walls=())
 
     def attach(self) -> Waits[None]:
@@ -61,8 +71,9 @@ class ProcessKernel(LinkedKernel):
         hello = (yield from self._taken_worker()) or (yield from self._new_worker())
         require_walls(hello)
         link = self._living()
+        group = self._enclosure.enclose(link.pid)
         self._shell.tell("seal")
-        link.watch_notices(self._shell.channel.fileno())
+        self._listen(link)
         self.capabilities = Capabilities(
             trust_level="isolated",
             python=hello.python,
@@ -70,8 +81,15 @@ class ProcessKernel(LinkedKernel):
                 Applied(mechanism="namespaces", detail="user, mount, pid, net, ipc, uts"),
                 *self._shell.walls,
                 *(Applied(mechanism=name, detail=detail) for name, detail in hello.walls),
+                group,
             ),
         )
+
+    def _listen(self, link: Link) -> None:
+        """Hear what init and the control group have to say, too."""
+        link.watch_notices(self._shell.channel.fileno())
+        if self._enclosure.group is not None:
+            link.watch_group(self._enclosure.group)
 
     def begin(self) -> None:
         """Let the worker take requests: it is seeded now."""
@@ -80,8 +98,7 @@ class ProcessKernel(LinkedKernel):
     def _taken_worker(self) -> Waits[Hello | None]:
         """The worker that the shell came with, if it did with one that lives."""
         self._link, self._shell.worker = self._shell.worker, None
-        hello = None if self._link is None else (yield from self._link.hello())
-        return hello if isinstance(hello, Hello) else None
+        return None if self._link is None else (yield from self._link.hello())
 
     def _new_worker(self) -> Waits[Hello]:
         """A worker of the zygote, or of the one that takes its place when it ends meanwhile."""
@@ -96,11 +113,12 @@ class ProcessKernel(LinkedKernel):
                 continue
             finally:
                 link.close_ends()
+            self._enclosure.prepare()
             try:
                 hello = yield from link.hello()
             except TimeoutError:
                 raise not_started(f"no word of it within {SECONDS:.0f} s") from None
-            if isinstance(hello, Hello):
+            if hello is not None:
                 return hello
             if self._family.ready and not self._shell.ended:
                 raise not_started(said_of(death_of((yield partial(self._family.how_it_ended, link.token)))))
@@ -211,7 +229,7 @@ class ProcessKernel(LinkedKernel):
         while (awake := (yield from self._return_to(state, forgotten))) is None:
             exact, forgotten = False, []
             state = self._checkpoints.fall_back(wanted)
-        lost = _rows(awake) + (() if exact else _gone(names, state.names))
+        lost = _rows(awake) + (() if exact else gone(names, state.names))
         return Recovery(exact=exact, fresh=state.memory is None, lost=lost)
 
     def _return_to(self, state: Checkpoint, forgotten: list[int]) -> Waits[Awake | None]:
@@ -233,14 +251,14 @@ class ProcessKernel(LinkedKernel):
         self._family.forget(before.token)
         link = self._link = before.succeed(state.memory.wake())
         try:
-            awake = yield from link.hello(_WAKING_SECONDS)
+            awake = yield from link.awake(_WAKING_SECONDS)
         except (TimeoutError, ProtocolError):  # cells have changed what it would say
             return None
-        if not isinstance(awake, Awake):
+        if awake is None:
             return None
         link.adopt(state.names)
         self._shell.adopt(inner_pid(link.pid), *self._checkpoints.channels())
-        link.watch_notices(self._shell.channel.fileno())
+        self._listen(link)
         return Awake(lost=awake.lost + _files(missed))
 
     async def close(self) -> None:
@@ -258,6 +276,7 @@ class ProcessKernel(LinkedKernel):
             self._unlink()
             self._checkpoints.close()
             self._shell.close(kill=os.getpid() == self._host)  # a forked copy of the host only lets go
+            self._enclosure.leave()
 
     def __del__(self) -> None:
         if self._open:
@@ -273,7 +292,10 @@ class ProcessKernel(LinkedKernel):
         token = self._living().token  # a copy that was woken has none: it is no child of the zygote's
         ask = partial(self._family.how_it_ended, token) if token else partial(self._shell.ending, _DEATH_SECONDS)
         death = death_of(await to_thread.run_sync(ask))
-        return replace(death, excess=self._shell.excess())
+        return replace(death, excess=self._shell.excess() or self._enclosure.exceeded)
+
+    def exceeded(self) -> str | None:
+        return self._enclosure.exceeded or None
 
     def _unlink(self) -> None:
         if self._link is not None:
@@ -299,9 +321,3 @@ def _files(paths: list[str]) -> tuple[tuple[str, ...], ...]:
 
 def _rows(awake: Awake) -> tuple[tuple[str, str, str, str], ...]:
     return tuple((name, kind, reason, remedy) for name, kind, reason, remedy in awake.lost)
-
-
-def _gone(before: dict[str, str], after: dict[str, str]) -> tuple[tuple[str, str, str, str], ...]:
-    """Names that a session without a checkpoint of its newest state has no more."""
-    remedy = "run the cells that defined it again"
-    return tuple((name, kind, "", remedy) for name, kind in sorted(before.items()) if name not in after)

@@ -7,11 +7,12 @@ import sys
 from functools import partial
 
 from cellblock.errors import IsolationUnavailable
+from cellblock.executors.process.demand import kind_of
 from cellblock.executors.process.families import family_of, keep, running
 from cellblock.executors.process.family import FamilyGone, Profile
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.mounts import Mount, check
-from cellblock.executors.process.shell import Shell, kind_of
+from cellblock.executors.process.shell import Shell
 from cellblock.executors.process.waits import Waits, awaited
 from cellblock.executors.protocol import KernelSpec
 
@@ -29,7 +30,7 @@ class ProcessLauncher:
     def keep_ready(self, spec: KernelSpec, count: int) -> None:
         for _ in range(_TRIES):
             with contextlib.suppress(FamilyGone):
-                return keep(_profile(spec), kind_of(spec), count)
+                return keep(_profile(spec), kind_of(spec.limits), count)
         raise _ending()
 
 
@@ -51,8 +52,8 @@ def _ending() -> IsolationUnavailable:
 
 def _opening(spec: KernelSpec) -> Waits[ProcessKernel]:
     mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
-    profile, kind = _profile(spec), kind_of(spec)
-    family = running(profile) or (yield partial(family_of, profile, spec.progress))
+    profile, kind = _profile(spec), kind_of(spec.limits)
+    family = running(profile) or (yield partial(family_of, profile, spec.progress, None if mounts else kind))
     shell = yield from Shell.make(family, kind, mounts)
     spare = shell.worker is not None
     kernel = ProcessKernel(family, shell, spec)

@@ -9,27 +9,33 @@ import os
 import socket
 import subprocess
 
-_BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "worker", "__main__.py")
+_BOOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../worker/__main__.py"))
+_PACKAGE = os.path.normpath(os.path.join(os.path.dirname(_BOOT), ".."))
+IDLE_SECONDS = 600.0
+"""A family that no session has used for so long ends."""
 _INHERITED = ("LD_LIBRARY_PATH", "TZ")
 """The only variables of the host's environment that a family sees."""
 
 
 class Launched:
-    """A process that has been started, and our end of its channel."""
+    """A process that has been started, and our ends of two channels: its own, and that of the zygote it makes first."""
 
-    __slots__ = ("channel", "process", "python")
+    __slots__ = ("channel", "process", "python", "zygote")
 
     def __init__(self, python: str) -> None:
         """OSError where the interpreter cannot be started."""
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         environment |= {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}
         self.python = python
-        self.channel, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.channel, end = _pair()
+        self.zygote, zygote_end = _pair()
+        ends = [end.fileno(), zygote_end.fileno()]
+        words = [_BOOT, "launch", *map(str, ends), str(IDLE_SECONDS), _PACKAGE]
         try:
-            with end:
+            with end, zygote_end:
                 self.process = subprocess.Popen(
-                    [python, "-s", "-P", "-S", os.path.normpath(_BOOT), "launch", str(end.fileno())],
-                    pass_fds=[end.fileno()],
+                    [python, "-s", "-P", "-S", *words],
+                    pass_fds=ends,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     env=environment,
@@ -37,8 +43,17 @@ class Launched:
                     start_new_session=True,
                 )
         except BaseException:
-            self.channel.close()
+            self.close()
             raise
+
+    def close(self) -> None:
+        """Close our ends, which ends the process."""
+        self.channel.close()
+        self.zygote.close()
+
+
+def _pair() -> tuple[socket.socket, socket.socket]:
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 _early: Launched | None = None
@@ -67,7 +82,7 @@ def let_go() -> None:
     """End the process that was started early, if nobody asked for it."""
     global _early
     if _early is not None:
-        _early.channel.close()
+        _early.close()
         _early.process.kill()  # it would see that by itself, once it has started
         _early.process.wait()
         _early = None

@@ -11,10 +11,12 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Iterator
+from typing import TypeVar
 
 import anyio
 
 from cellblock.errors import SessionClosed
+from cellblock.executors.process.cgroups import Group
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.waits import SECONDS, Waits
 from cellblock.executors.protocol import WorkerGone
@@ -36,6 +38,8 @@ _MAX_NAME_CHARS = 4_000_000
 _MAX_FOREIGN = 1000
 
 
+First = TypeVar("First", Hello, Awake)
+
 Ends = tuple[socket.socket, int, int]
 """A worker's ends of its socket and its pipes for stdout and stderr."""
 
@@ -56,7 +60,9 @@ class Link:
         self.token = 0
         self.pid = 0
         self.pidfd = -1
-        self.notices = -1
+        self.notices = self.alarm = -1
+        self.group: Group | None = None
+        self.alarmed = False
         self.names: dict[str, str] = {}
         self._name_chars = 0
         self.closed = False
@@ -94,14 +100,35 @@ class Link:
         self.notices = descriptor
         self._epoll.register(descriptor, select.EPOLLIN)
 
+    def watch_group(self, group: Group) -> None:
+        """Wake when memory has been short in the session's control group. It stays its owner's."""
+        self.group = group
+        self.alarm = group.descriptor
+        self._epoll.register(group.descriptor, group.mask)
+
+    def hear_alarm(self) -> None:
+        """Memory has been short: the kernel is killing a process, and its count of them tells when it has."""
+        if self.group is not None:
+            self.group.hear()
+            self.alarmed = True
+
     def forget_notices(self) -> None:
         """Nothing more will come from init."""
         self._forget(self.notices)
 
-    def hello(self, seconds: float = SECONDS) -> Waits[Hello | Awake | None]:
+    def hello(self) -> Waits[Hello | None]:
+        """A new worker's first message; as `_introduced`."""
+        return (yield from self._introduced(Hello, SECONDS))
+
+    def awake(self, seconds: float) -> Waits[Awake | None]:
+        """The first message of a copy that was woken; as `_introduced`."""
+        return (yield from self._introduced(Awake, seconds))
+
+    def _introduced(self, kind: type[First], seconds: float) -> Waits[First | None]:
         """Wait for the worker's first message; the kernel says who sent it, and that is the worker's pid.
 
-        None when nobody is left who could send it; TimeoutError when nothing comes for so long.
+        None when nobody is left who could send it, or who did is gone already; TimeoutError when nothing comes for so
+        long.
         """
         while True:
             packet, pid = self._receive()
@@ -110,12 +137,15 @@ class Link:
             if packet is None:
                 yield self._epoll.fileno(), seconds
                 continue
-            hello = self._connection.receive(packet)
-            if isinstance(hello, Hello | Awake):
+            first = self._connection.receive(packet)
+            if isinstance(first, kind):
+                try:
+                    self.pidfd = os.pidfd_open(pid)
+                except ProcessLookupError:
+                    return None
                 self.pid = pid
-                self.pidfd = os.pidfd_open(pid)
                 self._epoll.register(self.pidfd, select.EPOLLIN)
-                return hello
+                return first
 
     def begin(self, seed: int) -> None:
         """Have the worker seed its generators, and take requests from now on."""

@@ -7,19 +7,23 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from types import MappingProxyType
 
 import anyio
 from anyio import to_thread
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
+from cellblock.executors.process.demand import limits_of
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.turn import Before, ProcessTurn
 from cellblock.executors.protocol import Died, KernelSpec
-from cellblock.limits import ExecutionLimits
 from cellblock.wire.messages import Hello, Request
 from cellblock.worker import exits
+
+Row = tuple[str, str, str, str]
+"""What is gone: its name, its type, the reason, the remedy."""
 
 
 class LinkedKernel:
@@ -99,6 +103,10 @@ class LinkedKernel:
         """See `Overseer`."""
         raise NotImplementedError
 
+    def exceeded(self) -> str | None:
+        """See `Overseer`."""
+        return None
+
     async def how_it_ended(self) -> Died:
         """What is known of the worker's death."""
         raise NotImplementedError
@@ -118,15 +126,10 @@ def boot_time() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def limits_of(limits: ExecutionLimits) -> dict[str, int]:
-    """The limits that a worker sets itself."""
-    return {
-        "memory_bytes": limits.max_memory_mb * 2**20,
-        "file_bytes": limits.max_disk_mb * 2**20,
-        "processes": limits.max_processes,
-        "open_files": limits.max_open_files,
-        "checkpoints": limits.max_checkpoints,
-    }
+def gone(before: dict[str, str], after: Mapping[str, str] = MappingProxyType({})) -> tuple[Row, ...]:
+    """Names, with their types, that a session has no more."""
+    remedy = "run the cells that defined it again"
+    return tuple((name, kind, "", remedy) for name, kind in sorted(before.items()) if name not in after)
 
 
 def require_walls(hello: Hello) -> None:

@@ -16,29 +16,14 @@ from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.link import Link
-from cellblock.executors.process.linked import limits_of
 from cellblock.executors.process.mounts import Mount
 from cellblock.executors.process.porter import send_trees, unplaced
 from cellblock.executors.process.waits import SECONDS, Waits
 from cellblock.executors.process.zygote import failure
-from cellblock.executors.protocol import KernelSpec
 from cellblock.walls import Applied
-from cellblock.wire.text import NONCE_BYTES
 from cellblock.worker import control
 from cellblock.worker.launch import SANDBOX_UID
 from cellblock.worker.supervisor import introduce
-
-
-def kind_of(spec: KernelSpec) -> Kind:
-    """The kind of a spec without mounts. Its seed, and the limits that the host keeps, are none of the processes'."""
-    limits = spec.limits
-    return {
-        "disk_bytes": limits.max_disk_mb * 2**20,
-        "files": limits.max_files,
-        "memory_bytes": limits.max_memory_mb * 2**20,
-        "limits": limits_of(limits),
-        "nonce_bytes": NONCE_BYTES,
-    }
 
 
 class Shell:

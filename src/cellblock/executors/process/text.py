@@ -9,9 +9,15 @@ from collections.abc import Iterator
 from cellblock.executors.protocol import Written
 from cellblock.wire.text import Text
 
+_SMALL = 4096
+_MAX_PIECES = 4096
+
 
 class TextBudget:
-    """Passes on the first `limit` bytes as they come and keeps the last `limit` // 2 of the rest for the end."""
+    """Passes on the first `limit` bytes as they come and keeps the last `limit` // 2 of the rest for the end.
+
+    Of pieces that change from stream to stream, no more than 4,096 are kept.
+    """
 
     def __init__(self, limit: int) -> None:
         self._left = limit
@@ -39,23 +45,32 @@ class TextBudget:
             if decoded:
                 yield Written(stream=text.stream, text=decoded)
         if rest:
-            rest, dropped = rest[-self._keep :], max(0, len(rest) - self._keep)
-            self._cut += dropped
-            self._tail.append(Text(text.stream, rest))
-            self._tail_bytes += len(rest)
-            while self._tail_bytes > self._keep:
-                self._trim(self._tail_bytes - self._keep)
+            self._put_by(text.stream, rest)
 
-    def _trim(self, excess: int) -> None:
-        first = self._tail.popleft()
-        if len(first.data) > excess:
-            self._tail.appendleft(Text(first.stream, first.data[excess:]))
-        gone = min(excess, len(first.data))
-        self._tail_bytes -= gone
-        self._cut += gone
+    def _put_by(self, stream: str, data: bytes) -> None:
+        kept = data[-self._keep :]
+        self._cut += len(data) - len(kept)
+        last = self._tail[-1] if self._tail else None
+        if last is not None and last.stream == stream and len(last.data) + len(kept) <= _SMALL:
+            self._tail[-1] = Text(stream, last.data + kept)
+        else:
+            self._tail.append(Text(stream, kept))
+        self._tail_bytes += len(kept)
+        # whole pieces; what is too much of the first is cut off in the end
+        while self._tail_bytes - len(self._tail[0].data) >= self._keep or len(self._tail) > _MAX_PIECES:
+            self._drop(len(self._tail.popleft().data))
+
+    def _drop(self, count: int) -> None:
+        self._tail_bytes -= count
+        self._cut += count
 
     def finish(self) -> Iterator[Written]:
         """What was kept for the end, and incomplete characters."""
+        excess = self._tail_bytes - self._keep
+        if excess > 0:
+            first = self._tail.popleft()
+            self._tail.appendleft(Text(first.stream, first.data[excess:]))
+            self._drop(excess)
         cut = self._cut
         if cut:
             self._decoders.clear()  # the bytes that would complete a character are among those left out

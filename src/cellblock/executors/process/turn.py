@@ -34,6 +34,9 @@ Most cells reply sooner, and going through the loop costs more than the cell: ab
 _TAKES_BEFORE_PAUSE = 32
 """How often a turn reads what is ready, or answers, before it lets the event loop's other tasks and deadlines go on."""
 
+_MAX_HELD, _MAX_PLACES = 2**20, 1000
+"""Bytes of text, and texts and places, that wait for an event. An honest one comes sooner."""
+
 _under_way = 0
 """How many turns of this process have begun and not ended."""
 
@@ -55,6 +58,10 @@ class Overseer(Protocol):
         """What the session's processes held when one was killed for it, None if none was; EOFError at the end."""
         ...
 
+    def exceeded(self) -> str | None:
+        """What the kernel has killed a process of the session for since this was last asked, if it has."""
+        ...
+
 
 class ProcessTurn:
     """Events of one request. Text is passed on as it comes until the limit, then only its tail is kept."""
@@ -66,6 +73,7 @@ class ProcessTurn:
         self._demultiplexer = Demultiplexer(link.nonce)
         self._events: deque[TurnEvent] = deque()
         self._held: deque[Text | Place] = deque()
+        self._held_bytes = 0
         self._place_read = 0
         self._place_reached = 0
         self._fresh = True
@@ -183,10 +191,15 @@ class ProcessTurn:
             self._read_stderr()
         if self._link.notices in ready:
             self._read_notices()
-        if self._link.socket in ready:
-            self._link.pull()
-        while (event := self._link.receive()) is not None:
-            self._place(event)
+        if self._link.alarm in ready:
+            self._link.hear_alarm()
+        pulled = self._link.socket in ready and self._link.pull()
+        while True:
+            while (event := self._link.receive()) is not None:
+                self._place(event)
+            if not (pulled and self._held and not self._ended):  # text waits for an event that may be there
+                return
+            pulled = self._link.pull()
 
     def _place(self, event: object) -> None:
         """Put an event where its mark says, or at the end of all text."""
@@ -209,10 +222,14 @@ class ProcessTurn:
             for _ in range(_FINAL_READS):
                 if not self._read_stderr():
                     break
-        self._held.extend(self._demultiplexer.rest())
+        for text in self._demultiplexer.rest():
+            self._hold(text)
         self._place_reached = 2**64
         self._release()
         self._events.extend(self._budget.finish())
+        if self._link.alarmed and isinstance(event, Finished) and (held := self._overseer.exceeded()) is not None:
+            self._events.append(Curbed(held=held))
+            self._link.alarmed = False
         self._events.append(event)
         self.close()
         if isinstance(event, Finished):
@@ -231,7 +248,7 @@ class ProcessTurn:
         for item in self._demultiplexer.feed(data):
             if isinstance(item, Place):
                 self._place_read = max(self._place_read, item.number)
-            self._held.append(item)
+            self._hold(item)
         self._release()
         return bool(data)
 
@@ -251,13 +268,19 @@ class ProcessTurn:
         if held is not None:
             self._events.append(Curbed(held=held))
 
+    def _hold(self, item: Text | Place) -> None:
+        self._held.append(item)
+        if isinstance(item, Text):
+            self._held_bytes += len(item.data)
+
     def _release(self) -> None:
-        """Pass on held text up to the first place whose event has not come yet."""
+        """Pass on held text up to the first place whose event has not come yet; all but so much, if it never comes."""
         while self._held:
             item = self._held[0]
             if isinstance(item, Text):
+                self._held_bytes -= len(item.data)
                 self._events.extend(self._budget.add(item))
-            elif item.number > self._place_reached and len(self._held) < 1000:
+            elif item.number > self._place_reached and self._held_bytes < _MAX_HELD and len(self._held) < _MAX_PLACES:
                 return
             self._held.popleft()
 

@@ -1,13 +1,11 @@
-"""Waiting, written once for an event loop and for a thread.
+"""Steps that wait, and belong to no event loop until one drives them.
 
-A step that waits is a generator. It yields a descriptor, to go on once that can be read, with the seconds it will wait
-at most if they are not `SECONDS`; or a call that blocks, to go on with what it returned. `awaited` drives it on the
-event loop, `blocked` in a thread of its own.
+A step is a generator. It yields a descriptor, to go on once that can be read, with the seconds it will wait at most if
+they are not `SECONDS`; or a call that blocks, which is made in a thread, to go on with what it returned.
 """
 
 from __future__ import annotations
 
-import select
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
@@ -28,46 +26,23 @@ async def awaited(waits: Waits[T]) -> T:
         wait = next(waits)
         while True:
             if callable(wait):
-                wait = await _called(waits, wait)
-                continue
-            descriptor, seconds = wait if isinstance(wait, tuple) else (wait, SECONDS)
-            with anyio.move_on_after(seconds) as scope:
-                await anyio.wait_readable(descriptor)
-            wait = waits.throw(TimeoutError()) if scope.cancelled_caught else waits.send(None)
+                result, error = await to_thread.run_sync(_outcome, wait)
+            else:
+                descriptor, seconds = wait if isinstance(wait, tuple) else (wait, SECONDS)
+                with anyio.move_on_after(seconds) as scope:
+                    await anyio.wait_readable(descriptor)
+                result, error = None, TimeoutError() if scope.cancelled_caught else None
+            wait = waits.send(result) if error is None else waits.throw(error)
     except StopIteration as end:
-        result: T = end.value
-        return result
+        value: T = end.value
+        return value
     finally:
         waits.close()
 
 
-async def _called(waits: Waits[T], call: Callable[[], object]) -> Wait:
+def _outcome(call: Callable[[], object]) -> tuple[object, Exception | None]:
+    """What a call returned, or what it raised: that is the step's to handle."""
     try:
-        result = await to_thread.run_sync(call)
-    except Exception as error:  # the step's own to handle
-        return waits.throw(error)
-    return waits.send(result)
-
-
-def blocked(waits: Waits[T]) -> T:
-    """Drive a step in this thread; its result."""
-    try:
-        wait = next(waits)
-        while True:
-            if callable(wait):
-                try:
-                    result = wait()
-                except Exception as error:  # the step's own to handle
-                    wait = waits.throw(error)
-                else:
-                    wait = waits.send(result)
-                continue
-            descriptor, seconds = wait if isinstance(wait, tuple) else (wait, SECONDS)
-            poll = select.poll()
-            poll.register(descriptor, select.POLLIN)
-            wait = waits.send(None) if poll.poll(seconds * 1e3) else waits.throw(TimeoutError())
-    except StopIteration as end:
-        outcome: T = end.value
-        return outcome
-    finally:
-        waits.close()
+        return call(), None
+    except Exception as error:
+        return None, error

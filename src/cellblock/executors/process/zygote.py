@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import select
@@ -27,17 +28,20 @@ _log = logging.getLogger("cellblock")
 class Zygote:
     """Made by a family, which keeps the lock: `notices` is called by one thread at a time."""
 
-    def __init__(self, python: str, preload: Sequence[str], more: Mapping[str, object] | None = None) -> None:
-        """A zygote to be: `end` is to be given to a nursery, and then closed here. `more` is what else it is told."""
-        self.channel, self.end = control.pair()
-        watch_forks(self.channel)
+    def __init__(
+        self, channel: socket.socket, python: str, preload: Sequence[str], more: Mapping[str, object] | None = None
+    ) -> None:
+        """Behind `channel`, or about to be. `more` is what else it is told."""
+        self.channel = channel
+        watch_forks(channel)
         self._python = python
         self._began = time.monotonic()
         self.attached = 0
         """How many workers were asked of it."""
         self.importing = ""
         """The package it was importing when it last said something."""
-        control.send(self.channel, {"preload": list(preload), **(more or {})})
+        with contextlib.suppress(ConnectionError):  # it has ended already, which is told to who waits for it
+            control.send(channel, {"preload": list(preload), **(more or {})})
 
     @property
     def alive(self) -> bool:

@@ -42,9 +42,10 @@ class Family:
         homes.remove_stale(self.base)
         self._scratch, self._held = homes.make(self.base, account)
         more = {"expose": [str(_PACKAGE)], "base": self.base, "scratch": self._scratch, "account": account}
-        self._zygote = Zygote(profile.python, profile.preload, more)
+        channel, end = control.pair()
+        self._zygote = Zygote(channel, profile.python, profile.preload, more)
         try:
-            with self._zygote.end as end:
+            with end:
                 self._process = _launch(profile.python, end.fileno())
             self._zygote.await_ready(progress)
         except EOFError:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from dataclasses import replace
 from functools import partial
 
 from anyio import to_thread
 
 from cellblock.errors import CellblockError, IsolationUnavailable, MountRefused, SessionClosed
+from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.family import FamilyGone, Profile
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.link import Link
-from cellblock.executors.process.linked import LinkedKernel, boot_time, not_started, require_walls, said_of
+from cellblock.executors.process.linked import LinkedKernel, boot_time, gone, not_started, require_walls, said_of
 from cellblock.executors.process.waits import Waits, awaited
-from cellblock.executors.protocol import Capabilities, Died, KernelSpec
+from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
 from cellblock.executors.reduced.family import family_of
 from cellblock.executors.reduced.keeper import Keeper
 from cellblock.walls import Applied, Unavailable, Wall
@@ -79,11 +81,12 @@ def _opening(spec: KernelSpec) -> Waits[ReducedKernel]:
 
 
 class ReducedKernel(LinkedKernel):
-    """One live worker. Its death ends a turn with `Died`; `restart` has the keeper make another."""
+    """One live worker. Its death ends a turn with `Died`; `recover` has the keeper make another."""
 
     def __init__(self, keeper: Keeper, spec: KernelSpec) -> None:
         super().__init__(spec)
         self._keeper = keeper
+        self._enclosure = Enclosure(None, spec.limits)
         self._tokens = 0
         self.capabilities = Capabilities(trust_level="reduced", python="", walls=())
 
@@ -104,7 +107,10 @@ class ReducedKernel(LinkedKernel):
             death = yield partial(self._keeper.how_it_ended, link.token)
             raise not_started(said_of(death))
         require_walls(hello)
+        group = self._enclosure.enclose(link.pid)
         link.watch_notices(self._keeper.channel.fileno())
+        if self._enclosure.group is not None:
+            link.watch_group(self._enclosure.group)
         self.capabilities = Capabilities(
             trust_level="reduced",
             python=hello.python,
@@ -112,6 +118,7 @@ class ReducedKernel(LinkedKernel):
                 *LACKING,
                 self._files_wall(),
                 *(Applied(mechanism=name, detail=detail) for name, detail in hello.walls),
+                group,
             ),
         )
 
@@ -140,14 +147,17 @@ class ReducedKernel(LinkedKernel):
         async with self._changing:
             return await awaited(self._keeper.end_since(began)) if self._open else 0
 
-    async def restart(self) -> None:
+    async def recover(self, steps: int = 0) -> Recovery:
+        """There are no checkpoints: an empty namespace over the same files."""
         async with self._changing:
             if not self._open:
                 raise SessionClosed("the session was closed", hint="open a new one")
+            lost = gone(self._link.names) if self._link is not None else ()
             self._unlink()
             await awaited(self._keeper.sweep())
             await awaited(self.attach())
             self.begin()
+            return Recovery(exact=False, fresh=True, lost=lost)
 
     async def close(self) -> None:
         async with self._changing:
@@ -158,6 +168,7 @@ class ReducedKernel(LinkedKernel):
                     await to_thread.run_sync(self._keeper.close)
                 else:
                     self._keeper.let_go()
+                self._enclosure.leave()
 
     def dispose(self) -> None:
         """Close without a wait: for one that nobody else has yet. Safe to call twice."""
@@ -165,6 +176,7 @@ class ReducedKernel(LinkedKernel):
             self._open = False
             self._unlink()
             self._keeper.let_go()
+            self._enclosure.leave()
 
     def __del__(self) -> None:
         if self._open:
@@ -177,7 +189,11 @@ class ReducedKernel(LinkedKernel):
 
     async def how_it_ended(self) -> Died:
         """What is known of the worker's death."""
-        return await to_thread.run_sync(partial(self._keeper.how_it_ended, self._living().token))
+        death = await to_thread.run_sync(partial(self._keeper.how_it_ended, self._living().token))
+        return replace(death, excess=death.excess or self._enclosure.exceeded)
+
+    def exceeded(self) -> str | None:
+        return self._enclosure.exceeded or None
 
     def _unlink(self) -> None:
         if self._link is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 HOME = "/session"
 WORKSPACE = HOME + "/workspace"
@@ -44,7 +43,6 @@ _PREFIX_PARTS = ("bin", "etc", "include", "lib", "lib32", "lib64", "libexec", "p
 _PRIVATE = ("/tmp", "/var/tmp", "/session", "/workspace", "/proc", "/dev")
 
 
-@dataclass(frozen=True, slots=True)
 class Exposure:
     """Host paths a session sees read-only at the same place, and symbolic links to make on the way.
 
@@ -52,9 +50,12 @@ class Exposure:
     into each session after those.
     """
 
-    early: tuple[str, ...]
-    late: tuple[str, ...]
-    links: tuple[tuple[str, str], ...]
+    __slots__ = ("early", "late", "links")
+
+    def __init__(self, early: tuple[str, ...], late: tuple[str, ...], links: tuple[tuple[str, str], ...]) -> None:
+        self.early = early
+        self.late = late
+        self.links = links
 
 
 def exposure(extra: Iterable[str] = ()) -> Exposure:

@@ -7,7 +7,7 @@ import os
 import socket
 import struct
 
-from cellblock.walls import Applied, Unavailable
+from cellblock.worker.confine.refusal import WallRefused
 from cellblock.worker.confine.syscalls import (
     CLONE_NEWIPC,
     CLONE_NEWNET,
@@ -30,7 +30,7 @@ REMEDY = (
 )
 
 
-def split(*, inside: int) -> Applied | Unavailable:
+def split(*, inside: int) -> None:
     """Put this process into new namespaces, its user mapped to `inside`; its next child is their first process."""
     uid, gid = os.getuid(), os.getgid()
     try:
@@ -39,8 +39,7 @@ def split(*, inside: int) -> Applied | Unavailable:
         _write("/proc/self/uid_map", f"{inside} {uid} 1")
         _write("/proc/self/gid_map", f"{inside} {gid} 1")
     except OSError as error:
-        return Unavailable(mechanism="namespaces", reason=str(error), remedy=REMEDY)
-    return Applied(mechanism="namespaces", detail="user, mount, pid, net, ipc, uts")
+        raise WallRefused("namespaces", str(error), REMEDY) from error
 
 
 def name_host(name: str) -> str:

@@ -13,6 +13,7 @@ from cellblock.walls import Applied
 MECHANISM = "rlimits"
 
 DATA_HEADROOM_BYTES = 32 << 20
+OOM_SCORE = 500  # as if half of all memory were its own
 MEMLOCK_BYTES = 64 << 10
 PENDING_SIGNALS = 1024  # a timer counts as one; the kernel counts them by the host's user as well, for all sessions
 CORE_BYTES = 1  # 0 would still start the host's crash handler, where core_pattern names one; 1 does not
@@ -51,9 +52,24 @@ def apply(
         "stack": (resource.RLIMIT_STACK, STACK_BYTES, STACK_CEILING_BYTES),
         "pending signals": (resource.RLIMIT_SIGPENDING, PENDING_SIGNALS, PENDING_SIGNALS),
     }
-    in_force = {name: _lower(*limit) for name, limit in wanted.items()}
+    score = _be_killed_first()
+    in_force = {name: _lower(*limit) for name, limit in wanted.items()} | {"out of memory": score}
     shown = ", ".join(f"{name} {value}" for name, value in in_force.items())
     return Applied(mechanism=MECHANISM, detail=f"{shown} (data includes a baseline of {baseline})")
+
+
+def _be_killed_first() -> int:
+    """Where the machine or a control group has no memory left, the kernel kills this process before its host and init.
+
+    What it starts inherits that, and behind Landlock nothing can take it back. The score that is in force.
+    """
+    try:
+        with open("/proc/self/oom_score_adj", "r+b", buffering=0) as file:
+            score = max(int(file.read()), OOM_SCORE)
+            file.write(b"%d" % score)
+            return score
+    except OSError:  # where the host masks /proc
+        return 0
 
 
 def vm_data() -> int:

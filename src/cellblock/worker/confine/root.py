@@ -17,7 +17,6 @@ import os
 import stat
 from collections.abc import Mapping
 
-from cellblock.walls import Applied
 from cellblock.worker.confine import layout
 from cellblock.worker.confine.syscalls import (
     MNT_DETACH,
@@ -117,8 +116,8 @@ def _furnish(tree: str) -> None:
         os.symlink(f"/proc/self/fd/{number}", f"{tree}/dev/{name}")
 
 
-def enter(*, disk_bytes: int, files: int, late: tuple[str, ...]) -> Applied:
-    """Assemble this session's root and pivot into it. Needs its own user, mount and pid namespace.
+def enter(*, disk_bytes: int, files: int, late: tuple[str, ...]) -> str:
+    """Assemble this session's root and pivot into it; what it is. Needs its own user, mount and pid namespace.
 
     The workspace, /tmp and /dev/shm share one tmpfs, whose size and number of files bound them together.
     """
@@ -145,7 +144,7 @@ def enter(*, disk_bytes: int, files: int, late: tuple[str, ...]) -> Applied:
                 mount("/new/etc/empty", f"/new/proc/{name}", "", MS_BIND, "")
     _pivot("/new")
     os.chdir(layout.WORKSPACE)
-    return Applied(mechanism="root", detail=f"read-only tree, {disk_bytes >> 20} MB of files of its own{note}")
+    return f"read-only tree, {disk_bytes >> 20} MB of files of its own{note}"
 
 
 def place(trees: Mapping[str, int]) -> None:

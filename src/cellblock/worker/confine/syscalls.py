@@ -56,6 +56,7 @@ _MOVE_MOUNT_F_EMPTY_PATH = 0x4
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_DUMPABLE = 4
+PR_SET_NAME = 15
 PR_CAPBSET_READ = 23
 PR_CAPBSET_DROP = 24
 PR_SET_NO_NEW_PRIVS = 38
@@ -77,6 +78,7 @@ _LANDLOCK_RULE_PATH_BENEATH = 1
 _LANDLOCK_RULE_NET_PORT = 2
 _SECCOMP_SET_MODE_FILTER = 1
 _SECCOMP_FILTER_FLAG_NEW_LISTENER = 0x8
+_SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV = 0x20
 _LINUX_CAPABILITY_VERSION_3 = 0x20080522
 _CAPABILITY_BITS = 64
 _SIGKILL, _SIGCHLD = 9, 17
@@ -208,6 +210,12 @@ def prctl(op: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
     return _call("prctl", op, a, b, c, d)
 
 
+def name_process(name: str) -> None:
+    """Have this process listed under a name, of which 15 bytes count."""
+    text = ctypes.create_string_buffer(name.encode())
+    prctl(PR_SET_NAME, ctypes.addressof(text))
+
+
 def clone_silently() -> int:
     """Fork without the C library's part of it, for a process of one thread; 0 in the child.
 
@@ -277,14 +285,23 @@ def seccomp_install(program: bytes, *, listener: bool = False) -> int:
     """Put a BPF program in front of every system call of this thread and its descendants.
 
     Needs no_new_privs or CAP_SYS_ADMIN. Returns 0, or with `listener` the descriptor on which
-    `SECCOMP_RET_USER_NOTIF` verdicts arrive; a process has at most one listener among its filters.
+    `SECCOMP_RET_USER_NOTIF` verdicts arrive; a process has at most one listener among its filters. From Linux 5.19 on
+    a call that was taken off the listener is interrupted by nothing but its process's death.
     """
     if not program or len(program) % _BPF_INSTRUCTION_BYTES:
         raise ValueError(f"a BPF program is {_BPF_INSTRUCTION_BYTES}-byte instructions, not {len(program)} bytes")
     instructions = ctypes.create_string_buffer(program, len(program))
     count = len(program) // _BPF_INSTRUCTION_BYTES
     header = struct.pack("@HP", count, ctypes.addressof(instructions))  # native alignment: struct sock_fprog
-    return _call("seccomp", _SECCOMP_SET_MODE_FILTER, _SECCOMP_FILTER_FLAG_NEW_LISTENER if listener else 0, header)
+    if not listener:
+        return _call("seccomp", _SECCOMP_SET_MODE_FILTER, 0, header)
+    try:
+        flags = _SECCOMP_FILTER_FLAG_NEW_LISTENER | _SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+        return _call("seccomp", _SECCOMP_SET_MODE_FILTER, flags, header)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        return _call("seccomp", _SECCOMP_SET_MODE_FILTER, _SECCOMP_FILTER_FLAG_NEW_LISTENER, header)
 
 
 def landlock_abi() -> int:

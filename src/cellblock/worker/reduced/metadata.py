@@ -97,15 +97,20 @@ class Attendant:
         call = _BY_NUMBER[number]
         memory = os.open(f"/proc/{thread}/mem", os.O_RDWR | os.O_CLOEXEC)
         try:
-            fcntl.ioctl(self.listener, _IS_VALID, struct.pack("=Q", ident))  # still the thread that asks
+            self._require_caller(ident)
             asked = _Asked(thread, memory, arguments, self._sight)
             found = _find(asked, call)
             try:
+                self._require_caller(ident)
                 return call.act(asked, found)
             finally:
                 os.close(found.descriptor)
         finally:
             os.close(memory)
+
+    def _require_caller(self, ident: int) -> None:
+        """What was opened by the thread's number is its own only if it still waits: the number may be another's."""
+        fcntl.ioctl(self.listener, _IS_VALID, struct.pack("=Q", ident))
 
 
 def _find(asked: _Asked, call: _Call) -> _Found:
@@ -261,6 +266,8 @@ def _require_own(asked: _Asked, found: _Found) -> None:
 
 
 def _write_path(asked: _Asked, found: _Found) -> int:
+    if not os.stat(found.descriptor).st_nlink:
+        raise FileNotFoundError(errno.ENOENT, "removed")
     text = os.fsencode(found.path) + b"\0"
     if len(text) > asked.arguments[1]:
         raise OSError(errno.ERANGE, "no room")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import select
 import signal
 import socket
 
@@ -19,7 +20,7 @@ from cellblock.worker.reduced.sight import DEVICES, WRITABLE_DEVICES, Sight
 SCOPED_ABI = 6
 """The Landlock ABI from which on signals stay in a domain."""
 
-_OOM_SCORE = 500
+_LIMITING_SECONDS = 0.5
 
 
 def outer() -> None:
@@ -49,8 +50,6 @@ def confine(
     """Put the walls up, the system call filter last, and hand its listener to the keeper."""
     whom = "the host's own user" if account is None else f"user {account.session}, of this session alone"
     walls: list[Applied | Unavailable] = [Applied(mechanism="identity", detail=whom)]
-    with contextlib.suppress(OSError):  # when memory runs out the worker is to go before the keeper
-        _write("/proc/self/oom_score_adj", str(_OOM_SCORE))
     walls += [
         rlimits.apply(
             data_bytes=limits["memory_bytes"],
@@ -111,7 +110,8 @@ def threads_of(user: int) -> int:
 def stop_writing(processes: list[int], account: Account | None, *, most: int | None) -> None:
     """Set the size that files may get for processes of the session, `most` None for what their hard limit says.
 
-    With an account of its own, only a process of that account may: a child does.
+    With an account of its own, only a process of that account may: a child does, which is not waited for longer than
+    it needs, as without a scope the session may stop it.
     """
     if account is None:
         _limit_files(processes, most)
@@ -121,6 +121,12 @@ def stop_writing(processes: list[int], account: Account | None, *, most: int | N
         accounts.become(account)
         _limit_files(processes, most)
         os._exit(0)
+    end = os.pidfd_open(child)
+    wait = select.poll()
+    wait.register(end, select.POLLIN)
+    wait.poll(_LIMITING_SECONDS * 1e3)
+    os.close(end)
+    os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
 
 
@@ -129,8 +135,3 @@ def _limit_files(processes: list[int], most: int | None) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             _, hard = resource.prlimit(process, resource.RLIMIT_FSIZE)
             resource.prlimit(process, resource.RLIMIT_FSIZE, (hard if most is None else min(most, hard), hard))
-
-
-def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="ascii") as file:
-        file.write(text)

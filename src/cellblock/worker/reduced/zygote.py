@@ -10,7 +10,6 @@ import contextlib
 import gc
 import os
 import signal
-import site
 import socket
 import sys
 import traceback
@@ -20,7 +19,7 @@ from cellblock.walls import Unavailable
 from cellblock.worker import control, main
 from cellblock.worker.confine import landlock, layout, syscalls
 from cellblock.worker.confine.syscalls import PR_SET_CHILD_SUBREAPER, prctl
-from cellblock.worker.environment import environment
+from cellblock.worker.environment import enter_packages, environment
 from cellblock.worker.integrity import take_out
 from cellblock.worker.reduced import accounts, filter, keeper, walls
 from cellblock.worker.reduced.accounts import Account
@@ -45,7 +44,7 @@ def serve(channel: socket.socket) -> None:
     tasks = os.open("/proc/self/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     if isinstance(account, int):
         _step_down(channel, account)
-    site.main()
+    enter_packages()
     sys.path[:] = [entry for entry in sys.path if entry]
     seen = layout.exposure(_strings(profile["expose"]))
     scratch, base = str(profile["scratch"]), str(profile["base"])

@@ -1,0 +1,60 @@
+"""A turn's text budget: the first bytes as they come, the last for the end, and a true count of what is between."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cellblock.executors.process.text import _MAX_PIECES, TextBudget
+from cellblock.executors.protocol import Written
+from cellblock.wire.text import Text
+
+texts = st.lists(
+    st.builds(Text, st.sampled_from(["stdout", "stderr"]), st.binary(min_size=1, max_size=40)), max_size=40
+)
+ascii_texts = texts.map(lambda many: [Text(one.stream, bytes(byte % 128 for byte in one.data)) for one in many])
+
+
+def told(budget: TextBudget, many: list[Text]) -> list[Written]:
+    live = [written for text in many for written in budget.add(text)]
+    return [*live, *budget.finish()]
+
+
+@given(ascii_texts, st.integers(1, 300))
+def test_head_and_tail_are_kept_and_what_is_between_is_counted(many: list[Text], limit: int) -> None:
+    whole = b"".join(text.data for text in many).decode()
+    written = told(TextBudget(limit), many)
+    cut = sum(one.cut for one in written)
+    at = next((place for place, one in enumerate(written) if one.cut), len(written))
+    head, tail = ("".join(one.text for one in part) for part in (written[:at], written[at:]))
+    keep = max(1, limit // 2)
+    if cut == 0:
+        assert head + tail == whole
+        assert len(whole) <= limit + keep
+    else:
+        assert head == whole[:limit]
+        assert tail == whole[-keep:]
+        assert len(head) + cut + len(tail) == len(whole)
+
+
+@given(texts, st.integers(1, 300))
+def test_streams_are_told_as_they_were_written(many: list[Text], limit: int) -> None:
+    budget = TextBudget(limit)
+    live = [written for text in many for written in budget.add(text)]
+    streams = [text.stream for text in many]
+    at = iter(streams)
+    assert all(one.stream in at for one in live)  # in the same order
+    assert {one.stream for one in budget.finish()} <= set(streams)
+
+
+def test_pieces_that_are_kept_have_a_largest_number() -> None:
+    budget = TextBudget(1_000_000)
+    many = [Text("stdout", b"x" * 1_000_000)] + [Text(("stdout", "stderr")[n % 2], b"y") for n in range(100_000)]
+    written = told(budget, many)
+    assert len(written) <= _MAX_PIECES + 3
+    assert sum(len(one.text) for one in written) + sum(one.cut for one in written) == 1_100_000
+
+
+def test_text_that_comes_byte_by_byte_is_kept_to_its_last_bytes() -> None:
+    written = told(TextBudget(20_000), [Text("stdout", b"%d" % (n % 10)) for n in range(100_000)])
+    assert "".join(one.text for one in written)[-10_000:] == "0123456789" * 1000

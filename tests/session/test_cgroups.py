@@ -1,0 +1,211 @@
+"""The control group around a session, where groups can be made: what it counts, what its kills become, what is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cellblock import ExecutionLimits, Session
+from cellblock.executors.process import cgroups, delegation
+from cellblock.executors.process.delegation import NotDelegated, Place
+from cellblock.walls import Applied, Unavailable
+
+LIMITS = ExecutionLimits(timeout_seconds=20, max_memory_mb=64, max_disk_mb=16, max_files=1000, max_processes=40)
+FILL = """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+def fill(megabytes):
+    for _ in range(megabytes // 8):
+        piece = ctypes.c_void_p(libc.mmap(None, ctypes.c_size_t(8 << 20), 3, 0x22, -1, 0))
+        libc.memset(piece, 1, ctypes.c_size_t(8 << 20))
+        libc.mprotect(piece, ctypes.c_size_t(8 << 20), 1)
+"""
+"""Memory that no limit of a process counts: it was writable only while it was written."""
+
+
+@pytest.fixture(scope="module")
+def places() -> list[Place]:
+    try:
+        return delegation.places()
+    except NotDelegated as reason:
+        pytest.skip(f"no control groups can be made here: {reason}")
+
+
+@pytest.fixture
+def session(places: list[Place], open_session: Callable[..., Session]) -> Session:
+    return open_session(limits=LIMITS)
+
+
+def groups(places: list[Place]) -> list[Path]:
+    """Those that are there, of this test's process and of others."""
+    return sorted({found for place in places for found in place.folder.glob("cellblock-*/s*")})
+
+
+def group_of(session: Session, places: list[Place]) -> Path:
+    """The one that limits a session's memory, as the session itself tells."""
+    told = session.run("open('/proc/self/cgroup').read()").value
+    names = [line.rpartition("/cellblock-")[2] for line in str(told).splitlines() if "/cellblock-" in line]
+    place = next(place for place in places if "memory" in place.controllers)
+    return place.folder / f"cellblock-{names[0]}"
+
+
+def pids(folder: Path) -> list[int]:
+    return [int(line) for line in (folder / "cgroup.procs").read_text().splitlines()]
+
+
+def group_wall(session: Session) -> Applied | Unavailable:
+    return next(wall for wall in session.capabilities.walls if wall.mechanism == "cgroup")
+
+
+@pytest.fixture
+def unwatched(session: Session, places: list[Place]) -> Iterator[Session]:
+    """A session whose init stands still for a second, so that the kernel is the first to see what a cell holds."""
+    init = min(pids(group_of(session, places)))
+    session.run(FILL + "import os, signal, time")
+    os.kill(init, signal.SIGSTOP)
+    going_on = threading.Timer(2, os.kill, (init, signal.SIGCONT))
+    going_on.start()
+    yield session
+    going_on.join()
+
+
+def test_init_and_every_process_of_a_session_are_in_its_group(session: Session, places: list[Place]) -> None:
+    session.run("import os, subprocess\nchildren = [subprocess.Popen(['sleep', '1000']) for _ in range(3)]")
+    inside = session.run("sorted(int(pid) for pid in os.listdir('/proc') if pid.isdigit())").value
+    found = pids(group_of(session, places))
+    assert len(found) == len(inside) == 5  # type: ignore[arg-type]
+    assert os.getpid() not in found
+
+
+def test_the_wall_says_which_version_limits_what(session: Session, places: list[Place]) -> None:
+    wall = group_wall(session)
+    assert isinstance(wall, Applied)
+    memory, pids, *more = wall.detail.split(", ")
+    assert memory[:11] in ("v1 memory 1", "v2 memory 1")  # 64 MB, 16 of disk, 96 more, and the image
+    assert pids in ("v1 pids 56", "v2 pids 56")
+    assert more in (["v1 cpu"], ["v2 cpu"], [])
+
+
+def test_a_worker_that_takes_another_ones_place_takes_its_group(session: Session, places: list[Place]) -> None:
+    before = group_of(session, places)
+    session.run("import os\nos._exit(1)")
+    assert group_of(session, places) == before
+    assert len(pids(before)) == 2
+
+
+def test_a_worker_that_the_kernel_kills_for_memory_met_the_memory_limit(unwatched: Session) -> None:
+    cell = unwatched.run("kept = 1\nfill(1000)\n'held'")
+    assert cell.error is not None, cell.value
+    assert (cell.error.kind, cell.error.type) == ("memory", "MemoryError")
+    assert cell.error.message.startswith("the session's process was killed, as the session held ")
+    assert cell.error.message.endswith(" MB, all that its control group allows")
+    assert "fill" in [loss.name for loss in cell.lost]
+    assert unwatched.run("6 * 7").value == 42
+
+
+def test_a_process_that_the_kernel_kills_for_memory_is_told_of(unwatched: Session) -> None:
+    cell = unwatched.run("child = os.fork()\nif child == 0:\n    fill(1000)\n    os._exit(0)\nos.waitpid(child, 0)[1]")
+    assert cell.value == signal.SIGKILL
+    assert "a process was killed: together the session's processes held" in cell.text
+    assert "all that its control group allows" in cell.text
+    assert cell.lost == ()
+
+
+def test_the_number_of_processes_is_limited_by_the_group_too(session: Session, places: list[Place]) -> None:
+    group = group_of(session, places)
+    (place,) = [place for place in places if "pids" in place.controllers]
+    assert (place.folder / group.parent.name / group.name / "pids.max").read_text() == "56\n"
+
+
+def test_groups_are_used_again_and_not_piled_up(places: list[Place]) -> None:
+    with Session(limits=LIMITS):
+        pass
+    before = len(groups(places))
+    for _ in range(30):
+        with Session(limits=LIMITS) as one:
+            assert one.run("1").value == 1
+    assert len(groups(places)) <= before + 2 * cgroups._KEPT
+
+
+def test_limits_of_the_group_follow_the_session_that_uses_it(places: list[Place], open_session: object) -> None:
+    for megabytes in (64, 128, 32):
+        limits = ExecutionLimits(max_memory_mb=megabytes, max_disk_mb=16, max_files=1000, max_processes=megabytes)
+        with Session(limits=limits) as one:
+            wall = group_wall(one)
+            assert isinstance(wall, Applied)
+            assert f" pids {megabytes + 16}" in wall.detail
+            assert 90 + megabytes < int(wall.detail.split()[2]) < 180 + megabytes
+
+
+PROGRAM = """
+import sys, time
+from cellblock import Session
+sessions = [Session() for _ in range(3)]
+for one in sessions:
+    one.run("import subprocess; subprocess.Popen(['sleep', '1000'])")
+told = sessions[0].run("open('/proc/self/cgroup').read()").value
+print("cellblock-" + told.partition("/cellblock-")[2].partition("/")[0], flush=True)
+{then}
+"""
+
+
+def of_a_program(then: str) -> subprocess.Popen[str]:
+    """A program with three sessions of its own, and what it does then."""
+    source = PROGRAM.format(then=then)
+    return subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
+
+
+def left(places: list[Place], name: str) -> list[Path]:
+    return [found for place in places for found in place.folder.glob(name)]
+
+
+def test_a_program_that_ends_leaves_no_group(places: list[Place]) -> None:
+    program = of_a_program("")
+    told, _ = program.communicate(timeout=60)
+    assert left(places, told.strip()) == []
+
+
+def test_what_a_killed_program_left_is_removed_by_the_next_one(places: list[Place]) -> None:
+    program = of_a_program("time.sleep(1000)")
+    assert program.stdout is not None
+    name = program.stdout.readline().strip()
+    assert left(places, name) != []
+    program.kill()
+    program.communicate()
+    end = time.monotonic() + 20
+    while left(places, name) and time.monotonic() < end:
+        of_a_program("").communicate(timeout=60)
+    assert left(places, name) == []
+
+
+def test_a_program_that_lives_keeps_its_groups_when_another_starts(places: list[Place]) -> None:
+    program = of_a_program("sys.stdin.read()\nprint([one.run('6 * 7').value for one in sessions])")
+    assert program.stdout is not None
+    name = program.stdout.readline().strip()
+    of_a_program("").communicate(timeout=60)
+    assert left(places, name) != []
+    told, _ = program.communicate("", timeout=60)
+    assert told == "[42, 42, 42]\n"
+    assert left(places, name) == []
+
+
+def test_without_groups_a_session_opens_and_says_why_it_has_none(tmp_path: Path) -> None:
+    source = (
+        "from cellblock import Session\nwith Session() as one: print(one.run('42').value, one.capabilities.walls[-1])"
+    )
+    environment = {**os.environ, delegation.VARIABLE: str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", source], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+    number, _, wall = done.stdout.rstrip().partition(" ")
+    assert number == "42"
+    assert wall.startswith(f"Unavailable(mechanism='cgroup', reason='{tmp_path} is no control group of version 2'")
+    assert wall.endswith("needed=False)")
