@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import os
 
+from cellblock.worker import procfs
+
 
 class Peak:
     """Holds one process's file for it, or nothing where it cannot be opened."""
@@ -16,7 +18,7 @@ class Peak:
         """Of this process, or of another."""
         self._file = -1
         with contextlib.suppress(OSError):
-            self._file = os.open(f"/proc/{process or 'self'}/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
+            self._file = os.open(procfs.path(f"{process or 'self'}/clear_refs"), os.O_WRONLY | os.O_CLOEXEC)
 
     @property
     def descriptors(self) -> tuple[int, ...]:

@@ -85,6 +85,7 @@ class Worker:
                 continue
             if interrupted is not None:
                 reap(interrupted)
+            reap_copies()
             self._speak(self._carry_out(number, request))
             interrupted = self._meter.interrupted()
             self._make_ready()
@@ -104,7 +105,6 @@ class Worker:
             if woken is None:
                 end.close()
                 self._rehearse()
-                reap_copies()
                 return
             self._wake(end, woken)
 
