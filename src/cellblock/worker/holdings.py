@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from cellblock.worker import procfs
+
 TICKS = os.sysconf("SC_CLK_TCK")
 """In a second."""
 
@@ -44,7 +46,7 @@ class Files:
 def processes() -> Iterator[int]:
     """Every process of this pid namespace but its first; none where the host masks `/proc`."""
     try:
-        names = os.listdir("/proc")
+        names = os.listdir(procfs.path())
     except OSError:
         return
     for name in names:
@@ -54,7 +56,9 @@ def processes() -> Iterator[int]:
 
 def life(process: int) -> Life | None:
     """Its parent, when it began, and whether it has ended; None if it is gone."""
-    words = _read(f"/proc/{process}/stat").rpartition(b")")[2].split()  # behind its name, which may hold anything
+    words = (
+        _read(procfs.path(f"{process}/stat")).rpartition(b")")[2].split()
+    )  # behind its name, which may hold anything
     if not words:
         return None
     ended = words[0] in (b"Z", b"X") and len(list(_entries(process))) <= 2
@@ -68,11 +72,11 @@ def memory(process: int) -> int:
 
 def own_memory(process: int) -> int:
     """As `memory`, each page divided by the number of processes that share it; in full where that is hidden."""
-    rollup = _read(f"/proc/{process}/smaps_rollup")
+    rollup = _read(procfs.path(f"{process}/smaps_rollup"))
     shared_out = _kilobytes(rollup, b"Pss_Anon:") + _kilobytes(rollup, b"SwapPss:")
     if not shared_out:
         return memory(process)
-    return shared_out + _kilobytes(_read(f"/proc/{process}/status"), b"VmPTE:")
+    return shared_out + _kilobytes(_read(procfs.path(f"{process}/status")), b"VmPTE:")
 
 
 def processor_time(process: int) -> int:
@@ -85,7 +89,7 @@ def processor_time(process: int) -> int:
 
 def limit(process: int, name: bytes) -> int:
     """A hard limit that it is under, such as "Max data size"; 0 where there is none."""
-    for line in _read(f"/proc/{process}/limits").splitlines():
+    for line in _read(procfs.path(f"{process}/limits")).splitlines():
         if line.startswith(name):
             hard = line.split()[-2]
             return int(hard) if hard.isdigit() else 0
@@ -94,7 +98,7 @@ def limit(process: int, name: bytes) -> int:
 
 def be_killed_first(process: int) -> None:
     """Where memory ends, have the kernel kill this one before any other. One that hides from its init is left out."""
-    with contextlib.suppress(OSError), open(f"/proc/{process}/oom_score_adj", "wb", buffering=0) as file:
+    with contextlib.suppress(OSError), open(procfs.path(f"{process}/oom_score_adj"), "wb", buffering=0) as file:
         file.write(b"1000")
 
 
@@ -122,13 +126,13 @@ def files(process: int) -> Files:
 
 def has_mappings(process: int, many: int) -> bool:
     """Whether it has more than so many mappings, up to 4000."""
-    return sum(piece.count(b"\n") for piece in _pieces(f"/proc/{process}/maps", _MAPPINGS_READ)) > many
+    return sum(piece.count(b"\n") for piece in _pieces(procfs.path(f"{process}/maps"), _MAPPINGS_READ)) > many
 
 
 def locks() -> dict[int, int]:
     """File locks by the process that holds them; waiting for one counts too."""
     held: dict[int, int] = {}
-    for line in b"".join(_pieces("/proc/locks", _LOCKS_BYTES)).splitlines():
+    for line in b"".join(_pieces(procfs.path("locks"), _LOCKS_BYTES)).splitlines():
         words = line.replace(b"-> ", b"").split()
         if len(words) > 4 and words[4].isdigit():
             held[int(words[4])] = held.get(int(words[4]), 0) + 1
@@ -144,13 +148,13 @@ def _of_its_threads(process: int, measure: Callable[[str], int]) -> int:
 
 def _entries(process: int) -> Iterator[str]:
     """Its own entry of `/proc`, then those of its threads."""
-    yield f"/proc/{process}"
+    yield procfs.path(process)
     try:
-        threads = os.listdir(f"/proc/{process}/task")
+        threads = os.listdir(procfs.path(f"{process}/task"))
     except OSError:
         return
     for thread in threads:
-        yield f"/proc/{process}/task/{thread}"
+        yield procfs.path(f"{process}/task/{thread}")
 
 
 def _memory(folder: str) -> int:

@@ -16,7 +16,7 @@ import socket
 import time
 from typing import cast
 
-from cellblock.worker import control, ending, sockets
+from cellblock.worker import control, ending, procfs, sockets
 from cellblock.worker.confine import capabilities, layout, namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
 from cellblock.worker.expected import Copies
@@ -45,6 +45,8 @@ def run(
         namespaces.raise_loopback()
         entered = root.enter(disk_bytes=disk_bytes, files=files, late=late)
         sockets.bound()
+        if entered.processes >= 0:
+            procfs.use(entered.processes)
     except OSError as error:
         remedy = namespaces.REMEDY if error.errno == errno.EPERM else ""
         control.send(channel, {"failed": "root", "reason": str(error), "remedy": remedy})
@@ -56,7 +58,7 @@ def run(
     capabilities.apply()
     for path in places:
         _require_readable(channel, path)
-    control.send(channel, {"ready": entered + name}, [self, home])
+    control.send(channel, {"ready": entered.detail + name}, [self, home])
     os.close(self)
     os.close(home)
     watch = Watch(memory_bytes)

@@ -6,6 +6,8 @@ import os
 import re
 from collections.abc import Iterable
 
+from cellblock.worker import procfs
+
 _SHARED = re.compile(rb"^\S+ .w.s \S+ ([0-9a-f]+):([0-9a-f]+) (\d+)", re.MULTILINE)
 
 
@@ -33,7 +35,7 @@ def _touches_any(process: int) -> bool:
 
 def _read(process: int, name: str) -> bytes:
     try:
-        with open(f"/proc/{process}/{name}", "rb") as file:
+        with open(procfs.path(f"{process}/{name}"), "rb") as file:
             return file.read()
     except OSError:  # it is gone, or the host masks /proc
         return b""

@@ -9,6 +9,8 @@ from contextlib import suppress
 from os import O_CLOEXEC, O_WRONLY, close, pwrite
 from os import open as open_file
 
+from cellblock.worker import procfs
+
 
 class Peak:
     """Holds one process's file for it, or nothing where it cannot be opened."""
@@ -17,7 +19,7 @@ class Peak:
         """Of this process, or of another."""
         self._file = -1
         with suppress(OSError):
-            self._file = open_file(f"/proc/{process or 'self'}/clear_refs", O_WRONLY | O_CLOEXEC)
+            self._file = open_file(procfs.path(f"{process or 'self'}/clear_refs"), O_WRONLY | O_CLOEXEC)
 
     @property
     def descriptors(self) -> tuple[int, ...]:

@@ -121,6 +121,7 @@ class Worker:
             source = request.source if isinstance(request, Run) else ""
             if interrupted is not None:
                 reap(interrupted)
+            reap_copies()
             if not isinstance(request, ToolReply):  # to a call of a cell that has ended meanwhile
                 self._voice.speak(self._carry_out(number, request))
             interrupted = self._meter.began() if was_interrupted() else None
@@ -133,7 +134,6 @@ class Worker:
             if woken is None:
                 end.close()
                 self._rehearse()
-                reap_copies()
                 return
             self._wake(end, woken)
 

@@ -14,7 +14,7 @@ import select
 import socket
 from collections.abc import Collection
 
-from cellblock.worker import control
+from cellblock.worker import control, procfs
 from cellblock.worker.confine import listener as calls
 from cellblock.worker.confine.listener import Call
 from cellblock.worker.confine.seccomp import TARGETS
@@ -95,7 +95,7 @@ class Supervisor:
 def _hides(process: int) -> bool:
     """Whether it is not dumpable, so that no other may look at it. Not told where the host masks `/proc`."""
     try:
-        os.readlink(f"/proc/{process}/exe")
+        os.readlink(procfs.path(f"{process}/exe"))
     except PermissionError:
         return True
     except OSError:
@@ -116,7 +116,7 @@ def _are_of_one_family(target: int, caller: int) -> bool:
 def _stat(process: int) -> list[bytes]:
     """The words of its `stat` behind its name, which may hold anything; none where it is gone."""
     try:
-        with open(f"/proc/{process}/stat", "rb") as file:
+        with open(procfs.path(f"{process}/stat"), "rb") as file:
             return file.read().rpartition(b")")[2].split()
     except OSError:
         return []
@@ -125,7 +125,7 @@ def _stat(process: int) -> list[bytes]:
 def _process(thread: int) -> int:
     """The process that a thread belongs to."""
     try:
-        with open(f"/proc/{thread}/status", "rb") as file:
+        with open(procfs.path(f"{thread}/status"), "rb") as file:
             text = file.read()
     except OSError:
         return 0

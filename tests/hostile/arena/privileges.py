@@ -165,7 +165,7 @@ sorted(map(list, found))
     _cell(
         "every-mount-of-the-system-is-read-only",
         "the template's mounts",
-        ["/proc", "/session"],
+        ["/proc", "/proc", "/session"],
         """
 sorted(line.split()[4] for line in read("/proc/self/mountinfo").splitlines()
        if "ro" not in line.split()[5].split(",") and not line.split()[4].startswith("/dev/"))

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from arena.attack import Attack, subset_of
+from arena.attack import Attack
 from arena.host import LIMITS, Host, outcome_of
 from cellblock import Session
 
 _SCOPE = "Landlock's signal scope: init is outside of the session's domain"
 _NAMESPACE = "the pid namespace"
 _SECCOMP = "seccomp"
+_HIDDEN = "/proc hides who could not be traced, which Landlock decides"
 _ENDED = "init ends with the host's end of its channel, and its namespace with it"
 
 
@@ -152,9 +153,7 @@ def _host_pids(host: Host) -> object:
 
 def _session_is_alone(host: Host) -> object:
     with Session(limits=LIMITS) as session:
-        return outcome_of(
-            session, "import os\n[int(p) for p in os.listdir('/proc') if p.isdigit()] == [1, os.getpid()]"
-        )
+        return outcome_of(session, "import os\n[int(p) for p in os.listdir('/proc') if p.isdigit()] == [os.getpid()]")
 
 
 ATTACKS: tuple[Attack, ...] = (
@@ -208,7 +207,7 @@ attempt(fcntl.fcntl, inlet, 10, signal.SIGKILL)
 attempt(fcntl.fcntl, inlet, fcntl.F_SETFL, os.O_ASYNC)
 os.write(outlet, b"x")
 os.close(inlet); os.close(outlet)
-"init lives" if 1 in pids() else "init died"
+"init lives" if attempt(os.kill, 1, 0) == "EPERM" else "init died"
 """,
     ),
     _cell(
@@ -229,11 +228,10 @@ sorted({call("ptrace", request, 1, 0, 0) for request in (0, 16, 0x4206)})
     ),
     _cell(
         "memory-of-init",
-        "Landlock",
-        ["EACCES"],
+        _HIDDEN,
+        ["ENOENT"],
         """
-sorted({attempt(open, f"/proc/1/{name}", "rb") for name in ("mem", "environ", "maps", "auxv", "syscall")
-    if os.path.exists(f"/proc/1/{name}")})
+sorted({attempt(open, f"/proc/1/{name}", "rb") for name in ("mem", "environ", "maps", "auxv", "syscall", "stat")})
 """,
     ),
     _cell(
@@ -261,8 +259,8 @@ sorted({call("prlimit64", 1, resource.RLIMIT_NOFILE, bytes(16), 0), call("setpri
     ),
     _cell(
         "settings-of-init",
-        "init is not dumpable, its /proc belongs to root",
-        subset_of("EACCES", "EPERM", "EROFS"),
+        _HIDDEN,
+        ["ENOENT"],
         """
 def write(name):
     with open("/proc/1/" + name, "w") as file:
@@ -273,8 +271,8 @@ sorted({attempt(write, name) for name in ("oom_score_adj", "comm", "clear_refs",
     ),
     _cell(
         "namespaces-of-init",
-        "Landlock",
-        ["EACCES"],
+        _HIDDEN,
+        ["ENOENT"],
         """
 sorted({attempt(os.readlink, "/proc/1/ns/" + name) for name in ("user", "mnt", "pid", "net")})
 """,

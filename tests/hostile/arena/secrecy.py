@@ -93,10 +93,10 @@ ATTACKS: tuple[Attack, ...] = (
     ),
     _cell(
         "environment-of-others",
-        "Landlock",
-        subset_of("EACCES"),
+        "/proc hides who could not be traced, which Landlock decides",
+        ["ENOENT"],
         """
-sorted({attempt(read, f"/proc/{pid}/environ") for pid in pids() if pid == 1})
+sorted({attempt(read, f"/proc/{pid}/environ") for pid in range(1, 40) if pid != os.getpid()})
 """,
     ),
     _cell(

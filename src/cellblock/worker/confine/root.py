@@ -16,6 +16,7 @@ import errno
 import os
 import stat
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from cellblock.worker.confine import layout
 from cellblock.worker.confine.syscalls import (
@@ -44,6 +45,7 @@ _ANCHORS = ("/sys", "/mnt", "/media", "/srv", "/opt")
 _MASKED = ("cmdline", "config.gz", "diskstats", "key-users", "keys", "modules", "partitions")
 """Files of /proc that tell of the host, and that programs do without."""
 
+_HIDDEN = "hidepid=2"
 _DEVICES = ("full", "null", "random", "urandom", "zero")
 _ACCOUNTS = {
     "passwd": "user:x:1000:1000:user:/session/workspace:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
@@ -116,10 +118,19 @@ def _furnish(tree: str) -> None:
         os.symlink(f"/proc/self/fd/{number}", f"{tree}/dev/{name}")
 
 
-def enter(*, disk_bytes: int, files: int, late: tuple[str, ...]) -> str:
-    """Assemble this session's root and pivot into it; what it is. Needs its own user, mount and pid namespace.
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """What the root is, and a directory in which all processes can be seen; -1 where the host masks `/proc`."""
 
-    The workspace, /tmp and /dev/shm share one tmpfs, whose size and number of files bound them together.
+    detail: str
+    processes: int
+
+
+def enter(*, disk_bytes: int, files: int, late: tuple[str, ...]) -> Entered:
+    """Assemble this session's root and pivot into it. Needs its own user, mount and pid namespace.
+
+    The workspace, /tmp and /dev/shm share one tmpfs, whose size and number of files bound them together. In its `/proc`
+    a process sees those that it could trace: init and frozen copies of the worker it does not.
     """
     mount("/tree", "/new", "", MS_BIND | MS_REC, "")
     home = "/new" + layout.HOME
@@ -133,18 +144,25 @@ def enter(*, disk_bytes: int, files: int, late: tuple[str, ...]) -> str:
             os.makedirs(os.path.dirname("/new" + path), exist_ok=True)
             os.close(os.open("/new" + path, os.O_CREAT | os.O_WRONLY, 0o644))
         mount(source, "/new" + path, "", MS_BIND | MS_REC, "")
-    note = ""
-    try:
-        mount("proc", "/new/proc", "proc", _PLAIN | MS_NOEXEC, "")
-    except PermissionError:
-        note = ", without /proc (masked on this host)"
-    else:
-        for name in _MASKED:
-            if os.path.exists(f"/new/proc/{name}"):
-                mount("/new/etc/empty", f"/new/proc/{name}", "", MS_BIND, "")
+    processes = _mount_proc("/new/proc", "/new/etc/empty")
+    note = ", without /proc (masked on this host)" if processes < 0 else ""
     _pivot("/new")
     os.chdir(layout.WORKSPACE)
-    return f"read-only tree, {disk_bytes >> 20} MB of files of its own{note}"
+    return Entered(f"read-only tree, {disk_bytes >> 20} MB of files of its own{note}", processes)
+
+
+def _mount_proc(place: str, empty: str) -> int:
+    """Mount one that hides processes and tells little of the host, over one that does not; a directory of this one."""
+    try:
+        mount("proc", place, "proc", _PLAIN | MS_NOEXEC, "")
+    except PermissionError:
+        return -1
+    processes = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    mount("proc", place, "proc", _PLAIN | MS_NOEXEC, _HIDDEN)
+    for name in _MASKED:
+        if os.path.exists(f"{place}/{name}"):
+            mount(empty, f"{place}/{name}", "", MS_BIND, "")
+    return processes
 
 
 def place(trees: Mapping[str, int]) -> None:
