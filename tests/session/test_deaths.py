@@ -68,7 +68,7 @@ def test_without_checkpoints_a_kill_between_two_cells_is_told_by_the_next(forget
         forgetful.kill()
         cell = forgetful.run("0")
         assert [loss.name for loss in cell.lost] == [f"x{number}"]
-        assert cell.lost[0].reason == "the session's process was killed by SIGKILL between two cells"
+        assert cell.lost[0].reason == "between two cells the session's process was killed by SIGKILL"
 
 
 def test_without_checkpoints_nothing_can_be_undone(forgetful: Session) -> None:

@@ -184,6 +184,7 @@ def test_every_kind_of_output_is_exported() -> None:
                     "state": "error",
                     "kind": "python",
                     "rolled_back": True,
+                    "undone": False,
                     "usage": {"duration_ms": 1.5, "cpu_ms": 1.0, "memory_peak_bytes": 10},
                 }
             },

@@ -101,9 +101,9 @@ def run(
             watch.exempt(frozenset(_numbers(message["frozen"])))
             history.forget(_numbers(message["forgotten"]))
             history.keep(_number(message["number"]))
-            control.send(channel, {"kept": message["number"]})
             if peak is not None:
                 peak.reset()
+            control.send(channel, {"kept": message["number"]})
         elif message["do"] == "adopt":
             reaper.worker = supervisor.worker = _number(message["worker"])
             watch.follow(reaper.worker)

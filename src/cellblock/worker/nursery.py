@@ -132,7 +132,9 @@ def _become_zygote(host: socket.socket, nursery: socket.socket, late: tuple[str,
         own = os.open("/proc/self/ns/pid", os.O_RDONLY)
         tasks = os.open("/proc/self/task", os.O_RDONLY | os.O_DIRECTORY)
         unshare(CLONE_NEWNS)
-        root.enter(disk_bytes=_SCRATCH_BYTES, files=_SCRATCH_FILES, late=late)
+        entered = root.enter(disk_bytes=_SCRATCH_BYTES, files=_SCRATCH_FILES, late=late)
+        if entered.processes >= 0:
+            os.close(entered.processes)  # no worker is to inherit a way to see all processes
         if not boot:
             enter_packages()
             from cellblock.worker import zygote

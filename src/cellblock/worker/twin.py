@@ -8,6 +8,7 @@ tables are copied once.
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import ctypes
 import os
@@ -56,6 +57,8 @@ def freeze(channel: socket.socket, ours: tuple[int, ...]) -> Woken | None:
         _consume_signals()
         random.setstate(state)
         _renumber()
+        if threads:
+            _give_back_stacks()
         for timer, (left, interval) in timers.items():
             signal.setitimer(timer, left, interval)
         if place is not None:  # it may have been removed and made again meanwhile
@@ -87,6 +90,15 @@ def _renumber() -> None:
     main = threading.main_thread()
     if hasattr(main, "_set_native_id"):
         main._set_native_id()
+
+
+def _give_back_stacks() -> None:
+    """Have the C library give back most of the stacks of threads that are no more, which it does as a thread ends."""
+    ended = _thread.allocate_lock()
+    ended.acquire()
+    with contextlib.suppress(RuntimeError):  # no memory for a thread, or no process
+        _thread.start_new_thread(ended.release, ())
+        ended.acquire()
 
 
 def _consume_signals() -> None:
