@@ -10,7 +10,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -131,14 +131,14 @@ def _seed(seed: int) -> None:
 def _confine(limits: dict[str, int], supervisor: int) -> list[Applied | Unavailable]:
     """Every wall that a process can put around itself; the system call filter last, since it forbids the rest."""
     door = socket.socket(fileno=supervisor) if supervisor >= 0 else None
-    walls = [
-        rlimits.apply(
-            data_bytes=limits["memory_bytes"],
-            processes=limits["processes"],
-            processes_headroom=limits["checkpoints"] + SPARE_PROCESSES if limits["checkpoints"] else 0,
-            file_bytes=limits["file_bytes"],
-            open_files=limits["open_files"],
-        ),
+    limited = rlimits.apply(
+        data_bytes=limits["memory_bytes"],
+        processes=limits["processes"],
+        processes_headroom=limits["checkpoints"] + SPARE_PROCESSES if limits["checkpoints"] else 0,
+        file_bytes=limits["file_bytes"],
+        open_files=None,
+    )
+    walls: list[Applied | Unavailable] = [
         capabilities.apply(),
         landlock.apply(
             read_only=["/"],  # /proc too: memory written through /proc/self/mem is counted by no limit
@@ -150,4 +150,5 @@ def _confine(limits: dict[str, int], supervisor: int) -> list[Applied | Unavaila
     ]
     if door is not None:
         door.close()
-    return walls
+    open_files = rlimits.limit_open_files(limits["open_files"])  # the filter's listener has been sent
+    return [replace(limited, detail=f"open files {open_files}, {limited.detail}"), *walls]

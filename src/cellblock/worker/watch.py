@@ -91,8 +91,8 @@ class Watch:
         self.frozen = frozen
 
     def exempt_too(self, frozen: int) -> None:
-        """Leave one more out."""
-        self.frozen |= {frozen}
+        """Leave one more out. The worker is no copy of itself, whatever a cell says."""
+        self.frozen |= {frozen} - {self.worker}
 
     def follow(self, worker: int) -> None:
         """A frozen copy was woken, and is the worker now."""

@@ -91,16 +91,12 @@ def hides(pid):
     """Whether a process does not let others look at it, as init and checkpoints do not."""
     return attempt(os.readlink, f"/proc/{pid}/exe") == "EACCES"
 def channel():
-    """The worker's end of the wire."""
-    import socket, stat
-    for number in range(3, 64):
-        try:
-            if stat.S_ISSOCK(os.fstat(number).st_mode):
-                with socket.socket(fileno=os.dup(number)) as one:
-                    if one.type == socket.SOCK_SEQPACKET:
-                        return number
-        except OSError:
-            continue
+    """The worker's end of the wire; its other socket is for the checkpoint after this cell."""
+    import sys
+    frame = sys._getframe()
+    while not hasattr(frame.f_locals.get("self"), "_channel"):
+        frame = frame.f_back
+    return frame.f_locals["self"]._channel.connection.fileno()
 '''
 
 

@@ -32,6 +32,30 @@ def _host(name: str, wall: str, expect: object, host: Callable[[Host], object], 
     return Attack(name=f"checkpoints-{name}", threat=threat, wall=wall, expect=expect, host=host)
 
 
+def _claims(who: str) -> Callable[[Host], object]:
+    """A cell says on the end of its own checkpoint that a process of its is that; then its process ends."""
+
+    def host(host: Host) -> object:
+        with Session(limits=LIMITS) as session:
+            session.run("state = [0]")
+            session.run(f"{host.prelude}\n{_END}\n{who}\nstate = [1]")
+            session.run("import os; os._exit(1)")
+            after = session.run("state")
+            session.undo()
+            return {"after": after.value, "state": session.run("state").value, "left": session.run(_OTHERS).value}
+
+    return host
+
+
+_END = """
+import os, socket, stat
+end = None
+for number in range(3, 64):
+    if number != channel() and os.path.exists(f"/proc/self/fd/{number}") and stat.S_ISSOCK(os.fstat(number).st_mode):
+        end = socket.socket(fileno=os.dup(number))
+"""
+_OTHERS = "import os\n[pid for pid in map(int, filter(str.isdigit, os.listdir('/proc'))) if pid != os.getpid()]"
+
 _NUMBERS = """
 import signal
 others = [n for n in range(2, os.getpid() + 30) if n != os.getpid()]
@@ -39,6 +63,18 @@ others = [n for n in range(2, os.getpid() + 30) if n != os.getpid()]
 """Every number that a process of the session may have, whether it can be seen or not."""
 
 ATTACKS: tuple[Attack, ...] = (
+    _host(
+        "claimed-by-the-worker",
+        "the kernel stamps who says it, and the worker is no copy of itself; an older checkpoint takes its place",
+        {"after": [0], "state": [0], "left": []},
+        _claims("end.send(b'ready')"),
+    ),
+    _host(
+        "claimed-by-a-child",
+        "what two processes claim to be is neither; an older checkpoint takes its place",
+        {"after": [0], "state": [0], "left": []},
+        _claims("import time\nif os.fork() == 0:\n    end.send(b'ready')\n    time.sleep(1000)\ntime.sleep(0.2)"),
+    ),
     _against(
         "killed",
         _SUPERVISOR,

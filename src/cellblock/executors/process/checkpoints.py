@@ -16,7 +16,10 @@ _READY_SECONDS = 5.0
 class Frozen:
     """A frozen copy of a worker. Its process may not be there yet, or not any more."""
 
-    def __init__(self) -> None:
+    def __init__(self, worker: int) -> None:
+        """Of the worker of this pid, which is no copy of itself, whatever a cell says with its end."""
+        self._worker = worker
+        self._copy = 0
         self.channel, self.end = control.pair()
         self.channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         watch_forks(self.channel)
@@ -32,7 +35,8 @@ class Frozen:
             wait = select.poll()
             wait.register(self.channel, select.POLLIN)
             if wait.poll(seconds * 1e3):
-                self._inner = inner_pid(control.ready(self.channel))
+                self._copy = control.ready(self.channel)
+                self._inner = inner_pid(self._copy) if self._copy != self._worker else 0
         return self._inner
 
     @property
@@ -46,6 +50,7 @@ class Frozen:
 
     def wake(self) -> socket.socket:
         """Wake the copy, which leaves another behind; the socket it speaks on."""
+        self._worker, self._copy = self._copy, 0
         awake, end = self.channel, self.end
         self.channel, self.end = control.pair()
         self.channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
@@ -102,12 +107,12 @@ class Checkpoints:
         """Every state's number, oldest first."""
         return tuple([one.number for one in self._states])
 
-    def prepare(self) -> socket.socket | None:
-        """The end for a copy that the worker is to leave behind after the request that is about to be sent."""
+    def prepare(self, worker: int) -> socket.socket | None:
+        """The end for a copy that the worker, by its pid, is to leave after the request that is about to be sent."""
         self.discard()
         if not self._depth:
             return None
-        self._pending = Frozen()
+        self._pending = Frozen(worker)
         return self._pending.end
 
     def channels(self) -> list[socket.socket]:

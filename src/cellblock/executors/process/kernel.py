@@ -138,7 +138,7 @@ class ProcessKernel(LinkedKernel):
         return self._shell.files
 
     def _prepared(self, request: Request) -> tuple[socket.socket | None, Before | None]:
-        end = self._checkpoints.prepare() if isinstance(request, _STEPS) else None
+        end = self._checkpoints.prepare(self._living().pid) if isinstance(request, _STEPS) else None
         return end, self._settled if self._unsettled else None
 
     @property

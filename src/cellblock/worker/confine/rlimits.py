@@ -26,7 +26,7 @@ def apply(
     data_bytes: int,
     processes: int,
     file_bytes: int,
-    open_files: int,
+    open_files: int | None,
     processes_headroom: int = 0,
     data_headroom_bytes: int = DATA_HEADROOM_BYTES,
     baseline_bytes: int | None = None,
@@ -38,7 +38,8 @@ def apply(
     MemoryError. `processes` counts every process and thread of the user id in its user namespace, and host
     root is exempt from it; the hard limit lies `processes_headroom` higher.
 
-    A hard limit that already is lower stays, and caps the soft one.
+    A hard limit that already is lower stays, and caps the soft one. Without `open_files` that limit is still to come:
+    see `limit_open_files`.
     """
     baseline = vm_data() if baseline_bytes is None else baseline_bytes
     data = baseline + data_bytes
@@ -46,16 +47,26 @@ def apply(
         "data": (resource.RLIMIT_DATA, data, data + data_headroom_bytes),
         "processes": (resource.RLIMIT_NPROC, processes, processes + processes_headroom),
         "file size": (resource.RLIMIT_FSIZE, file_bytes, file_bytes),
-        "open files": (resource.RLIMIT_NOFILE, open_files, open_files),
         "core": (resource.RLIMIT_CORE, CORE_BYTES, CORE_BYTES),
         "locked": (resource.RLIMIT_MEMLOCK, MEMLOCK_BYTES, MEMLOCK_BYTES),
         "stack": (resource.RLIMIT_STACK, STACK_BYTES, STACK_CEILING_BYTES),
         "pending signals": (resource.RLIMIT_SIGPENDING, PENDING_SIGNALS, PENDING_SIGNALS),
     }
+    if open_files is not None:
+        wanted["open files"] = (resource.RLIMIT_NOFILE, open_files, open_files)
     score = _be_killed_first()
     in_force = {name: _lower(*limit) for name, limit in wanted.items()} | {"out of memory": score}
     shown = ", ".join(f"{name} {value}" for name, value in in_force.items())
     return Applied(mechanism=MECHANISM, detail=f"{shown} (data includes a baseline of {baseline})")
+
+
+def limit_open_files(count: int) -> int:
+    """The limit of descriptors; the soft one now in force.
+
+    The kernel lets a process send none while all of its user's that are under way are more than this limit, and
+    sessions are of one user: what has to be sent is sent before.
+    """
+    return _lower(resource.RLIMIT_NOFILE, count, count)
 
 
 def _be_killed_first() -> int:
