@@ -88,11 +88,13 @@ class Recovery:
     """What a session went back to. `exact`: to the state that was asked for, names and files.
 
     Else an older state, or with `fresh` an empty namespace. `fresh`: a new worker stands there. `lost` are names or
-    other things that are not as they were, each with type, reason and remedy.
+    other things that are not as they were, each with type, reason and remedy. `failed`: how many requests in a row have
+    ended the worker in that state.
     """
 
     exact: bool
     fresh: bool = False
+    failed: int = 0
     lost: tuple[tuple[str, str, str, str], ...] = ()
 
 

@@ -211,7 +211,8 @@ def death_error(death: Died, recovery: Recovery) -> CellError:
 def _left(recovery: Recovery) -> str:
     """What there is of the session after it went back."""
     if recovery.exact:
-        return _RESTORED
+        again = f"; {recovery.failed} cells in a row have ended so there: session.undo() goes further back"
+        return _RESTORED + (again if recovery.failed > 1 else "")
     return _EMPTY if recovery.fresh else _OLDER
 
 

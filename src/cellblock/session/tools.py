@@ -67,7 +67,7 @@ class Toolbox:
             else:
                 result = await to_thread.run_sync(partial(tool, *args, **kwargs), abandon_on_cancel=True)
         except Exception as error:  # whatever it is, it is the cell's to handle
-            return _failed(call, type(error).__name__, str(error))
+            return _failed(call, type(error).__name__, _said(error))
         try:
             return ToolReply(call=call.call, buffers=tuple(portable.pack(portable.encode(result))))
         except portable.NotPortable as error:
@@ -103,6 +103,14 @@ def _annotation(annotation: object) -> str | None:
     if annotation is inspect.Parameter.empty:
         return None
     return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+
+
+def _said(error: Exception) -> str:
+    """What an exception says; a KeyError's text would be that of its key's repr, and be quoted again inside."""
+    match error:
+        case KeyError(args=(str(key),)):
+            return key
+    return str(error)
 
 
 def _failed(call: ToolCalled, kind: str, message: str) -> ToolReply:

@@ -8,20 +8,25 @@ tables are copied once.
 
 from __future__ import annotations
 
+import _imp
 import _thread
 import contextlib
 import ctypes
+import errno
 import os
 import random
 import signal
 import socket
+import sys
 import threading
+import time
 from dataclasses import dataclass
 
 from cellblock.worker import control, descriptors, openmp
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, WAIT_SILENT, clone_silently, prctl, succeed
 
 _EVERY_SIGNAL = frozenset(signal.valid_signals())
+_IMPORT_SECONDS = 0.1
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 
 
@@ -44,7 +49,9 @@ def freeze(channel: socket.socket, ours: tuple[int, ...]) -> Woken | None:
     place = _working_directory()
     timers = {timer: signal.getitimer(timer) for timer in _TIMERS}  # a forked copy has none
     state = random.getstate()  # a forked copy seeds it anew
+    _await_imports()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _EVERY_SIGNAL)
+    hook, sys.unraisablehook = sys.unraisablehook, _hush  # of the hooks that cells set around forks
     try:
         prctl(PR_SET_DUMPABLE, 0)  # from its first moment on, nothing can open the copy's memory
         try:
@@ -66,7 +73,21 @@ def freeze(channel: socket.socket, ours: tuple[int, ...]) -> Woken | None:
                 os.chdir(place)
         return Woken(end, tuple(descriptors.take_up(found)), threads)
     finally:
+        sys.unraisablehook = hook
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _hush(_unraisable: object) -> None:
+    """What fails at a fork that no cell asked for is told to nobody."""
+
+
+def _await_imports() -> None:
+    """A fork waits for the import lock for as long as another thread holds it; this does for a moment only."""
+    deadline = time.monotonic() + _IMPORT_SECONDS
+    while _imp.lock_held():
+        if time.monotonic() > deadline:
+            raise OSError(errno.EBUSY, "another thread holds the import lock")
+        time.sleep(0.001)
 
 
 def _wait(channel: socket.socket, found: list[descriptors.Held]) -> int:

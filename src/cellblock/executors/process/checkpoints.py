@@ -74,12 +74,13 @@ class Frozen:
 class Checkpoint:
     """A state after a step. Without a `memory` the namespace is the empty one that a new worker has.
 
-    `number` is that of its files.
+    `number` is that of its files, `failed` how many requests in a row have ended its worker.
     """
 
     number: int
     memory: Frozen | None = None
     names: dict[str, str] = field(default_factory=dict)
+    failed: int = 0
 
 
 class Checkpoints:

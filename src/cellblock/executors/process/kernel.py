@@ -229,8 +229,9 @@ class ProcessKernel(LinkedKernel):
         while (awake := (yield from self._return_to(state, forgotten))) is None:
             exact, forgotten = False, []
             state = self._checkpoints.fall_back(wanted)
+        state.failed += not steps
         lost = _rows(awake) + (() if exact else gone(names, state.names))
-        return Recovery(exact=exact, fresh=state.memory is None, lost=lost)
+        return Recovery(exact=exact, fresh=state.memory is None, lost=lost, failed=state.failed)
 
     def _return_to(self, state: Checkpoint, forgotten: list[int]) -> Waits[Awake | None]:
         """Put the session into a state; None when its frozen copy is gone."""

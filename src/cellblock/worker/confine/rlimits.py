@@ -47,13 +47,12 @@ def apply(
         "data": (resource.RLIMIT_DATA, data, data + data_headroom_bytes),
         "processes": (resource.RLIMIT_NPROC, processes, processes + processes_headroom),
         "file size": (resource.RLIMIT_FSIZE, file_bytes, file_bytes),
+        **({} if open_files is None else {"open files": (resource.RLIMIT_NOFILE, open_files, open_files)}),
         "core": (resource.RLIMIT_CORE, CORE_BYTES, CORE_BYTES),
         "locked": (resource.RLIMIT_MEMLOCK, MEMLOCK_BYTES, MEMLOCK_BYTES),
         "stack": (resource.RLIMIT_STACK, STACK_BYTES, STACK_CEILING_BYTES),
         "pending signals": (resource.RLIMIT_SIGPENDING, PENDING_SIGNALS, PENDING_SIGNALS),
     }
-    if open_files is not None:
-        wanted["open files"] = (resource.RLIMIT_NOFILE, open_files, open_files)
     score = _be_killed_first()
     in_force = {name: _lower(*limit) for name, limit in wanted.items()} | {"out of memory": score}
     shown = ", ".join(f"{name} {value}" for name, value in in_force.items())
