@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import pkgutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -21,7 +22,8 @@ _ALLOWED = frozenset({
 })  # fmt: skip
 _MODULES = frozenset({"numpy", "tzdata"})
 _TZDATA = importlib.util.find_spec("tzdata")
-_ZONES = (*TZPATH, *((_TZDATA.submodule_search_locations or ()) if _TZDATA else ()))
+_INSTALLED = _TZDATA.submodule_search_locations or () if _TZDATA else ()
+_ZONES = (*TZPATH, *_INSTALLED)
 
 _active = False
 _done: list[str] = []
@@ -68,6 +70,8 @@ def _allowed(event: str, arguments: tuple[object, ...]) -> bool:
     return event in _ALLOWED
 
 
-with suppress(KeyError):
-    ZoneInfo("Nowhere")  # what is imported for a zone that is not there, before anybody listens
+with suppress(KeyError):  # import what zones lead to, and one that is not there, before anybody listens
+    ZoneInfo("Nowhere")
+for _module in pkgutil.walk_packages(_INSTALLED, "tzdata."):
+    importlib.import_module(_module.name)
 sys.addaudithook(_audit)

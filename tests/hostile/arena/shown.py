@@ -29,6 +29,22 @@ def _exports(host: Host) -> object:
     return {"script": "<script>alert" in page, "page": page.lstrip()[:9].lower()}
 
 
+def _scripts(host: Host) -> object:
+    """Outputs that are scripts, SVG with one in it, and text that reads otherwise than it is."""
+    host.session.run(
+        "class Script:\n    def _repr_mimebundle_(self, **_):\n        script = 'al' + 'ert(1)'\n"
+        "        return {'application/javascript': script, 'text/JavaScript': script, 'text/plain': 'a'}\nScript()"
+    )
+    host.session.run("class Svg:\n    def _repr_svg_(self): return '<svg on' + 'load=\"al' + 'ert(2)\"/>'\nSvg()")
+    host.session.run("print('a\U000e0061\u202e\u3164')")
+    page, book = host.session.notebook.to_html(), json.dumps(host.session.notebook.to_ipynb())
+    return {
+        "page": [word for word in ("alert(1)", "alert(2)", "onload", "\u202e", "\U000e0061", "\u3164") if word in page],
+        "notebook": "alert(1)" in book,
+        "named": page.count("a[U+E0061][U+202E][U+3164]"),
+    }
+
+
 def _terminal_escapes(host: Host) -> object:
     cell = host.session.run(
         "print('\\x1b]0;title\\x07\\x1b[2J')\nraise ValueError('\\x1b[31mred\\n\\rforged log line')"
@@ -91,6 +107,7 @@ ATTACKS: tuple[Attack, ...] = (
     _host(
         "terminal-escapes", _DATA, ["\x1b]0;title\x07\x1b[2J\n", "\x1b[31mred\n\rforged log line"], _terminal_escapes
     ),
+    _host("scripts", _DATA, {"page": [], "notebook": False, "named": 2}, _scripts),
     _host("uris", "a URI is matched as a whole and looked up in a table", ["UnknownCell"], _uris),
     _host(
         "file-names",
