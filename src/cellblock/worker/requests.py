@@ -77,9 +77,12 @@ class Worker:
         install(self._voice.show)
         self._interpreter.builtins.__dict__["display"] = self._display
         integrity.watch(
-            self, "_channel", "_streams", "_voice", "_interpreter", "_names", "_integrity", "_pid", "_meter"
+            (self, ("_channel", "_streams", "_voice", "_interpreter", "_names", "_integrity", "_pid", "_meter")),
+            (self._interpreter, ("builtins", "module", "namespace")),
+            (self._names, ("_interpreter",)),
+            (self._voice, ("_channel", "_streams", "_pid", "_lock")),
+            (channel, tuple(name for name in Channel.__slots__ if name != "_hurried")),
         )
-        integrity.watch(self._interpreter, "builtins", "module", "namespace")
         on_import("IPython.display", self._take_over_display)
         on_import("PIL.ImageShow", self._take_over_pictures)
 

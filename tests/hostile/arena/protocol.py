@@ -266,6 +266,26 @@ threading.Thread(target=lambda: (time.sleep(0.05), say(reply, (b"99",)))).start(
         return [answered.error or answered.value, *reasons, outcome_of(session, "1+1")]
 
 
+def _thread_replies_for_the_next(host: Host) -> object:
+    """A thread waits for the next cell and replies in its place; the answers of that one and of the two after it."""
+    cell = """
+import threading, time
+main, mine = threading.main_thread().ident, request()
+def reply():
+    while True:
+        time.sleep(0.001)
+        frame = sys._current_frames()[main]
+        while frame is not None and frame.f_code.co_name != "_carry_out": frame = frame.f_back
+        if frame is not None and frame.f_locals["number"] > mine:
+            say(FINISHED | {"number": frame.f_locals["number"]}, (b"42",))
+            return
+threading.Thread(target=reply, daemon=True).start()
+"""
+    with Session(limits=LIMITS) as session:
+        outcome_of(session, host.prelude + _FORGE + cell)
+        return [outcome_of(session, one) for one in ("import time\ntime.sleep(0.5)\n1", "1+1", "1+1")]
+
+
 def _children_speak_between(host: Host) -> object:
     """Packets of a child between those of a display of many packets: what the cell showed."""
     with Session(limits=LIMITS) as session:
@@ -789,6 +809,13 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
             2,
         ],
         _replies_before_the_request,
+    ),
+    _host(
+        "thread-replies-for-the-next-cell",
+        "a cell's value is its own",
+        [1, 2, 2],
+        _thread_replies_for_the_next,
+        hole="threads of a session have the socket as its runner has; of a lie no more is noticed than the true reply",
     ),
     _host(
         "forged-on-every-descriptor",
