@@ -6,6 +6,7 @@ import importlib
 import os
 import pickle
 import secrets
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,15 +21,25 @@ if str(HERE) not in sys.path:
 
 from fuzzer.cases import Case, from_word, to_word  # noqa: E402
 from fuzzer.engine import Engine, judged, measured  # noqa: E402
-from fuzzer.targets import BY_NAME, TARGETS, Target  # noqa: E402
+from fuzzer.target import Target  # noqa: E402
+from fuzzer.targets import BY_NAME, TARGETS  # noqa: E402
 
-_ROUNDS = {"shown": 150, "conversations": 600}
+_ROUNDS = {"shown": 150, "conversations": 600, "turns": 300}
 _SLOW_SECONDS = 30
 
 FOUND: tuple[tuple[str, Case], ...] = (
     ("shown", (b'd{"is":"display","data":{"application/javascript":"x"},"mimes":[],"is_result":false,"mark":2}',)),
     ("shown", ("o\U000e0061".encode(),)),
     ("shown", ("s\U000e0061".encode(),)),
+    (
+        "turns",  # a call that is read along with the reply to the request
+        (
+            b"n",
+            b"o\x00\x1bcb\x01\x02\x03\x04\x05\x06\x07\x08M" + bytes(7) + b"\x10text",
+            b"w\x01" + struct.pack("<II", 0, 42) + b'{"is":"tool","call":1,"name":"n","mark":0}',
+            b"wF" + struct.pack("<QddQ", 1, 1.5, 0.5, 3),
+        ),
+    ),
     ("terminal", ("\u3164\u200b\U000e0061".encode(),)),
 )
 """Cases that broke the invariant."""

@@ -26,6 +26,7 @@ _INSTALLED = _TZDATA.submodule_search_locations or () if _TZDATA else ()
 _ZONES = (*TZPATH, *_INSTALLED)
 
 _active = False
+_also: frozenset[str] = frozenset()
 _done: list[str] = []
 
 
@@ -34,9 +35,13 @@ class Endless(BaseException):
 
 
 @contextmanager
-def crossed() -> Iterator[None]:
-    """Reading goes on: AssertionError in the end for whatever else was done, `Endless` where it does not end."""
-    global _active
+def crossed(also: frozenset[str] = frozenset()) -> Iterator[None]:
+    """Reading goes on, and may do what `also` names.
+
+    In the end AssertionError for whatever else was done; `Endless` where there is no end.
+    """
+    global _active, _also
+    _also = also
     _done.clear()
     before = signal.signal(signal.SIGVTALRM, _give_up)
     signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
@@ -67,7 +72,7 @@ def _allowed(event: str, arguments: tuple[object, ...]) -> bool:
         path, _, flags = arguments
         is_zone = isinstance(path, str) and os.path.normpath(path).startswith(_ZONES)
         return is_zone and isinstance(flags, int) and flags & os.O_ACCMODE == os.O_RDONLY
-    return event in _ALLOWED
+    return event in _ALLOWED or event in _also
 
 
 with suppress(KeyError):  # import what zones lead to, and one that is not there, before anybody listens

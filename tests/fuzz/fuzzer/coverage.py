@@ -12,9 +12,10 @@ from typing import Any
 import cellblock
 
 _PACKAGE = Path(cellblock.__file__).parent
+_OF_A_TURN = tuple(f"executors/process/{name}.py" for name in ("text", "turn", "link"))
 _READERS = tuple(
     str(_PACKAGE / part)
-    for part in ("wire", "values", "session", "outputs.py", "cell.py", "executors/process/text.py", "cli/terminal.py")
+    for part in ("wire", "values", "session", "outputs.py", "cell.py", "cli/terminal.py", *_OF_A_TURN)
 )
 
 Step = tuple[CodeType, int, int]

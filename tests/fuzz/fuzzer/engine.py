@@ -13,7 +13,7 @@ from fuzzer.border import Endless, crossed
 from fuzzer.cases import Case, size
 from fuzzer.coverage import Step, followed
 from fuzzer.mutation import Mutator
-from fuzzer.targets import Target
+from fuzzer.target import Target
 
 _MEASURE_EVERY = 25
 _MOST_SMALLER = 2000
@@ -115,7 +115,7 @@ def judged(target: Target, case: Case) -> Break | None:
 def broken(target: Target, case: Case) -> Break | None:
     """How a case breaks the invariant, but for what it takes."""
     try:
-        with crossed():
+        with crossed(target.also):
             read = target.read(case)
         target.check(case, read)
     except (Exception, Endless) as error:

@@ -801,6 +801,22 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
         _names_without_end,
     ),
     _host(
+        "calls-that-come-with-the-reply",
+        "an answer to a call of a request that has ended is not sent",
+        [[None, 2, 2]] * 4,
+        lambda host: [
+            _then(
+                _MARKS
+                + """
+both = [next(iter(packets(Frame(json.dumps(head).encode())))) for head in (TOOL, FINISHED)]
+os.write(1, mark(b"M", 1 << 60) + b"text that waits")
+for one in both: wire.send(one)
+"""
+            )(host)
+            for _ in range(4)
+        ],
+    ),
+    _host(
         "reply-before-the-request",
         _TABLE,
         [
