@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from decimal import Decimal
 
 from arena.attack import Attack, one_of
 from arena.host import Host, refusal_of
@@ -50,6 +51,18 @@ def _terminal_escapes(host: Host) -> object:
         "print('\\x1b]0;title\\x07\\x1b[2J')\nraise ValueError('\\x1b[31mred\\n\\rforged log line')"
     )
     return [cell.outputs[0].data["text/plain"], cell.error and cell.error.message]
+
+
+def _errors_of_the_host(host: Host) -> object:
+    """What a cell's code says while the host's value is rebuilt, in the exception that the host gets."""
+    host.session.run(
+        "import decimal\nkept = decimal.Decimal\n"
+        "text = '\\x1b]0;title\\x07\\x1b[2J\\nERROR:root:forged\\u202e' + 'x' * 9000\n"
+        "def fail(*_): raise ValueError(text)\ndecimal.Decimal = fail"
+    )
+    said = str(refusal_of(host.session.__setitem__, "x", Decimal(1)))
+    host.session.run("decimal.Decimal = kept")
+    return [said.isprintable(), len(said) < 1000, "ERROR:root:forged" in said]
 
 
 def _uris(host: Host) -> object:
@@ -108,6 +121,7 @@ ATTACKS: tuple[Attack, ...] = (
         "terminal-escapes", _DATA, ["\x1b]0;title\x07\x1b[2J\n", "\x1b[31mred\n\rforged log line"], _terminal_escapes
     ),
     _host("scripts", _DATA, {"page": [], "notebook": False, "named": 2}, _scripts),
+    _host("errors-of-the-host", _DATA, [True, True, True], _errors_of_the_host),
     _host("uris", "a URI is matched as a whole and looked up in a table", ["UnknownCell"], _uris),
     _host(
         "file-names",
