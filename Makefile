@@ -16,7 +16,7 @@ VENV_STATE := $(shell [ "$$(cat $(STAMPS)/venv 2>/dev/null)" = "$$(pwd)" ] && $(
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test slow containers lint bench venv clean force
+.PHONY: help demo test slow containers fuzz lint bench venv clean force
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1:/p' Makefile | awk -F: '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -34,6 +34,9 @@ slow: $(STAMPS)/dev $(STAMPS)/as-wheel  ## the tests that take long
 
 containers: $(STAMPS)/dev $(STAMPS)/as-wheel  ## the tests in containers of podman, where there is one
 	@$(PY) -m pytest -m containers -rs $(ARGS)
+
+fuzz: $(STAMPS)/dev $(STAMPS)/as-wheel  ## bytes from inside, made wrong, and read as the host reads them
+	@PYTHONPATH=tests/fuzz $(PY) -m fuzzer $(ARGS)
 
 lint: $(STAMPS)/dev $(STAMPS)/as-wheel  ## ruff, mypy and the layers
 	@echo "-- ruff"

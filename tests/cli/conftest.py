@@ -94,7 +94,7 @@ class Typed:
                 raise AssertionError(f"no {pattern!r} in {text[self._seen :]!r}, after {text[: self._seen]!r}")
 
     def press_until(self, key: str, pattern: str) -> str:
-        """Press a key again and again: Python's readline loses a signal that comes between two waits for a key."""
+        """Press a key again and again, once a second."""
         for _ in range(_SECONDS):
             self.type(key)
             try:

@@ -365,6 +365,11 @@ def test_plain_keeps_what_is_text() -> None:
     assert plain("tab\there\nnext\r\u00e9\u2014\u4e2d\U0001f600") == "tab\there\nnext\r\u00e9\u2014\u4e2d\U0001f600"
 
 
+@pytest.mark.threat("W8")
+def test_plain_takes_out_what_is_not_seen() -> None:
+    assert plain("a\u202eb\u2066\u200b\ufeff\u3164c\U000e0068\U000e0069") == "abc"
+
+
 def _on_a_terminal(source: str, **environment: str) -> bytes:
     """What `cellblock run -` writes to a terminal that both its streams are."""
     ours, theirs = pty.openpty()

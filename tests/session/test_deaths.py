@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ import pytest
 from family_tree import Process, below, inits_of, launchers, nursery_of, soon, workers_of, zygotes_of
 
 from cellblock import CellblockError, CellState, Done, ExecutionLimits, Session, SessionClosed
+from cellblock.executors.process.kernel import ProcessKernel
 
 
 @pytest.mark.parametrize(
@@ -94,6 +96,28 @@ def test_processes_that_a_dead_session_left_behind_are_gone(session: Session) ->
         "    try: names.append(open(f'/proc/{p}/comm').read().strip())\n    except OSError: pass\n'sleep' in names"
     )
     assert found.value is False
+
+
+def test_process_that_takes_the_place_of_a_dead_one_and_dies_at_once_is_told_too(
+    forgetful: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgetful.run("x = 1\nimport os, threading\nthreading.Timer(0.05, os._exit, [1]).start()")
+    time.sleep(0.3)
+    begin = ProcessKernel.begin
+
+    def begin_and_die(kernel: ProcessKernel) -> None:
+        begin(kernel)
+        pidfd = kernel._living().pidfd
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        select.select([pidfd], [], [])
+        monkeypatch.undo()
+
+    monkeypatch.setattr(ProcessKernel, "begin", begin_and_die)
+    cell = forgetful.run("1 + 1")
+    assert cell.error is not None
+    assert (cell.error.type, cell.error.message) == ("ProcessDied", "the session's process was killed by SIGKILL")
+    assert "x" in [loss.name for loss in cell.lost]
+    assert forgetful.run("1 + 1").value == 2
 
 
 def test_death_between_two_cells_costs_the_thread_that_did_it(session: Session) -> None:

@@ -286,6 +286,14 @@ def test_binary_part_of_an_unknown_type_is_left_out() -> None:
     assert "script" not in notebook.to_html()
 
 
+@pytest.mark.threat("W8")
+@pytest.mark.parametrize("mime", ["application/javascript", "text/JavaScript", "application/x-ecmascript"])
+def test_script_has_no_place_in_a_document(mime: str) -> None:
+    output = Output(type=OutputType.TEXT, data={"text/plain": "a", mime: "alert(1)"})
+    (found,) = cells_of(notebook_of(cell(outputs=(output,))))
+    assert found["outputs"] == [{"output_type": "display_data", "data": {"text/plain": "a"}, "metadata": {}}]
+
+
 def test_numbers_that_json_lacks_are_null() -> None:
     usage = Usage(duration_ms=float("nan"), cpu_ms=float("inf"))
     notebook = notebook_of(cell(usage=usage))
@@ -449,6 +457,10 @@ def test_table_that_is_none_does_not_break_the_page(table: object) -> None:
         ("\x1b]0;never ends", "0;never ends"),
         ("\x1b(Bx\x1bcy\x1b", "xy"),
         ("a\r\nb\rc", "a\nb\nc"),
+        ("a\u202eb\u2066\u00adc", "a[U+202E]b[U+2066][U+00AD]c"),
+        ("zero\u200bwidth\u3164\ufeff", "zero[U+200B]width[U+3164][U+FEFF]"),
+        ("tagged\U000e0068\U000e0069", "tagged[U+E0068][U+E0069]"),
+        ("葛\U000e0101 ❤\ufe0f \u0600", "葛\U000e0101 ❤\ufe0f \u0600"),
     ],
 )
 @pytest.mark.threat("W8")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import select
 import signal
+import threading
 import time
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
 _PATIENCE = 1.0
 """Seconds from the first Ctrl-C until another one counts as a second."""
+
+_LOOK_AGAIN = (0.02, 0.1, 0.5)
+"""Seconds after a Ctrl-C at which the main thread is made to look for it once more."""
 
 _GOES_ON = b"\ncellblock: the cell goes on; Ctrl-C again ends its process and takes back what it did\n"
 
@@ -31,6 +36,9 @@ class CtrlC:
 
     The first Ctrl-C interrupts what runs. One a second later and more warns, and the next kills: a hand that hits the
     keys twice must not cost the session its names.
+
+    Python's line editing looks for a signal when one ends its wait for a key, and not before it waits: one that comes
+    just then would be heard at the next key. A thread ends the wait, by a signal that means nothing.
     """
 
     def __init__(self) -> None:
@@ -41,11 +49,20 @@ class CtrlC:
         """How often it came since something began to run."""
 
     def __enter__(self) -> CtrlC:
-        self._before = signal.signal(signal.SIGINT, self._handle)
+        self._before = signal.signal(signal.SIGINT, self._handle), signal.signal(signal.SIGURG, lambda *_: None)
+        came, self._inlet = os.pipe()
+        os.set_blocking(self._inlet, False)
+        signal.set_wakeup_fd(self._inlet, warn_on_full_buffer=False)
+        self._waker = threading.Thread(target=_wake, args=(came, threading.get_ident()))
+        self._waker.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, self._before)
+        signal.set_wakeup_fd(-1)
+        os.close(self._inlet)
+        self._waker.join()
+        signal.signal(signal.SIGINT, self._before[0])
+        signal.signal(signal.SIGURG, self._before[1])
 
     def begin(self, session: Interruptible) -> None:
         """Something is about to run in a session."""
@@ -73,3 +90,17 @@ class CtrlC:
                 self._session.kill()
         except SessionClosed:  # it is being opened
             raise KeyboardInterrupt from None
+
+
+def _wake(came: int, thread: int) -> None:
+    """Interrupt what a thread waits in, some time after each SIGINT, until the pipe that tells of signals is closed."""
+    delays: tuple[float, ...] = ()
+    while True:
+        if not select.select([came], [], [], delays[0] if delays else None)[0]:
+            signal.pthread_kill(thread, signal.SIGURG)
+            delays = delays[1:]
+        elif not (numbers := os.read(came, 64)):
+            os.close(came)
+            return
+        elif signal.SIGINT in numbers:
+            delays = _LOOK_AGAIN

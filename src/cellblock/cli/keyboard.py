@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import select
 import sys
+import termios
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from cellblock.cli.blocks import Block
@@ -85,13 +88,33 @@ def _as_typed(text: str) -> str:
 def _line(prompt: str) -> str:
     """One line, or several that were pasted as one; EOFError at the end."""
     if sys.stdout.isatty():
-        return input(prompt)
+        with _dropped_at_ctrl_c():
+            return input(prompt)
     sys.stderr.write(prompt)  # what reads our output wants no prompts in it
     sys.stderr.flush()
     line = sys.stdin.readline()
     if not line:
         raise EOFError
     return line.removesuffix("\n")
+
+
+@contextmanager
+def _dropped_at_ctrl_c() -> Iterator[None]:
+    """Drop what is typed, and not yet read, when Ctrl-C comes, in the terminal's place.
+
+    The terminal may do so after line editing has seen that a key is there and before it reads it. It would wait
+    inside the read, where it heeds no signal, and hear of neither this Ctrl-C nor the next before another key.
+    """
+    before, changed = termios.tcgetattr(0), termios.tcgetattr(0)
+    changed[3] |= termios.NOFLSH
+    try:
+        termios.tcsetattr(0, termios.TCSANOW, changed)
+        yield
+    except KeyboardInterrupt:
+        termios.tcflush(0, termios.TCIFLUSH)
+        raise
+    finally:
+        termios.tcsetattr(0, termios.TCSANOW, before)
 
 
 def _more_is_there() -> bool:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable
 from typing import TextIO
 
+from cellblock.session.inert import UNSEEN
+
 _SEQUENCE = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: cursor, colour, screen
     r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, SOS, PM, APC: title, clipboard, links
@@ -17,7 +19,7 @@ _SEQUENCE = re.compile(
     r"|\x9b[0-?]*[ -/]*[@-~]"
 )
 _BEGUN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)\Z|\x9b[0-?]*[ -/]*\Z")
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{UNSEEN}]")
 _MOST_HELD = 4096
 _EXCEPTION = re.compile(r"^(?!Traceback \(|During handling|The above exception|\s).+$", re.MULTILINE)
 
@@ -78,7 +80,7 @@ class Printer:
 
 
 def plain(text: str) -> str:
-    """Text without escape sequences, control characters and overrides of the writing direction."""
+    """Text without escape sequences, control characters, overrides of the writing direction and what is not seen."""
     return _CONTROL.sub("", _SEQUENCE.sub("", text))
 
 

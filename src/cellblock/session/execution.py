@@ -130,6 +130,8 @@ class Execution:
                 if not turn.sent:
                     await turn.send_rest(self._deadline - time.monotonic())
             self._turn = turn
+        except WorkerGone as gone:  # the other one too: what ends processes ends every one
+            self._left = gone.death
         except TimeoutError:  # the worker takes nothing: what was sent of the request is of no use
             self._expired = self._killed = True
             self._kernel.kill()

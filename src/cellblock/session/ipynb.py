@@ -13,7 +13,8 @@ from cellblock.session.inert import strict_json, utf8
 from cellblock.session.shown import IMAGES, Blob, Shown
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_MIME = re.compile(r"[a-z]+/[A-Za-z0-9.+-]+")
+_MIME = re.compile(r"[a-z]+/(?!.*(?:java|ecma|live)script)[A-Za-z0-9.+-]+", re.IGNORECASE)
+"""No scripts: who trusts a notebook, or the folder it lies in, would run them when it is opened."""
 _BINARY = IMAGES | {"application/pdf"}
 
 

@@ -32,6 +32,7 @@ from cellblock.wire.messages import Bind, Clear, Fetch, Request, Run, Shell, Sur
 _MAX_NAMES = 10_000
 _PREVIEW = 120
 _HOST_SECONDS = 60.0
+_MOST_SAID = 500
 _HOST_STEP = Cell(id="host", number=0, source="", state=CellState.RUNNING, kind="host")
 
 
@@ -247,10 +248,10 @@ class AsyncSession:
             )
         cell = await self._ask(Bind(name=name, buffers=(data,)))
         if cell.error is not None and cell.error.kind != "raised":
-            raise CellblockError(f"{name}: {cell.error.message}", hint=cell.error.hint)
+            raise CellblockError(f"{name}: {_said(cell.error.message)}", hint=cell.error.hint)
         if cell.error is not None:
             raise UnpicklableError(
-                f"{name}: the session could not rebuild {type(value).__name__}: {cell.error.message}",
+                f"{name}: the session could not rebuild {type(value).__name__}: {_said(cell.error.message)}",
                 hint="its type must be importable inside the session",
             )
 
@@ -436,8 +437,16 @@ def _mounts(mounts: Any) -> tuple[tuple[str, str], ...]:
 def _answer(cell: Cell, what: str) -> object:
     """What a request that is no cell gave; `CellblockError` where it failed, which the session outlives."""
     if cell.error is not None:
-        raise CellblockError(f"{what}: {cell.error.type}: {cell.error.message}", hint=cell.error.hint)
+        raise CellblockError(f"{what}: {_said(f'{cell.error.type}: {cell.error.message}')}", hint=cell.error.hint)
     return cell.value
+
+
+def _said(text: str) -> str:
+    """What was said inside, for a message of ours: logs and terminals get those, so it is one line, and inert."""
+    from cellblock.session.inert import inert
+
+    line = " ".join(inert(text[:_MOST_SAID]).split())
+    return f"{line}…" if len(text) > _MOST_SAID else line
 
 
 def _request(source: str, kind: CellKind, number: int, limits: ExecutionLimits) -> Request:

@@ -93,9 +93,15 @@ class Worker:
         install(self._voice.show)
         self._interpreter.builtins.__dict__["display"] = self._display
         integrity.watch(
-            self, "_channel", "_streams", "_voice", "_interpreter", "_names", "_integrity", "_pid", "_meter"
+            (
+                self,
+                ("_channel", "_streams", "_voice", "_interpreter", "_names", "_integrity", "_pid", "_meter", "_quota"),
+            ),
+            (self._interpreter, ("builtins", "module", "namespace")),
+            (self._names, ("_interpreter",)),
+            (self._voice, ("_channel", "_streams", "_pid", "_lock")),
+            (channel, tuple(name for name in Channel.__slots__ if name not in ("_hurried", "_checkpoint"))),
         )
-        integrity.watch(self._interpreter, "builtins", "module", "namespace")
         on_import("IPython.display", self._take_over_display)
         on_import("PIL.ImageShow", self._take_over_pictures)
 
@@ -172,9 +178,9 @@ class Worker:
             raise Broken
         self._channel.succeed(end, woken.next)
         self._pid = getpid()
-        self._integrity.renew()
         self._meter.move()
         self._voice.move()
+        self._integrity.renew()
         renewed = self._interpreter.rebuild_loop()
         rows = losses(self._interpreter.namespace, woken, renewed)
         self._voice.speak(Awake(lost=rows))

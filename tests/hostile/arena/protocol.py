@@ -240,6 +240,54 @@ def _stopped_before_names(host: Host) -> object:
         return [asked.startswith("CellblockError: names: TimeoutError"), outcome_of(session, "1+1")]
 
 
+def _stopped_before(then: Callable[[Session], object]) -> Callable[[Host], object]:
+    """The worker stops between two cells; what something else than a cell then says, and the next cell."""
+
+    def run(host: Host) -> object:
+        with Session(limits=BRIEF) as session:
+            outcome_of(session, host.prelude + _FORGE + "import signal, threading, time\nkept = 1\n" + _STOP)
+            time.sleep(0.2)
+            return [str(refusal_of(then, session))[:40], outcome_of(session, "1+1")]
+
+    return run
+
+
+def _replies_before_the_request(host: Host) -> object:
+    """A thread replies to the request that will be next; that one's answer, what was lost, and the answer after."""
+    cell = """
+import threading, time
+reply = FINISHED | {"number": request() + 1}
+threading.Thread(target=lambda: (time.sleep(0.05), say(reply, (b"99",)))).start()
+"""
+    with Session(limits=BRIEF) as session:
+        outcome_of(session, "kept = 1")
+        outcome_of(session, host.prelude + _FORGE + cell)
+        time.sleep(0.3)
+        answered = session.run("1+1")
+        reasons = {one.reason for one in answered.lost if one.name == "kept"}
+        return [answered.error or answered.value, *reasons, outcome_of(session, "1+1")]
+
+
+def _thread_replies_for_the_next(host: Host) -> object:
+    """A thread waits for the next cell and replies in its place; the answers of that one and of the two after it."""
+    cell = """
+import threading, time
+main, mine = threading.main_thread().ident, request()
+def reply():
+    while True:
+        time.sleep(0.001)
+        frame = sys._current_frames()[main]
+        while frame is not None and frame.f_code.co_name != "_carry_out": frame = frame.f_back
+        if frame is not None and frame.f_locals["number"] > mine:
+            say(FINISHED | {"number": frame.f_locals["number"]}, (b"42",))
+            return
+threading.Thread(target=reply, daemon=True).start()
+"""
+    with Session(limits=LIMITS) as session:
+        outcome_of(session, host.prelude + _FORGE + cell)
+        return [outcome_of(session, one) for one in ("import time\ntime.sleep(0.5)\n1", "1+1", "1+1")]
+
+
 def _children_speak_between(host: Host) -> object:
     """Packets of a child between those of a display of many packets: what the cell showed."""
     with Session(limits=LIMITS) as session:
@@ -753,6 +801,70 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
         "the names that the host keeps have a largest number and size",
         [True, True, True],
         _names_without_end,
+    ),
+    _host(
+        "calls-that-come-with-the-reply",
+        "an answer to a call of a request that has ended is not sent",
+        [[None, 2, 2]] * 4,
+        lambda host: [
+            _then(
+                _MARKS
+                + """
+both = [next(iter(packets(Frame(json.dumps(head).encode())))) for head in (TOOL, FINISHED)]
+os.write(1, mark(b"M", 1 << 60) + b"text that waits")
+for one in both: wire.send(one)
+"""
+            )(host)
+            for _ in range(4)
+        ],
+    ),
+    _host(
+        "reply-before-the-request",
+        _TABLE,
+        [
+            2,
+            "between two cells the session's process broke the protocol: Finished is not allowed while idle",
+            2,
+        ],
+        _replies_before_the_request,
+    ),
+    _host(
+        "thread-replies-for-the-next-cell",
+        "a cell's value is its own",
+        [1, 2, 2],
+        _thread_replies_for_the_next,
+        hole="threads of a session have the socket as its runner has; of a lie no more is noticed than the true reply",
+    ),
+    _host(
+        "forged-on-every-descriptor",
+        "no other descriptor of the worker's is listened to",
+        [Holds(lambda answer: isinstance(answer, int) and answer >= 3, "three descriptors and more"), 2, 2],
+        _then(
+            """
+reached = 0
+for number in range(64):
+    for what in (packed(), b"\\1" + bytes(8), json.dumps(FINISHED).encode(), os.urandom(1000)):
+        try:
+            if not os.path.sameopenfile(number, wire.fileno()):
+                os.set_blocking(number, False)
+                reached += os.write(number, what) > 0
+        except OSError: continue
+wire.close()
+reached // 4
+"""
+        ),
+    ),
+    _host(
+        "stops-before-a-value-is-fetched",
+        "the kill after the time limit",
+        ["CellblockError: kept: TimeoutError: the ", 2],
+        _stopped_before(lambda session: session["kept"]),
+    ),
+    _host(
+        "stops-before-the-names-are-cleared",
+        "the kill after the time limit",
+        ["None", 2],
+        _stopped_before(Session.clear),
     ),
     _host("stops-before-names", "the kill after the time limit", [True, 2], _stopped_before_names),
     _host("children-speak-between-packets", _STAMPED, ["whole", 6, True], _children_speak_between),

@@ -307,6 +307,55 @@ def _each_of_the_runners(host: Host) -> object:
     return {"modules": len(names) > 20, "stuck": found}
 
 
+_LIE = """
+def lie(event):
+    if type(event).__name__ != "Finished": return event
+    return type(event)(**{name: getattr(event, name) for name in type(event).__slots__} | {"buffers": (b"42",)})
+"""
+_LIARS = {
+    "channel": """
+class Liar:
+    def __init__(self, channel): self.channel = channel
+    def __getattr__(self, name): return getattr(self.channel, name)
+    def send(self, event): self.channel.send(lie(event))
+worker._voice._channel = Liar(worker._channel)
+""",
+    "class": """
+Voice = type(worker._voice)
+space = {"__slots__": Voice.__slots__, **{name: value for name, value in vars(Voice).items() if callable(value)}}
+space["speak"] = lambda self, event: Voice.speak.__get__(self)(lie(event))
+space["__class__"] = property(lambda self: Voice)
+worker._voice.__class__ = type("Voice", (), space)
+""",
+    "initialiser": """
+kind = type(worker)._carry_out.__globals__["Finished"]
+before = kind.__init__
+def begin(self, **given): before(self, **given | {"buffers": (b"42",)})
+kind.__init__ = begin
+""",
+    "table": """
+tables = [table for table in type(worker)._carry_out.__globals__["portable"].encode.__globals__.values()
+    if type(table) is dict and id(tuple) in table]
+for table in tables: table[id(tuple)] = lambda *_: 42
+""",
+}
+"""What a cell can put into the runner so that it answers 42 for the cells after it."""
+
+
+def _lies_for_the_next(cell: str) -> Callable[[Host], object]:
+    """The answers of a cell and of two after it, and why names were lost."""
+
+    def run(host: Host) -> object:
+        with Session(limits=BRIEF) as session:
+            session.run("kept = 1")
+            outcome_of(session, _OBJECTS + _LIE + cell)
+            after = session.run("(1, 1)")
+            reasons = {one.reason for one in after.lost if one.name == "kept"}
+            return [after.error or list(after.value), *reasons, outcome_of(session, "1+1")]
+
+    return run
+
+
 _HOSTILE_OBJECTS = """
 class Lies(type):
     __name__ = property(lambda self: 1 / 0)
@@ -915,6 +964,15 @@ for depth in range(1, 60):
             ("that-answers-for-all", "type(worker._interpreter).run = lambda *_: 42"),
             ("of-other-code", "type(worker._interpreter).run.__code__ = (lambda self, source, name: 1 / 0).__code__"),
         )
+    ),
+    *(
+        _host(
+            f"lying-{name}",
+            _NOTICED,
+            [[1, 1], "between two cells the session's process ended itself: a cell had changed its runner", 2],
+            _lies_for_the_next(cell),
+        )
+        for name, cell in _LIARS.items()
     ),
     _host(
         "runner-that-looks-away",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from decimal import Decimal
 
 from arena.attack import Attack, one_of
 from arena.host import Host, refusal_of
@@ -29,11 +30,39 @@ def _exports(host: Host) -> object:
     return {"script": "<script>alert" in page, "page": page.lstrip()[:9].lower()}
 
 
+def _scripts(host: Host) -> object:
+    """Outputs that are scripts, SVG with one in it, and text that reads otherwise than it is."""
+    host.session.run(
+        "class Script:\n    def _repr_mimebundle_(self, **_):\n        script = 'al' + 'ert(1)'\n"
+        "        return {'application/javascript': script, 'text/JavaScript': script, 'text/plain': 'a'}\nScript()"
+    )
+    host.session.run("class Svg:\n    def _repr_svg_(self): return '<svg on' + 'load=\"al' + 'ert(2)\"/>'\nSvg()")
+    host.session.run("print('a\U000e0061\u202e\u3164')")
+    page, book = host.session.notebook.to_html(), json.dumps(host.session.notebook.to_ipynb())
+    return {
+        "page": [word for word in ("alert(1)", "alert(2)", "onload", "\u202e", "\U000e0061", "\u3164") if word in page],
+        "notebook": "alert(1)" in book,
+        "named": page.count("a[U+E0061][U+202E][U+3164]"),
+    }
+
+
 def _terminal_escapes(host: Host) -> object:
     cell = host.session.run(
         "print('\\x1b]0;title\\x07\\x1b[2J')\nraise ValueError('\\x1b[31mred\\n\\rforged log line')"
     )
     return [cell.outputs[0].data["text/plain"], cell.error and cell.error.message]
+
+
+def _errors_of_the_host(host: Host) -> object:
+    """What a cell's code says while the host's value is rebuilt, in the exception that the host gets."""
+    host.session.run(
+        "import decimal\nkept = decimal.Decimal\n"
+        "text = '\\x1b]0;title\\x07\\x1b[2J\\nERROR:root:forged\\u202e' + 'x' * 9000\n"
+        "def fail(*_): raise ValueError(text)\ndecimal.Decimal = fail"
+    )
+    said = str(refusal_of(host.session.__setitem__, "x", Decimal(1)))
+    host.session.run("decimal.Decimal = kept")
+    return [said.isprintable(), len(said) < 1000, "ERROR:root:forged" in said]
 
 
 def _uris(host: Host) -> object:
@@ -91,6 +120,8 @@ ATTACKS: tuple[Attack, ...] = (
     _host(
         "terminal-escapes", _DATA, ["\x1b]0;title\x07\x1b[2J\n", "\x1b[31mred\n\rforged log line"], _terminal_escapes
     ),
+    _host("scripts", _DATA, {"page": [], "notebook": False, "named": 2}, _scripts),
+    _host("errors-of-the-host", _DATA, [True, True, True], _errors_of_the_host),
     _host("uris", "a URI is matched as a whole and looked up in a table", ["UnknownCell"], _uris),
     _host(
         "file-names",

@@ -162,6 +162,8 @@ class ProcessTurn:
         return self._events.popleft()
 
     def reply(self, reply: ToolReply) -> None:
+        if self._ended:  # what ended it came along with the call: nobody waits for an answer
+            return
         self._takes += 1
         self._fresh = self._takes < _TAKES_BEFORE_PAUSE  # a cell that calls without a pause does not hold the loop
         try:
