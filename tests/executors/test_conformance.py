@@ -38,6 +38,7 @@ class _WithPython(ReducedLauncher):
 
 class TestReducedLauncher(_OnEachLoop):
     gives_mounts = False
+    goes_back = False
 
     @pytest.fixture
     def launcher(self, readable_python: str) -> Launcher:

@@ -53,6 +53,17 @@ def test_control_group_holds_the_worker_and_not_its_keeper(readable_python: str)
         assert "/cellblock-" not in Path(f"/proc/{keeper}/cgroup").read_text()
 
 
+def test_nothing_can_be_undone_and_a_death_takes_the_names(readable_python: str) -> None:
+    with Session(walls="reduced", python=readable_python) as session:
+        session.run("x = 1\nopen('kept', 'w').close()")
+        with pytest.raises(CellblockError, match="nothing can be undone") as refused:
+            session.undo()
+        assert "no checkpoints" in refused.value.hint
+        cell = session.run("import os\nos._exit(3)")
+        assert (cell.rolled_back, [loss.name for loss in cell.lost]) == (False, ["x"])
+        assert session.files.list() == ["kept"]
+
+
 def test_none_are_kept_ready() -> None:
     keep_ready(0, walls="reduced")
     with pytest.raises(CellblockError, match='walls="reduced" keeps no sessions ready'):

@@ -203,15 +203,21 @@ class AsyncSession:
         kernel = await self._acquire(wait=True)
         try:
             if steps > kernel.steps:
-                few = kernel.steps >= self.limits.max_checkpoints
                 raise CellblockError(
                     f"{steps} steps cannot be undone, {kernel.steps} can" if kernel.steps else "nothing can be undone",
-                    hint="raise ExecutionLimits(max_checkpoints=…) before the session is opened" if few else "",
+                    hint=self._undoable(kernel.steps),
                 )
             recovery = await recover(kernel, steps, toolbox=self._toolbox)
             self._lost += losses(recovery, "the session was set back")
         finally:
             self._give_turn()
+
+    def _undoable(self, steps: int) -> str:
+        """What would let more be undone than so many steps; "" where there were no more."""
+        if self.walls == "reduced":
+            return 'walls="reduced" keeps no checkpoints: use walls="full" where the machine gives them'
+        few = steps >= self.limits.max_checkpoints
+        return "raise ExecutionLimits(max_checkpoints=…) before the session is opened" if few else ""
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""
