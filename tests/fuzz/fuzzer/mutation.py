@@ -15,27 +15,9 @@ from fuzzer.seeds import NONCE
 
 MAX_PART = 200_000
 _NUMBERS = (
-    0,
-    1,
-    -1,
-    2,
-    63,
-    64,
-    127,
-    128,
-    255,
-    256,
-    1023,
-    1024,
-    65_535,
-    65_536,
-    2**31,
-    2**32 - 1,
-    2**53,
-    2**63 - 1,
-    2**63,
-    2**64,
-)
+    0, 1, -1, 2, 63, 64, 127, 128, 255, 256, 1023, 1024, 65_535, 65_536,
+    2**31, 2**32 - 1, 2**53, 2**63 - 1, 2**63, 2**64,
+)  # fmt: skip
 _ODD: tuple[object, ...] = (
     None, True, False, *_NUMBERS, 0.5, -0.0, 1e308, "", "a", "00", "0x1", "-0x" + "f" * 20, "\ud800", "é", "\u202e",
     "\x1b[2J", "</script><script>x</script>", "<img src=//evil onerror=x>", "javascript:x", "notebook://cell/c1/image/0",
