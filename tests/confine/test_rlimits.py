@@ -66,7 +66,7 @@ def test_limits_are_set_around_the_baseline(uid: int | None) -> None:
     assert in_child(action, uid=uid) == [
         "rlimits",
         f"data {74 * MB}, processes 50, file size {MB}, open files 64, core 1, locked 65536, stack {8 * MB}, "
-        f"pending signals 1024, out of memory 500 (data includes a baseline of {10 * MB})",
+        f"pending signals 1024, priority 0, out of memory 500 (data includes a baseline of {10 * MB})",
         [74 * MB, 82 * MB],
         [50, 50],
         [MB, MB],

@@ -87,6 +87,22 @@ def processor_time(process: int) -> int:
         return 0
 
 
+def threads(process: int) -> int:
+    """How many it has; 0 if gone."""
+    try:
+        return os.stat(f"/proc/{process}/task").st_nlink - 2
+    except OSError:
+        return 0
+
+
+def ready(process: int) -> Iterator[int]:
+    """Its threads that run or wait for a processor."""
+    for folder in _entries(process):
+        thread = folder.rpartition("/task/")[2]
+        if thread != folder and _read(f"{folder}/stat").rpartition(b")")[2][:2] == b" R":
+            yield int(thread)
+
+
 def limit(process: int, name: bytes) -> int:
     """A hard limit that it is under, such as "Max data size"; 0 where there is none."""
     for line in _read(procfs.path(f"{process}/limits")).splitlines():

@@ -79,7 +79,10 @@ def run(
             if excess is not None:
                 worker = excess.process == watch.worker
                 control.tell(channel, {"curbed": excess.held, "worker": worker})  # before its death is seen
-                _kill(excess.process)
+                if worker:
+                    ending.end_all(watch.frozen)  # none of the others will outlive it
+                else:
+                    _kill(excess.process)
         for descriptor, happened in ready:
             copies.hear(descriptor)
             supervisor.copies = watch.frozen

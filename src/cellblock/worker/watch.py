@@ -12,20 +12,23 @@ in full, and each of its descriptors as the worst there is.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from cellblock.worker import holdings
 from cellblock.worker.confine.rlimits import DATA_HEADROOM_BYTES
+from cellblock.worker.crowd import Crowd
 from cellblock.worker.mappings import written_through_memory
+from cellblock.worker.pace import Pace
 from cellblock.worker.sockets import Account, Sockets
 
 BUSY_SECONDS = 0.05
 """Between two looks while a process of the session runs."""
 IDLE_SECONDS = 0.1
 """Between two looks at whether one has run; if none has, nothing can have changed."""
+_MOST_PUT_OFF = 4
+"""So many looks in a row see to nothing but a crowd that grows: in it, counting takes a second."""
+_SOON_SECONDS = 0.02
 
 _SLACK_BYTES = 32 * 2**20
 _WORKER_SLACK_BYTES = 64 * 2**20
@@ -68,11 +71,13 @@ class Watch:
         self._counted_at = 0
         self._crowded: set[int] = set()
         self._dying: set[int] = set()
+        self._crowd = Crowd(self._processes)
+        self._put_off = 0
         self._counting, self._listing, self._opening, self._reading = self._paces = (
-            _Pace(10),
-            _Pace(4),
-            _Pace(30),
-            _Pace(30, least=1),
+            Pace(10),
+            Pace(4),
+            Pace(30),
+            Pace(30, least=1),
         )
 
     def begin(self, worker: int | None = None) -> None:
@@ -85,6 +90,7 @@ class Watch:
         self._most_pipes = 256 + 4 * holdings.limit(self.worker, b"Max processes")
         self._counted_at = 0
         self._ran = {self.worker: 0}
+        self._crowd = Crowd(self._processes)
 
     def exempt(self, frozen: frozenset[int]) -> None:
         """Leave frozen copies of the worker out: they hold what they share with it."""
@@ -108,21 +114,32 @@ class Watch:
     def look(self) -> tuple[float, Excess | None]:
         """Seconds until the next look, and what is too much; a process is named once."""
         ran = any(holdings.processor_time(process) != ran or not ran for process, ran in self._ran.items())
-        if not ran and not any(pace.owed for pace in self._paces):
+        if not (ran or self._crowd.waiting or any(pace.owed for pace in self._paces)):
             return IDLE_SECONDS, None
         for pace in self._paces:
             pace.owed = False
         alive = set(self._processes()) - self.frozen
-        for new in alive - self._ran.keys() - {self.worker}:
-            holdings.be_killed_first(new)  # rather than the worker, with which the names go
-        self._ran = {process: holdings.processor_time(process) for process in alive}
+        before, self._ran = self._ran, {process: holdings.processor_time(process) for process in alive}
         self._dying &= alive
         alive -= self._dying
-        excess = self._of_memory(alive) or self._of_locks(alive) or self._of_descriptors(alive)
+        used = {process: self._ran[process] - before.get(process, 0) for process in alive}
+        excess = self._of_processors(used)
+        if excess is None and self._crowd.grows and self._put_off < _MOST_PUT_OFF:
+            self._put_off += 1
+            return _SOON_SECONDS, None
+        self._put_off = 0
+        if excess is None:
+            for new in alive - before.keys() - {self.worker}:
+                holdings.be_killed_first(new)  # rather than the worker, with which the names go
+            excess = self._of_memory(alive) or self._of_locks(alive) or self._of_descriptors(alive)
         if excess is not None:
             self._dying.add(excess.process)
             return 0.0, excess
         return BUSY_SECONDS, None
+
+    def _of_processors(self, used: dict[int, int]) -> Excess | None:
+        defiant = self._crowd.thin(used, self.worker, self.frozen)
+        return Excess(f"{defiant} processes that ran out of turn", self.worker) if defiant else None
 
     def _of_memory(self, alive: set[int]) -> Excess | None:
         self._look_at_sockets()
@@ -213,30 +230,6 @@ class Watch:
         return Excess(
             f"{total} {what}, over {most}", max(each, key=lambda process: (each[process], process != self.worker))
         )
-
-
-class _Pace:
-    """When a count that costs is made again: after so many times the processor time it took, and `least` seconds."""
-
-    def __init__(self, times: float, *, least: float = 0.0) -> None:
-        self._times, self._least = times, least
-        self._next = 0.0
-        self.owed = False
-
-    def due(self) -> bool:
-        """Whether to count now; until then the count is owed."""
-        self.owed = time.monotonic() < self._next
-        return not self.owed
-
-    def again(self) -> None:
-        """Let the next count be at once."""
-        self._next = 0.0
-
-    @contextmanager
-    def timed(self) -> Iterator[None]:
-        began = time.process_time()
-        yield
-        self._next = time.monotonic() + max(self._least, self._times * (time.process_time() - began))
 
 
 def _newest_from_outside() -> int:

@@ -17,6 +17,7 @@ OOM_SCORE = 500  # as if half of all memory were its own
 MEMLOCK_BYTES = 64 << 10
 PENDING_SIGNALS = 1024  # a timer counts as one; the kernel counts them by the host's user as well, for all sessions
 CORE_BYTES = 1  # 0 would still start the host's crash handler, where core_pattern names one; 1 does not
+_RLIMIT_NICE = 13  # of Linux, on x86_64 and aarch64; the library has no name for it
 STACK_BYTES = 8 << 20
 STACK_CEILING_BYTES = 64 << 20  # growing stacks are outside RLIMIT_DATA, and an exec honours any soft limit below this
 
@@ -52,6 +53,7 @@ def apply(
         "locked": (resource.RLIMIT_MEMLOCK, MEMLOCK_BYTES, MEMLOCK_BYTES),
         "stack": (resource.RLIMIT_STACK, STACK_BYTES, STACK_CEILING_BYTES),
         "pending signals": (resource.RLIMIT_SIGPENDING, PENDING_SIGNALS, PENDING_SIGNALS),
+        "priority": (_RLIMIT_NICE, 0, 0),  # what was made nice stays so
     }
     score = _be_killed_first()
     in_force = {name: _lower(*limit) for name, limit in wanted.items()} | {"out of memory": score}

@@ -254,8 +254,8 @@ class Keeper:
         self._look_at = now + pause
         if excess is not None:
             self._tell({"curbed": excess.held, "worker": excess.process == self._worker})  # before its end is seen
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(excess.process, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # none of the others will outlive the worker
+                os.kill(-1 if excess.process == self._worker else excess.process, signal.SIGKILL)
         self._uncounted = self._uncounted or pause != IDLE_SECONDS or self._stopped is not None
         if self._uncounted and now >= self._count_at:
             self._uncounted = False

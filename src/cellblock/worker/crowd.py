@@ -1,0 +1,131 @@
+"""How much of a session runs at once, so that others are answered beside it.
+
+The kernel shares processors among processes, or among process sessions (autogroup): a crowd of either takes nearly all,
+and whoever wakes up beside it waits for dozens of milliseconds; with a control group around it, for some. So beside the
+worker two processes for each processor run as they like. More are made nice. From four on they take turns: as many as
+may run as they like do, and the others are stopped until the next look. Niceness alone does not help against a crowd,
+and counts for nothing among process sessions. Threads cannot be stopped one by one: those of a process that has too
+many run when nothing else wants to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+
+from cellblock.worker import holdings
+from cellblock.worker.pace import Pace
+
+_FEW, _MANY = 2, 4
+"""For each processor, and as if there were two at least: the parts of a pipeline wait for each other."""
+_NICE = 5  # a third of the weight
+_STOPPING_NS = 200_000
+"""A process that was sent its stop may run on for so long, until it leaves the kernel."""
+_PATIENCE = 3
+"""Looks in a row that find too many running out of turn."""
+
+
+class Crowd:
+    """Who of a session's processes runs. The worker always does."""
+
+    def __init__(self, processes: Callable[[], Iterable[int]], processors: int | None = None) -> None:
+        self._processes = processes
+        processors = max(2, processors or len(os.sched_getaffinity(0)))
+        self._few, self._many = _FEW * processors, _MANY * processors
+        self._pace = Pace(30)
+        self._queue: list[int] = []
+        self._stopped: set[int] = set()
+        self._defied = 0
+        self.grows = False
+        """Whether a crowd that was new has just been stopped: there may be more of it by now."""
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a process waits for its turn."""
+        return bool(self._stopped)
+
+    def thin(self, used: Mapping[int, int], worker: int, frozen: frozenset[int]) -> int:
+        """Let the next ones run and stop the rest, given the nanoseconds that each process ran since the last look.
+
+        Frozen copies of the worker are none of them. How many processes run out of turn, if that goes on: somebody has
+        them continue. Else 0.
+        """
+        self._idle_threads(used, worker)
+        busy = {process for process, ran in used.items() if ran and process != worker}
+        self.grows = False
+        if not self._stopped and len(busy) <= self._few:
+            return 0
+        defiant = self._defiant(used)
+        new = set(islice(filter(_is_ready, busy.difference(self._queue)), self._many + 1))
+        self.grows = len(new) > self._many or self._defied > 0
+        if self.grows:
+            self._stop_all(used, frozen | {worker})
+            return defiant
+        waited = [p for p in self._queue if p in used and (p in self._stopped or _is_ready(p))]
+        if self._stopped or len(waited) + len(new) > self._many:
+            self._take_turns([*waited, *new])
+            return 0
+        self._queue = [*waited, *new]
+        if len(waited) > self._few:  # not by what lives for a moment, as a copy that is about to freeze
+            _make_nice(waited)
+        return 0
+
+    def _take_turns(self, queue: list[int]) -> None:
+        turn, rest = queue[: self._few], queue[self._few :]
+        self._queue = rest + turn
+        _make_nice(turn)
+        _signal(rest, signal.SIGSTOP)
+        _signal(self._stopped.difference(rest), signal.SIGCONT)
+        self._stopped = set(rest)
+
+    def _stop_all(self, used: Mapping[int, int], others: frozenset[int]) -> None:
+        """As `_take_turns`, of a crowd that is new: all stand still at once, while it is listed."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(-1, signal.SIGSTOP)
+        alive = set(self._processes())
+        asleep = {process for process in alive if not used.get(process, 1) and process not in self._stopped}
+        self._stopped = alive
+        self._take_turns([*(alive - asleep - others)])
+
+    def _defiant(self, used: Mapping[int, int]) -> int:
+        running = sum(used.get(process, 0) > _STOPPING_NS for process in self._stopped)
+        self._defied = self._defied + 1 if running > self._few else 0
+        return running if self._defied >= _PATIENCE else 0
+
+    def _idle_threads(self, used: Mapping[int, int], worker: int) -> None:
+        crowded = [process for process, ran in used.items() if ran and holdings.threads(process) > self._few]
+        if not crowded or not self._pace.due():
+            return
+        with self._pace.timed():
+            for process in crowded:
+                ready = [thread for thread in holdings.ready(process) if thread != worker]
+                if len(ready) > self._few:
+                    _idle(ready)
+
+
+def _is_ready(process: int) -> bool:
+    return any(holdings.ready(process))
+
+
+def _make_nice(processes: Iterable[int]) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            if os.getpriority(os.PRIO_PROCESS, process) < _NICE:
+                os.setpriority(os.PRIO_PROCESS, process, _NICE)
+
+
+def _idle(threads: Iterable[int]) -> None:
+    """Have them run when nothing else wants to. Nobody without privileges can take that back."""
+    for thread in threads:
+        with contextlib.suppress(ProcessLookupError):
+            if os.sched_getscheduler(thread) != os.SCHED_IDLE:
+                os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
+
+
+def _signal(processes: Iterable[int], number: signal.Signals) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, number)
