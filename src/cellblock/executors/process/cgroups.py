@@ -21,6 +21,7 @@ from cellblock.executors.process.delegation import PREFIX, NotDelegated, Place
 
 _KEPT = 8
 """Groups that no session uses; there are more while processes are in them."""
+_FULL = 0.75
 _STALE_BYTES = 32 * 2**20
 """A group in which more than this was left behind, in caches, is not used again."""
 
@@ -93,7 +94,15 @@ class Group:
     @property
     def stale(self) -> bool:
         """Whether much is still counted to it."""
-        return int((self._memory / _USAGE[self._version]).read_text(encoding="ascii")) > _STALE_BYTES
+        return self._usage() > _STALE_BYTES
+
+    @property
+    def full(self) -> bool:
+        """Whether there is little room left."""
+        return self._usage() > self.memory_bytes * _FULL
+
+    def _usage(self) -> int:
+        return int((self._memory / _USAGE[self._version]).read_text(encoding="ascii"))
 
     @property
     def detail(self) -> str:

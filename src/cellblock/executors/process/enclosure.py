@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import os
+import time
 from pathlib import Path
 
 from cellblock.executors.process import cgroups, delegation
@@ -15,6 +15,7 @@ from cellblock.worker.confine.rlimits import DATA_HEADROOM_BYTES
 
 MECHANISM = "cgroup"
 
+_ROOM_SECONDS = 0.25
 _MORE_PROCESSES = 16
 """Those that have ended are counted until they are gone."""
 _KERNEL_BYTES = 64 * 2**20
@@ -25,22 +26,21 @@ _FILE_BYTES = 1536
 class Enclosure:
     """A session's group, or why it has none."""
 
-    def __init__(self, init: int | None, limits: ExecutionLimits) -> None:
-        """For the session of an init, by pidfd, or one without; nothing is done yet."""
-        self._init, self._limits = init, limits
+    def __init__(self, limits: ExecutionLimits) -> None:
+        """Nothing is done yet."""
+        self._limits = limits
         self.group: Group | None = None
         self.wall: Wall | None = None
 
     def prepare(self) -> None:
-        """Take a group and put init in, if there is one, which can be done while a worker is waited for."""
+        """Take a group, which can be done while a worker is waited for.
+
+        Init stays outside: where memory ends the kernel could take it for the one to kill, and every file with it.
+        """
         if self.group is not None or self.wall is not None:
             return
         try:
             self.group = cgroups.of_this_process().take()
-            if self._init is not None:
-                self.group.add(_pid_of(self._init))
-        except ProcessLookupError:
-            return  # it has ended, which whoever uses it finds out
         except NotDelegated as error:
             self._without(str(error), error.remedy)
         except OSError as error:
@@ -55,7 +55,7 @@ class Enclosure:
                 self.group.add(worker)
                 self.wall = Applied(mechanism=MECHANISM, detail=self.group.detail)
             except ProcessLookupError:
-                pass  # the same
+                pass  # it has ended, which whoever uses it finds out
             except OSError as error:
                 self._without(str(error), delegation.REMEDY)
         return self.wall or Unavailable(mechanism=MECHANISM, reason="its process has ended", remedy="", needed=False)
@@ -70,6 +70,20 @@ class Enclosure:
         if self.group is None or not self.group.killed():
             return ""
         return f"{self.group.memory_bytes >> 20} MB, all that its control group allows"
+
+    @property
+    def full(self) -> bool:
+        """Whether the session's processes hold nearly all they may, or what has ended is still counted to them."""
+        return self.group is not None and self.group.full
+
+    def await_room(self) -> None:
+        """Wait until what has ended is no longer counted: its page tables go when every processor has let go of them.
+
+        For a quarter of a second at most.
+        """
+        deadline = time.monotonic() + _ROOM_SECONDS
+        while self.full and time.monotonic() < deadline:
+            time.sleep(0.002)
 
     def leave(self) -> None:
         """Give the group back, once the session's processes are ended or ending."""
@@ -91,11 +105,3 @@ def _image(worker: int) -> int:
     except FileNotFoundError as gone:
         raise ProcessLookupError from gone
     return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _pid_of(pidfd: int) -> int:
-    """The pid behind a pidfd, in this process' namespace; ProcessLookupError when it has ended."""
-    for line in Path(f"/proc/self/fdinfo/{pidfd}").read_text(encoding="ascii").splitlines():
-        if line.startswith("Pid:") and int(line.split()[1]) > 0:
-            return int(line.split()[1])
-    raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))

@@ -60,7 +60,7 @@ class ProcessKernel(LinkedKernel):
         self._shell = shell
         self._checkpoints = Checkpoints(spec.limits.max_checkpoints)
         self._files_changed = False
-        self._enclosure = Enclosure(shell.init, spec.limits)
+        self._enclosure = Enclosure(spec.limits)
         self.capabilities = Capabilities(trust_level="isolated", python="", walls=())
 
     def attach(self) -> Waits[None]:
@@ -238,6 +238,8 @@ class ProcessKernel(LinkedKernel):
         spared = yield self._checkpoints.pids
         more: dict[str, object] = {"number": state.number} if self._spec.limits.max_checkpoints else {}
         missed = yield from self._shell.sweep(spared=spared, forgotten=forgotten, **more)
+        if self._enclosure.full:
+            yield self._enclosure.await_room
         if state.memory is None:
             self._unlink()
             try:

@@ -86,7 +86,7 @@ class ReducedKernel(LinkedKernel):
     def __init__(self, keeper: Keeper, spec: KernelSpec) -> None:
         super().__init__(spec)
         self._keeper = keeper
-        self._enclosure = Enclosure(None, spec.limits)
+        self._enclosure = Enclosure(spec.limits)
         self._tokens = 0
         self.capabilities = Capabilities(trust_level="reduced", python="", walls=())
 
@@ -155,6 +155,8 @@ class ReducedKernel(LinkedKernel):
             lost = gone(self._link.names) if self._link is not None else ()
             self._unlink()
             await awaited(self._keeper.sweep())
+            if self._enclosure.full:
+                await to_thread.run_sync(self._enclosure.await_room)
             await awaited(self.attach())
             self.begin()
             return Recovery(exact=False, fresh=True, lost=lost)
