@@ -12,6 +12,7 @@ class ExecutionLimits:
     A cell is interrupted at `timeout_seconds` of wall-clock time and killed `interrupt_grace_seconds`
     later if the interrupt did not end it. `max_memory_mb` counts growth above the preloaded image.
     `max_output_bytes` bounds what a cell's text keeps: the head and the tail, with the middle cut.
+    `max_value_mb` bounds a value that leaves the session, which the host's memory holds; a larger one is `Opaque`.
     `max_disk_mb` bounds the workspace and `/tmp` together, which live in memory. `max_steps` is for agents.
 
     `max_checkpoints` is how many steps can be undone, and how many states of the session are kept for that: each costs
@@ -24,6 +25,7 @@ class ExecutionLimits:
     max_output_bytes: int = 10_000
     max_steps: int = 10
     max_disk_mb: int = 512
+    max_value_mb: int = 64
     max_files: int = 50_000
     max_processes: int = 128
     max_open_files: int = 512

@@ -6,13 +6,14 @@ executor: a tool call is an event, and its answer goes down with `Turn.reply`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from cellblock.limits import ExecutionLimits
 from cellblock.walls import Wall
-from cellblock.wire.messages import Display, Finished, Request, ToolCalled, ToolReply
+from cellblock.wire.frames import Buffer
+from cellblock.wire.messages import Display, Finished, Place, Request, Reserved, ToolCalled, ToolReply, ToolRoom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +99,9 @@ class Recovery:
     lost: tuple[tuple[str, str, str, str], ...] = ()
 
 
-TurnEvent = Written | Curbed | Display | ToolCalled | Finished | Died
+Named = TypeVar("Named", bound=Finished | ToolCalled)
+
+TurnEvent = Written | Curbed | Display | ToolCalled | Reserved | Finished | Died
 
 
 class Turn(Protocol):
@@ -124,8 +127,11 @@ class Turn(Protocol):
         """The next event. The last one is `Finished` or `Died`. May be cancelled and called again."""
         ...
 
-    def reply(self, reply: ToolReply) -> None:
-        """Answer a tool call, as far as that takes no waiting. What comes next is waited for as at the turn's start."""
+    def reply(self, reply: ToolReply | ToolRoom) -> None:
+        """Answer a tool call, or ask for room for its answer, as far as that takes no waiting.
+
+        What comes next is waited for as at the turn's start.
+        """
         ...
 
 
@@ -162,6 +168,24 @@ class Kernel(Protocol):
 
     def kill(self) -> None:
         """End the worker and everything it started, whatever it is doing."""
+        ...
+
+    async def fetch(self, event: Named) -> Named:
+        """A reply or a call with the buffers that it names by their places in the worker's memory, which stay there
+        until the next request, or until the call is answered. An `Opaque` instead where they are not to be had."""
+        ...
+
+    async def store(self, buffers: Sequence[Buffer], seconds: float) -> bool:
+        """Copy buffers into memory that the worker has for the next request; whether that could be done."""
+        ...
+
+    @property
+    def beside(self) -> bool:
+        """Whether large buffers go from memory to memory."""
+        ...
+
+    async def write(self, places: Sequence[Place], buffers: Sequence[Buffer]) -> None:
+        """Copy buffers to these places in the worker's memory; OSError where it has no such."""
         ...
 
     def time_out(self, seconds: float) -> None:

@@ -5,23 +5,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import anyio
 
 from cellblock.errors import SessionClosed
 from cellblock.events import ToolCall
+from cellblock.executors.protocol import Kernel
 from cellblock.session.tools import Toolbox
+from cellblock.values.forms import BESIDE_BYTES
 from cellblock.wire.frames import ProtocolError
-from cellblock.wire.messages import ToolCalled, ToolReply
+from cellblock.wire.messages import Place, Reserved, ToolCalled, ToolReply, ToolRoom
 
-Reply = Callable[[ToolReply], Awaitable[None]]
+Reply = Callable[[ToolReply | ToolRoom], Awaitable[None]]
 
 
 class Calls:
     """Begins calls and ends them all; a function in a thread cannot be ended, and its answer is dropped."""
 
-    def __init__(self, toolbox: Toolbox) -> None:
+    def __init__(self, toolbox: Toolbox, kernel: Kernel) -> None:
         self._toolbox = toolbox
+        self._kernel = kernel
+        self._asked: dict[int, tuple[anyio.Event, list[Place]]] = {}
         self._speaking = anyio.Lock()
         self._scopes: set[anyio.CancelScope] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -44,9 +49,34 @@ class Calls:
     async def _answer(
         self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object], reply: Reply
     ) -> None:
-        await self._say(reply, await self._toolbox.answer(call, args, kwargs))
+        answer = await self._toolbox.answer(call, args, kwargs)
+        if self._kernel.beside and any(len(one) >= BESIDE_BYTES for one in answer.buffers):
+            answer = await self._stored(answer, reply)
+        await self._say(reply, answer)
 
-    async def _say(self, reply: Reply, answer: ToolReply) -> None:
+    async def _stored(self, answer: ToolReply, reply: Reply) -> ToolReply:
+        """An answer with its large buffers in the worker's memory already."""
+        large = [one for one in answer.buffers if len(one) >= BESIDE_BYTES]
+        offered, places = self._asked[answer.call] = anyio.Event(), []
+        try:
+            await self._say(reply, ToolRoom(call=answer.call, lengths=tuple(map(len, large))))
+            await offered.wait()
+            await self._kernel.write(places, large)
+        except OSError as error:
+            return ToolReply(call=answer.call, error=("MemoryError", f"the result could not be stored: {error}"))
+        finally:
+            del self._asked[answer.call]
+        small = tuple(b"" if len(one) >= BESIDE_BYTES else one for one in answer.buffers)
+        return replace(answer, buffers=small, is_stored=True)
+
+    def offer(self, room: Reserved) -> None:
+        """There is memory for an answer. An offer that nobody asked for is dropped."""
+        if room.call in self._asked:
+            offered, places = self._asked[room.call]
+            places[:] = room.places
+            offered.set()
+
+    async def _say(self, reply: Reply, answer: ToolReply | ToolRoom) -> None:
         async with self._speaking:  # an answer may take many packets
             await reply(answer)
 

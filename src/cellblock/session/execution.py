@@ -16,7 +16,18 @@ from cellblock.outputs import Output
 from cellblock.session.calls import Calls
 from cellblock.session.record import Recorder, death_error, how, losses, timeout_error
 from cellblock.session.tools import Toolbox
-from cellblock.wire.messages import Display, Equip, Finished, Request, Run, Shell, ToolCalled, ToolReply
+from cellblock.wire.messages import (
+    Display,
+    Equip,
+    Finished,
+    Request,
+    Reserved,
+    Run,
+    Shell,
+    ToolCalled,
+    ToolReply,
+    ToolRoom,
+)
 
 _EQUIP_SECONDS = 30.0
 
@@ -55,7 +66,7 @@ class Execution:
         self._given_again = False
         self._lost = lost
         self._toolbox = toolbox
-        self._calls = Calls(toolbox)
+        self._calls = Calls(toolbox, kernel)
         self._left: TurnEvent | None = None
         self._under_way = turn.sent
         self.cell_id = draft.id
@@ -72,7 +83,10 @@ class Execution:
         if turn is None or not self._under_way or self._left is not None:
             return None
         while (event := turn.at_once()) is not None:
-            if isinstance(event, ToolCalled | Died) or self._must_relieve(event):
+            if isinstance(event, ToolCalled | Reserved | Died) or (isinstance(event, Finished) and event.beside):
+                self._left = event
+                return None
+            if self._must_relieve(event):
                 self._left = event
                 return None
             self._fold(event)
@@ -87,9 +101,13 @@ class Execution:
             await self._send_rest(self._turn)
         while True:
             event = await self._event()
+            if isinstance(event, Finished | ToolCalled) and event.beside:
+                event = await self._kernel.fetch(event)
             match event:
                 case ToolCalled():
                     return self._calls.begin(event, self._reply)
+                case Reserved():
+                    self._calls.offer(event)
                 case Finished() if self._must_relieve(event):
                     self.cell = await self._relieve(event)
                     return Done(cell=self.cell)
@@ -204,7 +222,7 @@ class Execution:
             self._killed = True
             self._kernel.kill()
 
-    async def _reply(self, reply: ToolReply) -> None:
+    async def _reply(self, reply: ToolReply | ToolRoom) -> None:
         """Give a call its answer, unless the cell has ended; a worker that does not read it meets the deadline."""
         if self.cell is not None or self._turn is None:
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import random
 import secrets
 import time
@@ -20,13 +19,13 @@ from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Kernel, KernelSpec
 from cellblock.limits import ExecutionLimits
+from cellblock.session.binding import pickled, require_sendable
 from cellblock.session.execution import Execution, equip, recover
 from cellblock.session.files import AsyncFiles
 from cellblock.session.notebook import Notebook
 from cellblock.session.record import losses
 from cellblock.session.tools import Toolbox
 from cellblock.walls import Walls
-from cellblock.wire.frames import MAX_FRAME_BYTES
 from cellblock.wire.messages import Bind, Clear, Fetch, Request, Run, Shell, Survey
 
 _MAX_NAMES = 10_000
@@ -240,19 +239,7 @@ class AsyncSession:
         """Bind a name to a copy of any picklable value. The host is trusted: it is unpickled inside."""
         if not name.isidentifier():
             raise ValueError(f"{name!r} is not a name")
-        try:
-            data = pickle.dumps(value, protocol=5)
-        except Exception as error:  # pickling runs the value's own code
-            raise UnpicklableError(
-                f"{name}: {type(value).__name__} cannot be copied into the session: {error}",
-                hint="give it as plain data, or make it inside the session",
-            ) from error
-        if len(data) > MAX_FRAME_BYTES:
-            raise UnpicklableError(
-                f"{name}: {len(data)} bytes are more than the {MAX_FRAME_BYTES} that can be sent at once",
-                hint="write it to a file with session.files.write and load it inside",
-            )
-        cell = await self._ask(Bind(name=name, buffers=(data,)))
+        cell = await self._ask(pickled(name, value))
         if cell.error is not None and cell.error.kind != "raised":
             raise CellblockError(f"{name}: {_said(cell.error.message)}", hint=cell.error.hint)
         if cell.error is not None:
@@ -360,6 +347,8 @@ class AsyncSession:
         if isinstance(request, Bind):  # the host's own values: no matter how short the cells are to be
             seconds = max(seconds, _HOST_SECONDS)
         try:
+            if isinstance(request, Bind):
+                request = await self._stored(kernel, request)
             began = time.monotonic()
             turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
             execution = Execution(
@@ -381,6 +370,14 @@ class AsyncSession:
             return cell
         finally:
             self._give_turn()
+
+    async def _stored(self, kernel: Kernel, request: Bind) -> Bind:
+        """The request with its large buffers in the worker's memory already, where they can be put there."""
+        first, *large = request.buffers
+        if large and await kernel.store(large, _HOST_SECONDS):
+            request = Bind(name=request.name, buffers=(first,), is_stored=True)
+        require_sendable(request)
+        return request
 
     async def _acquire(self, wait: bool) -> Kernel:
         """Take the session's one turn; the kernel that is alive by then."""

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from cellblock.values.forms import MalformedValue, NotPortable, Opaque
+from cellblock.values.forms import BESIDE_BYTES, MalformedValue, NotPortable, Opaque
+
+Memory = bytes | bytearray | memoryview
 
 _DTYPE = re.compile(
     r"\|b1|\|[iu]1|[<>][iu][248]|[<>]f[248]|[<>]c(?:8|16)|\|S[1-9]\d{0,8}|[<>]U[1-9]\d{0,7}"
@@ -34,8 +36,18 @@ class Parts:
     nbytes: int
     array: Any
 
-    def tobytes(self) -> bytes:
-        raw = self.array.tobytes()
+    @property
+    def by_columns(self) -> bool:
+        """Whether its memory has the first index running fastest, and only so."""
+        flags = self.array.flags
+        return bool(flags.f_contiguous and not flags.c_contiguous)
+
+    def raw(self) -> bytes | memoryview:
+        """Its bytes: the array's own memory, without a copy, where that is of some size and in one piece."""
+        array = self.array.T if self.by_columns else self.array
+        if self.nbytes >= BESIDE_BYTES and array.flags.c_contiguous:
+            return memoryview(array.reshape(-1).view("u1"))
+        raw = array.tobytes()
         assert isinstance(raw, bytes)
         return raw
 
@@ -56,15 +68,16 @@ def numpy_parts(value: object) -> Parts | None:
     return None
 
 
-def read_array(dtype: object, shape: object, raw: bytes) -> object:
-    """A writable array of the sender's dtype, or an `Opaque` where numpy is missing."""
+def read_array(dtype: object, shape: object, raw: Memory, *, by_columns: bool = False) -> object:
+    """A writable array of the sender's dtype over memory of its own, or an `Opaque` where numpy is missing."""
     if type(shape) is not list or len(shape) > _MAX_DIMENSIONS:
         raise MalformedValue("an array without a shape")
     if not all(type(side) is int and 0 <= side <= _MAX_LENGTH for side in shape):
         raise MalformedValue("an array with a side that is no length")
     if math.prod(side or 1 for side in shape) > _MAX_LENGTH:
         raise MalformedValue("an array larger than any memory")
-    return _build(dtype, shape, raw)
+    built: Any = _build(dtype, shape[::-1] if by_columns else shape, raw)
+    return built.T if by_columns and type(built) is not Opaque else built
 
 
 def read_scalar(dtype: object, raw: bytes) -> object:
@@ -72,7 +85,7 @@ def read_scalar(dtype: object, raw: bytes) -> object:
     return _build(dtype, None, raw)
 
 
-def _build(name: object, shape: list[int] | None, raw: bytes) -> object:
+def _build(name: object, shape: list[int] | None, raw: Memory) -> object:
     if type(name) is not str or _DTYPE.fullmatch(name) is None:
         raise MalformedValue("a dtype that is not portable")
     numpy: Any = _numpy()
@@ -91,12 +104,12 @@ def _build(name: object, shape: list[int] | None, raw: bytes) -> object:
     _check_items(numpy, dtype, raw)
     try:
         flat = numpy.frombuffer(raw, dtype) if raw else numpy.empty(0, dtype)
-        return flat[0] if shape is None else flat.reshape(shape).copy()
+        return flat[0] if shape is None else flat.reshape(shape)
     except ValueError:
         raise MalformedValue("a shape that numpy refuses") from None
 
 
-def _check_items(numpy: Any, dtype: Any, raw: bytes) -> None:
+def _check_items(numpy: Any, dtype: Any, raw: Memory) -> None:
     """Bit patterns that numpy trusts: a bool above 1, a character above U+10FFFF."""
     if not raw:
         return

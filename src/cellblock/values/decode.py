@@ -18,6 +18,7 @@ from cellblock.values.arrays import read_array
 from cellblock.values.decode_leaf import PLAIN, LeafReader, check_plain, parts_of, tag_of
 from cellblock.values.forms import MAX_DEPTH, Buffer, MalformedValue, Record
 from cellblock.values.room import of_numbers
+from cellblock.values.tables import read_table
 
 _C = TypeVar("_C", bound=Collection[object])
 _PACKED = {"ints": "q", "floats": "d"}
@@ -135,8 +136,14 @@ class _Reader(LeafReader):
 
     def to_array(self, body: object, depth: int) -> object:
         self.unhashable()
-        dtype, shape, blob = parts_of(body, 3)
-        return read_array(dtype, shape, self.blob(blob))
+        dtype, shape, blob, by_columns = parts_of(body, 4)
+        if type(by_columns) is not bool:
+            raise MalformedValue("an array that is in no order")
+        return read_array(dtype, shape, self.memory(blob), by_columns=by_columns)
+
+    def to_table(self, body: object, depth: int) -> object:
+        self.unhashable()
+        return read_table(self.items(body, depth))
 
 
 def _distinct(built: _C, keys: Collection[object]) -> _C:
@@ -165,6 +172,7 @@ _READERS: dict[str, _Read] = {
     "slice": _Reader.to_slice,
     "record": _Reader.to_record,
     "array": _Reader.to_array,
+    "table": _Reader.to_table,
     "scalar": _Reader.to_scalar,
     "int": _Reader.to_int,
     "float": _Reader.to_float,

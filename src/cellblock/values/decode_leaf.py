@@ -50,17 +50,26 @@ class LeafReader:
     def blob(self, body: object, takes: Callable[[bytes], int] = of_bytes) -> bytes:
         """The bytes of a blob, once what they are for has the room that it `takes`."""
         if type(body) is str:
-            if len(body) >= 2 * forms.INLINE_BYTES or _BLOB.fullmatch(body) is None:
-                raise MalformedValue("bytes that are not hexadecimal, or too many of them")
-            return bytes.fromhex(body)
+            return _inline(body)
+        raw = bytes(self.buffer(body))
+        self.take(takes(raw))
+        return raw
+
+    def memory(self, body: object) -> bytearray | memoryview:
+        """A blob as memory that is the value's own: a buffer that can be written to is nobody else's."""
+        if type(body) is str:
+            return bytearray(_inline(body))
+        raw = self.buffer(body)
+        return raw if type(raw) is memoryview and not raw.readonly else bytearray(raw)
+
+    def buffer(self, body: object) -> Buffer:
+        """The buffer that is next, which must be the one that is named."""
         if type(body) is not int or body != self.used or body >= len(self.buffers):
             raise MalformedValue("a buffer out of order or named twice")
         raw = self.buffers[body]
         self.used += 1
         if len(raw) < forms.INLINE_BYTES:
             raise MalformedValue("a buffer that is too short to be one")
-        raw = bytes(raw)
-        self.take(takes(raw))
         return raw
 
     def take(self, size: int) -> None:
@@ -232,12 +241,17 @@ class LeafReader:
         return EnumName(self.string(type_), self.string(name))
 
     def to_opaque(self, body: object, depth: int) -> object:
-        type_, text = parts_of(body, 2)
-        return Opaque(self.string(type_), self.string(text))
+        return Opaque(*(self.string(part) for part in parts_of(body, 3)))
 
     def to_scalar(self, body: object, depth: int) -> object:
         dtype, blob = parts_of(body, 2)
         return read_scalar(dtype, self.blob(blob))
+
+
+def _inline(text: str) -> bytes:
+    if len(text) >= 2 * forms.INLINE_BYTES or _BLOB.fullmatch(text) is None:
+        raise MalformedValue("bytes that are not hexadecimal, or too many of them")
+    return bytes.fromhex(text)
 
 
 def tag_of(tree: object) -> tuple[str, object]:

@@ -15,12 +15,13 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from cellblock.values import forms
-from cellblock.values.arrays import numpy_parts
+from cellblock.values.arrays import Parts, numpy_parts
 from cellblock.values.encode_leaf import LARGEST, NODE, SMALLEST, LeafWriter, plain
 from cellblock.values.fields import enum_member, fields_of
 from cellblock.values.forms import MAX_BYTES, MAX_DEPTH, Encoded, EnumName, NotPortable, Opaque, Record
 from cellblock.values.represent import type_name
 from cellblock.values.room import of_numbers
+from cellblock.values.tables import table_parts
 
 _PACKED_ITEMS = 128
 _CONTAINER = 64  # what a list costs of the budget by itself: its reader pays about as much for an empty one
@@ -196,11 +197,11 @@ class _Writer(LeafWriter):
         if found is not None:
             self.spend(len(found.dtype) + NODE)
             if found.shape is None:
-                return {"scalar": [found.dtype, self.blob(found.tobytes())]}
-            self.unhashable("array")
-            self.spend(found.nbytes + 21 * len(found.shape) + NODE)
-            self.left += found.nbytes
-            return {"array": [found.dtype, list(found.shape), self.blob(found.tobytes())]}
+                return {"scalar": [found.dtype, self.blob(bytes(found.raw()))]}
+            return self.array(found)
+        table = self.table(value, depth)
+        if table is not None:
+            return table
         member = enum_member(value)
         if member is not None:
             return self.of_enum_name(EnumName(type_name(value), member), depth)
@@ -208,6 +209,24 @@ class _Writer(LeafWriter):
         if fields is not None:
             return self.record_of(type_name(value), list(fields), list(fields.values()), depth)
         raise NotPortable(f"{type_name(value)} is not portable")
+
+    def array(self, found: Parts) -> object:
+        assert found.shape is not None
+        self.unhashable("array")
+        self.spend(found.nbytes + 21 * len(found.shape) + NODE)
+        self.left += found.nbytes
+        raw = found.raw()
+        blob = self.buffer(raw) if len(raw) >= forms.INLINE_BYTES else self.blob(bytes(raw))
+        return {"array": [found.dtype, list(found.shape), blob, found.by_columns]}
+
+    def table(self, value: object, depth: int) -> object | None:
+        """pandas' frames and series, as the trees of their parts."""
+        parts = table_parts(value)
+        if parts is None:
+            return None
+        self.unhashable("table")
+        self.spend(NODE)
+        return {"table": self.items(list(parts), depth)}
 
 
 _Write = Callable[[_Writer, object, int], object]

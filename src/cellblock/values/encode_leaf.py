@@ -14,7 +14,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from cellblock.values import forms
-from cellblock.values.forms import NotPortable, Opaque
+from cellblock.values.forms import Buffer, NotPortable, Opaque
 from cellblock.values.represent import type_name
 from cellblock.values.room import of_bytes, of_path, of_text
 
@@ -31,7 +31,7 @@ class LeafWriter:
     def __init__(self, max_bytes: int, max_depth: int) -> None:
         self.max_bytes = self.left = max_bytes
         self.max_depth = max_depth
-        self.buffers: list[bytes] = []
+        self.buffers: list[Buffer] = []
         self.is_key = False
         self.stand_ins = 0
         self.room = 0
@@ -46,8 +46,12 @@ class LeafWriter:
         if len(raw) < forms.INLINE_BYTES:
             self.spend(2 * len(raw) + NODE)
             return raw.hex()
-        self.spend(len(raw) + _BUFFER)
         self.room += takes(raw)
+        return self.buffer(raw)
+
+    def buffer(self, raw: Buffer) -> int:
+        """Bytes as a buffer, to be read without another copy."""
+        self.spend(len(raw) + _BUFFER)
         self.buffers.append(raw)
         return len(self.buffers) - 1
 
@@ -175,7 +179,7 @@ class LeafWriter:
 
     def of_opaque(self, value: Opaque, depth: int) -> object:
         self.spend(NODE)
-        return {"opaque": [self.of_text(plain(value.type)), self.of_text(plain(value.repr))]}
+        return {"opaque": [self.of_text(plain(part)) for part in (value.type, value.repr, value.reason)]}
 
 
 def plain(text: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cellblock.errors import CellblockError
 
@@ -15,6 +15,8 @@ MAX_DEPTH = 64
 # Bounds that both sides hold, so that what one writes the other reads.
 INLINE_BYTES = 1024
 """Bytes shorter than this are hexadecimal text in the tree, longer ones are buffers of their own."""
+BESIDE_BYTES = 2**18
+"""From here on a buffer may be read out of its owner's memory; the buffer of an array is the array's memory itself."""
 INLINE_TEXT = 2**16
 """Text longer than this is a buffer: no JSON escapes, one copy."""
 FRACTION_BITS = 2**14
@@ -56,10 +58,11 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """What a value that is not portable arrives as: its type's name and its repr, cut."""
+    """What a value that is not portable arrives as: its type's name and its repr, cut. `reason` says why."""
 
     type: str
     repr: str
+    reason: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ and list stand for themselves; everything else is an object with one member whos
     {"date": [y, m, d]}  {"time": [h, m, s, us, fold, ZONE]}  {"datetime": [y, m, d, h, m, s, us, fold, ZONE]}
     {"timedelta": [d, s, us]}  {"timezone": [TIMEDELTA, name?]}  {"zone": key}
     {"decimal": text}  {"fraction": [n, d]}  {"uuid": hex}  {"path": [class, text]}
-    {"enum": [type, name]}  {"record": [type, names, ITEMS]}  {"opaque": [type, repr]}
-    {"array": [dtype, shape, BLOB]}  {"scalar": [dtype, BLOB]}
+    {"enum": [type, name]}  {"record": [type, names, ITEMS]}  {"opaque": [type, repr, reason]}
+    {"array": [dtype, shape, BLOB, by columns?]}  {"scalar": [dtype, BLOB]}  {"table": ITEMS}
 
 BLOB is hexadecimal text below 1 KiB, else the number of a buffer. ITEMS is a list, or {"ints"} / {"floats"}:
 128 or more numbers of one kind are 8 bytes each, which Python packs and unpacks without a loop.

@@ -7,9 +7,9 @@ from cellblock.values.forms import Opaque
 _qualname_of = type.__dict__["__qualname__"].__get__
 
 
-def opaque(value: object, *, max_repr: int = 2000) -> Opaque:
+def opaque(value: object, *, max_repr: int = 2000, reason: str = "") -> Opaque:
     """The value's type and repr. Runs the value's own `__repr__`, so only where the value lives."""
-    return Opaque(type_name(value), represent(value, max_chars=max_repr))
+    return Opaque(type_name(value), represent(value, max_chars=max_repr), reason)
 
 
 def type_name(value: object) -> str:

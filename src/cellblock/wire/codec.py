@@ -11,7 +11,7 @@ from collections.abc import Callable
 from sys import getsizeof
 
 from cellblock.values import room
-from cellblock.wire.frames import Frame, ProtocolError
+from cellblock.wire.frames import MAX_BUFFERS, Buffer, Frame, ProtocolError
 from cellblock.wire.messages import (
     Awake,
     Bind,
@@ -23,12 +23,16 @@ from cellblock.wire.messages import (
     Fetch,
     Finished,
     Hello,
+    Place,
     Request,
+    Reserve,
+    Reserved,
     Run,
     Shell,
     Survey,
     ToolCalled,
     ToolReply,
+    ToolRoom,
 )
 
 MAX_HEAD_BYTES = 8 * 2**20
@@ -39,17 +43,20 @@ _REQUESTS: dict[str, type] = {
     "run": Run,
     "shell": Shell,
     "bind": Bind,
+    "reserve": Reserve,
     "fetch": Fetch,
     "survey": Survey,
     "clear": Clear,
     "equip": Equip,
     "reply": ToolReply,
+    "room": ToolRoom,
 }
 _EVENTS: dict[str, type] = {
     "hello": Hello,
     "awake": Awake,
     "display": Display,
     "tool": ToolCalled,
+    "reserved": Reserved,
     "finished": Finished,
 }
 _WITH_BUFFERS = {Bind, ToolReply, Display, ToolCalled, Finished}
@@ -127,9 +134,18 @@ def decode_event(frame: Frame) -> Event:
     if cls is Display:
         values["size"] = _held(values["data"]) + sum(map(len, frame.buffers))
     event: Event = cls(**values)
+    if isinstance(event, Finished | ToolCalled) and event.beside:
+        _check_places(event.beside, event.buffers)
     if type(event) is Display and len(event.mimes) != len(event.buffers):
         raise ProtocolError("a display names each of its buffers")
     return event
+
+
+def _check_places(places: tuple[Place, ...], buffers: tuple[Buffer, ...]) -> None:
+    """Each is of another buffer, and that is empty here."""
+    named = [place[0] for place in places]
+    if sorted(set(named)) != named or (named and named[-1] >= len(buffers)) or any(len(buffers[one]) for one in named):
+        raise ProtocolError("places of no buffers")
 
 
 def _held(bundle: object) -> int:
@@ -212,6 +228,18 @@ def _bundle(value: object) -> dict[str, object]:
     return {_name(mime): part for mime, part in value.items()}
 
 
+def _places(value: object) -> tuple[Place, ...]:
+    if type(value) is not list or len(value) > MAX_BUFFERS:
+        raise ProtocolError("expected places")
+    return tuple(map(_place, value))
+
+
+def _place(value: object) -> Place:
+    if type(value) is not list or len(value) != 3:
+        raise ProtocolError("expected a place")
+    return count(value[0]), count(value[1]), count(value[2])
+
+
 def _failure(value: object) -> Failure | None:
     if value is None:
         return None
@@ -232,7 +260,8 @@ _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
     Hello: {"python": _name, "walls": _rows, "missing": _rows},
     Awake: {"lost": _rows},
     Display: {"data": _bundle, "mimes": _mimes, "is_result": _flag, "mark": count},
-    ToolCalled: {"call": count, "name": _name, "mark": count},
+    ToolCalled: {"call": count, "name": _name, "mark": count, "beside": _places},
+    Reserved: {"call": count, "places": _places},
     Finished: {
         "number": count,
         "failure": _failure,
@@ -241,5 +270,6 @@ _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
         "memory_peak": count,
         "gained": named,
         "dropped": names,
+        "beside": _places,
     },
 }

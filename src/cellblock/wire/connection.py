@@ -21,11 +21,14 @@ from cellblock.wire.messages import (
     Finished,
     Hello,
     Request,
+    Reserve,
+    Reserved,
     Run,
     Shell,
     Survey,
     ToolCalled,
     ToolReply,
+    ToolRoom,
 )
 from cellblock.wire.packed import pack_request, unpack_event
 
@@ -42,11 +45,12 @@ class State(Enum):
     BUSY = "busy"
 
 
-_START = (Run, Shell, Bind, Fetch, Survey, Clear, Equip)
+_START = (Run, Shell, Bind, Reserve, Fetch, Survey, Clear, Equip)
 
 _MAY_SEND: dict[tuple[State, type], State] = {
     **{(State.IDLE, request): State.BUSY for request in _START},
     (State.BUSY, ToolReply): State.BUSY,
+    (State.BUSY, ToolRoom): State.BUSY,
 }
 
 _MAY_RECEIVE: dict[tuple[State, type], State] = {
@@ -54,7 +58,9 @@ _MAY_RECEIVE: dict[tuple[State, type], State] = {
     (State.OPENING, Awake): State.IDLE,
     (State.IDLE, Display): State.IDLE,  # threads of the cells live on between them
     (State.IDLE, ToolCalled): State.IDLE,
+    (State.IDLE, Reserved): State.IDLE,
     (State.BUSY, Display): State.BUSY,
+    (State.BUSY, Reserved): State.BUSY,
     (State.BUSY, ToolCalled): State.BUSY,
     (State.BUSY, Finished): State.IDLE,
 }
@@ -72,10 +78,11 @@ class Connection:
     def send(self, request: Request) -> Iterable[bytes]:
         """The packets of a request that the state allows."""
         self.state = _step(_MAY_SEND, self.state, request)
-        if type(request) is ToolReply:
+        if type(request) is ToolReply or type(request) is ToolRoom:
             if request.call not in self._pending:
                 raise ProtocolError(f"no call {request.call} waits for a reply")
-            self._pending.discard(request.call)
+            if type(request) is ToolReply:
+                self._pending.discard(request.call)
         else:
             self._number += 1
         packed = pack_request(request, self._number)
@@ -96,6 +103,8 @@ class Connection:
             if event.call in self._pending or len(self._pending) >= MAX_PENDING_CALLS:
                 raise ProtocolError("a call's number is in use, or too many calls wait")
             self._pending.add(event.call)
+        elif type(event) is Reserved:
+            return event if event.call in self._pending else None  # the cell has ended meanwhile
         elif type(event) is Finished:
             if event.number != self._number:
                 raise ProtocolError("a reply to another request")

@@ -32,10 +32,21 @@ class Shell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bind:
-    """Bind a name to the value pickled in the one buffer; it is unpickled inside the wall."""
+    """Bind a name to the value pickled in the first buffer; it is unpickled inside the wall.
+
+    The others are its buffers out of band; with `is_stored` those are in the memory that was reserved before.
+    """
 
     name: str
     buffers: tuple[Buffer, ...]
+    is_stored: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserve:
+    """Have memory for buffers of these lengths, which the next request uses; the reply names its places."""
+
+    lengths: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,16 +78,31 @@ class Equip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolReply:
-    """The answer to a tool call: a packed portable value, or an error's type and message."""
+    """The answer to a tool call: a packed portable value, or an error's type and message.
+
+    With `is_stored` empty buffers stand for those in the memory that was reserved, in order.
+    """
 
     call: int
     error: tuple[str, str] | None = None
     buffers: tuple[Buffer, ...] = ()
+    is_stored: bool = False
 
 
-Request = Run | Shell | Bind | Fetch | Survey | Clear | Equip | ToolReply
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRoom:
+    """Have memory for buffers of these lengths, for the answer to a call; `Reserved` names its places."""
+
+    call: int
+    lengths: tuple[int, ...]
+
+
+Request = Run | Shell | Bind | Reserve | Fetch | Survey | Clear | Equip | ToolReply | ToolRoom
 
 # ------------------------------------------------------------------------------------------ events
+
+Place = tuple[int, int, int]
+"""A buffer that stayed in its process's memory, and is empty in the message: which it is, its address, its length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +144,15 @@ class ToolCalled:
     name: str
     mark: int
     buffers: tuple[Buffer, ...] = ()
+    beside: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserved:
+    """Where the memory is that `ToolRoom` asked for."""
+
+    call: int
+    places: tuple[Place, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +181,7 @@ class Finished:
     gained: Mapping[str, str] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     buffers: tuple[Buffer, ...] = ()
+    beside: tuple[Place, ...] = ()
 
 
-Event = Hello | Awake | Display | ToolCalled | Finished
+Event = Hello | Awake | Display | ToolCalled | Reserved | Finished

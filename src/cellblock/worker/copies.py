@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from io import BytesIO
 from pickle import Unpickler, loads
 from types import ModuleType
@@ -18,11 +19,11 @@ def offer(modules: list[ModuleType]) -> None:
     _modules.update((module.__name__, module) for module in modules)
 
 
-def copy_of(data: Buffer) -> object:
-    """The value in a pickle."""
+def copy_of(data: Buffer, buffers: Sequence[Buffer] = ()) -> object:
+    """The value in a pickle, whose parts out of band are memory that is to be the value's."""
     if _names_ours(data) is None:
-        return loads(data)
-    return _Unpickler(BytesIO(data)).load()
+        return loads(data, buffers=buffers)
+    return _Unpickler(BytesIO(data), buffers=buffers).load()
 
 
 class _Unpickler(Unpickler):

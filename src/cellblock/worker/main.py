@@ -102,6 +102,7 @@ def run(
     if beginning is None:
         os._exit(0)
     _seed(int(str(beginning["seed"])))
+    worker.begin(value_bytes=setup["limits"]["value_bytes"], beside=beginning["beside"] is True)
     _serve(worker)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from gc import collect
 from os import _exit, getpid, register_at_fork
 from socket import socket
@@ -19,13 +20,16 @@ from cellblock.wire.messages import (
     Fetch,
     Finished,
     Request,
+    Reserve,
     Run,
     Shell,
     Survey,
     ToolReply,
+    ToolRoom,
 )
 from cellblock.wire.packed import pack_event, pack_request, unpack_request
 from cellblock.worker import control, exits, shell, survey
+from cellblock.worker.beside import leave, reserve
 from cellblock.worker.channel import Channel, Quiet
 from cellblock.worker.copies import copy_of
 from cellblock.worker.display import bundle
@@ -62,16 +66,20 @@ class Worker:
     """Carries out requests in one interpreter. Every reply leaves before what can wait is done."""
 
     __slots__ = (
+        "_beside",
         "_channel",
         "_integrity",
         "_interpreter",
+        "_kept",
         "_max_text",
         "_meter",
         "_names",
         "_pid",
         "_quota",
+        "_reserved",
         "_streams",
         "_tools",
+        "_value_bytes",
         "_voice",
     )
 
@@ -90,6 +98,9 @@ class Worker:
         guard_handlers()
         register_at_fork(after_in_child=channel.let_go)
         self._max_text = 10_000
+        self._value_bytes, self._beside = MAX_VALUE_BYTES, False
+        self._kept: tuple[portable.Buffer, ...] = ()
+        self._reserved: tuple[memoryview, ...] = ()
         install(self._voice.show)
         self._interpreter.builtins.__dict__["display"] = self._display
         integrity.watch(
@@ -104,6 +115,11 @@ class Worker:
         )
         on_import("IPython.display", self._take_over_display)
         on_import("PIL.ImageShow", self._take_over_pictures)
+
+    def begin(self, *, value_bytes: int, beside: bool) -> None:
+        """How large values may be, and whether the host reads large buffers out of this process's memory."""
+        self._beside = beside
+        self._value_bytes = value_bytes if beside else min(value_bytes, MAX_VALUE_BYTES)
 
     def serve(self) -> int:
         """Answer requests until the host is gone, or until the runner is no longer what it was; the exit status."""
@@ -125,10 +141,11 @@ class Worker:
                 return 0
             number, request = received
             source = request.source if isinstance(request, Run) else ""
+            self._kept = ()  # the host has read them
             if interrupted is not None:
                 reap(interrupted)
             reap_copies()
-            if not isinstance(request, ToolReply):  # to a call of a cell that has ended meanwhile
+            if not isinstance(request, ToolReply | ToolRoom):  # to a call of a cell that has ended meanwhile
                 self._voice.speak(self._carry_out(number, request))
             interrupted = self._meter.began() if was_interrupted() else None
         return exits.CHANGED_BETWEEN
@@ -223,12 +240,22 @@ class Worker:
         self._only_main_goes_on()
         if self._tools is not None:
             self._tools.forget()
-        buffers = value if type(value) is Packed else ()
+        self._kept = value if type(value) is Packed else ()
+        buffers, places = leave(self._kept) if self._beside and self._kept else (self._kept, ())
         gained, dropped = self._names.news()
         cost = self._meter.stop()
-        return Finished(number=number, failure=failure, gained=gained, dropped=dropped, buffers=buffers, **cost)
+        return Finished(
+            number=number,
+            failure=failure,
+            gained=gained,
+            dropped=dropped,
+            buffers=buffers,
+            beside=places,
+            **cost,
+        )
 
     def _perform(self, request: Request) -> object:
+        reserved, self._reserved = self._reserved, ()
         match request:
             case Run():
                 self._max_text = request.max_text
@@ -239,26 +266,44 @@ class Worker:
                     close_shown(value)
                 self._show_figures()
                 self._streams.flush()
-                return NO_VALUE if value is NO_VALUE else ours(_encode, value)
+                return NO_VALUE if value is NO_VALUE else ours(self._encode, value)
             case Shell():
-                return ours(_encode, ours(shell.run, request.command, cells=_OF_COMMANDS))
+                return ours(self._encode, ours(shell.run, request.command, cells=_OF_COMMANDS))
             case Bind():
-                self._interpreter.namespace[request.name] = copy_of(request.buffers[0])
+                data, *large = request.buffers
+                buffers = reserved if request.is_stored else [bytearray(one) for one in large]
+                self._interpreter.namespace[request.name] = copy_of(data, buffers)
+            case Reserve():
+                self._reserved = reserve(request.lengths)
+                return Packed(self._reserved)
             case Fetch():
-                return ours(_encode, self._interpreter.namespace[request.name])
+                return ours(self._encode, self._interpreter.namespace[request.name])
             case Survey():
-                return ours(_encode, ours(survey.names, self._interpreter, request.max_names, request.max_preview))
+                return ours(self._encode, ours(survey.names, self._interpreter, request.max_names, request.max_preview))
             case Clear():
                 self._interpreter.clear()
             case Equip():
                 self._equip(request)
-            case ToolReply():
+            case ToolReply() | ToolRoom():
                 raise RuntimeError("a reply to no call")
         return NO_VALUE
 
+    def _encode(self, value: object) -> Packed:
+        """The portable form of a value, or of an `Opaque` that stands for it."""
+        try:
+            return Packed(portable.pack(portable.encode(value, max_bytes=self._value_bytes)))
+        except portable.NotPortable as error:
+            reason = error.reason
+        except MemoryError:
+            reason = "there was no memory for its portable form"
+        return Packed(portable.pack(portable.encode(_stand_in(value, reason))))
+
     def _equip(self, request: Equip) -> None:
         """Host functions are called by name from everywhere, as Python's own are, and are no names of the session's."""
-        self._tools = tools = Tools(self._channel, self._voice.speak, self._streams.place)
+        portably = partial(portable.encode, max_bytes=self._value_bytes)
+        self._tools = tools = Tools(
+            self._channel, self._voice.speak, self._streams.place, encode=portably, beside=self._beside
+        )
         for spec in request.tools:
             self._interpreter.builtins.__dict__[str(spec["name"])] = tools.stub(spec)
 
@@ -323,18 +368,10 @@ class Packed(tuple[portable.Buffer, ...]):
     __slots__ = ()
 
 
-def _encode(value: object) -> Packed:
-    """The portable form of a value, or of an `Opaque` that stands for it."""
+def _stand_in(value: object, reason: str) -> portable.Opaque:
     try:
-        return Packed(portable.pack(portable.encode(value, max_bytes=MAX_VALUE_BYTES)))
-    except (portable.NotPortable, MemoryError):
-        return Packed(portable.pack(portable.encode(_stand_in(value))))
-
-
-def _stand_in(value: object) -> portable.Opaque:
-    try:
-        return portable.opaque(value)
+        return portable.opaque(value, reason=reason)
     except Interrupted:
         raise
     except BaseException as error:  # from the value's own code, which may leave with SystemExit too
-        return portable.Opaque(type_name(value), f"<no repr: {type_name(error)}>")
+        return portable.Opaque(type_name(value), f"<no repr: {type_name(error)}>", reason)

@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cellblock.values import portable
-from cellblock.wire.messages import ToolCalled, ToolReply
+from cellblock.wire.messages import Reserved, ToolCalled, ToolReply, ToolRoom
+from cellblock.worker.beside import leave, places_of, reserve
 from cellblock.worker.channel import Channel
 from cellblock.worker.interrupts import whole
 
@@ -27,6 +28,7 @@ Spec = Mapping[str, Any]
 """A function as the host describes it: name, doc, whether it is async, its parameters and what it returns."""
 
 
+Answer = ToolReply | ToolRoom
 _LOOK_MS = 100
 _ENDED = ToolReply(call=0, error=("RuntimeError", "the cell that called this has ended"))
 
@@ -38,17 +40,30 @@ class ToolError(Exception):
 
 
 class Tools:
-    """The calls of one worker. `speak` sends an event whole; `place` marks where in the text it belongs."""
+    """The calls of one worker. `speak` sends an event whole; `place` marks where in the text it belongs.
 
-    def __init__(self, channel: Channel, speak: Callable[[ToolCalled], None], place: Callable[[], int]) -> None:
+    `beside`: large buffers of the arguments stay in memory, where the host reads them before it answers.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        speak: Callable[[ToolCalled | Reserved], None],
+        place: Callable[[], int],
+        *,
+        encode: Callable[[object], portable.Encoded],
+        beside: bool,
+    ) -> None:
+        self._encode = encode
+        self._beside = beside
         self._channel = channel
         self._speak = speak
         self._place = place
         self._numbers = itertools.count(1)
         self._told = threading.Condition()
         self._reading = False
-        self._plain: dict[int, ToolReply | None] = {}
-        self._futures: dict[int, Future[ToolReply]] = {}
+        self._plain: dict[int, Answer | None] = {}
+        self._futures: dict[int, Future[Answer]] = {}
 
     def stub(self, spec: Spec) -> Callable[..., object]:
         """A function that passes its calls on."""
@@ -73,7 +88,7 @@ class Tools:
             function.__annotations__["return"] = signature.return_annotation
         return function  # type: ignore[no-any-return]
 
-    def take(self, reply: ToolReply) -> None:
+    def take(self, reply: Answer) -> None:
         """An answer has come. One that nobody waits for any more is dropped."""
         future = self._futures.pop(reply.call, None)
         if future is not None:
@@ -91,23 +106,45 @@ class Tools:
             self._told.notify_all()
             self._told.wait_for(lambda: not self._reading)
 
-    def _send(self, number: int, name: str, bound: inspect.BoundArguments) -> None:
+    def _send(self, number: int, name: str, bound: inspect.BoundArguments) -> tuple[portable.Buffer, ...]:
+        """Pass a call on; its buffers, which are to be kept until it is answered."""
         try:
-            buffers = portable.pack(portable.encode([list(bound.args), bound.kwargs]))
+            buffers = portable.pack(self._encode([list(bound.args), bound.kwargs]))
         except portable.NotPortable as error:
             raise TypeError(f"{name}(): an argument cannot be passed to the host: {error}") from None
-        self._speak(ToolCalled(call=number, name=name, mark=self._place(), buffers=tuple(buffers)))
+        sent, places = leave(buffers) if self._beside else (buffers, ())
+        self._speak(ToolCalled(call=number, name=name, mark=self._place(), buffers=sent, beside=places))
+        return buffers
 
     def _call(self, name: str, bound: inspect.BoundArguments) -> object:
         number = next(self._numbers)
         self._plain[number] = None
         try:
-            self._send(number, name, bound)
-            while (reply := self._plain.get(number, _ENDED)) is None:
-                self._read_or_wait(number)
+            kept = self._send(number, name, bound)
+            reply = self._wait(number)
+            reserved: tuple[memoryview, ...] = ()
+            if isinstance(reply, ToolRoom):
+                self._plain[number] = None
+                reserved = self._reserve(reply)
+                reply = self._wait(number)
         finally:
             self._plain.pop(number, None)
-        return _result(reply)
+        del kept
+        return _result(reply, reserved)
+
+    def _wait(self, number: int) -> Answer:
+        while (reply := self._plain.get(number, _ENDED)) is None:
+            self._read_or_wait(number)
+        return reply
+
+    def _reserve(self, room: ToolRoom) -> tuple[memoryview, ...]:
+        """Memory for the large buffers of an answer; none where there is no more, which the host then says."""
+        try:
+            reserved = reserve(room.lengths)
+        except (OSError, MemoryError):
+            reserved = ()
+        self._speak(Reserved(call=room.call, places=places_of(reserved)))
+        return reserved
 
     def _read_or_wait(self, number: int) -> None:
         with self._told:
@@ -132,7 +169,7 @@ class Tools:
         if received is None:
             raise SystemExit
         _, reply = received
-        if isinstance(reply, ToolReply):
+        if isinstance(reply, ToolReply | ToolRoom):
             self.take(reply)
 
     async def _call_async(self, name: str, bound: inspect.BoundArguments) -> object:
@@ -140,19 +177,26 @@ class Tools:
 
         loop = asyncio.get_running_loop()
         number = next(self._numbers)
-        future: Future[ToolReply] = loop.create_future()
+        future: Future[Answer] = loop.create_future()
         self._futures[number] = future
         try:
-            self._send(number, name, bound)
+            kept = self._send(number, name, bound)
             loop.add_reader(self._channel.connection, whole, self._read)
-            return _result(await future)
+            reply = await future
+            reserved: tuple[memoryview, ...] = ()
+            if isinstance(reply, ToolRoom):
+                self._futures[number] = future = loop.create_future()
+                reserved = self._reserve(reply)
+                reply = await future
+            del kept
+            return _result(reply, reserved)
         finally:
             self._futures.pop(number, None)
             if not self._futures:
                 loop.remove_reader(self._channel.connection)
 
 
-def _tell(future: Future[ToolReply], reply: ToolReply) -> None:
+def _tell(future: Future[Answer], reply: Answer) -> None:
     def tell() -> None:
         if not future.done():
             future.set_result(reply)
@@ -160,11 +204,13 @@ def _tell(future: Future[ToolReply], reply: ToolReply) -> None:
     future.get_loop().call_soon_threadsafe(tell)
 
 
-def _result(reply: ToolReply) -> object:
+def _result(reply: Answer, reserved: tuple[memoryview, ...]) -> object:
+    assert isinstance(reply, ToolReply)
     if reply.error is not None:
         kind, message = reply.error
         raise _exception(kind)(message)
-    return portable.unpack(reply.buffers)
+    stored = iter(reserved if reply.is_stored else ())
+    return portable.unpack(tuple(one if len(one) else next(stored) for one in reply.buffers))
 
 
 def _exception(name: str) -> type[Exception]:

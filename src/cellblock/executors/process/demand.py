@@ -41,6 +41,7 @@ def limits_of(limits: ExecutionLimits) -> dict[str, int]:
         "file_bytes": limits.max_disk_mb * 2**20,
         "processes": limits.max_processes,
         "open_files": limits.max_open_files,
+        "value_bytes": limits.max_value_mb * 2**20,
         "checkpoints": limits.max_checkpoints,
     }
 

@@ -16,13 +16,14 @@ from typing import TypeVar
 import anyio
 
 from cellblock.errors import SessionClosed
+from cellblock.executors.process import memory
 from cellblock.executors.process.cgroups import Group
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.waits import SECONDS, Waits
 from cellblock.executors.protocol import WorkerGone
 from cellblock.wire.connection import Connection
 from cellblock.wire.frames import PACKET_BYTES, ProtocolError
-from cellblock.wire.messages import Awake, Event, Finished, Hello, Request, ToolReply
+from cellblock.wire.messages import Awake, Event, Finished, Hello, Request
 from cellblock.wire.text import NONCE_BYTES
 from cellblock.worker import control
 
@@ -66,6 +67,8 @@ class Link:
         self.names: dict[str, str] = {}
         self._name_chars = 0
         self.closed = False
+        self.beside = False
+        """Whether large buffers go from memory to memory."""
         self.killed = False
         """Whether the worker was killed: its end may not be seen yet."""
         self._waiting = 0
@@ -86,7 +89,9 @@ class Link:
         taken = connection, self.stdout, self.stderr, self.nonce
         self.stdout = self.stderr = -1
         self.close()
-        return Link(taken)
+        link = Link(taken)
+        link.beside = self.beside
+        return link
 
     def close_ends(self) -> None:
         """Close the worker's ends, so that its own are the last."""
@@ -150,7 +155,8 @@ class Link:
     def begin(self, seed: int) -> None:
         """Have the worker seed its generators, and take requests from now on."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has ended, which the first turn tells
-            control.send(self._socket, {"seed": seed})
+            self.beside = memory.readable(self.pid)
+            control.send(self._socket, {"seed": seed, "beside": self.beside})
 
     async def readable(self) -> None:
         """Wait until something can be read or the worker is gone; `SessionClosed` when the link is closed meanwhile."""
@@ -179,7 +185,7 @@ class Link:
         """Descriptors with something to read, after waiting so long for the first; blocks for that time."""
         return {descriptor for descriptor, _ in self._epoll.poll(seconds)}
 
-    def send(self, request: Request | ToolReply, end: socket.socket | None = None) -> bool:
+    def send(self, request: Request, end: socket.socket | None = None) -> bool:
         """Send a request as far as the socket takes it; whether that is all of it, or `flush` has to follow.
 
         With it goes the end for a checkpoint to be left behind after it, if one is given. `WorkerGone` if nothing

@@ -7,19 +7,21 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from types import MappingProxyType
 
 import anyio
 from anyio import to_thread
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
+from cellblock.executors.process import memory
 from cellblock.executors.process.demand import limits_of
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.turn import Before, ProcessTurn
-from cellblock.executors.protocol import Died, KernelSpec
-from cellblock.wire.messages import Hello, Request
+from cellblock.executors.protocol import Died, KernelSpec, Named, WorkerGone
+from cellblock.wire.frames import Buffer
+from cellblock.wire.messages import Finished, Hello, Place, Request, Reserve
 from cellblock.worker import exits
 
 Row = tuple[str, str, str, str]
@@ -90,6 +92,45 @@ class LinkedKernel:
         if self._link is not None and self._link.pidfd >= 0 and os.getpid() == self._host:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._link.pidfd, number)
+
+    async def fetch(self, event: Named) -> Named:
+        """See `Kernel`."""
+        link = self._living()
+        most = self._spec.limits.max_value_mb * 2**20
+        return await to_thread.run_sync(partial(memory.fetch, event, link.pid, link.pidfd, most))
+
+    async def store(self, buffers: Sequence[Buffer], seconds: float) -> bool:
+        """See `Kernel`."""
+        link = self._living()
+        if not link.beside:
+            return False
+        turn = self.turn(Reserve(lengths=tuple(map(len, buffers))), max_output_bytes=0)
+        try:
+            with anyio.fail_after(seconds):
+                if not turn.sent:
+                    await turn.send_rest(seconds)
+                while not isinstance(event := await turn.next(), Finished | Died):
+                    continue
+            if not isinstance(event, Finished) or event.failure is not None:
+                return False
+            await self.write(event.beside, buffers)
+        except TimeoutError:
+            self.kill()
+            return False
+        except (WorkerGone, OSError):  # which the request that is next will meet
+            return False
+        finally:
+            turn.close()
+        return True
+
+    @property
+    def beside(self) -> bool:
+        """See `Kernel`."""
+        return self._living().beside
+
+    async def write(self, places: Sequence[Place], buffers: Sequence[Buffer]) -> None:
+        """See `Kernel`."""
+        await to_thread.run_sync(memory.store, places, buffers, self._living().pid)
 
     def time_out(self, seconds: float) -> None:
         """See `Kernel`."""

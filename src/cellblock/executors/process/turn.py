@@ -17,7 +17,7 @@ from cellblock.executors.process.link import Link
 from cellblock.executors.process.text import TextBudget
 from cellblock.executors.protocol import Curbed, Died, TurnEvent, WorkerGone
 from cellblock.wire.frames import ProtocolError
-from cellblock.wire.messages import Display, Finished, Request, ToolCalled, ToolReply
+from cellblock.wire.messages import Display, Finished, Request, Reserved, ToolCalled, ToolReply, ToolRoom
 from cellblock.wire.text import Demultiplexer, Place, Text
 
 _FINAL_READS = 8
@@ -161,7 +161,7 @@ class ProcessTurn:
                 self._end(death)
         return self._events.popleft()
 
-    def reply(self, reply: ToolReply) -> None:
+    def reply(self, reply: ToolReply | ToolRoom) -> None:
         if self._ended:  # what ended it came along with the call: nobody waits for an answer
             return
         self._takes += 1
@@ -213,6 +213,8 @@ class ProcessTurn:
             self._place_reached = event.mark
             self._events.append(event)
             self._release()
+        elif isinstance(event, Reserved):
+            self._events.append(event)
 
     def _end(self, event: Finished | Died) -> None:
         ready = self._link.ready(0)

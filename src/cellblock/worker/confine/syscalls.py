@@ -341,6 +341,22 @@ def landlock_restrict_self(ruleset: int, flags: int = 0) -> None:
     _call("landlock_restrict_self", ruleset, flags)
 
 
+def read_memory(pid: int, address: int, into: int, length: int) -> int:
+    """Copy another process's memory to an address of this one's; how many bytes that were, which may be fewer.
+
+    `OSError(EFAULT)` where the process has nothing at the address, `EPERM` where it may not be read. Copies as many
+    as one call takes, without the interpreter's lock.
+    """
+    local, remote = struct.pack("QQ", into, length), struct.pack("QQ", address, length)
+    return _call("process_vm_readv", pid, local, 1, remote, 1, 0)
+
+
+def write_memory(pid: int, address: int, source: int, length: int) -> int:
+    """Copy memory of this process's to an address of another's; as `read_memory`."""
+    local, remote = struct.pack("QQ", source, length), struct.pack("QQ", address, length)
+    return _call("process_vm_writev", pid, local, 1, remote, 1, 0)
+
+
 def _call(name: str, *arguments: _Argument) -> int:
     """Make the call. Bytes are passed by address (and end in NUL), integers as 64-bit registers."""
     number = _numbers.get(name)

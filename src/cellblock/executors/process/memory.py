@@ -1,0 +1,79 @@
+"""Large buffers go from one process's memory to the other's, in one copy: the host reads and writes the worker's.
+
+Security border: addresses and lengths come from inside. The kernel takes them in the worker's own memory, so that a
+lie reaches nothing else; what is read is data like any other that comes from there. No memory is shared: nothing that
+was read changes afterwards, nothing is left that a cell could hold on to.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import mmap
+import select
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cellblock.executors.protocol import Named
+from cellblock.values import portable
+from cellblock.values.portable import Buffer
+from cellblock.wire.messages import Place
+from cellblock.worker.beside import address_of
+from cellblock.worker.confine.syscalls import read_memory, write_memory
+
+_AT_LEAST = 2**20
+"""So much more than the value's own bytes may be named: the tree that holds it together is a buffer, too."""
+
+
+def readable(pid: int) -> bool:
+    """Whether the kernel lets this process read that one's memory: asked by reading where nothing is."""
+    try:
+        read_memory(pid, 0, ctypes.addressof(ctypes.c_char()), 1)
+    except OSError as error:
+        return error.errno == errno.EFAULT
+    return True
+
+
+def fetch(event: Named, pid: int, pidfd: int, most: int) -> Named:
+    """The event with the buffers that it names by their places; with an `Opaque` instead where they cannot be had."""
+    try:
+        found = _read_all(event, pid, most)
+        if select.select([pidfd], [], [], 0)[0]:  # its number may have been another's by then
+            raise OSError("its process ended before it was read")
+    except (OSError, MemoryError) as error:
+        missing = portable.Opaque("lost", "", f"it could not be read: {error}")
+        return replace(event, buffers=portable.pack(portable.encode(missing)), beside=())
+    return replace(event, buffers=found, beside=())
+
+
+def store(places: Sequence[Place], buffers: Sequence[Buffer], pid: int) -> None:
+    """Write buffers to the memory that a worker reserved for them; OSError where it has not so much there."""
+    if [place[2] for place in places] != list(map(len, buffers)):
+        raise OSError("other memory than was asked for")
+    for (_, address, length), buffer in zip(places, buffers, strict=True):
+        source, done = address_of(buffer), 0
+        while done < length:
+            done += write_memory(pid, address + done, source + done, length - done)
+
+
+def _read_all(event: Named, pid: int, most: int) -> tuple[Buffer, ...]:
+    if sum(length for _, _, length in event.beside) > most + _AT_LEAST:
+        raise OSError(f"larger than {most:,} bytes")
+    buffers = list(event.buffers)
+    for number, address, length in event.beside:
+        buffers[number] = _read(pid, address, length)
+    return tuple(buffers)
+
+
+def _read(pid: int, address: int, length: int) -> memoryview:
+    """Fresh memory with a copy of the process's; OSError where that has not so much there."""
+    if not length:
+        return memoryview(b"")
+    memory = mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    into = (ctypes.c_char * length).from_buffer(memory)
+    done = 0
+    while done < length:
+        done += read_memory(pid, address + done, ctypes.addressof(into) + done, length - done)
+    return memoryview(memory)
