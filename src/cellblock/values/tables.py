@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import importlib
 import sys
+from datetime import tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from cellblock.values.forms import MalformedValue, NotPortable, Opaque
 
@@ -76,7 +78,10 @@ def _column(pandas: Any, series: Any) -> object:
         texts = series.astype(object).where(series.notna(), None).tolist()
         return ("text", "str" if str(dtype) == "str" else "string", texts)
     if type(dtype) is pandas.DatetimeTZDtype:
-        return ("zoned", series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy(copy=False), dtype.tz)
+        zone: Any = dtype.tz
+        if type(zone).__module__.partition(".")[0] == "pytz":  # pandas' own, before 3.0
+            zone = ZoneInfo(str(zone))
+        return ("zoned", series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy(copy=False), zone)
     if str(dtype) in _MASKED and type(series.array).__name__ == _MASKED[str(dtype)]:
         return ("masked", str(dtype), series.array._data, series.array._mask)
     if type(dtype) is pandas.CategoricalDtype:
@@ -167,8 +172,8 @@ class _Builder:
                 type(None),
             }:
                 return pandas.array(texts, dtype=dtype)
-            case ("zoned", stamps, zone):
-                self._plain(stamps)
+            case ("zoned", stamps, tzinfo() as zone):
+                _require(self._plain(stamps).dtype.kind == "M", "times")
                 return pandas.DatetimeIndex(stamps, copy=False).tz_localize("UTC").tz_convert(zone).array
             case ("masked", str(dtype), values, mask) if dtype in _MASKED:
                 _require(self._plain(values).dtype.name == dtype.lower().replace("boolean", "bool"), "values")
@@ -178,6 +183,8 @@ class _Builder:
                 kept = self._index(categories)
                 _require(len(kept) <= _CATEGORIES or all(type(one) is str for one in kept), "few categories")
                 self._codes(codes, len(kept))
+                for one in kept:
+                    hash(one)
                 return pandas.Categorical.from_codes(codes, categories=kept, ordered=ordered)
         _require(self._plain(column).ndim == 1, "a column of one dimension")
         return column

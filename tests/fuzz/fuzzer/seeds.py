@@ -99,13 +99,15 @@ EVENTS: tuple[m.Event, ...] = (
     _finished(1, gained={"x": "int", "näme": "list"}, dropped=("y",)),
     _finished(1, failure=_FAILURE, gained={"e": "ValueError"}),
     _finished(1, buffers=pack(encode({"a": [1, 2]}))),
+    _finished(1, buffers=(b"[]", b"", b"x", b""), beside=((1, 4096, 2**20), (3, 2**40, 0))),
+    m.Reserved(call=1, places=((0, 4096, 2**20),)),
 )
 
 
 def values() -> Iterator[Case]:
     """A value: its tree, then its buffers."""
     yield from (tuple(map(bytes, pack(encode(value)))) for value in VALUES)
-    yield from (tuple(map(bytes, pack(encode(value)))) for value in _arrays())
+    yield from (tuple(map(bytes, pack(encode(value)))) for value in (*_arrays(), *_tables()))
 
 
 def _arrays() -> list[object]:
@@ -123,6 +125,24 @@ def _scalars() -> frozenset[type]:
     except ImportError:
         return frozenset()
     return frozenset(kind for kind in np.sctypeDict.values() if kind is not np.object_ and kind is not np.void)
+
+
+def _tables() -> list[object]:
+    try:
+        import pandas as pd
+    except ImportError:
+        return []
+    frame = pd.DataFrame(
+        {
+            "n": [1, 2],
+            "text": ["a", None],
+            "objects": pd.Series([[1], "b"], dtype=object),
+            "zoned": pd.to_datetime(["2020-01-01", None]).tz_localize(ZoneInfo("Europe/Berlin")),
+            "masked": pd.array([1, None], dtype="Int64"),
+            "kind": pd.Categorical(["u", "v"]),
+        }
+    )
+    return [frame, frame.set_index(["n", "text"]), frame["n"], pd.DataFrame([[1.5, 2.5]], columns=["a", "a"])]
 
 
 SCALARS = _scalars()

@@ -55,6 +55,8 @@ def _check_parts(value: object) -> None:
         _check_parts(value.fields)
     elif type(value) in (Opaque, EnumName):
         assert all(type(getattr(value, field.name)) is str for field in fields(value))  # type: ignore[arg-type]
+    elif type(value).__name__ in ("DataFrame", "Series"):
+        assert type(value).__module__.startswith("pandas")
     elif type(value).__module__ == "numpy":
         assert type(value).__name__ == "ndarray" or type(value) in seeds.SCALARS
         assert not value.dtype.hasobject  # type: ignore[attr-defined]

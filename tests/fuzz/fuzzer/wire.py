@@ -114,6 +114,8 @@ _HEARD = {
     (State.BUSY, m.Display): State.BUSY,
     (State.BUSY, m.ToolCalled): State.BUSY,
     (State.BUSY, m.Finished): State.IDLE,
+    (State.IDLE, m.Reserved): State.IDLE,
+    (State.BUSY, m.Reserved): State.BUSY,
 }
 
 
