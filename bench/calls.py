@@ -1,13 +1,13 @@
-"""F9, bare: the round trip of a message from a cell to the host and back, before there are tools.
+"""F9: a call of a tool from a cell, until its result is there.
 
-Cells have no tools yet, but the wire has their messages, and the host answers each call with an error. A cell that
-speaks them by hand through its worker's own channel measures what lies under every tool call to come: both codecs,
-the table of states, the kernel's stamp on each packet, and the host's wait. Not in it: values, and the tool itself.
+The tool does nothing. What is measured is the way: the arguments and the result as portable values, both codecs, the
+kernel's stamp on each packet, the host's wait and, for a plain function, a thread that calls it.
 """
 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import cellblock
 from bench.bare import BareWorker
@@ -17,31 +17,40 @@ _AT_ONCE = 50
 """Calls in one cell: a round, which is as many samples."""
 
 _CALLS = f"""
-import gc, time
+import time
 
-(channel,) = [one for one in gc.get_objects() if type(one).__name__ == "Channel"]  # no import leads to the runner's
-words = type(channel).receive.__globals__["decode_request"].__globals__
-ToolCalled, ToolReply = words["ToolCalled"], words["ToolReply"]
-def calls():
+def plain():
     for number in range({_AT_ONCE}):
         began = time.perf_counter()
-        channel.send(ToolCalled(call=number, name="nothing", mark=0))
-        _, reply = channel.receive()
+        assert nothing(number) == number
         yield time.perf_counter() - began
-        assert type(reply) is ToolReply and reply.call == number and reply.error[0] == "NameError"
+
+async def awaited():
+    for number in range({_AT_ONCE}):
+        began = time.perf_counter()
+        assert await nothing_async(number) == number
+        yield time.perf_counter() - began
 """
 
 
-def _calls(plan: Plan) -> Samples:
+def nothing(number: int) -> int:
+    return number
+
+
+async def nothing_async(number: int) -> int:
+    return number
+
+
+def _calls(source: str, plan: Plan) -> Samples:
     require("msgpack")
     with BareWorker() as bare, asyncio.Runner() as runner:
-        session = runner.run(cellblock.AsyncSession().open())
+        session = runner.run(cellblock.AsyncSession(tools=[nothing, nothing_async]).open())
         try:
             assert runner.run(session.run(_CALLS)).ok
             ours: list[float] = []
             theirs: list[float] = []
             for number in range(plan.rounds + 1):
-                seconds = runner.run(session.run("list(calls())")).value
+                seconds = runner.run(session.run(source)).value
                 assert isinstance(seconds, list)
                 reference = bare.calls(_AT_ONCE)
                 if number:  # the first round warms both
@@ -54,7 +63,11 @@ def _calls(plan: Plan) -> Samples:
 
 MEASURES = (
     Measure(
-        id="F9/bare", what="a call of no tool from a cell, until its answer", reference="msgpack over a socketpair",
-        goal=Ratio(1.5), rounds=20, take=_calls,
+        id="F9/async", what="a call of an async tool from a cell", reference="msgpack over a socketpair",
+        goal=Ratio(1.5), rounds=20, take=partial(_calls, "[seconds async for seconds in awaited()]"),
+    ),
+    Measure(
+        id="F9/plain", what="the same of a plain function, in a thread", reference="msgpack over a socketpair",
+        goal=Ratio(1.5), rounds=20, take=partial(_calls, "list(plain())"),
     ),
 )  # fmt: skip

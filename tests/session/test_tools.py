@@ -222,3 +222,70 @@ async def test_both_kinds_of_tool_work_on_both_event_loops(anyio_backend: str) -
 
     async with AsyncSession(limits=LIMITS, tools=[twice, wait]) as session:
         assert (await session.run("twice(2), await wait(0.01)")).value == (4, 0.01)
+
+
+def test_slow_plain_tools_run_at_the_same_time_and_hold_no_event_loop(open_session: Callable[..., Session]) -> None:
+    meeting = threading.Barrier(3, timeout=10)
+
+    def meet(number: int) -> int:
+        meeting.wait()
+        return number
+
+    async def tick() -> int:
+        await asyncio.sleep(0)
+        return meeting.n_waiting
+
+    session = open_session(limits=LIMITS, tools=[meet, tick])
+    cell = session.run(
+        "import threading\nfound = []\n"
+        "threads = [threading.Thread(target=lambda n=n: found.append(meet(n))) for n in range(2)]\n"
+        "for thread in threads: thread.start()\n"
+        "while await tick() < 2: pass\n"
+        "found.append(meet(2))\nfor thread in threads: thread.join()\nsorted(found)"
+    )
+    assert (cell.value, cell.error) == ([0, 1, 2], None)
+
+
+def test_tool_sees_the_context_of_its_caller() -> None:
+    import contextvars
+
+    who = contextvars.ContextVar("who", default="nobody")
+
+    def ask() -> str:
+        return who.get()
+
+    async def run() -> object:
+        async with AsyncSession(limits=LIMITS, tools=[ask]) as session:
+            who.set("somebody")
+            return (await session.run("ask()")).value
+
+    assert asyncio.run(run()) == "somebody"
+
+
+def test_text_before_a_call_stands_before_it(equipped: Session) -> None:
+    source = "import sys, os\nfor n in range(20):\n    print(n)\n    if n % 2: os.write(1, b'raw\\n')\n    twice(n)"
+    told: list[object] = []
+    for event in equipped.stream(source):
+        if isinstance(event, ToolCall):
+            told.append(event.args[0])
+        elif not isinstance(event, Done):
+            told += event.text.split()
+    expected: list[object] = []
+    for n in range(20):
+        expected += [str(n), *(["raw"] if n % 2 else []), n]
+    assert told == expected
+
+
+def test_session_with_tools_in_a_forked_program_has_threads_of_its_own(open_session: Callable[..., Session]) -> None:
+    import os
+
+    assert open_session(limits=LIMITS, tools=[twice]).run("twice(1)").value == 2
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            with Session(limits=LIMITS, tools=[twice]) as session:
+                status = 0 if session.run("twice(2)").value == 4 else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -27,7 +27,7 @@ class Calls:
         self._toolbox = toolbox
         self._kernel = kernel
         self._asked: dict[int, tuple[anyio.Event, list[Place]]] = {}
-        self._speaking = anyio.Lock()
+        self._speaking = anyio.Lock(fast_acquire=True)
         self._scopes: set[anyio.CancelScope] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 
-import anyio
+import anyio.lowlevel
 
 from cellblock.cell import Cell, CellError, Lost
 from cellblock.errors import CellblockError, SessionClosed
@@ -105,7 +105,9 @@ class Execution:
                 event = await self._kernel.fetch(event)
             match event:
                 case ToolCalled():
-                    return self._calls.begin(event, self._reply)
+                    call = self._calls.begin(event, self._reply)
+                    await anyio.lowlevel.checkpoint()  # most tools answer at once: the turn then waits for what follows
+                    return call
                 case Reserved():
                     self._calls.offer(event)
                 case Finished() if self._must_relieve(event):

@@ -9,7 +9,9 @@ from __future__ import annotations
 import inspect
 import keyword
 from collections.abc import Callable, Iterable
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
+from functools import cached_property, partial
 from typing import Any
 
 from anyio import to_thread
@@ -19,6 +21,10 @@ from cellblock.wire.messages import ToolCalled, ToolReply
 
 _MAX_DEFAULT = 200
 _MAX_MESSAGE = 10_000
+
+_MAX_THREADS = 40
+_SHORT_WAIT = 0.0002
+"""Seconds that a call in a thread is waited for without giving the event loop a turn, which costs as much."""
 
 Tool = Callable[..., Any]
 
@@ -65,13 +71,25 @@ class Toolbox:
             if inspect.iscoroutinefunction(tool):
                 result = await tool(*args, **kwargs)
             else:
-                result = await to_thread.run_sync(partial(tool, *args, **kwargs), abandon_on_cancel=True)
+                result = await self._in_thread(partial(copy_context().run, tool, *args, **kwargs))
         except Exception as error:  # whatever it is, it is the cell's to handle
             return _failed(call, type(error).__name__, _said(error))
         try:
             return ToolReply(call=call.call, buffers=tuple(portable.pack(portable.encode(result))))
         except portable.NotPortable as error:
             return _failed(call, "TypeError", f"{call.name}() returned what cannot be passed into a session: {error}")
+
+    async def _in_thread(self, function: Callable[[], Any]) -> Any:
+        """What a function returns that may block. Whoever is cancelled leaves it to its thread."""
+        future = self._threads.submit(function)
+        if not wait([future], _SHORT_WAIT).done:
+            await to_thread.run_sync(wait, [future], abandon_on_cancel=True)
+        return future.result()
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        """They end with this object."""
+        return ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="cellblock-tool")
 
 
 def describe(name: str, tool: Tool) -> dict[str, object]:

@@ -302,7 +302,7 @@ class Worker:
         """Host functions are called by name from everywhere, as Python's own are, and are no names of the session's."""
         portably = partial(portable.encode, max_bytes=self._value_bytes)
         self._tools = tools = Tools(
-            self._channel, self._voice.speak, self._streams.place, encode=portably, beside=self._beside
+            self._channel, self._voice.speak, self._streams.place_of_call, encode=portably, beside=self._beside
         )
         for spec in request.tools:
             self._interpreter.builtins.__dict__[str(spec["name"])] = tools.stub(spec)

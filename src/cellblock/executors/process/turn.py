@@ -159,6 +159,7 @@ class ProcessTurn:
                 death = await self._overseer.how_it_ended()
                 self._link.require_open()
                 self._end(death)
+        self._fresh = False  # nothing was sent since
         return self._events.popleft()
 
     def reply(self, reply: ToolReply | ToolRoom) -> None:
