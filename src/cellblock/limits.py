@@ -15,9 +15,11 @@ class ExecutionLimits:
     `max_value_mb` bounds a value that leaves the session, which the host's memory holds; a larger one is `Opaque`.
     `max_disk_mb` bounds the workspace and `/tmp` together, which live in memory. `max_steps` is for agents.
 
-    `max_checkpoints` is how many steps can be undone, and how many states of the session are kept for that: each costs
-    the memory that was changed since, and as much again of `max_disk_mb` may hold the files that were. With 0 there
-    are none: nothing can be undone, and a session whose process ends goes on with an empty namespace.
+    `max_checkpoints` is how many steps can be undone, and how many states of the session are kept for that. With 0
+    there are none: nothing can be undone, and a session whose process ends goes on with an empty namespace.
+    `max_checkpoint_mb` bounds the memory that these states hold beyond what the session holds by itself, which is what
+    was changed since: past it the oldest are let go, all but the newest. None is as much as `max_memory_mb`. The files
+    that were may hold as much again as `max_disk_mb`; past it the oldest states are let go, too.
     """
 
     timeout_seconds: float = 30.0
@@ -31,15 +33,24 @@ class ExecutionLimits:
     max_open_files: int = 512
     interrupt_grace_seconds: float = 0.5
     max_checkpoints: int = 5
+    max_checkpoint_mb: int | None = None
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
             value = getattr(self, name)
+            if value is None and name == "max_checkpoint_mb":
+                continue
             least, said = (-1, "0 or more") if name == "max_checkpoints" else (0, "a number above 0")
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > least:
                 raise ValueError(f"ExecutionLimits.{name} must be {said}, not {value!r}")
             if not name.endswith("_seconds") and not isinstance(value, int):
                 raise ValueError(f"ExecutionLimits.{name} must be a whole number, not {value!r}")
+
+    @property
+    def checkpoint_bytes(self) -> int:
+        """What states that can be gone back to may hold in memory."""
+        megabytes = self.max_memory_mb if self.max_checkpoint_mb is None else self.max_checkpoint_mb
+        return megabytes * 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -114,8 +114,10 @@ def test_the_wall_says_which_version_limits_what(session: Session, places: list[
     wall = group_wall(session)
     assert isinstance(wall, Applied)
     memory, pids, *more = wall.detail.split(", ")
-    assert memory[:11] in ("v1 memory 1", "v2 memory 1")  # 64 MB, 16 of disk, 96 more, and the image
-    assert pids in ("v1 pids 56", "v2 pids 56")
+    # 64 MB, 32 of head-room and the image, three times, as copies and what a cell changes may hold as much; 16 of
+    # disk, and 64
+    assert memory[:11] in ("v1 memory 4", "v2 memory 4")
+    assert pids in ("v1 pids 65", "v2 pids 65")
     assert more in (["v1 cpu"], ["v2 cpu"], [])
 
 
@@ -147,7 +149,7 @@ def test_a_process_that_the_kernel_kills_for_memory_is_told_of(unwatched: Sessio
 def test_the_number_of_processes_is_limited_by_the_group_too(session: Session, places: list[Place]) -> None:
     group = group_of(session, places)
     (place,) = [place for place in places if "pids" in place.controllers]
-    assert (place.folder / group.parent.name / group.name / "pids.max").read_text() == "56\n"
+    assert (place.folder / group.parent.name / group.name / "pids.max").read_text() == "65\n"
 
 
 def test_groups_are_used_again_and_not_piled_up(places: list[Place]) -> None:
@@ -166,8 +168,8 @@ def test_limits_of_the_group_follow_the_session_that_uses_it(places: list[Place]
         with Session(limits=limits) as one:
             wall = group_wall(one)
             assert isinstance(wall, Applied)
-            assert f" pids {megabytes + 16}" in wall.detail
-            assert 90 + megabytes < int(wall.detail.split()[2]) < 180 + megabytes
+            assert f" pids {megabytes + 25}" in wall.detail
+            assert 170 < int(wall.detail.split()[2]) - 3 * megabytes < 300
 
 
 PROGRAM = """

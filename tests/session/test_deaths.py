@@ -173,6 +173,22 @@ def test_name_is_read_after_a_death(session: Session) -> None:
     assert session.run("x").value == 2
 
 
+def test_clear_that_ends_the_process_has_cleared_nothing_and_says_so(session: Session) -> None:
+    session.run("import os\nclass Bomb:\n    def __del__(self, end=os._exit): end(3)\nx, bomb = 1, Bomb()")
+    with pytest.raises(CellblockError, match="clear: ProcessDied: the session's process left with status 3"):
+        session.clear()
+    assert len(session.notebook.cells) == 1
+    assert session["x"] == 1
+
+
+def test_file_that_is_left_open_when_all_is_cleared_is_no_change_of_the_runner(session: Session) -> None:
+    session.run("left = open('left', 'w')")
+    session.clear()
+    session.run("import mimetypes")
+    cell = session.run("'left' in globals(), 'mimetypes' in globals()")
+    assert (cell.value, cell.lost) == ((False, True), ())
+
+
 def test_what_a_host_request_finds_lost_is_said_by_the_next_cell(session: Session) -> None:
     session.run("import socket\none, two = socket.socketpair()")
     session.kill()

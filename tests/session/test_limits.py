@@ -223,11 +223,19 @@ def test_source_is_text(session: Session) -> None:
 # --- limits as values ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in ExecutionLimits.__slots__ if name != "max_checkpoints"])
+@pytest.mark.parametrize("name", sorted(set(ExecutionLimits.__slots__) - {"max_checkpoints", "max_checkpoint_mb"}))
 @pytest.mark.parametrize("value", [0, -1, None, "10", True, float("nan")])
 def test_limit_that_is_no_number_above_0_is_refused(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=f"ExecutionLimits.{name} must be a number above 0, not "):
         ExecutionLimits(**{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [0, -1, "10", True, 1.5])
+def test_budget_of_checkpoints_is_a_whole_number_above_0_or_that_of_memory(value: object) -> None:
+    assert ExecutionLimits(max_memory_mb=100).checkpoint_bytes == 100 * 2**20
+    assert ExecutionLimits(max_memory_mb=100, max_checkpoint_mb=7).checkpoint_bytes == 7 * 2**20
+    with pytest.raises(ValueError, match=r"ExecutionLimits\.max_checkpoint_mb must be a "):
+        ExecutionLimits(max_checkpoint_mb=value)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", [-1, None, "10", True, float("nan")])

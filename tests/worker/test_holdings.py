@@ -62,7 +62,10 @@ def test_what_forks_share_is_divided_among_them() -> None:
     shared = bytearray(b"x") * (40 * MB)
     with child(lambda: 1) as one, child(lambda: 1):
         assert holdings.memory(one) > 40 * MB
-        assert holdings.own_memory(one) < 20 * MB + holdings.memory(one) - len(shared)
+        weight = holdings.weigh(one)
+        assert weight is not None
+        assert weight.whole > 40 * MB
+        assert max(weight.part, weight.alone) < 20 * MB + weight.whole - len(shared)
 
 
 def test_a_process_whose_first_thread_has_ended_is_seen_through_the_others() -> None:
@@ -148,7 +151,7 @@ def test_time_passes_for_a_process_that_runs_and_for_no_other() -> None:
 def test_a_process_that_is_gone_holds_nothing() -> None:
     with child(lambda: 1) as process:
         pass
-    assert (holdings.memory(process), holdings.own_memory(process), holdings.descriptors(process)) == (0, 0, 0)
+    assert (holdings.memory(process), holdings.weigh(process), holdings.descriptors(process)) == (0, None, 0)
     assert holdings.files(process) == holdings.Files()
 
 

@@ -207,6 +207,13 @@ class Kernel(Protocol):
         """The states before and after those steps, oldest first: the last is the present one. No number comes twice."""
         ...
 
+    async def reserve(self, steps: int) -> str | None:
+        """None if so many steps can be undone, which stays so until the next request. Else the limit in the way.
+
+        That is a name of `ExecutionLimits`.
+        """
+        ...
+
     async def change_files(self, change: Callable[[], None]) -> None:
         """Have the host change the session's files: `change` is called in a thread.
 

@@ -188,8 +188,8 @@ class AsyncSession:
         self.notebook.delete(cell_id)
 
     async def clear(self) -> None:
-        """Remove every record and unbind every name. Files stay."""
-        await self._ask(Clear())
+        """Remove every record and unbind every name; CellblockError where that failed. Files stay."""
+        _answer(await self._ask(Clear()), "clear")
         self.notebook.clear()
 
     async def undo(self, steps: int = 1) -> None:
@@ -201,22 +201,32 @@ class AsyncSession:
             raise ValueError(f"steps must be a whole number above 0, not {steps!r}")
         kernel = await self._acquire(wait=True)
         try:
-            if steps > kernel.steps:
-                raise CellblockError(
-                    f"{steps} steps cannot be undone, {kernel.steps} can" if kernel.steps else "nothing can be undone",
-                    hint=self._undoable(kernel.steps),
-                )
+            if (bound := await kernel.reserve(steps)) is not None:
+                raise self._not_undone(steps, kernel.steps, bound)
             recovery = await recover(kernel, steps, toolbox=self._toolbox)
             self._lost += losses(recovery, "the session was set back")
         finally:
             self._give_turn()
 
-    def _undoable(self, steps: int) -> str:
-        """What would let more be undone than so many steps; "" where there were no more."""
+    def _not_undone(self, steps: int, able: int, bound: str) -> CellblockError:
+        """The error of steps that cannot be undone, of which `able` can be, for a limit of that name."""
+        many = "1 step" if steps == 1 else f"{steps} steps"
+        if steps <= able:
+            return CellblockError(
+                f"{many} cannot be undone: the copy of the session from before that has ended",
+                hint="undo another number of steps",
+            )
+        message = f"{many} cannot be undone, {able} can" if able else "nothing can be undone"
         if self.walls == "reduced":
-            return 'walls="reduced" keeps no checkpoints: use walls="full" where the machine gives them'
-        few = steps >= self.limits.max_checkpoints
-        return "raise ExecutionLimits(max_checkpoints=…) before the session is opened" if few else ""
+            hint = 'walls="reduced" keeps no checkpoints: use walls="full" where the machine gives them'
+            return CellblockError(message, hint=hint)
+        if bound in _HELD:
+            limits = self.limits
+            megabytes = limits.checkpoint_bytes >> 20 if bound == "max_checkpoint_mb" else limits.max_disk_mb
+            message += f": {_HELD[bound].format(megabytes)}"
+        few = bound in _HELD or able >= self.limits.max_checkpoints
+        hint = f"raise ExecutionLimits({bound}=…) before the session is opened" if few else ""
+        return CellblockError(message, hint=hint)
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""
@@ -422,6 +432,12 @@ class AsyncSession:
         await kernel.change_files(change)
         if self._turns.value:  # else the one who has the turn notes it
             self._note_files(kernel)
+
+
+_HELD = {
+    "max_checkpoint_mb": "the memory of older states came to more than ExecutionLimits(max_checkpoint_mb=…), {} MB",
+    "max_disk_mb": "the files of older states came to more than ExecutionLimits(max_disk_mb=…), {} MB",
+}
 
 
 def _mounts(mounts: Any) -> tuple[tuple[str, str], ...]:

@@ -12,11 +12,13 @@ from collections.abc import Mapping, Sequence
 MAX_MESSAGE = 64 * 1024
 MAX_DESCRIPTORS = 32
 
+SHOW = {"show": True}
+"""Asks a frozen copy for a file of `/proc` that tells what it holds, over a socket that comes along."""
 READY, FAILED = b"ready", b"failed"
 """What a frozen copy says once it is one, and its process where there will be none."""
 
 _CREDENTIALS = struct.Struct("3i")
-_STAMPED = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(16)
+_STAMPED = socket.CMSG_SPACE(_CREDENTIALS.size)  # no room for descriptors, which a cell might send along
 _SCM_CREDENTIALS = 2
 
 

@@ -11,16 +11,17 @@ from cellblock.worker import control
 
 
 class Copies:
-    """Tells `found` the number of each copy once it is ready. The channels are the host's, and only looked at."""
+    """Tells `found` of each copy once it is ready: its process, its checkpoint's number and the channel, which is
+    `found`'s to close. The channels are the host's: what comes on them is only looked at."""
 
-    def __init__(self, wait: select.poll, found: Callable[[int], None]) -> None:
+    def __init__(self, wait: select.poll, found: Callable[[int, int, int], None]) -> None:
         self._wait = wait
         self._found = found
-        self._expected: set[int] = set()
+        self._expected: dict[int, int] = {}
 
-    def expect(self, channel: int) -> None:
+    def expect(self, channel: int, number: int) -> None:
         """A copy will speak on a channel."""
-        self._expected.add(channel)
+        self._expected[channel] = number
         self._wait.register(channel, select.POLLIN)
 
     def hear(self, channel: int) -> None:
@@ -28,16 +29,16 @@ class Copies:
         if channel in self._expected:
             with socket.socket(fileno=os.dup(channel)) as told:
                 process = control.ready(told)
-            self._let_go(channel)
+            self._wait.unregister(channel)
+            number = self._expected.pop(channel)
             if process:
-                self._found(process)
+                self._found(process, number, channel)
+            else:
+                os.close(channel)
 
     def forget(self) -> None:
         """No copy is being made any more."""
-        for channel in list(self._expected):
-            self._let_go(channel)
-
-    def _let_go(self, channel: int) -> None:
-        self._expected.discard(channel)
-        self._wait.unregister(channel)
-        os.close(channel)
+        for channel in self._expected:
+            self._wait.unregister(channel)
+            os.close(channel)
+        self._expected.clear()

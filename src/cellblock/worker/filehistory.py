@@ -15,6 +15,7 @@ back before anything else.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import time
@@ -24,24 +25,29 @@ from dataclasses import dataclass
 from cellblock.worker.trees import Tree, allowed, move, remove
 
 CHUNK_BYTES = 2**20
+Pieces = tuple[tuple[int, int], ...]
 _GRAIN_NS = 20_000_000
 _WAY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Chunk:
-    """A file of the store; it goes when nothing refers to it any more."""
+    """A file of the store; it goes when nothing refers to it any more.
 
-    __slots__ = ("_name", "_store")
+    `pieces` are where it holds data, from and to; the rest are holes, of which there are some if it is `sparse`.
+    """
+
+    __slots__ = ("_name", "_store", "pieces", "sparse")
     _made = 0
 
-    def __init__(self, store: int, data: bytes) -> None:
+    def __init__(self, store: int, data: bytes, pieces: Pieces) -> None:
         Chunk._made += 1
-        self._store, self._name = store, str(Chunk._made)
+        self._store, self._name, self.pieces = store, str(Chunk._made), pieces
+        self.sparse = pieces != ((0, len(data)),)
         file = os.open(self._name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=store)
         try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(file, view) :]
+            os.ftruncate(file, len(data))
+            for start, end in pieces:
+                _write_whole(file, memoryview(data)[start:end], start)
         finally:
             os.close(file)
 
@@ -109,6 +115,9 @@ class FileHistory:
         self._fine = _has_fine_times(store)
         self._find_mapped = mapped
         self._mapped: frozenset[int] = frozenset()
+        self._spared = 0
+        self._forgotten: int | None = None
+        self._taken: dict[str, Entry] = {}
         self.keep(0)
         self._ways = [(path, os.open(path, _WAY)) for path in self._known if self._leads_to_mount(path)]
 
@@ -125,11 +134,17 @@ class FileHistory:
 
     # ------------------------------------------------------------------------------------------ keeping
 
-    def keep(self, number: int) -> Kept:
-        """Remember the files as they are."""
+    def keep(self, number: int, *, spared: int = 0) -> int | None:
+        """Remember the files as they are.
+
+        Where the store has no room, the oldest checkpoints are forgotten for it, all but the newest `spared`; the last
+        that was, None where none was.
+        """
+        self._spared, self._forgotten = spared, None
         known = self._known
-        mapped, self._mapped = self._mapped, frozenset()  # one that was mapped since has left a time of change
         entries: dict[str, Entry] = {}
+        self._taken = entries
+        mapped, self._mapped = self._mapped, frozenset()  # one that was mapped since has left a time of change
         missed: list[str] = []
         for path, found in self._scan(missed):
             was = known.get(path)
@@ -137,7 +152,8 @@ class FileHistory:
             if was is not None and was[0] == stamp and found.st_ino not in mapped and was[1].kind == _kind(found):
                 entries[path] = was[1]
                 continue
-            entry = self._take(path, found, None if was is None else was[1], missed)
+            was = None  # what it holds may have to make room
+            entry = self._take(path, found, missed)
             if entry is None:
                 continue
             entries[path] = entry
@@ -147,13 +163,29 @@ class FileHistory:
             del known[path]
         if any(entry.kind == stat.S_IFREG for entry in entries.values()):
             self._mapped = self._find_mapped(self._device)
-        kept = self._kept[number] = Kept(entries, tuple(missed))
-        return kept
+        self._kept[number] = Kept(entries, tuple(missed))
+        return self._forgotten
 
     def forget(self, numbers: Iterable[int]) -> None:
         """Let go of the files of checkpoints."""
         for number in numbers:
             self._kept.pop(number, None)
+
+    def forget_through(self, last: int) -> None:
+        """Let go of the files of every checkpoint up to one."""
+        self.forget([number for number in self._kept if number <= last])
+
+    def _make_room(self) -> bool:
+        """Forget the oldest checkpoint that may be, with the last of them what is known; False where there is none."""
+        numbers = sorted(self._kept)
+        if len(numbers) <= self._spared:
+            return False
+        self._forgotten = numbers[0]
+        self.forget(numbers[:1])
+        if not self._kept:
+            for path in self._known.keys() - self._taken.keys():
+                del self._known[path]
+        return True
 
     def _scan(self, missed: list[str]) -> Iterator[tuple[str, os.stat_result]]:
         for tree in self._trees.values():
@@ -162,12 +194,12 @@ class FileHistory:
     def _opened(self, path: str, flags: int) -> contextlib.AbstractContextManager[int]:
         return next(tree for root, tree in self._trees.items() if path.startswith(root + "/")).opened(path, flags)
 
-    def _take(self, path: str, found: os.stat_result, was: Entry | None, missed: list[str]) -> Entry | None:
+    def _take(self, path: str, found: os.stat_result, missed: list[str]) -> Entry | None:
         kind = _kind(found)
         held: Content | str | None = None
         try:
             if kind == stat.S_IFREG:
-                held = self._copy(path, was.held if was is not None and isinstance(was.held, Content) else None)
+                held = self._copy_with_room(path)
             elif kind == stat.S_IFLNK:
                 held = allowed(os.readlink, path)
             elif kind == stat.S_IFSOCK:  # whoever listens at it is gone when the session goes back
@@ -180,24 +212,40 @@ class FileHistory:
         same = found.st_ino if kind == stat.S_IFREG and found.st_nlink > 1 else 0
         return Entry(kind, stat.S_IMODE(found.st_mode), found.st_mtime_ns, held, same)
 
+    def _copy_with_room(self, path: str) -> Content:
+        while True:
+            try:
+                return self._copy(path, self._content(path))
+            except OSError as error:
+                if error.errno != errno.ENOSPC or not self._make_room():
+                    raise
+
+    def _content(self, path: str) -> Content | None:
+        """What a file was when it was last looked at."""
+        _, entry = self._known.get(path, (None, None))
+        return entry.held if entry is not None and isinstance(entry.held, Content) else None
+
     def _copy(self, path: str, before: Content | None) -> Content:
         with self._opened(path, os.O_RDONLY) as file:
             size = os.fstat(file).st_size
             chunks: list[Chunk | None] = []
             for number, start in enumerate(range(0, size, CHUNK_BYTES)):
-                if _is_hole(file, start, min(start + CHUNK_BYTES, size)):
+                pieces = _pieces(file, start, min(start + CHUNK_BYTES, size))
+                if not pieces:
                     chunks.append(None)
                     continue
                 data = os.pread(file, CHUNK_BYTES, start)
                 old = before.chunks[number] if before is not None and number < len(before.chunks) else None
-                chunks.append(old if old is not None and old.read() == data else Chunk(self._store, data))
+                chunks.append(old if old is not None and old.read() == data else Chunk(self._store, data, pieces))
             return Content(size, tuple(chunks))
 
     # ---------------------------------------------------------------------------------------- rewinding
 
     def rewind(self, number: int) -> list[str]:
         """Make the files what they were; the paths that are not. Nothing else may be writing to them."""
-        kept = self._kept[number]
+        kept = self._kept.get(number)
+        if kept is None:
+            return list(self._trees)
         failed = list(kept.missed)
         self._move_ways_back(failed)
         live = dict(self._scan(failed))
@@ -279,15 +327,16 @@ class FileHistory:
             os.unlink(path)
             live = None
         with self._opened(path, os.O_RDWR | os.O_CREAT) as file:
-            if None in content.chunks:
+            if any(chunk is None or chunk.sparse for chunk in content.chunks):
                 os.ftruncate(file, 0)
             os.ftruncate(file, content.size)
             for number, chunk in enumerate(content.chunks):
                 if chunk is None:
                     continue
-                data = chunk.read()
-                if live is None or os.pread(file, CHUNK_BYTES, number * CHUNK_BYTES) != data:
-                    _write_whole(file, data, number * CHUNK_BYTES)
+                data, place = chunk.read(), number * CHUNK_BYTES
+                if live is None or os.pread(file, CHUNK_BYTES, place) != data:
+                    for start, end in chunk.pieces:
+                        _write_whole(file, memoryview(data)[start:end], place + start)
 
     def _know(self, entries: dict[str, Entry], failed: frozenset[str]) -> None:
         """Look at the files as they are now: what has not changed then is what `entries` says."""
@@ -316,11 +365,20 @@ def _has_fine_times(directory: int) -> bool:
     return True
 
 
-def _is_hole(file: int, start: int, end: int) -> bool:
-    try:
-        return os.lseek(file, start, os.SEEK_DATA) >= end
-    except OSError:  # nothing but hole up to the end
-        return True
+def _pieces(file: int, start: int, end: int) -> Pieces:
+    """Where a part of a file holds data, counted from the part's start."""
+    found, at = [], start
+    while at < end:
+        try:
+            at = os.lseek(file, at, os.SEEK_DATA)
+            if at >= end:
+                break
+            stop = min(os.lseek(file, at, os.SEEK_HOLE), end)
+        except OSError:  # nothing but hole up to the end
+            break
+        found.append((at - start, stop - start))
+        at = stop
+    return tuple(found)
 
 
 def _stamp(found: os.stat_result) -> Stamp:
@@ -340,8 +398,7 @@ def _noting(path: str, failed: list[str]) -> Iterator[None]:
         failed.append(path)
 
 
-def _write_whole(file: int, data: bytes, start: int) -> None:
-    view = memoryview(data)
+def _write_whole(file: int, view: memoryview, start: int) -> None:
     while view:
         written = os.pwrite(file, view, start)
         view, start = view[written:], start + written

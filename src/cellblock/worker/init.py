@@ -17,6 +17,7 @@ import time
 from typing import cast
 
 from cellblock.worker import control, ending, procfs, sockets
+from cellblock.worker.budget import Budget
 from cellblock.worker.confine import capabilities, layout, namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
 from cellblock.worker.expected import Copies
@@ -30,15 +31,22 @@ _MAX_PATH = 200
 
 
 def run(
-    channel: socket.socket, *, disk_bytes: int, files: int, memory_bytes: int, late: tuple[str, ...], mounts: bool
+    channel: socket.socket,
+    *,
+    disk_bytes: int,
+    files: int,
+    memory_bytes: int,
+    checkpoint_bytes: int,
+    late: tuple[str, ...],
+    mounts: bool,
 ) -> None:
     """Furnish the session, report, then serve until the host is gone. Never returns.
 
     With `mounts` it waits for the host to send them on the channel. Stays attachable (dumpable) until told to seal:
     joining its namespaces needs that; nothing hostile runs before.
     """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_IGN)
     os.setsid()
     try:
         name = namespaces.name_host("cellblock")
@@ -61,21 +69,42 @@ def run(
     control.send(channel, {"ready": entered.detail + name}, [self, home])
     os.close(self)
     os.close(home)
-    watch = Watch(memory_bytes)
+    watch, budget = Watch(memory_bytes), Budget(checkpoint_bytes)
     history = FileHistory((layout.WORKSPACE, layout.TMP, layout.SHM), store, watch.mapped)
     reaper = Reaper(channel)
     signal.signal(signal.SIGCHLD, lambda *_: reaper.reap())
     readable = select.poll()
     readable.register(channel, select.POLLIN)
     supervisor = Supervisor(readable)
-    copies = Copies(readable, watch.exempt_too)
+
+    def found(process: int, number: int, channel: int) -> None:
+        if process == watch.worker:  # whatever a cell says
+            os.close(channel)
+        else:
+            watch.exempt_too(process)
+            budget.add(process, number, channel)
+
+    def let_go(number: int, limit: str) -> None:
+        """End the copies, and forget the files, of every checkpoint up to one."""
+        budget.release(number)
+        history.forget_through(number)
+        control.tell(channel, {"let go": number, "for": limit})
+
+    copies = Copies(readable, found)
     peak: Peak | None = None
     look_at = time.monotonic() + IDLE_SECONDS
     while True:
         ready = readable.poll(max(0.0, look_at - time.monotonic()) * 1000)
         if time.monotonic() >= look_at:  # calls that come without a pause must not put it off
             pause, excess = watch.look()
-            look_at = time.monotonic() + pause
+            for number in budget.gone():
+                control.tell(channel, {"gone": number})
+            sooner, too_old = budget.look(watch.running, watch.worker)
+            if too_old is not None:
+                let_go(too_old, "max_checkpoint_mb")
+            if peak is not None:
+                peak.find()
+            look_at = time.monotonic() + (pause if sooner is None else min(pause, sooner))
             if excess is not None:
                 worker = excess.process == watch.worker
                 control.tell(channel, {"curbed": excess.held, "worker": worker})  # before its death is seen
@@ -95,21 +124,32 @@ def run(
         if message["do"] == "supervise":
             supervisor.expect(descriptors.pop())
         for descriptor in descriptors:
-            copies.expect(descriptor)
+            copies.expect(descriptor, _number(message["number"]))
         if message["do"] == "seal":
             watch.begin()
+            budget.reserved = False
             supervisor.worker = watch.worker
             prctl(PR_SET_DUMPABLE, 0)
         elif message["do"] == "keep":
             watch.exempt(frozenset(_numbers(message["frozen"])))
-            history.forget(_numbers(message["forgotten"]))
-            history.keep(_number(message["number"]))
+            forgotten, number = _numbers(message["forgotten"]), _number(message["number"])
+            budget.forget(forgotten)
+            budget.spared, budget.reserved = 2 if message["tentative"] else 1, False
+            history.forget(forgotten)
+            if (full := history.keep(number, spared=budget.spared - 1)) is not None:
+                let_go(full, "max_disk_mb")
             if peak is not None:
+                peak.find()
                 peak.reset()
-            control.send(channel, {"kept": message["number"]})
+            control.send(channel, {"kept": number})
+        elif message["do"] == "reserve":
+            budget.reserved = True
+            control.send(channel, {"reserved": True})
         elif message["do"] == "adopt":
             reaper.worker = supervisor.worker = _number(message["worker"])
             watch.follow(reaper.worker)
+            budget.woken(reaper.worker)
+            budget.reserved = False
             if peak is not None:
                 peak.close()
             peak = Peak(reaper.worker)
@@ -117,6 +157,9 @@ def run(
             spared = frozenset(_numbers(message["spared"]))
             copies.forget()
             watch.exempt(spared)
+            budget.reserved = True
+            budget.retain(spared)
+            budget.forget(_numbers(message["forgotten"]))
             ending.end_all(spared)
             root.repair_home()
             history.forget(_numbers(message["forgotten"]))

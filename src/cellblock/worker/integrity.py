@@ -57,7 +57,10 @@ class Integrity:
     __slots__ = ("_functions", "_getters", "_held", "_modules", "_objects", "_size", "_spaces")
 
     def __init__(self, runner: list[ModuleType]) -> None:
-        spaces: list[Mapping[str, Any]] = [vars(module) for module in runner if _serves(module.__name__)]
+        serving = [module for module in runner if _serves(module.__name__)]
+        for module in serving:  # made with the first warning that comes of what it calls, such as of a file left open
+            vars(module).setdefault("__warningregistry__", {})
+        spaces: list[Mapping[str, Any]] = [vars(module) for module in serving]
         classes = [
             vars(held)
             for space in spaces

@@ -24,6 +24,8 @@ from cellblock.worker.spares import Message, Spares
 SESSION_UID = 1000
 _SCRATCH_BYTES = 256 * 2**20
 _SCRATCH_FILES = 4096
+_SIZES = ("disk_bytes", "files", "memory_bytes", "checkpoint_bytes")
+"""What of a kind of session concerns its init."""
 
 
 def serve(
@@ -110,7 +112,7 @@ def _make_shell(
         first = os.fork()
         if first == 0:
             children.close()
-            sizes = {name: int(str(kind[name])) for name in ("disk_bytes", "files", "memory_bytes")}
+            sizes = {name: int(str(kind[name])) for name in _SIZES}
             init.run(host, **sizes, late=late, mounts=mounts)
         children.announce(first)
         os._exit(0)

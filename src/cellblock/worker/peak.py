@@ -17,9 +17,15 @@ class Peak:
 
     def __init__(self, process: int | None = None) -> None:
         """Of this process, or of another."""
+        self._of = process or "self"
         self._file = -1
-        with suppress(OSError):
-            self._file = open_file(procfs.path(f"{process or 'self'}/clear_refs"), O_WRONLY | O_CLOEXEC)
+        self.find()
+
+    def find(self) -> None:
+        """Open the file if it is not open: a worker hides for a moment while it makes a copy."""
+        if self._file < 0:
+            with suppress(OSError):
+                self._file = open_file(procfs.path(f"{self._of}/clear_refs"), O_WRONLY | O_CLOEXEC)
 
     @property
     def descriptors(self) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ in full, and each of its descriptors as the worst there is.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -33,6 +34,9 @@ _SOON_SECONDS = 0.02
 _SLACK_BYTES = 32 * 2**20
 _WORKER_SLACK_BYTES = 64 * 2**20
 """The worker's own limit lets it have `DATA_HEADROOM_BYTES` more while no cell's code runs, and a stack."""
+
+_MAKING_SECONDS = 2.0
+"""In which a copy of the worker becomes ready."""
 
 _MANY_MAPPINGS, _MAPPINGS_BYTES = 2000, 16 * 2**20
 """Who has more than the first is taken to have all that the kernel lets a process have."""
@@ -107,6 +111,11 @@ class Watch:
         self._counted_at = 0
         self._ran = {worker: 0}
 
+    @property
+    def running(self) -> frozenset[int]:
+        """The processes that are not frozen copies, as of the last look at them."""
+        return frozenset(self._ran)
+
     def mapped(self, device: int) -> frozenset[int]:
         """Inodes of a tmpfs that a process of the session may be changing through its memory."""
         return written_through_memory((one for one in self._processes() if one not in self.frozen), device)
@@ -159,15 +168,40 @@ class Watch:
             return None
         with self._counting.timed():
             self._account = self._accounted()
-            exact = {process: holdings.own_memory(process) + self._mappings(process) for process in alive}
-        total = sum(exact.values()) + self._account.total
+            weights = {process: holdings.weigh(process) for process in alive}
+            exact = {process: self._exact(process, weights[process]) for process in alive}
+        if (made := self._being_made(exact, weights)) is not None:
+            others.discard(made)
+            del exact[made]
+        # frozen copies share in what is divided: no less is held than what the worker has, and others do not share
+        alone = sum(weight.alone for process in others if (weight := weights[process]) is not None)
+        total = max(sum(exact.values()), held.get(self.worker, 0) + alone) + self._account.total
         if total <= self._limit + _SLACK_BYTES + self._image // 2:
             self._counted_at = estimate
             return None
         self._counted_at = 0
         sockets = {process: self._sockets_of(process) for process in alive}
+        if not others:
+            return self._past_its_own(held, sockets[self.worker])
         largest = max(others, key=lambda process: exact[process] + sockets[process])
         return self._past_its_own(held, sockets.get(self.worker, 0)) or Excess(_megabytes(total), largest)
+
+    def _being_made(self, exact: dict[int, int], weights: dict[int, holdings.Weight | None]) -> int | None:
+        """The process that may be a copy of the worker which has not said yet that it is ready: young, hidden, and
+        no larger than the worker can be. It holds what it shares."""
+        most = self._reserved + self._limit + _WORKER_SLACK_BYTES
+        newest = time.clock_gettime(time.CLOCK_BOOTTIME) - _MAKING_SECONDS
+        found = None
+        for process, weight in weights.items():
+            if weight is None and process != self.worker and exact[process] <= most:
+                life = holdings.life(process)
+                if life is not None and life.started / holdings.TICKS > newest:
+                    found, newest = process, life.started / holdings.TICKS
+        return found
+
+    def _exact(self, process: int, weight: holdings.Weight | None) -> int:
+        private = holdings.memory(process) if weight is None else weight.part + holdings.page_tables(process)
+        return private + self._mappings(process)
 
     def _past_its_own(self, held: dict[int, int], sockets: int) -> Excess | None:
         """The worker, if it holds more than it can within its own limit."""

@@ -75,10 +75,10 @@ class Group:
         for folder in self._directories:
             (folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
 
-    def killed(self) -> bool:
-        """Whether the kernel has killed a process for want of memory since this was last asked."""
+    def killed(self) -> int:
+        """How many processes the kernel has killed for want of memory since this was last asked."""
         before, self._kills = self._kills, self._count()
-        return self._kills > before
+        return self._kills - before
 
     def hear(self) -> None:
         """Take note of a `descriptor` that is ready, so that it no longer is."""

@@ -24,6 +24,8 @@ class Frozen:
         self.channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         watch_forks(self.channel)
         self._inner = 0
+        self.gone = False
+        """Whether its process is no more, though nobody let go of it."""
 
     def pid(self, seconds: float = _READY_SECONDS) -> int:
         """The copy's process by its number in the session; 0 where there is none, or it is not ready in that time.
@@ -31,6 +33,8 @@ class Frozen:
         The kernel stamped it on the copy's word that it is ready. A worker that died before it made the copy leaves
         an end of file.
         """
+        if self.gone:
+            return 0
         if not self._inner:
             wait = select.poll()
             wait.register(self.channel, select.POLLIN)
@@ -38,6 +42,17 @@ class Frozen:
                 self._copy = control.ready(self.channel)
                 self._inner = inner_pid(self._copy) if self._copy != self._worker else 0
         return self._inner
+
+    @property
+    def ended(self) -> bool:
+        """Whether its process was there, and is no more, which was not known."""
+        if self.gone or not self.pid(0):
+            return False
+        try:
+            with open(f"/proc/{self._copy}/stat", "rb") as file:
+                return file.read().rpartition(b") ")[2][:1] in b"ZX"
+        except OSError:
+            return True
 
     @property
     def settled(self) -> bool:
@@ -92,6 +107,8 @@ class Checkpoints:
         self._numbers = 0
         self._pending: Frozen | None = None
         self._forgotten: list[int] = []
+        self.bound = "max_checkpoints"
+        """The limit that last kept states from being more, by its name."""
 
     @property
     def newest(self) -> Checkpoint:
@@ -144,12 +161,43 @@ class Checkpoints:
 
     def _push(self, memory: Frozen | None, names: dict[str, str]) -> tuple[int, list[int]]:
         self._numbers += 1
+        if len(self._states) > self._depth:
+            self.bound = "max_checkpoints"
         self._states.append(Checkpoint(self._numbers, memory, names))
         before = self._states[: -self._depth - 1]
         del self._states[: -self._depth - 1]
         self._release(before)
         forgotten, self._forgotten = self._forgotten, []
         return self._numbers, [*forgotten, *(one.number for one in before)]
+
+    def let_go(self, number: int, bound: str) -> None:
+        """Init has let go of every state up to one, for a limit. The newest stays, whatever is left of it."""
+        older = [one for one in self._states[:-1] if one.number <= number]
+        if older:
+            self.bound = bound
+            del self._states[: len(older)]
+            self._release(older)
+            self._forgotten += [one.number for one in older]
+
+    def lose(self, number: int) -> None:
+        """The copy of a state is no more."""
+        for one in self._states:
+            if one.number == number and one.memory is not None:
+                one.memory.gone = True
+
+    def lose_ended(self) -> int:
+        """Look which copies have ended, and were not known to; how many."""
+        ended = [memory for memory in self._memories() if memory.ended]
+        for memory in ended:
+            memory.gone = True
+        return len(ended)
+
+    def has(self, steps: int) -> bool:
+        """Whether the state before so many steps is there."""
+        if steps > self.steps:
+            return False
+        memory = self._states[-1 - steps].memory
+        return memory is None or not memory.gone
 
     def back(self, steps: int) -> list[int]:
         """Make an older state the newest; the numbers of those that came after it. What was prepared for is dropped."""

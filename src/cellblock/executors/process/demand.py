@@ -29,6 +29,7 @@ def kind_of(limits: ExecutionLimits) -> Kind:
         "disk_bytes": limits.max_disk_mb * 2**20,
         "files": limits.max_files,
         "memory_bytes": limits.max_memory_mb * 2**20,
+        "checkpoint_bytes": limits.checkpoint_bytes,
         "limits": limits_of(limits),
         "nonce_bytes": NONCE_BYTES,
     }

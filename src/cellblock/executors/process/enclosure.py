@@ -12,6 +12,7 @@ from cellblock.executors.process.delegation import NotDelegated
 from cellblock.limits import ExecutionLimits
 from cellblock.walls import Applied, Unavailable, Wall
 from cellblock.worker.confine.rlimits import DATA_HEADROOM_BYTES
+from cellblock.worker.quota import SPARE_PROCESSES
 
 MECHANISM = "cgroup"
 
@@ -51,7 +52,7 @@ class Enclosure:
         self.prepare()
         if self.group is not None:
             try:
-                self.group.bound(_bytes(self._limits, worker), self._limits.max_processes + _MORE_PROCESSES)
+                self.group.bound(_bytes(self._limits, worker), _processes(self._limits))
                 self.group.add(worker)
                 self.wall = Applied(mechanism=MECHANISM, detail=self.group.detail)
             except ProcessLookupError:
@@ -64,12 +65,14 @@ class Enclosure:
         self.wall = Unavailable(mechanism=MECHANISM, reason=reason, remedy=remedy, needed=False)
         self.leave()
 
+    def killed(self) -> int:
+        """How many processes the kernel has killed for want of memory since this was last asked."""
+        return 0 if self.group is None else self.group.killed()
+
     @property
-    def exceeded(self) -> str:
-        """What was held when the kernel last killed a process for want of memory, if that is new; else ""."""
-        if self.group is None or not self.group.killed():
-            return ""
-        return f"{self.group.memory_bytes >> 20} MB, all that its control group allows"
+    def held(self) -> str:
+        """What was held then."""
+        return "" if self.group is None else f"{self.group.memory_bytes >> 20} MB, all that its control group allows"
 
     @property
     def full(self) -> bool:
@@ -95,7 +98,19 @@ class Enclosure:
 def _bytes(limits: ExecutionLimits, worker: int) -> int:
     """What a session within its limits may come to: its files are in memory, and so is what the kernel has of each."""
     files = limits.max_disk_mb * 2**20 + limits.max_files * _FILE_BYTES
-    return _image(worker) + limits.max_memory_mb * 2**20 + DATA_HEADROOM_BYTES + files + _KERNEL_BYTES
+    memory = _image(worker) + limits.max_memory_mb * 2**20 + DATA_HEADROOM_BYTES
+    return memory + files + _KERNEL_BYTES + (_checkpoint_bytes(limits, memory) if limits.max_checkpoints else 0)
+
+
+def _checkpoint_bytes(limits: ExecutionLimits, memory: int) -> int:
+    """What checkpoints may come to. The newest is kept whatever it costs, as much as the worker at most; and a cell
+    may change all that the worker holds before that is looked at."""
+    return max(limits.checkpoint_bytes, memory) + memory
+
+
+def _processes(limits: ExecutionLimits) -> int:
+    copies = limits.max_checkpoints + SPARE_PROCESSES if limits.max_checkpoints else 0
+    return limits.max_processes + _MORE_PROCESSES + copies
 
 
 def _image(worker: int) -> int:

@@ -161,17 +161,36 @@ class ProcessKernel(LinkedKernel):
 
     @property
     def steps(self) -> int:
+        self._note_gone()
         return self._checkpoints.steps
 
     @property
     def states(self) -> tuple[int, ...]:
+        self._note_gone()
         return self._checkpoints.numbers
 
-    def finished(self) -> None:
+    async def reserve(self, steps: int) -> str | None:
+        async with self._changing:
+            self._require_open()
+            if self._spec.limits.max_checkpoints and not self._shell.ended:
+                await awaited(self._shell.reserve())
+            self._note_gone()
+            return None if self._checkpoints.has(steps) else self._checkpoints.bound
+
+    def _note_gone(self) -> None:
+        """Take note of the checkpoints that are no more."""
+        while self._shell.gone:
+            number, bound = self._shell.gone.pop(0)
+            if bound:
+                self._checkpoints.let_go(number, bound)
+            else:
+                self._checkpoints.lose(number)
+
+    def finished(self, *, tentative: bool) -> None:
         """The request under way was carried out: what it led to is a state to come back to."""
         if self._checkpoints.pending:
             number, forgotten = self._checkpoints.add(self._living().names)
-            self._keep(number, forgotten, *self._checkpoints.channels())
+            self._keep(number, forgotten, *self._checkpoints.channels(), tentative=tentative)
 
     async def change_files(self, change: Callable[[], None]) -> None:
         async with self._changing:
@@ -182,11 +201,12 @@ class ProcessKernel(LinkedKernel):
 
     def note_files(self) -> None:
         if self._files_changed and self._open and self._spec.limits.max_checkpoints:
-            self._keep(*self._checkpoints.repeat())
+            number, forgotten = self._checkpoints.repeat()
+            self._keep(number, forgotten, *self._checkpoints.channels())
 
-    def _keep(self, number: int, forgotten: list[int], *made: socket.socket) -> None:
+    def _keep(self, number: int, forgotten: list[int], *made: socket.socket, tentative: bool = False) -> None:
         self._files_changed = False
-        self._shell.keep(number, self._checkpoints.known(), forgotten, *made)
+        self._shell.keep(number, self._checkpoints.known(), forgotten, *made, tentative=tentative)
 
     def kill(self) -> None:
         """A checkpoint that is being made comes first, which takes some milliseconds after a step: a thread waits."""
@@ -260,7 +280,7 @@ class ProcessKernel(LinkedKernel):
         if awake is None:
             return None
         link.adopt(state.names)
-        self._shell.adopt(inner_pid(link.pid), *self._checkpoints.channels())
+        self._shell.adopt(inner_pid(link.pid), state.number, *self._checkpoints.channels())
         self._listen(link)
         return Awake(lost=awake.lost + _files(missed))
 
@@ -295,10 +315,13 @@ class ProcessKernel(LinkedKernel):
         token = self._living().token  # a copy that was woken has none: it is no child of the zygote's
         ask = partial(self._family.how_it_ended, token) if token else partial(self._shell.ending, _DEATH_SECONDS)
         death = death_of(await to_thread.run_sync(ask))
-        return replace(death, excess=self._shell.excess() or self._enclosure.exceeded)
+        return replace(death, excess=self._shell.excess() or self.exceeded() or "")
 
     def exceeded(self) -> str | None:
-        return self._enclosure.exceeded or None
+        killed = self._enclosure.killed()
+        if not killed or killed <= self._checkpoints.lose_ended():  # a copy less is nothing that a cell has to be told
+            return None
+        return self._enclosure.held
 
     def _unlink(self) -> None:
         if self._link is not None:

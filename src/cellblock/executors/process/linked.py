@@ -69,7 +69,11 @@ class LinkedKernel:
         """See `Kernel`."""
         return (0,)
 
-    def finished(self) -> None:
+    async def reserve(self, steps: int) -> str | None:
+        """See `Kernel`."""
+        return None if steps <= self.steps else "max_checkpoints"
+
+    def finished(self, *, tentative: bool) -> None:
         """See `Overseer`."""
 
     async def change_files(self, change: Callable[[], None]) -> None:

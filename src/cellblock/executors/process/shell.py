@@ -50,6 +50,9 @@ class Shell:
         self._status: int | None = None
         self._held: str | None = None
         self._excess = ""
+        self.gone: list[tuple[int, str]] = []
+        """Checkpoints that init has told are no more: all up to a number, with the limit they were let go for; or that
+        of one whose copy has ended, and ""."""
         self._asked = self._kept = 0
         self._family = family
         family.enter(self)
@@ -151,15 +154,21 @@ class Shell:
                 self._status = status
             case {"kept": int(number)}:
                 self._kept = number
+            case {"let go": int(number), "for": str(limit)}:
+                self.gone.append((number, limit))
+            case {"gone": int(number)}:
+                self.gone.append((number, ""))
 
-    def keep(self, number: int, frozen: list[int], forgotten: list[int], *made: socket.socket) -> None:
+    def keep(
+        self, number: int, frozen: list[int], forgotten: list[int], *made: socket.socket, tentative: bool = False
+    ) -> None:
         """Have init remember the files as they are.
 
-        `frozen` are processes that count to no limit of the session's, and so are those that will say on `made` that
-        they are ready.
+        `tentative`: the host may go back at once, to the state before. `frozen` are processes that count to no limit of
+        the session's, and so are those that will say on `made` that they are ready.
         """
         self._asked = number
-        self.tell("keep", *made, number=number, frozen=frozen, forgotten=forgotten)
+        self.tell("keep", *made, number=number, frozen=frozen, forgotten=forgotten, tentative=tentative)
 
     def kept(self) -> Waits[None]:
         """Wait until init has remembered all it was asked to: nothing may write to the files before."""
@@ -174,10 +183,19 @@ class Shell:
                 self._hear()
         return self._kept < self._asked
 
-    def adopt(self, worker: int, *made: socket.socket) -> None:
-        """Tell init which process is the worker now, by its number in the session; `made` is as for `keep`."""
+    def reserve(self) -> Waits[None]:
+        """Have init let go of no checkpoint until the next is kept, or one was gone back to."""
+        self.tell("reserve")
+        while "reserved" not in (answer := (yield from self._answer())):
+            self._note(answer)
+
+    def adopt(self, worker: int, number: int, *made: socket.socket) -> None:
+        """Tell init which process is the worker now, by its number in the session, and at which checkpoint it is.
+
+        `made` is as for `keep`.
+        """
         self._adopted, self._status = worker, None
-        self.tell("adopt", *made, worker=worker)
+        self.tell("adopt", *made, worker=worker, number=number)
 
     def sweep(self, **more: object) -> Waits[list[str]]:
         """Kill every process of the session but init; `SessionClosed` when that is gone.

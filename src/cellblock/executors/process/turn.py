@@ -50,8 +50,8 @@ class Overseer(Protocol):
 
     async def how_it_ended(self) -> Died: ...
 
-    def finished(self) -> None:
-        """The request was carried out."""
+    def finished(self, *, tentative: bool) -> None:
+        """The request was carried out. `tentative`: it met its memory limit, for which it may be gone back on."""
         ...
 
     def curbed(self) -> str | None:
@@ -80,7 +80,7 @@ class ProcessTurn:
         self._gone: Died | None = None
         self.sent = False
         self._takes = 0
-        self._ended = False
+        self._ended = self._curbed = False
         global _under_way
         _under_way += 1
 
@@ -233,12 +233,13 @@ class ProcessTurn:
         self._release()
         self._events.extend(self._budget.finish())
         if self._link.alarmed and isinstance(event, Finished) and (held := self._overseer.exceeded()) is not None:
-            self._events.append(Curbed(held=held))
+            self._curb(held)
             self._link.alarmed = False
         self._events.append(event)
         self.close()
         if isinstance(event, Finished):
-            self._overseer.finished()
+            failure = event.failure
+            self._overseer.finished(tentative=failure is not None and (failure.kind == "memory" or self._curbed))
 
     def close(self) -> None:
         """No more events are wanted. Safe to call twice."""
@@ -271,7 +272,11 @@ class ProcessTurn:
             self._link.forget_notices()
             return
         if held is not None:
-            self._events.append(Curbed(held=held))
+            self._curb(held)
+
+    def _curb(self, held: str) -> None:
+        self._curbed = True
+        self._events.append(Curbed(held=held))
 
     def _hold(self, item: Text | Place) -> None:
         self._held.append(item)

@@ -86,7 +86,7 @@ class ReducedKernel(LinkedKernel):
     def __init__(self, keeper: Keeper, spec: KernelSpec) -> None:
         super().__init__(spec)
         self._keeper = keeper
-        self._enclosure = Enclosure(spec.limits)
+        self._enclosure = Enclosure(replace(spec.limits, max_checkpoints=0))
         self._tokens = 0
         self.capabilities = Capabilities(trust_level="reduced", python="", walls=())
 
@@ -192,10 +192,10 @@ class ReducedKernel(LinkedKernel):
     async def how_it_ended(self) -> Died:
         """What is known of the worker's death."""
         death = await to_thread.run_sync(partial(self._keeper.how_it_ended, self._living().token))
-        return replace(death, excess=death.excess or self._enclosure.exceeded)
+        return replace(death, excess=death.excess or self.exceeded() or "")
 
     def exceeded(self) -> str | None:
-        return self._enclosure.exceeded or None
+        return self._enclosure.held if self._enclosure.killed() else None
 
     def _unlink(self) -> None:
         if self._link is not None:

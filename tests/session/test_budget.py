@@ -1,0 +1,247 @@
+"""What checkpoints may cost: memory beyond the session's own and room for files. The oldest are let go for it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from family_tree import Process, below, soon
+
+from cellblock import CellblockError, ExecutionLimits, Session
+
+MB = 2**20
+SLACK = 48 * MB
+"""Interpreters, their page tables and what a watch may be late by, once a session rests."""
+
+BLOCK = """
+block = bytearray({megabytes} << 20)
+def rewrite(value):
+    for at in range(0, len(block), 4096):
+        block[at] = value
+"""
+
+
+def processes_of(session: Session) -> list[Process]:
+    """A session's worker and its frozen copies, by the namespace that they have in common."""
+    return [one for one in below() if one.inner[-1] != 1 and _namespace(one.pid) == _namespaces[session]]
+
+
+_namespaces: dict[Session, str] = {}
+
+
+def _namespace(pid: int) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    except OSError:  # it has ended
+        return ""
+
+
+def held(session: Session) -> int:
+    """Bytes of memory of the session's processes, each page counted once, as far as the session does not share it."""
+    total = 0
+    for one in processes_of(session):
+        try:
+            rollup = Path(f"/proc/{one.pid}/smaps_rollup").read_text()
+        except OSError:
+            continue
+        total += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss_Anon:")) * 1024
+    return total
+
+
+def within(session: Session, most: int) -> int:
+    """What the session holds once that is no more than so many bytes, or after some seconds."""
+    deadline = time.monotonic() + 5
+    while (now := held(session)) > most and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return now
+
+
+@pytest.fixture
+def open_seen(open_session: Callable[..., Session]) -> Callable[..., Session]:
+    """Opens a session of whose processes nothing is hidden from this one."""
+    if os.getuid() != 0:
+        pytest.skip("what frozen copies hold is hidden from an ordinary user")
+
+    def open_one(**limits: object) -> Session:
+        session = open_session(limits=ExecutionLimits(timeout_seconds=30, **limits))  # type: ignore[arg-type]
+        _namespaces[session] = str(session.run("import os\nos.readlink('/proc/self/ns/pid')").value)
+        return session
+
+    return open_one
+
+
+@pytest.mark.parametrize("budget", [None, 60])
+def test_a_session_that_rewrites_much_with_each_cell_stays_within_its_limit_and_its_budget(
+    open_seen: Callable[..., Session], budget: int | None
+) -> None:
+    session = open_seen(max_memory_mb=160, max_checkpoint_mb=budget)
+    session.run(BLOCK.format(megabytes=100))
+    most = (160 + (160 if budget is None else 100)) * MB + SLACK  # the newest is kept
+    for value in range(8):
+        assert session.run(f"rewrite({value})").ok
+        assert within(session, most) <= most
+    assert session.run("block[0]").value == 7
+
+
+def test_undo_within_the_budget_and_past_it(open_seen: Callable[..., Session]) -> None:
+    session = open_seen(max_memory_mb=200, max_checkpoint_mb=100)
+    session.run(BLOCK.format(megabytes=70))
+    for value in range(4):
+        session.run(f"rewrite({value})")
+        within(session, 260 * MB)
+    with pytest.raises(CellblockError) as caught:
+        session.undo(4)
+    assert str(caught.value) == (
+        "4 steps cannot be undone, 1 can: the memory of older states came to more than "
+        "ExecutionLimits(max_checkpoint_mb=…), 100 MB "
+        "(raise ExecutionLimits(max_checkpoint_mb=…) before the session is opened)"
+    )
+    assert session.run("block[0]").value == 3  # nothing has happened, and this was another step
+    session.undo(2)
+    assert session.run("block[0]").value == 2
+
+
+def test_states_that_share_what_they_hold_are_not_let_go(open_seen: Callable[..., Session]) -> None:
+    session = open_seen(max_memory_mb=200, max_checkpoint_mb=40)
+    session.run(BLOCK.format(megabytes=100) + "rewrite(1)")
+    for value in range(5):
+        session.run(f"small = {value}\nsum(range(10 ** 5))")
+        time.sleep(0.15)
+    session.undo(5)
+    assert session.run("'small' in globals(), block[0]").value == (False, 1)
+
+
+def test_what_a_cell_has_freed_is_what_the_copies_cost(open_seen: Callable[..., Session]) -> None:
+    session = open_seen(max_memory_mb=200, max_checkpoint_mb=60)
+    session.run(BLOCK.format(megabytes=100) + "rewrite(1)")
+    session.run("x = 1")
+    session.run("del block")
+    session.run("x = 2")
+    assert within(session, 100 * MB) <= 100 * MB
+    with pytest.raises(CellblockError, match="can: the memory of older states"):
+        session.undo(3)
+    session.undo()
+    assert session.run("x, 'block' in globals()").value == (1, False)
+
+
+def test_a_failure_goes_back_whatever_the_newest_state_costs(open_seen: Callable[..., Session]) -> None:
+    session = open_seen(max_memory_mb=200, max_checkpoint_mb=1)
+    session.run(BLOCK.format(megabytes=100) + "rewrite(1)")
+    for _ in range(3):
+        cell = session.run("import os, time\nrewrite(2)\ntime.sleep(0.5)\nos._exit(1)")
+        assert (cell.rolled_back, cell.lost) == (True, ())
+        cell = session.run("rewrite(3)\nimport time\ntime.sleep(0.3)\nmore = bytearray(10 ** 9)")
+        assert cell.error is not None
+        assert (cell.error.kind, cell.rolled_back, cell.lost) == ("memory", True, ())
+        assert session.run("block[0]").value == 1
+
+
+def test_a_copy_that_is_killed_is_a_state_less_and_no_crash(open_seen: Callable[..., Session]) -> None:
+    session = open_seen()
+    for value in range(4):
+        session.run(f"x = {value}")
+    time.sleep(0.2)
+    copies = sorted((one.inner[-1], one.pid) for one in processes_of(session))[1:]
+    for _, pid in copies[1:3]:
+        os.kill(pid, signal.SIGKILL)
+    time.sleep(0.3)
+    cell = session.run("x = 4")
+    assert (cell.ok, cell.lost, cell.text) == (True, (), "")
+    with pytest.raises(CellblockError) as caught:
+        session.undo(3)
+    assert str(caught.value) == (
+        "3 steps cannot be undone: the copy of the session from before that has ended (undo another number of steps)"
+    )
+    session.undo(2)
+    assert session.run("x").value == 2
+
+
+def test_all_copies_end_when_their_session_does_and_none_is_left_over(open_seen: Callable[..., Session]) -> None:
+    session = open_seen(max_memory_mb=100, max_checkpoint_mb=20)
+    session.run(BLOCK.format(megabytes=40))
+    for value in range(6):
+        session.run(f"rewrite({value})")
+    assert soon(lambda: len(processes_of(session)) <= 3, True)
+    session.run("x = 1")
+    session.run("x = 2")
+    assert soon(lambda: len(processes_of(session)) <= 5, True)
+
+
+# -------------------------------------------------------------------------------------------------------------- files
+
+
+def test_files_that_do_not_fit_twice_have_the_oldest_states_let_go(open_session: Callable[..., Session]) -> None:
+    session = open_session(limits=ExecutionLimits(timeout_seconds=60, max_disk_mb=60))
+    write = "with open('big', 'wb') as file:\n    for _ in range(25): _ = file.write(bytes([{0}]) * 2 ** 20)"
+    for value in range(5):
+        assert session.run(f"x = {value}\n" + write.format(value)).ok
+    with pytest.raises(CellblockError) as caught:
+        session.undo(3)
+    assert str(caught.value) == (
+        "3 steps cannot be undone, 1 can: the files of older states came to more than "
+        "ExecutionLimits(max_disk_mb=…), 60 MB (raise ExecutionLimits(max_disk_mb=…) before the session is opened)"
+    )
+    session.undo()
+    look = "data = open('big', 'rb').read()\nx, len(data), set(data)"
+    assert session.run(look).value == (3, 25 * MB, {3})
+    cell = session.run("open('big', 'wb').close()\nimport os\nos._exit(1)")
+    assert (cell.rolled_back, cell.lost) == (True, ())
+    assert session.run(look).value == (3, 25 * MB, {3})
+
+
+def test_a_file_that_fills_the_disk_comes_back(open_session: Callable[..., Session]) -> None:
+    session = open_session(limits=ExecutionLimits(timeout_seconds=60, max_disk_mb=40))
+    write = "with open('{1}', 'wb') as file:\n    for _ in range(38): _ = file.write(bytes([{0}]) * 2 ** 20)"
+    assert session.run(write.format(1, "big")).ok
+    assert session.run(write.format(2, "big")).ok
+    assert session.run("import os\nos.rename('big', 'large')").ok
+    cell = session.run("os.remove('large')\n" + write.format(3, "other") + "\nos._exit(1)")
+    assert (cell.rolled_back, cell.lost) == (True, ())
+    assert session.run("os.listdir(), set(open('large', 'rb').read())").value == (["large"], {2})
+
+
+def test_more_small_files_than_the_history_has_room_for(open_session: Callable[..., Session]) -> None:
+    session = open_session(limits=ExecutionLimits(timeout_seconds=60, max_files=300))
+    write = "for n in range(250):\n    with open(f'part{{n}}', 'w') as file: _ = file.write('{0}')"
+    for value in range(4):
+        assert session.run(write.format(value)).ok
+    cell = session.run("import os\nfor n in range(250): os.remove(f'part{n}')\nos._exit(1)")
+    assert (cell.rolled_back, cell.lost) == (True, ())
+    assert session.run("{open(f'part{n}').read() for n in range(250)}").value == {"3"}
+
+
+SPARSE = """
+for name in "abcde":
+    with open(name, "wb") as file:
+        for place in range(15):
+            _ = file.seek(place << 20)
+            _ = file.write(b"{}")
+"""
+
+
+def test_sparse_files_take_no_more_room_than_their_data(open_session: Callable[..., Session]) -> None:
+    session = open_session(limits=ExecutionLimits(timeout_seconds=60, max_disk_mb=20))
+    assert session.run(SPARSE.format(1)).ok
+    cell = session.run(SPARSE.format(2) + "import os\nos._exit(1)")
+    assert (cell.rolled_back, cell.lost) == (True, ())
+    cell = session.run(
+        "import os\nfiles = [open(name, 'rb').read() for name in 'abcde']\n"
+        "{(len(data), data.count(b'1')) for data in files}, sum(os.stat(name).st_blocks * 512 for name in 'abcde')"
+    )
+    assert cell.value == ({(14 * MB + 1, 15)}, 5 * 15 * 4096)
+
+
+def test_a_hole_that_was_filled_is_a_hole_again(open_session: Callable[..., Session]) -> None:
+    session = open_session()
+    session.run("with open('f', 'wb') as file:\n    _ = file.write(b'1' * 4096)\n    _ = file.truncate(2 ** 20)")
+    cell = session.run("import os\nwith open('f', 'rb+') as file: _ = file.write(b'2' * 2 ** 20)\nos._exit(1)")
+    assert (cell.rolled_back, cell.lost) == (True, ())
+    assert session.run("import os\nopen('f', 'rb').read().count(b'1'), os.stat('f').st_blocks * 512").value == (
+        4096,
+        4096,
+    )
+    assert session.run("len(open('f', 'rb').read().strip(b'1').strip(bytes(1)))").value == 0
