@@ -13,6 +13,7 @@ def _rows():
 
 
 @pytest.mark.hostile
+@pytest.mark.timeout(420)  # the first one waits for all
 @pytest.mark.parametrize("attack", list(_rows()))
 def test_the_wall_holds_and_the_session_goes_on(attack, outcomes):
     """The answer names the wall; nothing secret came out, nothing of the host's changed."""

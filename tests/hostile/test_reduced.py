@@ -27,6 +27,7 @@ def _require_untouched(attack: Attack, outcome: dict[str, object]) -> None:
 
 
 @pytest.mark.hostile
+@pytest.mark.timeout(420)  # the first one waits for all
 @pytest.mark.parametrize("attack", list(_rows(SHARED)))
 def test_attack_of_isolated_sessions_is_refused_without_namespaces(attack, reduced_outcomes):
     """As in an isolated session, or refused where that would have had nothing to reach."""
@@ -37,6 +38,7 @@ def test_attack_of_isolated_sessions_is_refused_without_namespaces(attack, reduc
 
 
 @pytest.mark.hostile
+@pytest.mark.timeout(420)  # the first one waits for all
 @pytest.mark.parametrize("attack", list(_rows(ATTACKS)))
 def test_the_wall_holds_without_namespaces(attack, reduced_outcomes):
     outcome = reduced_outcomes[attack.name]

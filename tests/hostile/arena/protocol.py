@@ -220,7 +220,7 @@ def _goes_on_without_end(cell: str) -> Callable[[Host], object]:
 def _names_without_end(host: Host) -> object:
     """A reply that tells of more names than a session has, from a worker that then ends: how many are lost."""
     many = "say(FINISHED | {'gained': {f'{n:08d}': 'x' * 30 for n in range(120_000)}})\nos._exit(0)"
-    with Session(limits=BRIEF) as session:
+    with Session(limits=replace(BRIEF, max_checkpoints=0)) as session:
         outcome_of(session, host.prelude + _FORGE + many)
         lost = session.run("1+1").lost
         return [

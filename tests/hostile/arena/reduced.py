@@ -35,11 +35,21 @@ def refused(answer: object) -> bool:
     return isinstance(answer, str) and (answer in _REFUSALS or answer.startswith(_RAISED))
 
 
+_DEATHS = (
+    "",
+    "-while-a-child-holds-the-socket",
+    "-while-a-child-receives",
+    "-while-a-child-sends",
+    "-while-a-child-shuts-the-socket",
+)
+"""Of a process between two cells: there are no checkpoints."""
+
 ANSWERS: dict[str, object] = {
     "host-files-unix-socket": "FileRefused: 'trap.socket' does not exist",  # none could be made
     "processes-memory-of-init": [],
     "files-change-the-standard-library": subset_of("EACCES", "EPERM", "EROFS"),
     "resources-fork-bomb": Holds(lambda answer: str(answer).startswith("['timeout: TimeoutError"), "an end in time"),
+    **{f"protocol-dies-idle{how}": [2, "raised: NameError: name 'kept' is not defined", 2] for how in _DEATHS},
     "resources-full-disk": ["EFBIG", "EACCES", "EACCES", "None", None],  # what the host writes is not stopped
 }
 """What else an attack ends in, by its name."""
@@ -260,12 +270,11 @@ def _signals_the_keeper(host: Host) -> object:
 import fcntl, signal
 keeper = os.getppid()
 pipe = os.pipe()
-fcntl.fcntl(pipe[0], 10, signal.SIGKILL)
-owned = attempt(fcntl.fcntl, pipe[0], fcntl.F_SETOWN, keeper)
-fcntl.fcntl(pipe[0], fcntl.F_SETFL, os.O_ASYNC)
+owned = {attempt(fcntl.fcntl, pipe[0], 10, signal.SIGKILL), attempt(fcntl.fcntl, pipe[0], fcntl.F_SETOWN, keeper)}
+attempt(fcntl.fcntl, pipe[0], fcntl.F_SETFL, os.O_ASYNC)
 os.write(pipe[1], b"x")
 os.close(pipe[0]); os.close(pipe[1])
-found = {attempt(os.kill, keeper, number) for number in (0, 9, 15, 18, 19)}
+found = owned | {attempt(os.kill, keeper, number) for number in (0, 9, 15, 18, 19)}
 found |= {attempt(signal.pidfd_send_signal, os.pidfd_open(keeper), 9)}
 found |= {call("tgkill", keeper, keeper, 9), call("tkill", keeper, 9), call("ptrace", 16, keeper, 0, 0)}
 sorted(found)

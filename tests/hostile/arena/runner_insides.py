@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 
 from arena.attack import Attack, Holds, beginning, one_of
-from arena.host import Host, outcome_of
+from arena.host import LIMITS, Host, outcome_of
 from arena.resources import BRIEF, TIMEOUT
-from cellblock import Session
+from cellblock import ExecutionLimits, Session
 
 _KEPT = "the worker keeps what it needs for itself"
 _MADE_ANEW = "a checkpoint takes the place of the process"
@@ -61,11 +61,11 @@ def _answers(*cells: str, then: str = "1+1") -> Callable[[Host], object]:
     return run
 
 
-def _keeps(*cells: str, pause: float = 0.0) -> Callable[[Host], object]:
+def _keeps(*cells: str, pause: float = 0.0, limits: ExecutionLimits = BRIEF) -> Callable[[Host], object]:
     """What some cells answer, and whether an honest one after them, and a pause, finds the names of the first."""
 
     def run(host: Host) -> object:
-        with Session(limits=BRIEF) as session:
+        with Session(limits=limits) as session:
             answers = [outcome_of(session, cell) for cell in ("kept = 'kept'", *cells)][1:]
             time.sleep(pause)
             return [*answers, outcome_of(session, "kept")]
@@ -300,7 +300,7 @@ def _each_of_the_runners(host: Host) -> object:
         assert isinstance(names, list)
         for name in names:
             session.run("kept = 1")
-            answer = outcome_of(session, _REACH + f"space = spaces[{name!r}]\n{_BREAK}")
+            answer = outcome_of(session, _REACH + f"space = spaces.get({name!r}, {{}})\n{_BREAK}")
             after = _honest(session)
             if answer not in (None, _CHANGED) or after != _HONEST:
                 found[name] = [answer, after]
@@ -797,7 +797,8 @@ for depth in range(1, 60):
         [None, "kept"],
         _keeps(
             "import threading\ndef spin():\n    while True: pass\n"
-            "for _ in range(3): threading.Thread(target=spin).start()"
+            "for _ in range(3): threading.Thread(target=spin).start()",
+            limits=LIMITS,
         ),
     ),
     # --- processes that come back --------------------------------------------------------------------------------
