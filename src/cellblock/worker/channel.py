@@ -16,6 +16,8 @@ from cellblock.worker.fitting import fit
 
 _INT = struct.Struct("i")
 _ONE_DESCRIPTOR = CMSG_SPACE(_INT.size)
+_CHECKPOINTS = (socket.AF_UNIX, socket.SOCK_SEQPACKET, 0)
+"""What their sockets are: told, they need not be asked."""
 _CLOEXEC = int(MSG_CMSG_CLOEXEC)
 _TIMEVAL = struct.Struct("ll")
 _QUIET_SECONDS, _NEVER = _TIMEVAL.pack(0, 500_000), _TIMEVAL.pack(0, 0)
@@ -78,7 +80,7 @@ class Channel:
     def take_checkpoint(self) -> socket.socket | None:
         """The end that the last request brought for a checkpoint to be taken after it, if it brought one."""
         end, self._checkpoint = self._checkpoint, -1
-        return socket.socket(fileno=end) if end >= 0 else None
+        return socket.socket(*_CHECKPOINTS, fileno=end) if end >= 0 else None
 
     def receive(self, *, hurried: bool = False) -> tuple[int, Request] | None:
         """The next request and its number, or None when the host is gone; `Quiet` if it is hurried and none comes."""

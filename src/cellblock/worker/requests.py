@@ -7,6 +7,7 @@ from functools import partial
 from gc import collect
 from os import _exit, getpid, register_at_fork
 from socket import socket
+from sys import getswitchinterval, setswitchinterval
 from typing import Any
 
 from cellblock.values import portable
@@ -59,6 +60,7 @@ from cellblock.worker.voice import Voice
 
 MAX_VALUE_BYTES = 64 * 2**20
 
+_BRISK_SECONDS = 1e-5
 _REHEARSAL = pack_request(Run(source="", filename="<rehearsal>", max_text=10_000), 0) or b""
 
 
@@ -144,7 +146,6 @@ class Worker:
             self._kept = ()  # the host has read them
             if interrupted is not None:
                 reap(interrupted)
-            reap_copies()
             if not isinstance(request, ToolReply | ToolRoom):  # to a call of a cell that has ended meanwhile
                 self._voice.speak(self._carry_out(number, request))
             interrupted = self._meter.began() if was_interrupted() else None
@@ -152,13 +153,19 @@ class Worker:
 
     def _leave_checkpoint(self) -> None:
         """After the reply: leave a frozen copy behind, if the host wants one. Returns in the copy too, once woken."""
-        while (end := self._channel.take_checkpoint()) is not None:
-            woken = self._freeze(end)
-            if woken is None:
-                end.close()
-                self._rehearse()
-                return
-            self._wake(end, woken)
+        interval = getswitchinterval()
+        setswitchinterval(_BRISK_SECONDS)  # each call of the system gives threads of the cells their turn
+        try:
+            while (end := self._channel.take_checkpoint()) is not None:
+                woken = self._freeze(end)
+                if woken is None:
+                    end.close()
+                    self._rehearse()
+                    reap_copies()
+                    return
+                self._wake(end, woken)
+        finally:
+            setswitchinterval(interval)
 
     def _freeze(self, end: socket) -> Woken | None:
         """None in this process; what it found in the copy, once that is woken. `Broken` if it cannot be made at all."""

@@ -270,11 +270,12 @@ def _signals_the_keeper(host: Host) -> object:
 import fcntl, signal
 keeper = os.getppid()
 pipe = os.pipe()
-owned = {attempt(fcntl.fcntl, pipe[0], 10, signal.SIGKILL), attempt(fcntl.fcntl, pipe[0], fcntl.F_SETOWN, keeper)}
+found = {attempt(fcntl.fcntl, pipe[0], 10, signal.SIGKILL)}
+attempt(fcntl.fcntl, pipe[0], fcntl.F_SETOWN, keeper)
 attempt(fcntl.fcntl, pipe[0], fcntl.F_SETFL, os.O_ASYNC)
 os.write(pipe[1], b"x")
 os.close(pipe[0]); os.close(pipe[1])
-found = owned | {attempt(os.kill, keeper, number) for number in (0, 9, 15, 18, 19)}
+found |= {attempt(os.kill, keeper, number) for number in (0, 9, 15, 18, 19)}
 found |= {attempt(signal.pidfd_send_signal, os.pidfd_open(keeper), 9)}
 found |= {call("tgkill", keeper, keeper, 9), call("tkill", keeper, 9), call("ptrace", 16, keeper, 0, 0)}
 sorted(found)
