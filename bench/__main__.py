@@ -14,11 +14,24 @@ if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import cellblock
-from bench import calls, cells, crowd, memory, neighbours, openings, peers, programs, starts, timeouts
+from bench import (
+    calls,
+    cells,
+    checkpoints,
+    crowd,
+    memory,
+    neighbours,
+    openings,
+    peers,
+    programs,
+    starts,
+    timeouts,
+    values,
+)
 from bench.report import Context, Row, Skipped, as_json, head_line, line
 from bench.sampling import Measure, Plan, Unavailable, figure_of
 
-_GROUPS = (cells, openings, memory, timeouts, calls, programs, starts, crowd, neighbours, peers)
+_GROUPS = (cells, checkpoints, openings, memory, timeouts, calls, values, programs, starts, crowd, neighbours, peers)
 MEASURES = tuple(measure for group in _GROUPS for measure in group.MEASURES)
 _THINK, _QUICK_THINK = 0.1, 0.02
 

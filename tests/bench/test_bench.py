@@ -81,6 +81,18 @@ def test_a_cells_call_is_measured_for_each_call(tmp_path: Path) -> None:
     assert all(figure["p99"] >= figure["p95"] for figure in figures)
 
 
+def test_checkpoints_and_large_values_are_measured(tmp_path: Path) -> None:
+    only = ["F2", "F3/1mb", "F5/undo", "F5/files", "F5/killed", "F10/array-in", "F10/frame-out"]
+    figures = taken(tmp_path, "--only", ",".join(only))["figures"]
+    assert [figure["id"] for figure in figures] == only
+
+
+@pytest.mark.slow
+def test_growth_is_measured(tmp_path: Path) -> None:
+    only = ["F18/names", "F18/files", "F18/state", "F18/cells"]
+    assert [figure["id"] for figure in taken(tmp_path, "--only", ",".join(only))["figures"]] == only
+
+
 def test_context_says_where_the_figures_come_from(tmp_path: Path) -> None:
     context = taken(tmp_path, "--only", "F15/import")["context"]
     assert list(context) == ["version", "python", "kernel", "cpus", "load", "think_ms", "taken"]

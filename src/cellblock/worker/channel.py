@@ -70,12 +70,19 @@ class Channel:
         self._bind(connection)
         self._checkpoint = checkpoint
 
+    def wait_a_moment(self) -> None:
+        """Leave the processors to who was just sent something: until the next request comes, or a millisecond."""
+        self._wait(1)
+
     @property
     def pending(self) -> bool:
         """Whether the next request is there already."""
+        return self._wait(0)
+
+    def _wait(self, milliseconds: int) -> bool:
         wait = poll()
         wait.register(self._socket, POLLIN)
-        return bool(wait.poll(0))
+        return bool(wait.poll(milliseconds))
 
     def take_checkpoint(self) -> socket.socket | None:
         """The end that the last request brought for a checkpoint to be taken after it, if it brought one."""

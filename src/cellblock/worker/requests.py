@@ -157,6 +157,7 @@ class Worker:
         setswitchinterval(_BRISK_SECONDS)  # each call of the system gives threads of the cells their turn
         try:
             while (end := self._channel.take_checkpoint()) is not None:
+                self._channel.wait_a_moment()
                 woken = self._freeze(end)
                 if woken is None:
                     end.close()

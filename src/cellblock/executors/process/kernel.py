@@ -141,6 +141,10 @@ class ProcessKernel(LinkedKernel):
         end = self._checkpoints.prepare(self._living().pid) if isinstance(request, _STEPS) else None
         return end, self._settled if self._unsettled else None
 
+    def _sent(self) -> None:
+        """Look up the process of the copy before, which takes as long as a short cell and is needed after it."""
+        self._checkpoints.known()
+
     @property
     def _unsettled(self) -> bool:
         return self._settling.locked() or self._shell.keeping  # who waits for it must be the one to hear of it
