@@ -6,10 +6,10 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from family_tree import Process, below, soon
+from family_tree import soon
+from insides import ASK, Insides
 
 from cellblock import CellblockError, ExecutionLimits, Session
 
@@ -25,37 +25,13 @@ def rewrite(value):
 """
 
 
-def processes_of(session: Session) -> list[Process]:
-    """A session's worker and its frozen copies, by the namespace that they have in common."""
-    return [one for one in below() if one.inner[-1] != 1 and _namespace(one.pid) == _namespaces[session]]
-
-
-_namespaces: dict[Session, str] = {}
-
-
-def _namespace(pid: int) -> str:
-    try:
-        return os.readlink(f"/proc/{pid}/ns/pid")
-    except OSError:  # it has ended
-        return ""
-
-
-def held(session: Session) -> int:
-    """Bytes of memory of the session's processes, each page counted once, as far as the session does not share it."""
-    total = 0
-    for one in processes_of(session):
-        try:
-            rollup = Path(f"/proc/{one.pid}/smaps_rollup").read_text()
-        except OSError:
-            continue
-        total += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss_Anon:")) * 1024
-    return total
+_insides: dict[Session, Insides] = {}
 
 
 def within(session: Session, most: int) -> int:
     """What the session holds once that is no more than so many bytes, or after some seconds."""
     deadline = time.monotonic() + 5
-    while (now := held(session)) > most and time.monotonic() < deadline:
+    while (now := _insides[session].held()) > most and time.monotonic() < deadline:
         time.sleep(0.05)
     return now
 
@@ -68,7 +44,7 @@ def open_seen(open_session: Callable[..., Session]) -> Callable[..., Session]:
 
     def open_one(**limits: object) -> Session:
         session = open_session(limits=ExecutionLimits(timeout_seconds=30, **limits))  # type: ignore[arg-type]
-        _namespaces[session] = str(session.run("import os\nos.readlink('/proc/self/ns/pid')").value)
+        _insides[session] = Insides(str(session.run(ASK).value))
         return session
 
     return open_one
@@ -145,7 +121,7 @@ def test_a_copy_that_is_killed_is_a_state_less_and_no_crash(open_seen: Callable[
     for value in range(4):
         session.run(f"x = {value}")
     time.sleep(0.2)
-    copies = sorted((one.inner[-1], one.pid) for one in processes_of(session))[1:]
+    copies = sorted((one.inner[-1], one.pid) for one in _insides[session].others())[1:]
     for _, pid in copies[1:3]:
         os.kill(pid, signal.SIGKILL)
     time.sleep(0.3)
@@ -165,10 +141,10 @@ def test_all_copies_end_when_their_session_does_and_none_is_left_over(open_seen:
     session.run(BLOCK.format(megabytes=40))
     for value in range(6):
         session.run(f"rewrite({value})")
-    assert soon(lambda: len(processes_of(session)) <= 3, True)
+    assert soon(lambda: len(_insides[session].others()) <= 3, True)
     session.run("x = 1")
     session.run("x = 2")
-    assert soon(lambda: len(processes_of(session)) <= 5, True)
+    assert soon(lambda: len(_insides[session].others()) <= 5, True)
 
 
 # -------------------------------------------------------------------------------------------------------------- files

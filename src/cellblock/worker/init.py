@@ -112,11 +112,12 @@ def run(
                     ending.end_all(watch.frozen)  # none of the others will outlive it
                 else:
                     _kill(excess.process)
-        for descriptor, happened in ready:
+        for descriptor, _ in ready:
             copies.hear(descriptor)
+        if all(descriptor != channel.fileno() for descriptor, _ in ready):  # else it may say who the worker is now
             supervisor.copies = watch.frozen
-            supervisor.serve(descriptor, happened)
-        if all(descriptor != channel.fileno() for descriptor, _ in ready):
+            for descriptor, happened in ready:
+                supervisor.serve(descriptor, happened)
             continue
         message, descriptors = control.receive(channel)
         if message is None:
