@@ -116,6 +116,18 @@ def test_a_failure_goes_back_whatever_the_newest_state_costs(open_seen: Callable
         assert session.run("block[0]").value == 1
 
 
+def test_a_neighbour_keeps_all_its_states_beside_copies_that_are_dear(open_seen: Callable[..., Session]) -> None:
+    dear, neighbour = open_seen(max_memory_mb=160, max_checkpoint_mb=40), open_seen()
+    dear.run(BLOCK.format(megabytes=100))
+    for value in range(6):
+        dear.run(f"rewrite({value})")
+        neighbour.run(f"x = {value}")
+    neighbour.undo(5)
+    assert neighbour.run("x").value == 0
+    most = (160 + 100) * MB + SLACK
+    assert within(dear, most) <= most
+
+
 def test_a_copy_that_is_killed_is_a_state_less_and_no_crash(open_seen: Callable[..., Session]) -> None:
     session = open_seen()
     for value in range(4):

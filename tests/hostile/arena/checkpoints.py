@@ -62,7 +62,58 @@ others = [n for n in range(2, os.getpid() + 30) if n != os.getpid()]
 """
 """Every number that a process of the session may have, whether it can be seen or not."""
 
+_POSERS = """
+import ctypes, os, socket, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+def hold(megabytes):
+    for _ in range(megabytes // 8):
+        piece = ctypes.c_void_p(libc.mmap(None, ctypes.c_size_t(8 << 20), 3, 0x22, -1, 0))
+        libc.memset(piece, 1, ctypes.c_size_t(8 << 20))
+        libc.mprotect(piece, ctypes.c_size_t(8 << 20), 1)
+def sockets():
+    for number in range(3, 64):
+        try:
+            if os.readlink(f"/proc/self/fd/{number}").startswith("socket:"):
+                yield number
+        except OSError:
+            pass
+def pose(number):
+    number = os.dup(number)  # a fork closes the runner's own
+    pid = os.fork()
+    if pid == 0:
+        libc.prctl(4, 0, 0, 0, 0)
+        try:
+            socket.socket(fileno=number).send(b"ready")
+        except OSError:
+            pass
+        time.sleep(1)
+        hold(200)
+        time.sleep(1000)
+    return pid
+posers = [pose(number) for number in list(sockets())]
+"""
+"""Children that say, on whatever leads out, that they are the copy; then they fill memory that no limit counts."""
+
+_ENDS = """
+ends, deadline = [], time.monotonic() + 6
+for pid in posers:
+    while not (end := os.waitpid(pid, os.WNOHANG))[0] and time.monotonic() < deadline:
+        time.sleep(0.05)
+    ends.append(end[1])
+[len(ends) > 0, sorted(set(ends))]
+"""
+
+
+def _pose(host: Host) -> object:
+    """A process that passes itself off as a checkpoint counts to no limit of the session's own."""
+    with Session(limits=LIMITS) as session:
+        session.run(_POSERS)
+        return outcome_of(session, _ENDS)
+
+
 ATTACKS: tuple[Attack, ...] = (
+    _host("posed-as", "init ends a copy that grows: a frozen one cannot", [True, [9]], _pose, "W6"),
     _host(
         "claimed-by-the-worker",
         "the kernel stamps who says it, and the worker is no copy of itself; an older checkpoint takes its place",
