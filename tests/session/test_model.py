@@ -6,6 +6,7 @@ that costs the session its process leaves out its cell; what is left is done aga
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import select
@@ -20,7 +21,7 @@ import pytest
 
 from cellblock import Cell, CellblockError, ExecutionLimits, Session
 
-pytestmark = [  # worlds are left behind with what they have open
+pytestmark = [  # steps leave files open
     pytest.mark.usefixtures("unmasked"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -84,6 +85,13 @@ class World:
     def clear(self) -> None:
         for name in [name for name in self.namespace if not name.startswith("__")]:
             del self.namespace[name]
+
+    def end(self) -> None:
+        """Close what is open."""
+        for name in ("log", "database"):
+            if self.namespace.get(name) is not None:
+                self.namespace[name].close()
+        self.namespace.clear()
 
     def values(self) -> dict[str, object]:
         found = {name: self.namespace[name] for name in BOUND if name in self.namespace}
@@ -190,6 +198,7 @@ class Pair:
         self.session.undo(steps)
         del self.steps[len(self.steps) - steps :]
         self.able -= steps
+        self.world.end()
         self.world = self._again()
         if not self.steps:
             self.run(PREPARATION)
@@ -328,6 +337,7 @@ def play(seed: int, steps: int, directory: Path, open_session: Callable[..., Ses
             one.compare()
     for one in pairs:
         one.compare_what_takes_a_step()
+        one.world.end()
         if one is not first:
             one.session.close()
 
@@ -338,6 +348,7 @@ def unmasked() -> Any:
     before = os.umask(0o022)
     yield
     os.umask(before)
+    gc.collect()
 
 
 @pytest.mark.parametrize("seed", range(6))
