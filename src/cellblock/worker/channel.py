@@ -115,7 +115,9 @@ class Channel:
 
     def let_go(self) -> None:
         """In a forked child, a frozen copy too: neither take what is the worker's nor keep its sockets open."""
-        close(self._detach())
+        number = self._detach()
+        if number >= 0:  # else a child of a child
+            close(number)
         if self._checkpoint >= 0:
             close(self._checkpoint)
             self._checkpoint = -1
