@@ -59,6 +59,8 @@ _EVENTS: dict[str, type] = {
     "reserved": Reserved,
     "finished": Finished,
 }
+_MAY_LACK = {"beside"}
+"""Fields that are left out of most messages."""
 _WITH_BUFFERS = {Bind, ToolReply, Display, ToolCalled, Finished}
 _TAGS = {cls: tag for tag, cls in (_REQUESTS | _EVENTS).items()}
 # Held here so that a cell which rebinds json's names breaks nothing of the worker's.
@@ -81,6 +83,8 @@ def _encode(message: Request | Event, head: dict[str, object]) -> Frame:
     for name in cls.__slots__:
         if name not in ("buffers", "size"):
             value = getattr(message, name)
+            if name in _MAY_LACK and not value:
+                continue
             head[name] = _fields(value) if type(value) is Failure else value
     return Frame(as_json(head).encode(), getattr(message, "buffers", ()))
 
@@ -124,9 +128,9 @@ def decode_event(frame: Frame) -> Event:
     if cls is None:
         raise ProtocolError(f"unknown event {tag!r:.40}")
     checks = _CHECKS[cls]
-    if head.keys() != checks.keys():
+    if head.keys() != checks.keys() and head.keys() | _MAY_LACK != checks.keys():
         raise ProtocolError(f"event {tag!r} has the wrong fields")
-    values = {name: check(head[name]) for name, check in checks.items()}
+    values = {name: check(head[name]) for name, check in checks.items() if name in head}
     if cls in _WITH_BUFFERS:
         values["buffers"] = frame.buffers
     elif frame.buffers:

@@ -61,7 +61,7 @@ from cellblock.worker.voice import Voice
 MAX_VALUE_BYTES = 64 * 2**20
 
 _BRISK_SECONDS = 1e-5
-_REHEARSAL = pack_request(Run(source="", filename="<rehearsal>", max_text=10_000), 0) or b""
+_REHEARSAL = pack_request(Run(source="if 0: pass\nNone", filename="<rehearsal>", max_text=10_000), 0) or b""
 
 
 class Worker:

@@ -647,7 +647,7 @@ ATTACKS: tuple[Attack, ...] = (
         Holds(
             lambda answers: (
                 isinstance(answers, list)
-                and answers[0] == "Opaque(type='malformed', repr='a tag that no row names')"
+                and answers[0] == "Opaque(type='malformed', repr='a tag that no row names', reason='')"
                 and answers[-1] == 2
             ),
             "a malformed value, then a session that answers again",
@@ -660,7 +660,7 @@ ATTACKS: tuple[Attack, ...] = (
         Holds(
             lambda answers: (
                 isinstance(answers, list)
-                and answers[0] == "Opaque(type='malformed', repr='nested deeper than 64')"
+                and answers[0] == "Opaque(type='malformed', repr='nested deeper than 64', reason='')"
                 and answers[-1] == 2
             ),
             "a malformed value, then a session that answers again",
