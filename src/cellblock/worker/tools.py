@@ -164,6 +164,20 @@ class Tools:
                 self._reading = False
                 self._told.notify_all()
 
+    def _read_at_once(self) -> None:
+        """From the event loop, which must not wait: a thread that reads tells the loop's futures, too."""
+        with self._told:
+            if self._reading:
+                return
+            self._reading = True
+        try:
+            if self._channel.pending:
+                whole(self._read)
+        finally:
+            with self._told:
+                self._reading = False
+                self._told.notify_all()
+
     def _read(self) -> None:
         received = self._channel.receive()
         if received is None:
@@ -181,7 +195,7 @@ class Tools:
         self._futures[number] = future
         try:
             kept = self._send(number, name, bound)
-            loop.add_reader(self._channel.connection, whole, self._read)
+            loop.add_reader(self._channel.connection, self._read_at_once)
             reply = await future
             reserved: tuple[memoryview, ...] = ()
             if isinstance(reply, ToolRoom):
