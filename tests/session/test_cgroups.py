@@ -12,8 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from family_tree import soon
+from insides import ASK, Insides
 
 from cellblock import ExecutionLimits, Session
 from cellblock.executors.process import cgroups, delegation
@@ -144,6 +147,25 @@ def test_a_process_that_the_kernel_kills_for_memory_is_told_of(unwatched: Sessio
     assert "a process was killed: together the session's processes held" in cell.text
     assert "all that its control group allows" in cell.text
     assert cell.lost == ()
+
+
+def test_a_copy_that_the_kernel_kills_for_memory_is_no_limit_that_a_cell_met(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel's choice cannot be made here: the test ends a copy, and counts that as the kernel would."""
+    if os.getuid() != 0:
+        pytest.skip("what is a frozen copy is hidden from an ordinary user")
+    insides = Insides(str(session.run(ASK).value))
+    worker = session.run("import os\nos.getpid()").value
+    session.run("x = 1")
+    kernel: Any = session._session._kernel
+    monkeypatch.setattr(kernel._enclosure, "killed", lambda: 1)
+    copy = next(one.pid for one in insides.others() if one.inner[-1] != worker)
+    os.kill(copy, signal.SIGKILL)
+    assert soon(lambda: copy in [one.pid for one in insides.others()], False) is False
+    assert kernel.exceeded() is None
+    assert kernel.exceeded().endswith(" MB, all that its control group allows")  # it is told once
+    assert session.run("x").value == 1
 
 
 def test_the_number_of_processes_is_limited_by_the_group_too(session: Session, places: list[Place]) -> None:
