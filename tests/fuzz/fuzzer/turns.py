@@ -55,7 +55,7 @@ class _Unknowing:
     def exceeded(self) -> str | None:
         return None
 
-    def finished(self) -> None:
+    def finished(self, *, tentative: bool) -> None:
         return
 
 

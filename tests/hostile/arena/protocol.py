@@ -865,7 +865,7 @@ reached // 4
     _host(
         "stops-before-the-names-are-cleared",
         "the kill after the time limit",
-        ["None", 2],
+        ["CellblockError: clear: TimeoutError: the", 2],
         _stopped_before(Session.clear),
     ),
     _host("stops-before-names", "the kill after the time limit", [True, 2], _stopped_before_names),
