@@ -84,7 +84,7 @@ ENDS = {
         "crashed",
     ),
     "a fork bomb": (
-        "import os, signal\nsignal.signal(2, signal.SIG_IGN)\nwhile True:\n    try: os.fork()\n    except OSError: pass",
+        "import os, signal\nsignal.signal(2, 1)\nwhile True:\n    try: os.fork()\n    except OSError: pass",
         "timeout",
     ),
 }
