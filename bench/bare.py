@@ -127,7 +127,7 @@ class BareImage:
 
     def __init__(self, packages: Sequence[str]) -> None:
         self._socket, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        imports = "".join(f"import {name}\n" for name in ("cellblock.worker.zygote", *packages))
+        imports = "".join(f"import {name}\n" for name in ("cellblock.worker.family.zygote", *packages))
         with end:
             self._process = subprocess.Popen(
                 [sys.executable, "-s", "-c", imports + _FORKING, str(end.fileno())],

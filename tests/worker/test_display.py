@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from cellblock.outputs import DATAFRAME_MIME
-from cellblock.worker.display import Bundle, bundle
 from cellblock.worker.interrupts import Interrupted
+from cellblock.worker.show.display import Bundle, bundle
 
 polars = pytest.importorskip("polars")
 
@@ -312,7 +312,7 @@ def test_value_that_claims_another_class_shows_as_what_it_is() -> None:
 def test_display_imports_no_library() -> None:
     code = """
 import sys
-from cellblock.worker import display, figures
+from cellblock.worker.show import display, figures
 figures.install(print)
 display.bundle([1], max_text=100)
 figures.flush()

@@ -14,7 +14,7 @@ import sys
 def show(bundle):
     print("shown", bundle.data["text/plain"], *(f"{mime} {data[:8]!r}" for mime, data in bundle.buffers.items()))
 def install():
-    from cellblock.worker import figures
+    from cellblock.worker.show import figures
     figures.install(show)
     return figures
 """

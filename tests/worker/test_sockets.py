@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from cellblock.worker import sockets
 from cellblock.worker.confine import namespaces
 from cellblock.worker.confine.syscalls import CLONE_NEWNET, CLONE_NEWUSER, unshare
+from cellblock.worker.init import sockets
 
 MB = 1 << 20
 

@@ -26,12 +26,12 @@ def _adopt_package() -> None:
 
 def _begin(role: str, words: list[str]) -> None:
     if role == "launch":
-        from cellblock.worker.launch import launch
+        from cellblock.worker.family.launch import launch
 
         channel, zygote_channel, idle_seconds, expose = words
         launch(_taken(channel), _taken(zygote_channel), float(idle_seconds), expose, boot=os.path.abspath(__file__))
     elif role == "porter":
-        from cellblock.worker import porter
+        from cellblock.worker.family import porter
 
         porter.serve(_taken(words[0]))
     elif role == "reduced":
@@ -42,7 +42,7 @@ def _begin(role: str, words: list[str]) -> None:
         from cellblock.worker.environment import enter_packages
 
         enter_packages()
-        from cellblock.worker import zygote
+        from cellblock.worker.family import zygote
 
         host, nursery, own, tasks = words
         for descriptor in (own, tasks):

@@ -19,12 +19,7 @@ from cellblock.worker.interrupts import raise_postponed, sheltered
 T = TypeVar("T")
 _PACKAGE = "cellblock"
 _SERVING = (f"{_PACKAGE}.values.", f"{_PACKAGE}.wire.", f"{_PACKAGE}.worker.")
-_MAKERS = (
-    *("children", "launch", "nursery", "spares", "zygote"),
-    *("crowd", "ending", "expected", "filehistory", "holdings", "init", "mappings", "pace"),
-    *("sockets", "supervisor", "trees", "watch"),
-)
-_DONE = tuple(f"{_PACKAGE}.worker.{name}" for name in ("confine.", "main", "reduced.", *_MAKERS))
+_DONE = tuple(f"{_PACKAGE}.worker.{name}" for name in ("confine.", "family.", "init.", "main", "reduced."))
 """What is over before a cell runs, but for `_CALLS`, and what the first zygote of a family has of the nursery."""
 _CALLS = f"{_PACKAGE}.worker.confine.syscalls"
 

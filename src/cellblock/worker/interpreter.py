@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.values.represent import exact, type_name
 from cellblock.wire.messages import Failure
+from cellblock.worker.checkpoint.loops import renew
 from cellblock.worker.integrity import ours
 from cellblock.worker.interrupts import Interrupted
-from cellblock.worker.loops import renew
-from cellblock.worker.mime import utf8
+from cellblock.worker.show.mime import utf8
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop

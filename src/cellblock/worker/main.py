@@ -19,13 +19,13 @@ from cellblock.walls import Applied, Unavailable
 from cellblock.wire.messages import Hello
 from cellblock.worker import control, copies, exits, shell
 from cellblock.worker.channel import Channel
+from cellblock.worker.checkpoint.quota import SPARE_PROCESSES, Quota
 from cellblock.worker.confine import capabilities, landlock, layout, rlimits, seccomp
 from cellblock.worker.environment import ENVIRONMENT
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.integrity import Integrity
 from cellblock.worker.interrupts import interrupt, keep_interrupts
 from cellblock.worker.meter import Meter
-from cellblock.worker.quota import SPARE_PROCESSES, Quota
 from cellblock.worker.requests import Worker
 from cellblock.worker.streams import Streams
 

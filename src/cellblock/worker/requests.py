@@ -32,11 +32,11 @@ from cellblock.wire.packed import pack_event, pack_request, unpack_request
 from cellblock.worker import control, exits, shell, survey
 from cellblock.worker.beside import leave, reserve
 from cellblock.worker.channel import Channel, Quiet
+from cellblock.worker.checkpoint.gone import losses
+from cellblock.worker.checkpoint.quota import Quota
+from cellblock.worker.checkpoint.twin import Woken, freeze
+from cellblock.worker.checkpoint.twin import reap as reap_copies
 from cellblock.worker.copies import copy_of
-from cellblock.worker.display import bundle
-from cellblock.worker.figures import close_shown, install
-from cellblock.worker.figures import flush as open_figures
-from cellblock.worker.gone import losses
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.integrity import Broken, Integrity, ours
 from cellblock.worker.interpreter import NO_VALUE, Interpreter, describe
@@ -50,12 +50,12 @@ from cellblock.worker.interrupts import (
 )
 from cellblock.worker.meter import Meter
 from cellblock.worker.names import Names
-from cellblock.worker.quota import Quota
 from cellblock.worker.reap import reap
+from cellblock.worker.show.display import bundle
+from cellblock.worker.show.figures import close_shown, install
+from cellblock.worker.show.figures import flush as open_figures
 from cellblock.worker.streams import Streams
 from cellblock.worker.tools import Tools
-from cellblock.worker.twin import Woken, freeze
-from cellblock.worker.twin import reap as reap_copies
 from cellblock.worker.voice import Voice
 
 MAX_VALUE_BYTES = 64 * 2**20

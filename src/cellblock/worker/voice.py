@@ -8,7 +8,7 @@ from threading import RLock
 from cellblock.wire.messages import Display, Event
 from cellblock.worker.channel import Channel
 from cellblock.worker.interrupts import whole
-from cellblock.worker.mime import Bundle
+from cellblock.worker.show.mime import Bundle
 from cellblock.worker.streams import Streams
 
 

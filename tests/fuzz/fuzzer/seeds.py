@@ -20,8 +20,8 @@ from cellblock.wire.codec import encode_event
 from cellblock.wire.frames import packets
 from cellblock.wire.packed import pack_event
 from cellblock.wire.text import NONCE_BYTES, PREFIX, mark
-from cellblock.worker.display import bundle
 from cellblock.worker.interpreter import describe
+from cellblock.worker.show.display import bundle
 from fuzzer.cases import Case
 
 NONCE = bytes(range(1, NONCE_BYTES + 1))

@@ -18,7 +18,7 @@ from cellblock.executors.process.mounts import Mount
 from cellblock.walls import Applied
 from cellblock.worker import control
 from cellblock.worker.confine import namespaces
-from cellblock.worker.launch import SANDBOX_UID
+from cellblock.worker.family.launch import SANDBOX_UID
 
 _SECONDS = 30.0
 _READERS = f"cells read it as the account {SANDBOX_UID}, which owns nothing: let all users read it"

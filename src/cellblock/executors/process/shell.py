@@ -22,8 +22,8 @@ from cellblock.executors.process.waits import SECONDS, Waits
 from cellblock.executors.process.zygote import failure
 from cellblock.walls import Applied
 from cellblock.worker import control
-from cellblock.worker.launch import SANDBOX_UID
-from cellblock.worker.supervisor import introduce
+from cellblock.worker.family.launch import SANDBOX_UID
+from cellblock.worker.init.supervisor import introduce
 
 
 class Shell:

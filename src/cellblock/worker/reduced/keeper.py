@@ -21,14 +21,15 @@ from collections.abc import Iterator
 from functools import partial
 from typing import cast
 
-from cellblock.worker import control, ending, main
+from cellblock.worker import control, main
 from cellblock.worker.confine.syscalls import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
 from cellblock.worker.environment import environment
+from cellblock.worker.init import ending
+from cellblock.worker.init.watch import BUSY_SECONDS, IDLE_SECONDS, Watch
 from cellblock.worker.reduced import accounts, disk, walls
 from cellblock.worker.reduced.accounts import Account
 from cellblock.worker.reduced.metadata import Attendant
 from cellblock.worker.reduced.sight import Sight
-from cellblock.worker.watch import BUSY_SECONDS, IDLE_SECONDS, Watch
 
 _REST = 10
 """After the files were counted, this many times what it took pass before the next time."""

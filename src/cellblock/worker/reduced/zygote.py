@@ -20,11 +20,11 @@ from cellblock.worker import control, main
 from cellblock.worker.confine import landlock, layout, syscalls
 from cellblock.worker.confine.syscalls import PR_SET_CHILD_SUBREAPER, prctl
 from cellblock.worker.environment import enter_packages, environment
+from cellblock.worker.family.zygote import preload
 from cellblock.worker.integrity import take_out
 from cellblock.worker.reduced import accounts, filter, keeper, walls
 from cellblock.worker.reduced.accounts import Account
 from cellblock.worker.reduced.sight import DEVICES, WRITABLE_DEVICES, Sight
-from cellblock.worker.zygote import preload
 
 _MECHANISM = "zygote"
 

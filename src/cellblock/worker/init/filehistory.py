@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from cellblock.worker.trees import Tree, allowed, move, remove
+from cellblock.worker.init.trees import Tree, allowed, move, remove
 
 CHUNK_BYTES = 2**20
 Pieces = tuple[tuple[int, int], ...]

@@ -15,7 +15,7 @@ from typing import Any
 
 from cellblock.values.represent import type_name
 from cellblock.worker.import_hooks import on_import
-from cellblock.worker.mime import Bundle, Parts
+from cellblock.worker.show.mime import Bundle, Parts
 
 _PYPLOT = "matplotlib.pyplot"
 _FIGURE_TEXT = 1000

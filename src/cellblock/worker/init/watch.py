@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 from cellblock.worker import holdings
 from cellblock.worker.confine.rlimits import DATA_HEADROOM_BYTES
-from cellblock.worker.crowd import Crowd
-from cellblock.worker.mappings import written_through_memory
-from cellblock.worker.pace import Pace
-from cellblock.worker.sockets import Account, Sockets
+from cellblock.worker.init.crowd import Crowd
+from cellblock.worker.init.mappings import written_through_memory
+from cellblock.worker.init.pace import Pace
+from cellblock.worker.init.sockets import Account, Sockets
 
 BUSY_SECONDS = 0.05
 """Between two looks while a process of the session runs."""

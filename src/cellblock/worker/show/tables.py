@@ -7,7 +7,7 @@ from sys import modules
 from typing import Any
 
 from cellblock.values.represent import cut, exact, type_name
-from cellblock.worker.mime import utf8
+from cellblock.worker.show.mime import utf8
 
 HEAD_ROWS = 10
 MAX_COLUMNS = 200

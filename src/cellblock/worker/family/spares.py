@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable, Mapping
 
 from cellblock.worker import control
-from cellblock.worker.children import Children
-from cellblock.worker.supervisor import introduce
+from cellblock.worker.family.children import Children
+from cellblock.worker.init.supervisor import introduce
 
 MAKING_SECONDS = 60.0
 RETRY_SECONDS = 5.0

@@ -13,10 +13,10 @@ from typing import Any
 
 from cellblock.outputs import DATAFRAME_MIME
 from cellblock.values.represent import exact
-from cellblock.worker import figures
 from cellblock.worker.interrupts import Interrupted
-from cellblock.worker.mime import Bundle, Parts, data_of
-from cellblock.worker.tables import table_of
+from cellblock.worker.show import figures
+from cellblock.worker.show.mime import Bundle, Parts, data_of
+from cellblock.worker.show.tables import table_of
 
 __all__ = ["Bundle", "bundle"]
 

@@ -13,13 +13,14 @@ import sys
 import traceback
 from functools import partial
 
-from cellblock.worker import control, init
-from cellblock.worker.children import Children
+from cellblock.worker import control
 from cellblock.worker.confine import namespaces, root
 from cellblock.worker.confine.refusal import WallRefused
 from cellblock.worker.confine.syscalls import CLONE_NEWNS, unshare
 from cellblock.worker.environment import enter_packages
-from cellblock.worker.spares import Message, Spares
+from cellblock.worker.family.children import Children
+from cellblock.worker.family.spares import Message, Spares
+from cellblock.worker.init import process as init
 
 SESSION_UID = 1000
 _SCRATCH_BYTES = 256 * 2**20
@@ -139,7 +140,7 @@ def _become_zygote(host: socket.socket, nursery: socket.socket, late: tuple[str,
             os.close(entered.processes)  # no worker is to inherit a way to see all processes
         if not boot:
             enter_packages()
-            from cellblock.worker import zygote
+            from cellblock.worker.family import zygote
 
             zygote.serve(host, nursery, own=own, tasks=tasks)
         passed = (host.fileno(), nursery.fileno(), own, tasks)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cellblock.values.represent import type_name
-from cellblock.worker.twin import Woken
+from cellblock.worker.checkpoint.twin import Woken
 
 Row = tuple[str, str, str, str]
 

@@ -16,15 +16,16 @@ import socket
 import time
 from typing import cast
 
-from cellblock.worker import control, ending, procfs, sockets
-from cellblock.worker.budget import Budget
+from cellblock.worker import control, procfs
 from cellblock.worker.confine import capabilities, layout, namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
-from cellblock.worker.expected import Copies
-from cellblock.worker.filehistory import FileHistory
+from cellblock.worker.init import ending, sockets
+from cellblock.worker.init.budget import Budget
+from cellblock.worker.init.expected import Copies
+from cellblock.worker.init.filehistory import FileHistory
+from cellblock.worker.init.supervisor import Supervisor
+from cellblock.worker.init.watch import IDLE_SECONDS, Watch
 from cellblock.worker.peak import Peak
-from cellblock.worker.supervisor import Supervisor
-from cellblock.worker.watch import IDLE_SECONDS, Watch
 
 _MAX_MISSED = 20
 _MAX_PATH = 200

@@ -12,10 +12,11 @@ import signal
 import socket
 import traceback
 
-from cellblock.worker import control, nursery
+from cellblock.worker import control
 from cellblock.worker.confine import layout, namespaces, root
 from cellblock.worker.confine.refusal import WallRefused
 from cellblock.worker.confine.syscalls import CLONE_NEWNS, PR_SET_DUMPABLE, PR_SET_PDEATHSIG, prctl, unshare
+from cellblock.worker.family import nursery
 
 SANDBOX_UID = 61_000
 """Whom sessions run as when the host is root: an account that owns nothing."""

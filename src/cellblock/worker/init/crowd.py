@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 
 from cellblock.worker import holdings
-from cellblock.worker.pace import Pace
+from cellblock.worker.init.pace import Pace
 
 _FEW, _MANY = 2, 4
 """For each processor, and as if there were two at least: the parts of a pipeline wait for each other."""

@@ -22,7 +22,8 @@ import threading
 import time
 from dataclasses import dataclass
 
-from cellblock.worker import control, descriptors, openmp
+from cellblock.worker import control
+from cellblock.worker.checkpoint import descriptors, openmp
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, WAIT_SILENT, clone_silently, prctl, succeed
 
 _EVERY_SIGNAL = frozenset(signal.valid_signals())

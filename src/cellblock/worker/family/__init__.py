@@ -1,0 +1,1 @@
+"""Where sessions come from: what the host executes, and the processes that make others."""

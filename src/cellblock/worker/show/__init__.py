@@ -1,0 +1,1 @@
+"""From values to what a notebook shows of them."""
