@@ -25,6 +25,8 @@ from cellblock.worker import control
 from cellblock.worker.family.launch import SANDBOX_UID
 from cellblock.worker.init.supervisor import introduce
 
+_ENDED = "open it again; if that does not help, see whether the machine is out of memory"
+
 
 class Shell:
     """Init's control channel and pidfd, and a descriptor of the session's files."""
@@ -70,7 +72,7 @@ class Shell:
             report, descriptors = yield from _received(channel)
             if report is None and not family.alive:
                 raise FamilyGone
-            report = report or {"failed": "shell", "reason": "its process ended", "remedy": ""}
+            report = report or {"failed": "shell", "reason": "its process ended", "remedy": _ENDED}
             if "failed" in report:
                 raise unplaced(mounts, report) if "place" in report else failure(report, family.profile.python)
         except BaseException:
