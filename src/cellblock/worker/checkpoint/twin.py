@@ -20,6 +20,7 @@ import socket
 import sys
 import threading
 import time
+import warnings
 from dataclasses import dataclass
 
 from cellblock.worker import control
@@ -27,6 +28,8 @@ from cellblock.worker.checkpoint import descriptors, openmp
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, WAIT_SILENT, clone_silently, prctl, succeed
 
 _EVERY_SIGNAL = frozenset(signal.valid_signals())
+_OF_THREADS = ("ignore", None, DeprecationWarning, None, 0)
+"""Of warnings that there are threads: they stay where they are."""
 _IMPORT_SECONDS = 0.1
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 
@@ -151,29 +154,49 @@ def _working_directory() -> str | None:
 
 
 def _fork_aside() -> bool:
-    """Fork a copy that no wait for children meets. True in the copy.
+    """Fork a copy that no wait for children meets. True in the copy. Raises OSError where there can be none.
 
-    Spelled out in the C library's terms: `os.fork` would warn of threads, which stay where they are. A process of
-    one thread, as nearly all are, can do without what the library does for the others, and without the wait.
+    A process of one thread, as nearly all are, can do without what the C library does for the others.
     """
+    return _fork_alone() if _is_alone() else _fork_among_threads()
+
+
+def _fork_alone() -> bool:
     python = ctypes.pythonapi
-    if not (alone := _is_alone()):
-        openmp.end_pools()
     python.PyOS_BeforeFork()
     try:
-        child = clone_silently() if alone else _fork()
+        child = clone_silently()
     except OSError:
         python.PyOS_AfterFork_Parent()
         raise
     if child:
         python.PyOS_AfterFork_Parent()
-        if not alone:
-            os.waitpid(child, 0)
         return False
     try:
-        if not alone:
-            succeed()
         python.PyOS_AfterFork_Child()
+    except BaseException:
+        os._exit(1)
+    return True
+
+
+def _fork_among_threads() -> bool:
+    """By the interpreter's own call. Another thread may be waiting for the interpreter's lock, and the copy's has to be
+    made anew before it runs any bytecode: it would hand that lock to a thread that it does not have.
+    """
+    openmp.end_pools()
+    warnings.filters.insert(0, _OF_THREADS)  # type: ignore[attr-defined]
+    try:
+        child = os.fork()
+    except Exception as error:  # a hook of the cell's on what the interpreter does, say
+        raise OSError(errno.EAGAIN, "no copy of the process can be made") from error
+    finally:
+        with contextlib.suppress(ValueError):
+            warnings.filters.remove(_OF_THREADS)  # type: ignore[attr-defined]
+    if child:
+        os.waitpid(child, 0)
+        return False
+    try:
+        succeed()
     except BaseException:
         os._exit(1)
     return True
@@ -184,13 +207,6 @@ def _is_alone() -> bool:
         return len(os.listdir("/proc/self/task")) == 1
     except OSError:  # no /proc on this host
         return False
-
-
-def _fork() -> int:
-    child: int = ctypes.PyDLL(None, use_errno=True).fork()
-    if child < 0:
-        raise OSError(ctypes.get_errno(), "no copy of the process can be made")
-    return child
 
 
 def reap() -> None:
