@@ -131,11 +131,15 @@ async def _get(console: Console, argument: str) -> None:
 async def _limits(console: Console, _argument: str) -> None:
     limits = console.session.limits
     rows = [
-        (one.name, f"{getattr(limits, one.name):,}", _OPTIONS.get(one.name, ""))
+        (one.name, _amount(getattr(limits, one.name)), _OPTIONS.get(one.name, ""))
         for one in fields(ExecutionLimits)
         if one.name != "max_steps"
     ]
     console.say(_table(rows))
+
+
+def _amount(value: float | None) -> str:
+    return "as max_memory_mb" if value is None else f"{value:,}"
 
 
 async def _walls(console: Console, _argument: str) -> None:

@@ -128,7 +128,7 @@ class Session:
         self._session.delete(cell_id)
 
     def clear(self) -> None:
-        """Remove every record and unbind every name. Files stay."""
+        """Remove every record and unbind every name; CellblockError where that failed. Files stay."""
         self._in_turn(self._session.clear)
 
     def undo(self, steps: int = 1) -> None:

@@ -61,6 +61,8 @@ from cellblock.worker.voice import Voice
 MAX_VALUE_BYTES = 64 * 2**20
 
 _BRISK_SECONDS = 1e-5
+_LEAST_SECONDS = 1e-6
+"""Shorter ones are told as none, which cannot be set."""
 _REHEARSAL = pack_request(Run(source="if 0: pass\nNone", filename="<rehearsal>", max_text=10_000), 0) or b""
 
 
@@ -166,7 +168,7 @@ class Worker:
                     return
                 self._wake(end, woken)
         finally:
-            setswitchinterval(interval)
+            setswitchinterval(max(interval, _LEAST_SECONDS))
 
     def _freeze(self, end: socket) -> Woken | None:
         """None in this process; what it found in the copy, once that is woken. `Broken` if it cannot be made at all."""

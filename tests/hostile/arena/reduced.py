@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from arena import files, host_files, network, privileges, processes, protocol, resources, runner_insides, secrecy, shown
-from arena.attack import Attack, Holds, subset_of
+from arena.attack import Attack, Holds, one_of, subset_of
 from arena.host import LIMITS, Host, outcome_of, refusal_of
 from cellblock import Session
 
@@ -48,6 +48,7 @@ ANSWERS: dict[str, object] = {
     "host-files-unix-socket": "FileRefused: 'trap.socket' does not exist",  # none could be made
     "processes-memory-of-init": [],
     "files-change-the-standard-library": subset_of("EACCES", "EPERM", "EROFS"),
+    "resources-mappings": one_of("curbed", "raised: BlockingIOError: [Errno 11] Resource temporarily unavailable"),
     "resources-fork-bomb": Holds(lambda answer: str(answer).startswith("['timeout: TimeoutError"), "an end in time"),
     **{f"protocol-dies-idle{how}": [2, "raised: NameError: name 'kept' is not defined", 2] for how in _DEATHS},
     "resources-full-disk": ["EFBIG", "EACCES", "EACCES", "None", None],  # what the host writes is not stopped
