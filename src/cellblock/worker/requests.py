@@ -218,6 +218,7 @@ class Worker:
             try:
                 return self._channel.receive(hurried=hurried)
             except Quiet:
+                reap_copies()  # what was let go meanwhile
                 if not self._integrity.holds():
                     break
         raise Broken
