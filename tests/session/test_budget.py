@@ -68,15 +68,13 @@ def test_undo_within_the_budget_and_past_it(open_seen: Callable[..., Session]) -
     session.run(BLOCK.format(megabytes=70))
     for value in range(4):
         session.run(f"rewrite({value})")
-        within(session, 200 * MB)
+        within(session, 260 * MB)
+    time.sleep(1)  # init counts at its own pace
     with pytest.raises(CellblockError) as caught:
         session.undo(4)
-    said = str(caught.value)  # init takes its time to let go
-    assert said.startswith(
-        ("4 steps cannot be undone, 1 can", "4 steps cannot be undone, 2 can")
-    )  # init takes its time
-    assert said.endswith(
-        ": the memory of older states came to more than ExecutionLimits(max_checkpoint_mb=…), 100 MB "
+    assert str(caught.value) == (
+        "4 steps cannot be undone, 1 can: the memory of older states came to more than "
+        "ExecutionLimits(max_checkpoint_mb=…), 100 MB "
         "(raise ExecutionLimits(max_checkpoint_mb=…) before the session is opened)"
     )
     assert session.run("block[0]").value == 3  # nothing has happened, and this was another step
