@@ -8,7 +8,6 @@ import select
 import signal
 import socket
 import threading
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
@@ -16,7 +15,6 @@ from functools import cached_property, partial
 import anyio
 from anyio import to_thread
 
-from cellblock.errors import SessionClosed
 from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, inner_pid
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.family import Family, FamilyGone
@@ -55,12 +53,11 @@ class ProcessKernel(LinkedKernel):
     """
 
     def __init__(self, family: Family, shell: Shell, spec: KernelSpec) -> None:
-        super().__init__(spec)
+        super().__init__(spec, Enclosure(spec.limits))
         self._family = family
         self._shell = shell
         self._checkpoints = Checkpoints(spec.limits.max_checkpoints)
         self._files_changed = False
-        self._enclosure = Enclosure(spec.limits)
         self.capabilities = Capabilities(trust_level="isolated", python="", walls=())
 
     def attach(self) -> Waits[None]:
@@ -73,7 +70,7 @@ class ProcessKernel(LinkedKernel):
         link = self._living()
         group = self._enclosure.enclose(link.pid)
         self._shell.tell("seal")
-        self._listen(link)
+        self._listen(link, self._shell.channel)
         self.capabilities = Capabilities(
             trust_level="isolated",
             python=hello.python,
@@ -84,16 +81,6 @@ class ProcessKernel(LinkedKernel):
                 group,
             ),
         )
-
-    def _listen(self, link: Link) -> None:
-        """Hear what init and the control group have to say, too."""
-        link.watch_notices(self._shell.channel.fileno())
-        if self._enclosure.group is not None:
-            link.watch_group(self._enclosure.group)
-
-    def begin(self) -> None:
-        """Let the worker take requests: it is seeded now."""
-        self._living().begin(self._spec.seed)
 
     def _taken_worker(self) -> Waits[Hello | None]:
         """The worker that the shell came with, if it did with one that lives."""
@@ -158,10 +145,6 @@ class ProcessKernel(LinkedKernel):
         async with self._settling:
             self._require_open()
             await awaited(self._shell.kept())
-
-    def _require_open(self) -> None:
-        if not self._open:
-            raise SessionClosed("the session was closed", hint="open a new one")
 
     @property
     def steps(self) -> int:
@@ -285,7 +268,7 @@ class ProcessKernel(LinkedKernel):
             return None
         link.adopt(state.names)
         self._shell.adopt(inner_pid(link.pid), state.number, *self._checkpoints.channels())
-        self._listen(link)
+        self._listen(link, self._shell.channel)
         return Awake(lost=awake.lost + _files(missed))
 
     async def close(self) -> None:
@@ -304,11 +287,6 @@ class ProcessKernel(LinkedKernel):
             self._checkpoints.close()
             self._shell.close(kill=os.getpid() == self._host)  # a forked copy of the host only lets go
             self._enclosure.leave()
-
-    def __del__(self) -> None:
-        if self._open:
-            self.dispose()
-            warnings.warn("a session was not closed", ResourceWarning, stacklevel=2, source=self)
 
     def curbed(self) -> str | None:
         """See `Shell.curbed`."""

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -17,6 +18,7 @@ from anyio import to_thread
 from cellblock.errors import IsolationUnavailable, SessionClosed
 from cellblock.executors.process import memory
 from cellblock.executors.process.demand import limits_of
+from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.turn import Before, ProcessTurn
 from cellblock.executors.protocol import Died, KernelSpec, Named, WorkerGone
@@ -31,8 +33,9 @@ Row = tuple[str, str, str, str]
 class LinkedKernel:
     """Belongs to no event loop until it is first used on one."""
 
-    def __init__(self, spec: KernelSpec) -> None:
+    def __init__(self, spec: KernelSpec, enclosure: Enclosure) -> None:
         self._spec = spec
+        self._enclosure = enclosure
         self._host = os.getpid()
         self._open = True
         self._link: Link | None = None
@@ -45,6 +48,16 @@ class LinkedKernel:
     @property
     def names(self) -> dict[str, str]:
         return self._living().names
+
+    def begin(self) -> None:
+        """Let the worker take requests: it is seeded now."""
+        self._living().begin(self._spec.seed)
+
+    def _listen(self, link: Link, channel: socket.socket) -> None:
+        """Hear what comes on a channel, and what the control group has to say, too."""
+        link.watch_notices(channel.fileno())
+        if self._enclosure.group is not None:
+            link.watch_group(self._enclosure.group)
 
     def turn(self, request: Request, *, max_output_bytes: int) -> ProcessTurn:
         turn = ProcessTurn(self._living(), max_output_bytes, self)
@@ -159,6 +172,19 @@ class LinkedKernel:
     async def how_it_ended(self) -> Died:
         """What is known of the worker's death."""
         raise NotImplementedError
+
+    def dispose(self) -> None:
+        """Close without a wait: for one that nobody else has yet. Safe to call twice."""
+        raise NotImplementedError
+
+    def __del__(self) -> None:
+        if self._open:
+            self.dispose()
+            warnings.warn("a session was not closed", ResourceWarning, stacklevel=2, source=self)
+
+    def _require_open(self) -> None:
+        if not self._open:
+            raise SessionClosed("the session was closed", hint="open a new one")
 
     def _living(self) -> Link:
         if self._link is None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from dataclasses import replace
 from functools import partial
 
 from anyio import to_thread
 
-from cellblock.errors import CellblockError, IsolationUnavailable, MountRefused, SessionClosed
+from cellblock.errors import CellblockError, IsolationUnavailable, MountRefused
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.family import FamilyGone, Profile
 from cellblock.executors.process.files import ProcessFiles
@@ -84,9 +83,8 @@ class ReducedKernel(LinkedKernel):
     """One live worker. Its death ends a turn with `Died`; `recover` has the keeper make another."""
 
     def __init__(self, keeper: Keeper, spec: KernelSpec) -> None:
-        super().__init__(spec)
+        super().__init__(spec, Enclosure(replace(spec.limits, max_checkpoints=0)))
         self._keeper = keeper
-        self._enclosure = Enclosure(replace(spec.limits, max_checkpoints=0))
         self._tokens = 0
         self.capabilities = Capabilities(trust_level="reduced", python="", walls=())
 
@@ -108,9 +106,7 @@ class ReducedKernel(LinkedKernel):
             raise not_started(said_of(death))
         require_walls(hello)
         group = self._enclosure.enclose(link.pid)
-        link.watch_notices(self._keeper.channel.fileno())
-        if self._enclosure.group is not None:
-            link.watch_group(self._enclosure.group)
+        self._listen(link, self._keeper.channel)
         self.capabilities = Capabilities(
             trust_level="reduced",
             python=hello.python,
@@ -129,10 +125,6 @@ class ReducedKernel(LinkedKernel):
             detail=f"a private directory on the host's disk; {megabytes} MB of it are watched, not reserved",
         )
 
-    def begin(self) -> None:
-        """Let the worker take requests; it is seeded now."""
-        self._living().begin(self._spec.seed)
-
     @property
     def files(self) -> ProcessFiles:
         return self._keeper.files
@@ -150,8 +142,7 @@ class ReducedKernel(LinkedKernel):
     async def recover(self, steps: int = 0) -> Recovery:
         """There are no checkpoints: an empty namespace over the same files."""
         async with self._changing:
-            if not self._open:
-                raise SessionClosed("the session was closed", hint="open a new one")
+            self._require_open()
             lost = gone(self._link.names) if self._link is not None else ()
             self._unlink()
             await awaited(self._keeper.sweep())
@@ -179,11 +170,6 @@ class ReducedKernel(LinkedKernel):
             self._unlink()
             self._keeper.let_go()
             self._enclosure.leave()
-
-    def __del__(self) -> None:
-        if self._open:
-            self.dispose()
-            warnings.warn("a session was not closed", ResourceWarning, stacklevel=2, source=self)
 
     def curbed(self) -> str | None:
         """See `Keeper.curbed`."""
