@@ -20,9 +20,7 @@ class Frozen:
         """Of the worker of this pid, which is no copy of itself, whatever a cell says with its end."""
         self._worker = worker
         self._copy = 0
-        self.channel, self.end = control.pair()
-        self.channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        watch_forks(self.channel)
+        self.channel, self.end = _ends()
         self._inner = 0
         self.gone = False
         """Whether its process is no more, though nobody let go of it."""
@@ -35,12 +33,9 @@ class Frozen:
         """
         if self.gone:
             return 0
-        if not self._inner:
-            wait = select.poll()
-            wait.register(self.channel, select.POLLIN)
-            if wait.poll(seconds * 1e3):
-                self._copy = control.ready(self.channel)
-                self._inner = inner_pid(self._copy) if self._copy != self._worker else 0
+        if not self._inner and self._has_spoken(seconds):
+            self._copy = control.ready(self.channel)
+            self._inner = inner_pid(self._copy) if self._copy != self._worker else 0
         return self._inner
 
     @property
@@ -57,19 +52,18 @@ class Frozen:
     @property
     def settled(self) -> bool:
         """Whether the copy is ready, or will never be."""
-        if self._inner:
-            return True
+        return bool(self._inner) or self._has_spoken(0)
+
+    def _has_spoken(self, seconds: float) -> bool:
         wait = select.poll()
         wait.register(self.channel, select.POLLIN)
-        return bool(wait.poll(0))
+        return bool(wait.poll(seconds * 1e3))
 
     def wake(self) -> socket.socket:
         """Wake the copy, which leaves another behind; the socket it speaks on."""
         self._worker, self._copy = self._copy, 0
         awake, end = self.channel, self.end
-        self.channel, self.end = control.pair()
-        self.channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        watch_forks(self.channel)
+        self.channel, self.end = _ends()
         self._inner = 0
         with contextlib.suppress(OSError):  # it is gone, which its end of file tells
             awake.recv(64)  # that it is ready
@@ -83,6 +77,14 @@ class Frozen:
         """Let go of the copy, which then ends."""
         self.channel.close()
         self.end.close()
+
+
+def _ends() -> tuple[socket.socket, socket.socket]:
+    """The host's end of a copy's channel, on which the kernel stamps who speaks, and the copy's."""
+    channel, end = control.pair()
+    channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    watch_forks(channel)
+    return channel, end
 
 
 @dataclass(slots=True)
