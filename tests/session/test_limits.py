@@ -271,3 +271,24 @@ while score(child) < 1000 and time.monotonic() < end: time.sleep(0.01)
 score("self") < score(child)
 """
     assert session.run(score).value is True
+
+
+def test_descriptors_that_are_hidden_while_a_copy_is_tried_are_no_excess(session: Session) -> None:
+    """The worker hides meanwhile, and so does the copy: nobody can tell that these are not pipes."""
+    session.run("import os\nhoard = []\ntry:\n    while True: hoard.append(os.dup(0))\nexcept OSError: pass")
+    for _ in range(200):
+        assert session.run("len(hoard) > 400").value is True
+
+
+def test_descriptors_that_stay_hidden_count_as_pipes(open_session: Callable[..., Session]) -> None:
+    session = open_session(limits=ExecutionLimits(max_processes=16, max_open_files=1024))
+    cell = session.run(
+        "import ctypes, os, time\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n"
+        "    hoard = [os.open('/dev/null', os.O_RDONLY) for _ in range(800)]\n"
+        "    time.sleep(20)\n"
+        "os.waitpid(child, 0)[1]"
+    )
+    assert cell.value == 9, cell.text

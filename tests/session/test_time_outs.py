@@ -68,7 +68,7 @@ def test_a_fork_bomb_ends_with_its_cell_and_processes_can_be_started_again(patie
     for _ in range(3):
         shown = time_out(patient, "while True:\n    try: os.fork()\n    except OSError: pass")
         assert shown.endswith("processes of the cell were killed at its time limit]\n")
-        assert patient.run("[subprocess.run(['true']).returncode for _ in range(20)] == [0] * 20").value is True
+        assert patient.run("[subprocess.run(['true']).returncode for _ in range(4)]").value == [0] * 4
         assert patient.run("children = [os.posix_spawn('/bin/true', ['true'], {}) for _ in range(20)]").ok
         patient.run("for child in children: os.waitpid(child, 0)")
 

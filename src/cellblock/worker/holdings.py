@@ -35,12 +35,16 @@ class Life:
 
 @dataclass(slots=True)
 class Files:
-    """What is open: pipes and sockets by inode, the number of what epoll instances watch, and of files of `/proc`."""
+    """What is open: pipes and sockets by inode, the number of what epoll instances watch, and of files of `/proc`.
+
+    `guessed` where that is hidden: each is then taken for the worst it can be.
+    """
 
     pipes: set[int] = field(default_factory=set)
     sockets: set[int] = field(default_factory=set)
     watched: int = 0
     tables: int = 0
+    guessed: bool = False
 
 
 def processes() -> Iterator[int]:
@@ -152,7 +156,7 @@ def descriptors(process: int) -> int:
 
 
 def files(process: int) -> Files:
-    """What they are. Where that is hidden, each is taken for the worst it can be."""
+    """What its descriptors are."""
     found = Files()
     for folder in _entries(process):
         try:
@@ -243,7 +247,7 @@ def _worst(process: int) -> Files:
     """Every descriptor the only one of a pipe, or half of them epoll instances that watch the other half."""
     count = descriptors(process)
     pipes = {-(process << 32 | number) for number in range(count)}
-    return Files(pipes=pipes, watched=(count // 2) ** 2, tables=count)
+    return Files(pipes=pipes, watched=(count // 2) ** 2, tables=count, guessed=True)
 
 
 def _kilobytes(status: bytes, name: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Lets go of the children of an interrupted cell that have ended: until then each counts as a process.
+"""Lets go of the children of an interrupted cell once they have ended: until then each counts as a process.
 
 Who asks for how such a child ended is told: `subprocess` and `multiprocessing` keep it in objects of their own.
 """
@@ -10,34 +10,55 @@ import gc
 import itertools
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from cellblock.worker import holdings
 
+Children = dict[int, int]
+"""When each began, in ticks since the machine did, by pid."""
 
-def reap(since: float) -> None:
-    """Reap those that began since a time of CLOCK_BOOTTIME, in seconds; all, where there is no /proc to tell it."""
-    codes: dict[int, int] = {}
+_ANY = -1
+
+
+def begun(since: float) -> Children:
+    """The children of this process that began since a time of CLOCK_BOOTTIME, in seconds.
+
+    Where there is no /proc to tell it, all that have ended are reaped instead.
+    """
+    children: Children = {}
     listed = list(holdings.processes())
-    for process in filter(lambda process: _has_ended(process, since), listed) if listed else itertools.repeat(-1):
+    for process in listed:
+        life = holdings.life(process)
+        if life is not None and life.parent == os.getpid() and life.started >= int(since * holdings.TICKS):
+            children[process] = life.started
+    if not listed:
+        _collect(itertools.repeat(_ANY))
+    return children
+
+
+def reap(children: Children) -> Children:
+    """Reap those that have ended; the rest, which were killed and are ending."""
+    lives = {child: life for child in children if (life := holdings.life(child)) is not None}
+    same = {child: life for child, life in lives.items() if life.started == children[child]}
+    _collect(child for child, life in same.items() if life.ended)
+    return {child: life.started for child, life in same.items() if not life.ended}
+
+
+def _collect(children: Iterable[int]) -> None:
+    codes: dict[int, int] = {}
+    for child in children:
         try:
-            pid, status = os.waitpid(process, os.WNOHANG)
-        except ChildProcessError:
+            pid, status = os.waitpid(child, os.WNOHANG)
+        except ChildProcessError:  # somebody has waited for it
             pid = status = 0
         if pid:
             codes[pid] = os.waitstatus_to_exitcode(status)
-        elif not listed:
+        elif child == _ANY:
             break
     if codes:
         with contextlib.suppress(MemoryError):
             _tell(codes)
-
-
-def _has_ended(process: int, since: float) -> bool:
-    life = holdings.life(process)
-    if life is None or life.parent != os.getpid():
-        return False
-    return life.ended and life.started >= int(since * holdings.TICKS)
 
 
 def _tell(codes: dict[int, int]) -> None:

@@ -50,7 +50,7 @@ from cellblock.worker.interrupts import (
 )
 from cellblock.worker.meter import Meter
 from cellblock.worker.names import Names
-from cellblock.worker.reap import reap
+from cellblock.worker.reap import Children, begun, reap
 from cellblock.worker.show.display import bundle
 from cellblock.worker.show.figures import close_shown, install
 from cellblock.worker.show.figures import flush as open_figures
@@ -135,6 +135,7 @@ class Worker:
 
     def _serve(self) -> int:
         source, interrupted = "", None
+        killed: Children = {}
         while self._is_ready(source):
             try:
                 self._leave_checkpoint()
@@ -147,7 +148,9 @@ class Worker:
             source = request.source if isinstance(request, Run) else ""
             self._kept = ()  # the host has read them
             if interrupted is not None:
-                reap(interrupted)
+                killed |= begun(interrupted)
+            if killed:
+                killed = reap(killed)
             if not isinstance(request, ToolReply | ToolRoom):  # to a call of a cell that has ended meanwhile
                 self._voice.speak(self._carry_out(number, request))
             interrupted = self._meter.began() if was_interrupted() else None

@@ -7,7 +7,8 @@ to be killed. The worker is spared while others are there, as its private memory
 instead; it goes for what is past that.
 
 A process may hide what it holds exactly (by being undumpable, or by the end of its first thread): its memory counts
-in full, and each of its descriptors as the worst there is.
+in full, and each of its descriptors as the worst there is, once it has hidden them for longer than it takes to make a
+frozen copy, as the worker and the copy hide meanwhile.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _WORKER_SLACK_BYTES = 64 * 2**20
 """The worker's own limit lets it have `DATA_HEADROOM_BYTES` more while no cell's code runs, and a stack."""
 
 _MAKING_SECONDS = 2.0
-"""In which a copy of the worker becomes ready."""
+"""In which a copy of the worker becomes ready. Both hide from its first moment on."""
 
 _MANY_MAPPINGS, _MAPPINGS_BYTES = 2000, 16 * 2**20
 """Who has more than the first is taken to have all that the kernel lets a process have."""
@@ -75,6 +76,7 @@ class Watch:
         self._counted_at = 0
         self._crowded: set[int] = set()
         self._dying: set[int] = set()
+        self._hiding: dict[int, float] = {}
         self._crowd = Crowd(self._processes)
         self._put_off = 0
         self._counting, self._listing, self._opening, self._reading = self._paces = (
@@ -243,7 +245,7 @@ class Watch:
         if count <= _FEW_DESCRIPTORS or not self._opening.due():
             return None
         with self._opening.timed():
-            opened = {process: holdings.files(process) for process in alive}
+            opened = self._opened(alive)
         pipes = {process: len(one.pipes) for process, one in opened.items()}
         watched = {process: one.watched for process, one in opened.items()}
         tables = {process: one.tables for process, one in opened.items()}
@@ -256,6 +258,17 @@ class Watch:
         if excess is not None:
             self._opening.again()
         return excess
+
+    def _opened(self, alive: set[int]) -> dict[int, holdings.Files]:
+        """What each has open. Who has hidden it for no longer than it takes to make a copy has nothing yet."""
+        opened = {process: holdings.files(process) for process in alive}
+        now, before = time.monotonic(), self._hiding
+        self._hiding = {process: before.get(process, now) for process, files in opened.items() if files.guessed}
+        for process, since in self._hiding.items():
+            if now - since < _MAKING_SECONDS:
+                opened[process] = holdings.Files()
+                self._opening.owed = True
+        return opened
 
     def _too_many(self, what: str, each: dict[int, int], total: int, most: int) -> Excess | None:
         """Whether there are more than allowed, and who has most of them; the worker only if no other has as many."""
