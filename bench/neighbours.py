@@ -85,15 +85,27 @@ async def _both(worst: str, plan: Plan) -> Samples:
 
 
 async def _next_to(session: cellblock.AsyncSession, source: str, think: float) -> list[float]:
-    """Some samples of the session while a neighbour that has just been opened runs source, or has run it."""
+    """Some samples of the session while a neighbour that has just been opened runs source, or has run it.
+
+    Whose worst is ended for what it holds does it again.
+    """
     limits = cellblock.ExecutionLimits(timeout_seconds=_SECONDS)
-    async with cellblock.AsyncSession(limits=limits) as neighbour, asyncio.TaskGroup() as tasks:
-        cell = tasks.create_task(neighbour.run(source))
+    async with cellblock.AsyncSession(limits=limits) as neighbour:
+        await neighbour.run(_IDLE)
+        doing = asyncio.create_task(_again_and_again(neighbour, source)) if source is not _IDLE else None
         await asyncio.sleep(_ACCLIMATISE)
         samples = [await timed_await(partial(session.run, _IDLE), think) for _ in range(_AT_ONCE)]
-        assert cell.done() == (source is _IDLE), "the neighbour ended, or never began"
-        neighbour.kill()
+        if doing is not None:
+            assert not doing.done(), await doing
+            doing.cancel()
+            await asyncio.wait([doing])
     return samples
+
+
+async def _again_and_again(session: cellblock.AsyncSession, source: str) -> None:
+    while (cell := await session.run(source)).error is not None:
+        continue
+    raise AssertionError(f"it came to its end: {cell}")
 
 
 _DOING = {
