@@ -75,9 +75,13 @@ def test_a_copy_is_made_where_a_cell_has_left_no_process_to_be_had(open_session:
     assert (cell.value, cell.lost) == (1, ())
 
 
-def test_a_limit_of_processes_that_a_cell_has_set_stays(back: Callable[..., Session]) -> None:
-    session = back("import resource\nresource.setrlimit(resource.RLIMIT_NPROC, (40, 50))")
-    assert session.run("resource.getrlimit(resource.RLIMIT_NPROC)").value == (40, 50)
+def test_the_limit_of_processes_is_for_no_cell_to_set(back: Callable[..., Session]) -> None:
+    session = back("import resource\nlimit = resource.getrlimit(resource.RLIMIT_NPROC)")
+    cell = session.run("resource.setrlimit(resource.RLIMIT_NPROC, (40, 50))")
+    assert (cell.error.type, session.run("resource.getrlimit(resource.RLIMIT_NPROC)[1] == limit[1]").value) == (
+        "ValueError",
+        True,
+    )
 
 
 def test_timers_go_on(back: Callable[..., Session]) -> None:

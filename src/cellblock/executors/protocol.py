@@ -232,6 +232,18 @@ class Kernel(Protocol):
         """
         ...
 
+    @property
+    def branchable(self) -> bool:
+        """Whether there is a state with a memory to branch from; else a step has to come first."""
+        ...
+
+    async def branch(self, spec: KernelSpec) -> tuple[Kernel, tuple[tuple[str, str, str, str], ...]]:
+        """Another kernel in the present state, or that before the request under way, and what it could not bring along.
+
+        It goes on apart, and lives on when this one is closed.
+        """
+        ...
+
     async def close(self) -> None:
         """End the worker and give back everything it held."""
         ...

@@ -138,6 +138,18 @@ class Session:
         """
         self._in_turn(self._session.undo, steps)
 
+    def branch(self) -> Session:
+        """Another session with the same names, objects and files, from which on the two go apart.
+
+        While a cell runs, the state is the one before it. What two processes cannot have both (pipes, sockets, shared
+        memory) is closed in the branch: its next cell says so in `lost`. It executes no programs. Its first state is
+        the oldest that its `undo` goes back to. Takes time by the size of the files, which are copied.
+        """
+        branch = Session.__new__(Session)
+        branch._session = _call(self._session.branch)
+        branch._tasks = set()
+        return branch
+
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""
         self._session.interrupt()

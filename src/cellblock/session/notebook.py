@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from cellblock.cell import Cell, Deferred
+from cellblock.cell import Cell, CellState, Deferred
 from cellblock.errors import UnknownCell
 from cellblock.session.shown import Blob, Shown, shown
 
@@ -59,6 +59,14 @@ class Notebook:
         if cell is None:
             raise UnknownCell(f"no cell {_named(key)}", hint=f"{_known(cells)}; a deleted cell's id is not used again")
         return cell
+
+    def copy(self) -> Notebook:
+        """Another notebook of the same cells, but for one that runs."""
+        other = Notebook()
+        for cell in self.cells:
+            if cell.state is not CellState.RUNNING:
+                other.record(cell, self._blobs.get(cell.id, {}))
+        return other
 
     def record(self, cell: Cell, blobs: Mapping[str, Blob]) -> None:
         """Add a cell, or replace the one of the same id in its place, its blobs included."""

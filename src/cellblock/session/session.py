@@ -89,6 +89,7 @@ class AsyncSession:
         self._cells: dict[int, str] = {}
         """The cells that can be undone, by the states that they led to."""
         self._toolbox = Toolbox(tools)
+        self._branched = 0
         self._closed = False
         self._host = os.getpid()
 
@@ -227,6 +228,41 @@ class AsyncSession:
         few = bound in _HELD or able >= self.limits.max_checkpoints
         hint = f"raise ExecutionLimits({bound}=…) before the session is opened" if few else ""
         return CellblockError(message, hint=hint)
+
+    async def branch(self) -> AsyncSession:
+        """Another session with the same names, objects and files, from which on the two go apart.
+
+        While a cell runs, the state is the one before it. What two processes cannot have both (pipes, sockets, shared
+        memory) is closed in the branch: its next cell says so in `lost`. It executes no programs. Its first state is
+        the oldest that its `undo` goes back to. Takes time by the size of the files, which are copied.
+        """
+        kernel = self._living()
+        if not self.limits.max_checkpoints:
+            raise CellblockError(
+                "a session without checkpoints cannot be branched", hint="open it with max_checkpoints above 0"
+            )
+        if not kernel.branchable:
+            await self._ask(Run(source="", filename="<branch>", max_text=self.limits.max_output_bytes))
+        self._branched += 1
+        seed = random.Random(f"{self.seed}/{self._branched}").getrandbits(64)  # noqa: S311 - reproducible, not secret
+        branch = AsyncSession(
+            trust_level=self.trust_level,
+            walls=self.walls,
+            limits=self.limits,
+            preload=self._spec.preload,
+            python=self._spec.python,
+            seed=seed,
+            mounts=dict(self._spec.mounts),
+            tools=self._toolbox.tools,
+        )
+        with anyio.CancelScope(shield=True):
+            kernel, rows = await kernel.branch(branch._spec)
+        branch._kernel, branch._state, branch._count = kernel, kernel.states[-1], self._count
+        branch.notebook = self.notebook.copy()
+        branch._lost = tuple(
+            Lost(name=name, type=kind, reason=reason, remedy=remedy) for name, kind, reason, remedy in rows
+        )
+        return branch
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""

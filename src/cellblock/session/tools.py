@@ -47,6 +47,11 @@ class Toolbox:
     def __bool__(self) -> bool:
         return bool(self._tools)
 
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The functions themselves."""
+        return tuple(self._tools.values())
+
     def specs(self) -> tuple[dict[str, object], ...]:
         """Each function as the inside of a session is told of it."""
         return tuple(describe(name, tool) for name, tool in self._tools.items())

@@ -47,14 +47,39 @@ class Files:
     guessed: bool = False
 
 
+_branched = False
+
+
+def expect_branches() -> None:
+    """There may be pid namespaces within this one from now on, whose processes are not this session's."""
+    global _branched
+    _branched = True
+
+
+def may_be_branched() -> bool:
+    """Whether there may be such processes."""
+    return _branched
+
+
+def nested(process: int) -> bool:
+    """Whether it is of a pid namespace within this one."""
+    return _branched and len(_value(_read(procfs.path(f"{process}/status")), b"NSpid:").split()) > 1
+
+
+def number_inside(process: int, which: bytes) -> int:
+    """The number of a thread (NSpid) or of its process (NStgid) in its own pid namespace; 0 if it is gone."""
+    numbers = _value(_read(procfs.path(f"{process}/status")), which).split()
+    return int(numbers[-1]) if numbers else 0
+
+
 def processes() -> Iterator[int]:
-    """Every process of this pid namespace but its first; none where the host masks `/proc`."""
+    """Every process of this pid namespace but its first, and those of branches; none where the host masks `/proc`."""
     try:
         names = os.listdir(procfs.path())
     except OSError:
         return
     for name in names:
-        if name.isdigit() and name != "1":
+        if name.isdigit() and name != "1" and not (_branched and nested(int(name))):
             yield int(name)
 
 
@@ -135,12 +160,12 @@ def ready(process: int) -> Iterator[int]:
             yield int(thread)
 
 
-def limit(process: int, name: bytes) -> int:
-    """A hard limit that it is under, such as "Max data size"; 0 where there is none."""
+def limit(process: int, name: bytes, *, soft: bool = False) -> int:
+    """A hard limit that it is under, or a `soft` one, such as "Max data size"; 0 where there is none."""
     for line in _read(procfs.path(f"{process}/limits")).splitlines():
         if line.startswith(name):
-            hard = line.split()[-2]
-            return int(hard) if hard.isdigit() else 0
+            found = line.split()[-3 if soft else -2]
+            return int(found) if found.isdigit() else 0
     return 0
 
 
@@ -273,3 +298,11 @@ def _pieces(path: str, most: int) -> Iterator[bytes]:
         return
     finally:
         os.close(descriptor)
+
+
+def _value(status: bytes, name: bytes) -> bytes:
+    """What stands behind a name of a `status`; nothing where it is not there."""
+    for line in status.splitlines():
+        if line.startswith(name):
+            return line[len(name) :]
+    return b""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import socket
 import sys
@@ -19,10 +18,9 @@ from cellblock.walls import Applied, Unavailable
 from cellblock.wire.messages import Hello
 from cellblock.worker import control, copies, exits, shell
 from cellblock.worker.channel import Channel
-from cellblock.worker.checkpoint.quota import SPARE_PROCESSES, Quota
+from cellblock.worker.checkpoint.seeds import sow
 from cellblock.worker.confine import capabilities, landlock, layout, rlimits, seccomp
 from cellblock.worker.environment import ENVIRONMENT
-from cellblock.worker.import_hooks import on_import
 from cellblock.worker.integrity import Integrity
 from cellblock.worker.interrupts import interrupt, keep_interrupts
 from cellblock.worker.meter import Meter
@@ -32,6 +30,8 @@ from cellblock.worker.streams import Streams
 _STACK_BYTES = 2 * 2**20
 """A thread's stack. It counts as memory in full; at the usual 8 MB thirty threads would fill the default limit.
 With 1 MB CPython 3.13 overflows it in C recursion that its own limit allows."""
+
+_UNBOUNDED = 2**31
 
 _filters: dict[bool, bytes] = {}
 _integrity = Integrity([])
@@ -96,12 +96,11 @@ def run(
             ),
         )
     )
-    quota = Quota(setup["limits"]["checkpoints"])
-    worker = Worker(channel, Streams(bytes.fromhex(setup["nonce"])), meter, quota, _integrity)
+    worker = Worker(channel, Streams(bytes.fromhex(setup["nonce"])), meter, _integrity)
     beginning, _ = control.receive(ours)
     if beginning is None:
         os._exit(0)
-    _seed(int(str(beginning["seed"])))
+    sow(int(str(beginning["seed"])))
     worker.begin(value_bytes=setup["limits"]["value_bytes"], beside=beginning["beside"] is True)
     _serve(worker)
 
@@ -124,18 +123,13 @@ def _take_descriptors(stdout: int, stderr: int) -> None:
         os.close(number)
 
 
-def _seed(seed: int) -> None:
-    random.seed(seed)
-    on_import("numpy.random", lambda module: module.seed(seed % 2**32))
-
-
 def _confine(limits: dict[str, int], supervisor: int) -> list[Applied | Unavailable]:
     """Every wall that a process can put around itself; the system call filter last, since it forbids the rest."""
     door = socket.socket(fileno=supervisor) if supervisor >= 0 else None
     limited = rlimits.apply(
         data_bytes=limits["memory_bytes"],
         processes=limits["processes"],
-        processes_headroom=limits["checkpoints"] + SPARE_PROCESSES if limits["checkpoints"] else 0,
+        processes_headroom=_UNBOUNDED if limits["checkpoints"] else 0,  # init has the soft one in hand
         file_bytes=limits["file_bytes"],
         open_files=None,
     )
@@ -143,7 +137,12 @@ def _confine(limits: dict[str, int], supervisor: int) -> list[Applied | Unavaila
         capabilities.apply(),
         landlock.apply(
             read_only=["/"],  # /proc too: memory written through /proc/self/mem is counted by no limit
-            read_write=[layout.WORKSPACE, layout.TMP, layout.SHM],  # not what holds them, so that none can be removed
+            read_write=[
+                layout.WORKSPACE,
+                layout.TMP,
+                layout.SHM,
+                layout.STAND,
+            ],  # not what holds them, so that none can be removed
             files=["/dev/full", "/dev/null"],  # not /dev/zero: mapped shared and written, it is memory no limit counts
             connect_ports=None,  # a session may run servers for itself: its network namespace holds nothing else
         ),

@@ -8,6 +8,7 @@ from gc import collect
 from os import _exit, getpid, register_at_fork
 from socket import socket
 from sys import getswitchinterval, setswitchinterval
+from time import sleep
 from typing import Any
 
 from cellblock.values import portable
@@ -33,7 +34,7 @@ from cellblock.worker import control, exits, shell, survey
 from cellblock.worker.beside import leave, reserve
 from cellblock.worker.channel import Channel, Quiet
 from cellblock.worker.checkpoint.gone import losses
-from cellblock.worker.checkpoint.quota import Quota
+from cellblock.worker.checkpoint.seeds import sow
 from cellblock.worker.checkpoint.twin import Woken, freeze
 from cellblock.worker.checkpoint.twin import reap as reap_copies
 from cellblock.worker.copies import copy_of
@@ -63,6 +64,7 @@ MAX_VALUE_BYTES = 64 * 2**20
 _BRISK_SECONDS = 1e-5
 _LEAST_SECONDS = 1e-6
 """Shorter ones are told as none, which cannot be set."""
+_TRIES, _PAUSE_SECONDS = 500, 0.002
 _REHEARSAL = pack_request(Run(source="if 0: pass\nNone", filename="<rehearsal>", max_text=10_000), 0) or b""
 
 
@@ -79,7 +81,6 @@ class Worker:
         "_meter",
         "_names",
         "_pid",
-        "_quota",
         "_reserved",
         "_streams",
         "_tools",
@@ -87,7 +88,7 @@ class Worker:
         "_voice",
     )
 
-    def __init__(self, channel: Channel, streams: Streams, meter: Meter, quota: Quota, integrity: Integrity) -> None:
+    def __init__(self, channel: Channel, streams: Streams, meter: Meter, integrity: Integrity) -> None:
         self._channel = channel
         self._streams = streams
         self._voice = Voice(channel, streams)
@@ -97,7 +98,6 @@ class Worker:
         self._pid = getpid()
         self._tools: Tools | None = None
         self._meter = meter
-        self._quota = quota
         meter.adopt_limits()
         guard_handlers()
         register_at_fork(after_in_child=channel.let_go)
@@ -110,7 +110,7 @@ class Worker:
         integrity.watch(
             (
                 self,
-                ("_channel", "_streams", "_voice", "_interpreter", "_names", "_integrity", "_pid", "_meter", "_quota"),
+                ("_channel", "_streams", "_voice", "_interpreter", "_names", "_integrity", "_pid", "_meter"),
             ),
             (self._interpreter, ("builtins", "module", "namespace")),
             (self._names, ("_interpreter",)),
@@ -177,8 +177,7 @@ class Worker:
         """None in this process; what it found in the copy, once that is woken. `Broken` if it cannot be made at all."""
         ours = (0, *self._streams.descriptors, *self._meter.descriptors, self._channel.connection.fileno())
         try:
-            with self._quota.for_a_copy():
-                return freeze(end, ours)
+            return self._freeze_soon(end, ours)
         except (OSError, MemoryError):  # no more processes, or no memory
             self._only_main_goes_on()
             with suppress(OSError):
@@ -187,6 +186,16 @@ class Worker:
         except Exception as error:
             self._only_main_goes_on()
             raise Broken from error
+
+    def _freeze_soon(self, end: socket, ours: tuple[int, ...]) -> Woken | None:
+        """Where cells have taken all the processes they may have, init makes room for one more, once told to."""
+        for _ in range(_TRIES):
+            with suppress(BlockingIOError):
+                return freeze(end, ours, self._streams.descriptors)
+            if self._channel.pending:  # which the host sends after it was said
+                break
+            sleep(_PAUSE_SECONDS)
+        return freeze(end, ours, self._streams.descriptors)
 
     def _rehearse(self) -> None:
         """Go through the motions of a cell, so that its pages are this process's own again before the next one.
@@ -206,7 +215,16 @@ class Worker:
         """This process was a checkpoint and is the worker now. Whoever it was copied from is gone."""
         if not self._integrity.holds():  # the host then goes back further
             raise Broken
-        self._channel.succeed(end, woken.next)
+        if (branch := woken.branch) is None:
+            self._channel.succeed(end, woken.next)
+        else:
+            end.close()
+            self._channel.succeed(socket(fileno=branch.connection), woken.next)
+            self._streams.move(branch.nonce)
+            self.begin(value_bytes=self._value_bytes, beside=False)  # nobody can look into a branch
+            if self._tools is not None:
+                self._tools.send_all()
+            sow(branch.seed)
         self._pid = getpid()
         self._meter.move()
         self._voice.move()

@@ -54,6 +54,11 @@ class Streams:
         if not _is_open(getattr(sys, "stderr", None)):
             sys.stderr = self.stderr
 
+    def move(self, nonce: bytes) -> None:
+        """Other pipes are under the same numbers now, and another nonce marks places in them."""
+        self._nonce, self._places = nonce, 0
+        self._identity = tuple(map(_identity, self._spare))
+
     @property
     def descriptors(self) -> tuple[int, int]:
         """The pipes themselves, as no cell holds them."""

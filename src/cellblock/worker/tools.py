@@ -65,6 +65,10 @@ class Tools:
         self._plain: dict[int, Answer | None] = {}
         self._futures: dict[int, Future[Answer]] = {}
 
+    def send_all(self) -> None:
+        """The host cannot read this process's memory any more: large buffers are sent, too."""
+        self._beside = False
+
     def stub(self, spec: Spec) -> Callable[..., object]:
         """A function that passes its calls on."""
         name = str(spec["name"])

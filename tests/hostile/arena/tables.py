@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arena import (
+    branches,
     checkpoints,
     files,
     host_files,
@@ -33,6 +34,7 @@ ATTACKS: tuple[Attack, ...] = tuple(
         shown,
         runner_insides,
         checkpoints,
+        branches,
     )
     for attack in table.ATTACKS
 )

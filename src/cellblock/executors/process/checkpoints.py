@@ -38,6 +38,14 @@ class Frozen:
             self._inner = inner_pid(self._copy) if self._copy != self._worker else 0
         return self._inner
 
+    def number(self, level: int) -> int:
+        """Of a copy that is ready: its number so many pid namespaces above its session's."""
+        return inner_pid(self._copy, level)
+
+    def follow(self, worker: int) -> None:
+        """The worker that is to leave it is known by now."""
+        self._worker = worker
+
     @property
     def ended(self) -> bool:
         """Whether its process was there, and is no more, which was not known."""
@@ -73,6 +81,14 @@ class Frozen:
         end.close()
         return awake
 
+    def part(self, message: dict[str, object], ends: list[int]) -> Frozen:
+        """Have the copy make the worker of a branch, and go on waiting; the first checkpoint of the branch."""
+        first = Frozen(0)
+        with contextlib.suppress(OSError):  # it is gone, which the worker's silence tells
+            control.send(self.channel, {"branch": True, **message}, [*ends[:3], first.end.fileno(), *ends[3:]])
+        first.end.close()
+        return first
+
     def close(self) -> None:
         """Let go of the copy, which then ends."""
         self.channel.close()
@@ -103,9 +119,9 @@ class Checkpoint:
 class Checkpoints:
     """The states of one session, oldest first; there always is one. At most `depth` steps can be gone back."""
 
-    def __init__(self, depth: int) -> None:
+    def __init__(self, depth: int, first: Checkpoint | None = None) -> None:
         self._depth = depth
-        self._states = [Checkpoint(0)]
+        self._states = [first or Checkpoint(0)]
         self._numbers = 0
         self._pending: Frozen | None = None
         self._forgotten: list[int] = []
@@ -255,13 +271,13 @@ class Checkpoints:
                 one.memory.close()
 
 
-def inner_pid(pid: int) -> int:
-    """A process of a session by its number in the session's own pid namespace; 0 where it is gone."""
+def inner_pid(pid: int, level: int = 0) -> int:
+    """A process of a session by its number in the session's own pid namespace, or so many above; 0 where it is gone."""
     try:
         with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
             for line in status:
                 if line.startswith("NSpid:"):
-                    return int(line.split()[-1])
+                    return int(line.split()[-1 - level])
     except OSError:
         pass
     return 0

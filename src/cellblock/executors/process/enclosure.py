@@ -11,8 +11,8 @@ from cellblock.executors.process.cgroups import Group
 from cellblock.executors.process.delegation import NotDelegated
 from cellblock.limits import ExecutionLimits
 from cellblock.walls import Applied, Unavailable, Wall
-from cellblock.worker.checkpoint.quota import SPARE_PROCESSES
 from cellblock.worker.confine.rlimits import DATA_HEADROOM_BYTES
+from cellblock.worker.init.quota import SPARE_PROCESSES
 
 MECHANISM = "cgroup"
 

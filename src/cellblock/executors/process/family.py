@@ -161,6 +161,14 @@ class Family:
             spare = not mounts and self._demand.expects(kind)
         self._ask({"make": "shell", "kind": kind, "mounts": mounts, "spare": spare}, init)
 
+    def make_branch(self, init: socket.socket, spaces: Sequence[int], kind: Kind, *, mounts: bool) -> None:
+        """As `make_shell`, within the user and pid namespace of a session."""
+        try:
+            with self._lock:
+                _send(self._nursery, {"make": "branch", "kind": kind, "mounts": mounts}, [init.fileno(), *spaces])
+        except OSError as error:
+            raise FamilyGone from error
+
     def opened(self, kind: Kind, *, spare: bool) -> None:
         """A session of this kind was opened, with a spare or without: what may be asked for next is made ready."""
         with self._lock:

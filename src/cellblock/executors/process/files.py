@@ -47,8 +47,10 @@ class ProcessFiles:
     given by its places inside, is the host's: it can be read, and is neither listed nor written.
     """
 
-    def __init__(self, root: int, owner: int | None, mounted: Sequence[str] = ()) -> None:
+    def __init__(self, root: int, owner: int | None, mounted: Sequence[str] = (), *, apart: bool = False) -> None:
+        """`apart`: the workspace and `/tmp` are mounts of their own."""
         self._root = root
+        self._resolve = _INTO_MOUNTS if apart else _RESOLVE
         self._owner = owner
         self._mounted = [place.removeprefix(_INSIDE) for place in mounted if place.startswith(_INSIDE)]
         self._host = os.getpid()
@@ -72,7 +74,7 @@ class ProcessFiles:
         """A file's bytes; `FileRefused` when it is larger than `max_bytes`."""
         with self._guard(path):
             where = locate(path)
-            file = self._open(where, os.O_RDONLY, resolve=_INTO_MOUNTS if self._is_mounted(where) else _RESOLVE)
+            file = self._open(where, os.O_RDONLY, resolve=_INTO_MOUNTS if self._is_mounted(where) else self._resolve)
             try:
                 self._require_regular(file, path)
                 chunks, left = [], max_bytes
@@ -139,12 +141,13 @@ class ProcessFiles:
     def _is_mounted(self, where: str) -> bool:
         return any(where == place or where.startswith(place + "/") for place in self._mounted)
 
-    def _open(self, where: str, flags: int, mode: int = 0, resolve: int = _RESOLVE) -> int:
+    def _open(self, where: str, flags: int, mode: int = 0, resolve: int | None = None) -> int:
         with self._lock:
             if self._root < 0:
                 raise SessionClosed("the session was closed", hint="open a new one")
             if os.getpid() != self._host:
                 raise SessionClosed("the session belongs to another process", hint="open a new one in this fork of it")
+            resolve = self._resolve if resolve is None else resolve
             for _ in range(_TRIES):
                 with contextlib.suppress(BlockingIOError):
                     return openat2(self._root, where, flags | _SAFE, mode, resolve)

@@ -15,13 +15,17 @@ from functools import cached_property, partial
 import anyio
 from anyio import to_thread
 
+from cellblock.errors import CellblockError, SessionClosed
 from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, inner_pid
+from cellblock.executors.process.demand import kind_of
 from cellblock.executors.process.enclosure import Enclosure
+from cellblock.executors.process.examination import examine
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.linked import (
     LinkedKernel,
+    Row,
     boot_time,
     death_of,
     gone,
@@ -29,11 +33,12 @@ from cellblock.executors.process.linked import (
     require_walls,
     said_of,
 )
+from cellblock.executors.process.mounts import Mount, check
 from cellblock.executors.process.shell import Shell, files_gone
 from cellblock.executors.process.turn import Before
 from cellblock.executors.process.waits import SECONDS, Waits, awaited
 from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
-from cellblock.walls import Applied
+from cellblock.walls import Applied, Wall
 from cellblock.wire.frames import ProtocolError
 from cellblock.wire.messages import Awake, Bind, Clear, Hello, Request, Run
 from cellblock.wire.messages import Shell as RunShell
@@ -42,6 +47,8 @@ _TRIES = 3
 _DEATH_SECONDS = 0.5
 _MAKING_SECONDS = 2.0
 _WAKING_SECONDS = 10.0
+_BESIDE = 8
+"""Init, copies that have not quite ended, what makes the worker."""
 _STEPS = (Run, RunShell, Bind, Clear)
 """The requests that change a session."""
 
@@ -52,13 +59,26 @@ class ProcessKernel(LinkedKernel):
     Belongs to no event loop until it is first used on one.
     """
 
-    def __init__(self, family: Family, shell: Shell, spec: KernelSpec) -> None:
+    def __init__(
+        self,
+        family: Family,
+        shell: Shell,
+        spec: KernelSpec,
+        *,
+        stem: ProcessKernel | None = None,
+        first: Checkpoint | None = None,
+    ) -> None:
+        """A branch has a `stem`, within whose namespaces it lives, and a `first` state."""
         super().__init__(spec, Enclosure(spec.limits))
         self._family = family
         self._shell = shell
-        self._checkpoints = Checkpoints(spec.limits.max_checkpoints)
+        self._checkpoints = Checkpoints(spec.limits.max_checkpoints, first)
+        self._stem = stem
+        self._branches: set[int] = set()
+        self._room = 0
         self._files_changed = False
         self.capabilities = Capabilities(trust_level="isolated", python="", walls=())
+        self._branch_wall: Wall = Applied(mechanism="cgroup", detail="")
 
     def attach(self) -> Waits[None]:
         """Put a worker into the shell and learn what walls it stands behind; `FamilyGone` when nobody is left to.
@@ -69,7 +89,7 @@ class ProcessKernel(LinkedKernel):
         require_walls(hello)
         link = self._living()
         group = self._enclosure.enclose(link.pid)
-        self._shell.tell("seal")
+        self._shell.tell("seal", processes=self._counted)
         self._listen(link, self._shell.channel)
         self.capabilities = Capabilities(
             trust_level="isolated",
@@ -225,6 +245,94 @@ class ProcessKernel(LinkedKernel):
                 raise files_gone()
             return await awaited(self._recover(steps))
 
+    @property
+    def branchable(self) -> bool:
+        return self._checkpoints.newest.memory is not None
+
+    async def branch(self, spec: KernelSpec) -> tuple[ProcessKernel, tuple[Row, ...]]:
+        async with self._changing:
+            self._require_open()
+            if self._shell.ended:
+                raise files_gone()
+            if self._unsettled:
+                await self._settled()
+            try:
+                return await awaited(self._branch(spec))
+            except FamilyGone:
+                raise files_gone() from None
+
+    def _branch(self, spec: KernelSpec) -> Waits[tuple[ProcessKernel, tuple[Row, ...]]]:
+        state = self._checkpoints.newest
+        if state.memory is None or not (yield state.memory.pid):
+            raise CellblockError("the session has no checkpoint to branch from", hint="run a cell, then try again")
+        mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
+        listed, store, *within = yield from self._shell.export(state.number)
+        try:
+            shell = yield from Shell.make(self._family, kind_of(spec.limits), mounts, tuple(within))
+            branch = ProcessKernel(self._family, shell, spec, stem=self)
+            self._branches.add(id(branch))
+            for one in self._line():
+                one._give_room(branch._most_processes)
+            try:
+                missed = yield from shell.take_over([listed, store])
+                *_, root = line = self._line()
+                yield from root._shell.part(state.memory.number(len(line) - 1))
+                try:
+                    lost = yield from branch._part_from(state, self._living())
+                finally:
+                    yield from root._shell.part(0)
+            except BaseException:
+                branch.dispose()
+                raise
+        finally:
+            for descriptor in (listed, store, *within):
+                os.close(descriptor)
+            self._shell.tell("exported")
+        branch.capabilities = self._capabilities_of(branch)
+        return branch, (*lost, *_files(missed))
+
+    def _part_from(self, state: Checkpoint, before: Link) -> Waits[tuple[Row, ...]]:
+        """Have the copy that a state of the stem is make this branch's worker; what it could not bring along."""
+        assert state.memory is not None
+        link = self._link = Link()
+        try:
+            message: dict[str, object] = {"nonce": link.nonce.hex(), "seed": self._spec.seed}
+            numbers = [end if isinstance(end, int) else end.fileno() for end in link.ends]
+            first = state.memory.part(message, [*numbers, *self._shell.spaces])
+        finally:
+            link.close_ends()
+        self._checkpoints = Checkpoints(self._spec.limits.max_checkpoints, Checkpoint(0, first, state.names))
+        self._shell.give_spaces()
+        try:
+            awake = yield from link.awake(_WAKING_SECONDS)
+        except (TimeoutError, ProtocolError):
+            awake = None
+        if awake is None:
+            raise CellblockError("the branch's process did not start", hint="run a cell, then try again")
+        examine(link.pid, before.pid)
+        first.follow(link.pid)
+        link.adopt(state.names)
+        self._branch_wall = self._enclosure.enclose(link.pid)
+        self._shell.tell("seal", processes=self._counted)
+        self._shell.adopt(inner_pid(link.pid), 0, self._counted, *self._checkpoints.channels())
+        self._listen(link, self._shell.channel)
+        return _rows(awake)
+
+    def _capabilities_of(self, branch: ProcessKernel) -> Capabilities:
+        """A branch's walls are those of its stem, in namespaces of its own, and one more."""
+        own = {
+            "namespaces": Applied(
+                mechanism="namespaces", detail="user, mount, pid, net, ipc, uts; within its parent's"
+            ),
+            **{wall.mechanism: wall for wall in branch._shell.walls},
+            "cgroup": branch._branch_wall,
+        }
+        walls = tuple(own.get(wall.mechanism, wall) for wall in self.capabilities.walls)
+        apart = Applied(mechanism="branch", detail="not dumpable, executes no programs, signals itself alone")
+        if any(wall.mechanism == apart.mechanism for wall in walls):
+            return replace(self.capabilities, walls=walls)
+        return replace(self.capabilities, walls=(*walls, apart))
+
     def _recover(self, steps: int) -> Waits[Recovery]:
         self.kill()
         self._files_changed = False
@@ -248,6 +356,8 @@ class ProcessKernel(LinkedKernel):
         if self._enclosure.full:
             yield self._enclosure.await_room
         if state.memory is None:
+            if self._stem is not None:
+                raise SessionClosed("no checkpoint of the branch is left", hint="make another")
             self._unlink()
             try:
                 yield from self.attach()
@@ -267,13 +377,13 @@ class ProcessKernel(LinkedKernel):
         if awake is None:
             return None
         link.adopt(state.names)
-        self._shell.adopt(inner_pid(link.pid), state.number, *self._checkpoints.channels())
+        self._shell.adopt(inner_pid(link.pid), state.number, self._counted, *self._checkpoints.channels())
         self._listen(link, self._shell.channel)
         return Awake(lost=awake.lost + _files(missed))
 
     async def close(self) -> None:
         async with self._changing:
-            if self._open and os.getpid() == self._host and self._unsettled:
+            if self._open and os.getpid() == self._host and self._unsettled and not self._branches:
                 self._shell.end()  # whoever waits for it to have remembered waits no more
                 async with self._settling:
                     self.dispose()
@@ -285,8 +395,42 @@ class ProcessKernel(LinkedKernel):
             self._open = False
             self._unlink()
             self._checkpoints.close()
-            self._shell.close(kill=os.getpid() == self._host)  # a forked copy of the host only lets go
-            self._enclosure.leave()
+            if self._branches and os.getpid() == self._host:
+                self._shell.tell("hollow")  # branches live within its namespaces
+            else:
+                self._fell()
+
+    def _fell(self) -> None:
+        """The session is closed, and so is every branch of it."""
+        self._shell.close(kill=os.getpid() == self._host)  # a forked copy of the host only lets go
+        self._enclosure.leave()
+        if self._stem is not None:
+            self._stem._lose(self)
+
+    def _lose(self, branch: ProcessKernel) -> None:
+        self._branches.discard(id(branch))
+        for one in self._line():
+            one._give_room(-branch._most_processes)
+        if not self._branches and not self._open:
+            self._fell()
+
+    def _line(self) -> list[ProcessKernel]:
+        """This session, and those that it is within."""
+        return [self, *(self._stem._line() if self._stem is not None else ())]
+
+    def _give_room(self, more: int) -> None:
+        """The kernel counts the processes of branches to this session, too."""
+        self._room += more
+        self._shell.tell("branches", processes=self._room)
+
+    @property
+    def _counted(self) -> int:
+        """How many processes cells may have, where init sees to it."""
+        return self._spec.limits.max_processes if self._spec.limits.max_checkpoints else 0
+
+    @property
+    def _most_processes(self) -> int:
+        return self._spec.limits.max_processes + self._spec.limits.max_checkpoints + _BESIDE
 
     def curbed(self) -> str | None:
         """See `Shell.curbed`."""
@@ -323,7 +467,7 @@ def _kill_once_made(copy: int, worker: int) -> None:
     os.close(worker)
 
 
-def _files(paths: list[str]) -> tuple[tuple[str, ...], ...]:
+def _files(paths: list[str]) -> tuple[Row, ...]:
     return tuple((f"file {path}", "file", "it could not be set back", "write it again") for path in paths)
 
 

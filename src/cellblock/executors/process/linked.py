@@ -15,13 +15,13 @@ from types import MappingProxyType
 import anyio
 from anyio import to_thread
 
-from cellblock.errors import IsolationUnavailable, SessionClosed
+from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed
 from cellblock.executors.process import memory
 from cellblock.executors.process.demand import limits_of
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.turn import Before, ProcessTurn
-from cellblock.executors.protocol import Died, KernelSpec, Named, WorkerGone
+from cellblock.executors.protocol import Died, Kernel, KernelSpec, Named, WorkerGone
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Finished, Hello, Place, Request, Reserve
 from cellblock.worker import exits
@@ -85,6 +85,15 @@ class LinkedKernel:
     def states(self) -> tuple[int, ...]:
         """See `Kernel`."""
         return (0,)
+
+    @property
+    def branchable(self) -> bool:
+        """See `Kernel`."""
+        return True  # which `branch` then refuses
+
+    async def branch(self, spec: KernelSpec) -> tuple[Kernel, tuple[Row, ...]]:
+        """See `Kernel`."""
+        raise CellblockError("a session with reduced walls cannot be branched", hint='open it with walls="full"')
 
     async def reserve(self, steps: int) -> str | None:
         """See `Kernel`."""

@@ -10,7 +10,7 @@ import socket
 import time
 from functools import partial
 
-from cellblock.errors import IsolationUnavailable, SessionClosed
+from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed
 from cellblock.executors.process.demand import Kind
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
@@ -42,12 +42,13 @@ class Shell:
     ) -> None:
         watch_forks(channel)
         self.channel = channel
-        self.init, root = descriptors
+        self.init, root, *self.spaces = descriptors
+        """`spaces` are a branch's namespaces, until its worker has them."""
         self.walls = walls
         self.worker = worker
         """The worker in it, where it was made beforehand and nobody has taken it yet."""
         owner = SANDBOX_UID if os.getuid() == 0 else None
-        self.files = ProcessFiles(root, owner, [mount.place for mount in mounts])
+        self.files = ProcessFiles(root, owner, [mount.place for mount in mounts], apart=bool(self.spaces))
         self._adopted = 0
         self._status: int | None = None
         self._held: str | None = None
@@ -60,14 +61,22 @@ class Shell:
         family.enter(self)
 
     @classmethod
-    def make(cls, family: Family, kind: Kind, mounts: tuple[Mount, ...] = ()) -> Waits[Shell]:
-        """Have the nursery make one, or give one that it has ready; `FamilyGone` when it ended before that."""
+    def make(
+        cls, family: Family, kind: Kind, mounts: tuple[Mount, ...] = (), within: tuple[int, ...] = ()
+    ) -> Waits[Shell]:
+        """Have the nursery make one, or give one that it has ready; `FamilyGone` when it ended before that.
+
+        `within` are descriptors of the user and pid namespace of the session that it is a branch of.
+        """
         channel, init_end = control.pair()
         watch_forks(channel)
         channel.setblocking(False)
         try:
             with init_end:
-                family.make_shell(init_end, kind, mounts=bool(mounts))
+                if within:
+                    family.make_branch(init_end, within, kind, mounts=bool(mounts))
+                else:
+                    family.make_shell(init_end, kind, mounts=bool(mounts))
             placed = (yield partial(send_trees, mounts, family.profile.python, channel)) if mounts else ()
             report, descriptors = yield from _received(channel)
             if report is None and not family.alive:
@@ -191,13 +200,13 @@ class Shell:
         while "reserved" not in (answer := (yield from self._answer())):
             self._note(answer)
 
-    def adopt(self, worker: int, number: int, *made: socket.socket) -> None:
+    def adopt(self, worker: int, number: int, processes: int, *made: socket.socket) -> None:
         """Tell init which process is the worker now, by its number in the session, and at which checkpoint it is.
 
-        `made` is as for `keep`.
+        `made` is as for `keep`. Its cells may have so many `processes`, 0 where it sees to that itself.
         """
         self._adopted, self._status = worker, None
-        self.tell("adopt", *made, worker=worker, number=number)
+        self.tell("adopt", *made, worker=worker, number=number, processes=processes)
 
     def sweep(self, **more: object) -> Waits[list[str]]:
         """Kill every process of the session but init; `SessionClosed` when that is gone.
@@ -210,6 +219,44 @@ class Shell:
             self._note(answer)
         missed = answer["missed"]
         return [str(path) for path in missed] if isinstance(missed, list) else []
+
+    def export(self, number: int) -> Waits[list[int]]:
+        """What a branch is made of: a list of a state's files, the store of them, the user and the pid namespace."""
+        answer, ends = yield from self._asked_apart("export", number=number)
+        if not answer["exported"]:
+            raise CellblockError(f"this session cannot be branched: {answer['reason']}", hint="a branch needs /proc")
+        return ends
+
+    def part(self, copy: int) -> Waits[None]:
+        """Have init let a frozen copy, by its number there, make the worker of a branch; 0 ends that."""
+        yield from self._asked_apart("part", copy=copy)
+
+    def _asked_apart(self, what: str, **more: object) -> Waits[tuple[dict[str, object], list[int]]]:
+        """What init answers on a channel of its own: the turn of a cell that runs hears the other."""
+        ours, theirs = control.pair()
+        with ours:
+            ours.setblocking(False)
+            with theirs:
+                self.tell(what, theirs, **more)
+            answer, ends = yield from _received(ours)
+        if answer is None:
+            raise files_gone()
+        return answer, ends
+
+    def take_over(self, files: list[int]) -> Waits[list[str]]:
+        """Have init copy files that `export` of another shell gave; the paths that could not be."""
+        with contextlib.suppress(ConnectionError):
+            control.send(self.channel, {"do": "import"}, files)
+        while "imported" not in (answer := (yield from self._answer())):
+            self._note(answer)
+        missed = answer["imported"]
+        return [str(path) for path in missed] if isinstance(missed, list) else []
+
+    def give_spaces(self) -> None:
+        """The worker has the namespaces."""
+        for space in self.spaces:
+            os.close(space)
+        self.spaces = []
 
     def ending(self, seconds: float) -> int | None:
         """How the worker ended that init adopted; None when that is not told soon. Blocks."""
@@ -238,6 +285,7 @@ class Shell:
             self.end()
         if self.worker is not None:
             self.worker.close()
+        self.give_spaces()
         self.channel.close()
         os.close(self.init)
         self.files.close()

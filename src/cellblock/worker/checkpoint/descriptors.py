@@ -13,8 +13,8 @@ import os
 import select
 import socket
 import stat
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 _TABLE = "/proc/self/fd"
 _UNDONE = os.O_CREAT | os.O_EXCL | os.O_TRUNC
@@ -92,6 +92,49 @@ def take_up(found: Iterable[Held]) -> list[Held]:
     return lost
 
 
+def places(found: Iterable[Held], kept: Iterable[int], pipes: Mapping[int, int]) -> list[tuple[Held, int]]:
+    """In a copy that becomes a branch: every descriptor but those `kept`, with that which is to take its place, or -1.
+
+    Copies of the keys of `pipes` get their values.
+    """
+    were = {one.number: one for one in found if one.kind == stat.S_IFREG and one.path is not None}
+    instead = {_identity(old): new for old, new in pipes.items()}
+    all_of_them = []
+    for number in set(_numbers()) - set(kept):
+        with contextlib.suppress(OSError):  # the listing's own
+            what = os.fstat(number)
+            one = were.get(number) or _describe(number, what)
+            if one.kind in (stat.S_IFDIR, stat.S_IFCHR):
+                one = replace(one, path=_path(number))
+            all_of_them.append((one, instead.get((what.st_dev, what.st_ino), -1)))
+    dead = [one for one in found if one.kind in (stat.S_IFSOCK, stat.S_IFIFO) and one.number not in set(kept)]
+    return all_of_them + [(one, -1) for one in dead]
+
+
+def move(these: Iterable[tuple[Held, int]]) -> list[Held]:
+    """In a branch: leave none of these open on what they were. Opens again by its path what has one; the others."""
+    lost = []
+    gone, other = socket.socketpair()
+    other.close()
+    with gone:
+        for one, pipe in these:
+            if pipe >= 0:
+                os.dup2(pipe, one.number, one.inheritable)
+                continue
+            os.dup2(gone.fileno(), one.number, one.inheritable)
+            if one.label == "[eventpoll]":
+                with select.epoll() as empty:
+                    os.dup2(empty.fileno(), one.number, one.inheritable)
+            elif one.kind in (stat.S_IFSOCK, stat.S_IFIFO) or (one.kind == stat.S_IFREG and one.path is None):
+                lost.append(one)
+            elif one.path is not None:
+                try:
+                    _reopen(one)
+                except OSError:
+                    lost.append(one)
+    return list({one.number: one for one in lost}.values())
+
+
 def _reopen(one: Held) -> None:
     if one.path is None:
         os.lseek(one.number, one.offset, os.SEEK_SET)
@@ -100,7 +143,8 @@ def _reopen(one: Held) -> None:
         return
     file = os.open(one.path, one.flags & ~_UNDONE)
     try:
-        os.lseek(file, one.offset, os.SEEK_SET)
+        if not one.flags & os.O_PATH:
+            os.lseek(file, one.offset, os.SEEK_SET)
         os.dup2(file, one.number, one.inheritable)
     finally:
         os.close(file)

@@ -17,6 +17,7 @@ Row = tuple[str, str, str, str]
 _MAX_ROWS = 50
 
 _CLOSED = "it cannot be open in two processes, and was closed"
+_MAPPED = "memory cannot be shared with the session it was branched from: it is a copy"
 _THREAD = "a thread does not live on in a copy of its process"
 _LOCK = "it is held, maybe by a thread that did not live on"
 _PROCESS = "its process ended when the session was set back"
@@ -39,6 +40,11 @@ def losses(namespace: Mapping[str, object], woken: Woken, renewed: frozenset[str
                 break
     rows += _files(woken)
     rows += _connections(woken, told)
+    rows += (
+        []
+        if woken.branch is None
+        else [(f"mapping of {path}", "mmap", _MAPPED, "map it again") for path in woken.branch.mapped]
+    )
     rows += [(f"thread {name}", "Thread", _THREAD, "start it again") for name in woken.threads if name not in told]
     return tuple(rows[:_MAX_ROWS])
 

@@ -25,7 +25,15 @@ from dataclasses import dataclass
 
 from cellblock.worker import control
 from cellblock.worker.checkpoint import descriptors, openmp
-from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, WAIT_SILENT, clone_silently, prctl, succeed
+from cellblock.worker.checkpoint.branching import Branch, part
+from cellblock.worker.confine.syscalls import (
+    PR_GET_DUMPABLE,
+    PR_SET_DUMPABLE,
+    WAIT_SILENT,
+    clone_silently,
+    prctl,
+    succeed,
+)
 
 _EVERY_SIGNAL = frozenset(signal.valid_signals())
 _OF_THREADS = ("ignore", None, DeprecationWarning, None, 0)
@@ -41,30 +49,38 @@ class Woken:
     next: int
     gone: tuple[descriptors.Held, ...]
     threads: tuple[str, ...]
+    branch: Branch | None = None
 
 
-def freeze(channel: socket.socket, ours: tuple[int, ...]) -> Woken | None:
+def freeze(channel: socket.socket, ours: tuple[int, ...], text: tuple[int, int]) -> Woken | None:
     """Leave a frozen copy behind, which waits on `channel`. None here; in the copy, once woken, what it found.
 
-    `ours` are descriptors that the copy goes on to use as they are. Raises OSError where no copy can be made.
+    `ours` are descriptors that the copy goes on to use as they are, `text` those of them that a branch gets others
+    for. Raises OSError where no copy can be made.
     """
     found = descriptors.held((channel.fileno(), *ours))
     threads = tuple(one.name for one in threading.enumerate() if one is not threading.current_thread())
     place = _working_directory()
     timers = {timer: signal.getitimer(timer) for timer in _TIMERS}  # a forked copy has none
     state = random.getstate()  # a forked copy seeds it anew
+    hidden = not prctl(PR_GET_DUMPABLE)  # as a process of a branch is for good
     _await_imports()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _EVERY_SIGNAL)
     hook, sys.unraisablehook = sys.unraisablehook, _hush  # of the hooks that cells set around forks
     try:
-        prctl(PR_SET_DUMPABLE, 0)  # from its first moment on, nothing can open the copy's memory
+        if not hidden:
+            prctl(PR_SET_DUMPABLE, 0)  # from its first moment on, nothing can open the copy's memory
+        copy = False
         try:
             copy = _fork_aside()
         finally:
-            prctl(PR_SET_DUMPABLE, 1)
+            if not (hidden or copy):
+                prctl(PR_SET_DUMPABLE, 1)
         if not copy:
             return None
-        end = _wait(channel, found)
+        woken = _wait(channel, found, ours, text)
+        if not (hidden or isinstance(woken, Branch)):
+            prctl(PR_SET_DUMPABLE, 1)
         _consume_signals()
         random.setstate(state)
         _renumber()
@@ -75,7 +91,9 @@ def freeze(channel: socket.socket, ours: tuple[int, ...]) -> Woken | None:
         if place is not None:  # it may have been removed and made again meanwhile
             with contextlib.suppress(OSError):
                 os.chdir(place)
-        return Woken(end, tuple(descriptors.take_up(found)), threads)
+        if isinstance(woken, Branch):
+            return Woken(woken.next, woken.gone, threads, woken)
+        return Woken(woken, tuple(descriptors.take_up(found)), threads)
     finally:
         sys.unraisablehook = hook
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -94,22 +112,25 @@ def _await_imports() -> None:
         time.sleep(0.001)
 
 
-def _wait(channel: socket.socket, found: list[descriptors.Held]) -> int:
-    """In the copy: be frozen until the host says to wake. Ends here when the host lets go."""
+def _wait(
+    channel: socket.socket, found: list[descriptors.Held], ours: tuple[int, ...], text: tuple[int, int]
+) -> int | Branch:
+    """In the copy: be frozen until the host says to wake. Ends here when the host lets go. Returns in branches, too."""
     try:
-        prctl(PR_SET_DUMPABLE, 0)
         os.setsid()  # what is sent to the process's group is not for us
         descriptors.let_go(found)
         channel.send(control.READY)
         message, ends = control.receive(channel)
-        while message == control.SHOW:
-            _show(ends)
+        while message == control.SHOW or (message is not None and "branch" in message):
+            if message == control.SHOW:
+                _show(ends)
+            elif (branch := part(message, ends, found, ours, text)) is not None:
+                return branch
             message, ends = control.receive(channel)
     except BaseException:
         os._exit(1)
     if message is None:
         os._exit(0)
-    prctl(PR_SET_DUMPABLE, 1)
     return descriptors.out_of_the_way(ends[0], found) if ends else -1
 
 

@@ -13,6 +13,9 @@ HOME = "/session"
 WORKSPACE = HOME + "/workspace"
 TMP = HOME + "/tmp"
 SHM = HOME + "/shm"
+STAND = "/etc/session"
+"""A directory of the template, of which the session's own directories stand in a branch: walls that the session it was
+branched from has put around it name this one."""
 DATA = "/data"
 """For mounts that are not to lie in the workspace. Empty in the template."""
 

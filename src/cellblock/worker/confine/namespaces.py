@@ -15,6 +15,9 @@ from cellblock.worker.confine.syscalls import (
     CLONE_NEWPID,
     CLONE_NEWUSER,
     CLONE_NEWUTS,
+    PR_SET_DUMPABLE,
+    prctl,
+    setns,
     unshare,
 )
 
@@ -35,9 +38,34 @@ def split(*, inside: int) -> None:
     uid, gid = os.getuid(), os.getgid()
     try:
         unshare(ALL)
-        _write("/proc/self/setgroups", "deny")
-        _write("/proc/self/uid_map", f"{inside} {uid} 1")
-        _write("/proc/self/gid_map", f"{inside} {gid} 1")
+        _map(inside, uid, gid)
+    except OSError as error:
+        raise WallRefused("namespaces", str(error), REMEDY) from error
+
+
+NAMES = ("user", "pid", "mnt", "net", "ipc", "uts")
+
+
+def opened() -> list[int]:
+    """Descriptors of this process's namespaces, as `NAMES` lists them."""
+    return [os.open(f"/proc/self/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in NAMES]
+
+
+def nest(user: int, processes: int, *, inside: int) -> None:
+    """Put this process into new namespaces within those of a session, but for the pid namespace, of which its next
+    child is to make the new one: only within its own can a process make one.
+
+    None of the session's processes can look into this one meanwhile, as it stays outside of their pid namespace; and
+    not into what it forks, which is not dumpable.
+    """
+    try:
+        setns(processes, CLONE_NEWPID)
+        setns(user, CLONE_NEWUSER)
+        uid, gid = os.getuid(), os.getgid()
+        unshare(ALL & ~CLONE_NEWPID)
+        prctl(PR_SET_DUMPABLE, 1)  # else its own map would not be its own to write
+        _map(inside, uid, gid)
+        prctl(PR_SET_DUMPABLE, 0)
     except OSError as error:
         raise WallRefused("namespaces", str(error), REMEDY) from error
 
@@ -59,6 +87,12 @@ def raise_loopback() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         request = struct.pack("16sh14x", b"lo", _IFF_UP | _IFF_RUNNING)
         fcntl.ioctl(probe, _SIOCSIFFLAGS, request)
+
+
+def _map(inside: int, uid: int, gid: int) -> None:
+    _write("/proc/self/setgroups", "deny")
+    _write("/proc/self/uid_map", f"{inside} {uid} 1")
+    _write("/proc/self/gid_map", f"{inside} {gid} 1")
 
 
 def _write(path: str, text: str) -> None:

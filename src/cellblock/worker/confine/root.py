@@ -57,6 +57,7 @@ _ACCOUNTS = {
     "empty": "",
     "hostname": "cellblock\n",
 }
+_OWN = (layout.WORKSPACE, layout.TMP, layout.SHM)
 _PLAIN = MS_NOSUID | MS_NODEV
 _STORE_FILES = 1024
 """Chunks of large files: one each megabyte."""
@@ -104,7 +105,8 @@ def _bind(source: str, target: str) -> None:
 
 
 def _furnish(tree: str) -> None:
-    for path in ("/dev", "/etc", "/proc", layout.DATA, layout.HOME):
+    stands = [f"{layout.STAND}/{os.path.basename(path)}" for path in _OWN]
+    for path in ("/dev", "/etc", "/proc", layout.DATA, layout.HOME, *stands):
         os.makedirs(tree + path, exist_ok=True)
     for name, text in _ACCOUNTS.items():
         with open(f"{tree}/etc/{name}", "w", encoding="utf-8") as file:
@@ -126,16 +128,23 @@ class Entered:
     processes: int
 
 
-def enter(*, disk_bytes: int, files: int, late: tuple[str, ...]) -> Entered:
+def enter(*, disk_bytes: int, files: int, late: tuple[str, ...], nested: bool = False) -> Entered:
     """Assemble this session's root and pivot into it. Needs its own user, mount and pid namespace.
 
     The workspace, /tmp and /dev/shm share one tmpfs, whose size and number of files bound them together. In its `/proc`
     a process sees those that it could trace: init and frozen copies of the worker it does not.
+
+    A `nested` session's directories are three mounts of that tmpfs: Landlock rules that name them cannot be made any
+    more, so that what they stand in must be named by those there are.
     """
     mount("/tree", "/new", "", MS_BIND | MS_REC, "")
     home = "/new" + layout.HOME
-    mount("tmpfs", home, "tmpfs", _PLAIN, f"mode=755,size={disk_bytes},nr_inodes={files}")
-    repair_home("/new")
+    size = f"mode=755,size={disk_bytes},nr_inodes={files}"
+    if nested:
+        _mount_apart(home, size)
+    else:
+        mount("tmpfs", home, "tmpfs", _PLAIN, size)
+        repair_home("/new")
     for number, path in enumerate(late):
         source = f"/late/{number}"
         if os.path.isdir(source):
@@ -149,6 +158,18 @@ def enter(*, disk_bytes: int, files: int, late: tuple[str, ...]) -> Entered:
     _pivot("/new")
     os.chdir(layout.WORKSPACE)
     return Entered(f"read-only tree, {disk_bytes >> 20} MB of files of its own{note}", processes)
+
+
+def _mount_apart(home: str, size: str) -> None:
+    """The session's own directories, each a mount of one tmpfs, in the template's directory that is there for it."""
+    mount("/new" + layout.STAND, home, "", MS_BIND, "")
+    last = "/new" + layout.SHM
+    mount("tmpfs", last, "tmpfs", _PLAIN, size)
+    for path, mode in ((layout.WORKSPACE, 0o755), (layout.TMP, 0o1777), (layout.SHM, 0o1777)):
+        place = f"{last}/{os.path.basename(path)}"
+        os.mkdir(place)
+        os.chmod(place, mode)
+        mount(place, "/new" + path, "", MS_BIND, "")  # the last one over the root of the file system
 
 
 def _mount_proc(place: str, empty: str) -> int:
@@ -188,9 +209,9 @@ def place(trees: Mapping[str, int]) -> None:
         mount("", layout.DATA, "", MS_REMOUNT | MS_BIND | MS_RDONLY | _PLAIN, "")
 
 
-def store(*, disk_bytes: int, files: int) -> int:
+def store(*, disk_bytes: int, files: int, nested: bool = False) -> int:
     """A descriptor of an empty directory that no path leads to, on a file system of its own and of the same size."""
-    place = layout.HOME + "/store"
+    place = (layout.TMP if nested else layout.HOME) + "/store"
     os.mkdir(place)
     mount("tmpfs", place, "tmpfs", _PLAIN | MS_NOEXEC, f"mode=700,size={disk_bytes},nr_inodes={files + _STORE_FILES}")
     directory = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -199,9 +220,10 @@ def store(*, disk_bytes: int, files: int) -> int:
     return directory
 
 
-def repair_home(root: str = "") -> None:
+def repair_home(root: str = "", *, nested: bool = False) -> None:
     """Make the directories of the session's own files, or make them usable again after a cell did its worst."""
-    os.chmod(root + layout.HOME, 0o755)  # noqa: S103 - first: what is below is reached through it
+    if not nested:  # else it is the template's
+        os.chmod(root + layout.HOME, 0o755)  # noqa: S103 - first: what is below is reached through it
     for path, mode in ((layout.WORKSPACE, 0o755), (layout.TMP, 0o1777), (layout.SHM, 0o1777)):
         with contextlib.suppress(FileExistsError):
             os.mkdir(root + path)

@@ -118,6 +118,9 @@ _F_SETPIPE_SZ, _USUAL_PIPE_BYTES = 1031, 65536
 _LEASES = (1024, 1040)  # F_SETLEASE, F_SETDELEG: whoever opens the file next waits for the holder, up to 45 s
 _LOCKS_OF_OPEN_FILES = (36, 37, 38)  # F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW
 _F_SETSIG, _SIGKILL_AND_SIGSTOP = 10, (9, 19)
+_F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
+_RLIMIT_NPROC = 6
+_PR_SET_DUMPABLE = 4
 _EVERY_PROCESS = 0xFFFFFFFF  # kill's pid -1: the twins included
 _PERSONALITY_QUERY = 0xFFFFFFFF
 
@@ -151,8 +154,12 @@ TARGETS: Mapping[str, int] = {
     "rt_sigqueueinfo": 0,
     "rt_tgsigqueueinfo": 1,
     "sched_setaffinity": 0,
+    "fcntl": 2,
 }
 """Calls that reach another process, to the argument that says which: a supervised filter asks before them."""
+
+
+_SENDERS = tuple(name for name in TARGETS if name != "fcntl")
 
 
 def policy(
@@ -171,6 +178,8 @@ def policy(
             answers.update(dict.fromkeys(names.split(), answer))
     answers.update(_rules(families, shared_memory))
     answers.update(_signals(supervised))
+    if supervised:
+        _supervise_owners_and_counts(answers)
     return answers
 
 
@@ -310,10 +319,39 @@ def _signals(supervised: bool) -> dict[str, int | Rule]:
     """The calls of `TARGETS`. Whether a process exists, which signal 0 asks, is no secret; 0 stands for the caller."""
     not_to_all = Clause((_none_of(0, _EVERY_PROCESS),))
     if not supervised:
-        return {**dict.fromkeys(TARGETS, 0), "pidfd_send_signal": 0, "kill": (not_to_all,)}
+        return {**dict.fromkeys(_SENDERS, 0), "pidfd_send_signal": 0, "kill": (not_to_all,)}
     return {
-        **dict.fromkeys(TARGETS, SUPERVISED),
+        **dict.fromkeys(_SENDERS, SUPERVISED),
         "pidfd_send_signal": errno.ENOSYS,
         "kill": (not_to_all, Clause((_one_of(1, 0),), SUPERVISED)),
+        "setns": SUPERVISED,
+        "seccomp": SUPERVISED,
         "sched_setaffinity": (Clause((_one_of(0, 0),), SUPERVISED),),
     }
+
+
+def _supervise_owners_and_counts(answers: dict[str, int | Rule]) -> None:
+    """Where init supervises: who gets the signals of a descriptor, and how many processes there may be, is for it."""
+    fcntl, ioctl, prlimit = answers["fcntl"], answers["ioctl"], answers["prlimit64"]
+    assert not isinstance(fcntl, int)
+    assert not isinstance(ioctl, int)
+    assert not isinstance(prlimit, int)
+    owned = Clause((_none_of(1, _F_SETOWN), _one_of(2, 0)), SUPERVISED)
+    answers["fcntl"] = (*fcntl, Clause((_none_of(1, _F_SETOWN_EX),), errno.EINVAL), owned)
+    answers["ioctl"] = (*ioctl, Clause((_none_of(1, _FIOSETOWN, _SIOCSPGRP),)))
+    of_others = _none_of(1, _RLIMIT_NPROC)
+    halves = (_one_of(2, 0), Match(2, (0,), upper=True))
+    answers["prlimit64"] = (*prlimit, *(Clause((of_others, half)) for half in halves))
+    answers["setrlimit"] = (Clause((_none_of(0, _RLIMIT_NPROC),)),)
+
+
+def build_for_branch(machine: str = syscalls.MACHINE) -> bytes:
+    """What a branch's process puts in front of the filter that it inherited.
+
+    A program that is executed becomes a process that others may look into, and those of the session that was branched
+    from are others: so none is executed, and the process stays one that hides itself.
+    """
+    numbers = NUMBERS[machine]
+    answers: dict[str, int | Rule] = {**dict.fromkeys(numbers, 0), "execve": errno.EPERM, "execveat": errno.EPERM}
+    answers["prctl"] = (Clause((_none_of(0, _PR_SET_DUMPABLE),)),)
+    return assemble(AUDIT_ARCH[machine], {numbers[name]: answer for name, answer in answers.items()})

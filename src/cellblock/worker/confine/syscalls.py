@@ -55,6 +55,7 @@ _MOVE_MOUNT_F_EMPTY_PATH = 0x4
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+PR_GET_DUMPABLE = 3
 PR_SET_DUMPABLE = 4
 PR_SET_NAME = 15
 PR_CAPBSET_READ = 23
@@ -82,6 +83,8 @@ _SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV = 0x20
 _LINUX_CAPABILITY_VERSION_3 = 0x20080522
 _CAPABILITY_BITS = 64
 _SIGKILL, _SIGCHLD = 9, 17
+_PROT_READ, _PROT_WRITE, _MAP_PRIVATE, _MAP_ANONYMOUS = 0x1, 0x2, 0x2, 0x20
+_MREMAP_MAYMOVE, _MREMAP_FIXED = 0x1, 0x2
 _BPF_INSTRUCTION_BYTES = 8
 _STAT_BYTES = {"x86_64": 144, "aarch64": 128}
 _STATX_BYTES = 256
@@ -203,6 +206,26 @@ def setfsuid(uid: int) -> None:
 def setfsgid(gid: int) -> None:
     """setfsgid(2), likewise for the group."""
     _call("setfsgid", gid)
+
+
+def map_anonymous(size: int) -> int:
+    """mmap(2): the address of so many bytes of private memory, to be read and written."""
+    return _call("mmap", 0, size, _PROT_READ | _PROT_WRITE, _MAP_PRIVATE | _MAP_ANONYMOUS, -1, 0)
+
+
+def protect(address: int, size: int, protection: int) -> None:
+    """mprotect(2)."""
+    _call("mprotect", address, size, protection)
+
+
+def remap(address: int, size: int, place: int) -> None:
+    """mremap(2): move a mapping over whatever is at `place`."""
+    _call("mremap", address, size, size, _MREMAP_MAYMOVE | _MREMAP_FIXED, place)
+
+
+def write_from(descriptor: int, address: int, size: int) -> int:
+    """write(2) from an address: how many bytes could be. What cannot be read there is EFAULT, and no signal."""
+    return _call("write", descriptor, address, size)
 
 
 def prctl(op: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:

@@ -16,7 +16,7 @@ from functools import partial
 from cellblock.worker import control
 from cellblock.worker.confine import namespaces, root
 from cellblock.worker.confine.refusal import WallRefused
-from cellblock.worker.confine.syscalls import CLONE_NEWNS, unshare
+from cellblock.worker.confine.syscalls import CLONE_NEWNS, CLONE_NEWPID, unshare
 from cellblock.worker.environment import enter_packages
 from cellblock.worker.family.children import Children
 from cellblock.worker.family.spares import Message, Spares
@@ -61,7 +61,10 @@ def serve(
             if received is None:
                 os._exit(0)
             host = socket.socket(fileno=descriptors[0]) if descriptors else None
-            _carry_out(received, host, children, spares, late, boot)
+            if received["make"] == "branch":
+                _branch_off(received, host, descriptors[1:], late=late, children=children)
+            else:
+                _carry_out(received, host, children, spares, late, boot)
 
 
 def _carry_out(
@@ -114,8 +117,56 @@ def _make_shell(
         if first == 0:
             children.close()
             sizes = {name: int(str(kind[name])) for name in _SIZES}
-            init.run(host, **sizes, late=late, mounts=mounts)
+            init.run(host, **sizes, late=late, mounts=mounts, nested=False)
         children.announce(first)
+        os._exit(0)
+    except WallRefused as refused:
+        control.tell(host, refused.report)
+        os._exit(1)
+    except BaseException as error:
+        _fail(host, error)
+
+
+def _branch_off(
+    message: Message, host: socket.socket | None, namespaces_of: list[int], *, late: tuple[str, ...], children: Children
+) -> None:
+    """A shell whose namespaces are nested in those of a session, by descriptors of its user and pid namespace."""
+    assert host is not None
+    kind, mounts = message["kind"], bool(message["mounts"])
+    assert isinstance(kind, dict)
+    with host:
+        try:
+            if children.fork() == 0:
+                _make_nested(kind, host, namespaces_of, late=late, children=children, mounts=mounts)
+        except OSError as error:
+            control.tell(
+                host, {"failed": "start", "reason": str(error), "remedy": "see whether the machine is overloaded"}
+            )
+    for descriptor in namespaces_of:
+        os.close(descriptor)
+
+
+def _make_nested(
+    kind: Message,
+    host: socket.socket,
+    namespaces_of: list[int],
+    *,
+    late: tuple[str, ...],
+    children: Children,
+    mounts: bool,
+) -> None:
+    """In a child: as `_make_shell`. Its step between is of the session's pid namespace, and so adopted by its init."""
+    try:
+        user, processes = namespaces_of
+        namespaces.nest(user, processes, inside=SESSION_UID)
+        os.close(user)
+        os.close(processes)
+        if os.fork() == 0:
+            unshare(CLONE_NEWPID)
+            if os.fork() == 0:
+                children.close()
+                sizes = {name: int(str(kind[name])) for name in _SIZES}
+                init.run(host, **sizes, late=late, mounts=mounts, nested=True)
         os._exit(0)
     except WallRefused as refused:
         control.tell(host, refused.report)

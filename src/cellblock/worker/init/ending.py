@@ -28,7 +28,7 @@ def end_all(spared: frozenset[int] = frozenset()) -> None:
 
     One call stops or kills all: a process that is forking cannot slip through it.
     """
-    if not spared:
+    if not spared and not holdings.may_be_branched():
         _signal_all(signal.SIGKILL)
         _await(_ends(holdings.processes()))
         return

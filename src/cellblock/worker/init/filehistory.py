@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from cellblock.worker.init.trees import Tree, allowed, move, remove
 
@@ -51,6 +53,11 @@ class Chunk:
         finally:
             os.close(file)
 
+    @property
+    def row(self) -> tuple[object, ...]:
+        """What `Foreign` is made of in another session."""
+        return self._name, self.pieces, self.sparse
+
     def read(self) -> bytes:
         file = os.open(self._name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._store)
         try:
@@ -61,6 +68,18 @@ class Chunk:
     def __del__(self) -> None:
         with contextlib.suppress(OSError):
             os.unlink(self._name, dir_fd=self._store)
+
+
+class Foreign(Chunk):
+    """A chunk of another session's store, which is only read."""
+
+    __slots__ = ()
+
+    def __init__(self, store: int, name: str, pieces: Pieces, *, sparse: bool) -> None:
+        self._store, self._name, self.pieces, self.sparse = store, name, pieces, sparse
+
+    def __del__(self) -> None:
+        """It is not ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +137,7 @@ class FileHistory:
         self._spared = 0
         self._forgotten: int | None = None
         self._taken: dict[str, Entry] = {}
+        self._exported: Kept | None = None
         self.keep(0)
         self._ways = [(path, os.open(path, _WAY)) for path in self._known if self._leads_to_mount(path)]
 
@@ -186,6 +206,44 @@ class FileHistory:
             for path in self._known.keys() - self._taken.keys():
                 del self._known[path]
         return True
+
+    @property
+    def store(self) -> int:
+        """A descriptor of the directory that holds the chunks."""
+        return self._store
+
+    def export(self, number: int) -> int:
+        """A memory file that lists a checkpoint's files, for `take_over` with the store.
+
+        They stay until `release`.
+        """
+        kept = self._exported = self._kept[number]
+        file = os.memfd_create("files", os.MFD_CLOEXEC)
+        rows = [_row(path, entry) for path, entry in kept.entries.items()]
+        with open(os.dup(file), "w", encoding="utf-8", errors="surrogateescape") as out:
+            json.dump({"rows": rows, "missed": kept.missed}, out)
+        return file
+
+    def release(self) -> None:
+        """What was exported was taken over."""
+        self._exported = None
+
+    def take_over(self, listed: int, store: int) -> list[str]:
+        """Make the files what another session's were, as its `export` lists them, and that checkpoint 0; the paths that
+        could not be. Takes time by how much is there: all of it is copied. Both descriptors are closed."""
+        with open(listed, encoding="utf-8", errors="surrogateescape") as file:
+            file.seek(0)
+            told = json.load(file)
+        try:
+            entries = dict(_entry(row, store) for row in told["rows"])
+            self._kept[-1] = Kept(entries, tuple(told["missed"]))
+            failed = self.rewind(-1)
+        finally:
+            self._kept.pop(-1, None)
+            os.close(store)
+        self._known.clear()  # its chunks are the other's
+        self.keep(0)
+        return failed
 
     def _scan(self, missed: list[str]) -> Iterator[tuple[str, os.stat_result]]:
         for tree in self._trees.values():
@@ -348,6 +406,25 @@ class FileHistory:
                 sure = self._fine or (was is entry and stamp == _stamp(found))
                 known[path] = (_stamp(found) if sure and path not in failed else None, entry)
         self._known = known
+
+
+def _row(path: str, entry: Entry) -> list[object]:
+    held: object = entry.held
+    if isinstance(held, Content):
+        held = [held.size, [None if chunk is None else chunk.row for chunk in held.chunks]]
+    return [path, entry.kind, entry.mode, entry.modified_ns, held, entry.same]
+
+
+def _entry(row: list[Any], store: int) -> tuple[str, Entry]:
+    path, kind, mode, modified_ns, held, same = row
+    if isinstance(held, list):
+        size, chunks = held
+        held = Content(size, tuple(None if chunk is None else _foreign(store, *chunk) for chunk in chunks))
+    return path, Entry(kind, mode, modified_ns, held, same)
+
+
+def _foreign(store: int, name: str, pieces: list[list[int]], sparse: bool) -> Foreign:
+    return Foreign(store, name, tuple((start, end) for start, end in pieces), sparse=sparse)
 
 
 def _has_fine_times(directory: int) -> bool:

@@ -16,13 +16,14 @@ import socket
 import time
 from typing import cast
 
-from cellblock.worker import control, procfs
+from cellblock.worker import control, holdings, procfs
 from cellblock.worker.confine import capabilities, layout, namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
 from cellblock.worker.init import ending, sockets
 from cellblock.worker.init.budget import Budget
 from cellblock.worker.init.expected import Copies
 from cellblock.worker.init.filehistory import FileHistory
+from cellblock.worker.init.quota import Quota
 from cellblock.worker.init.supervisor import Supervisor
 from cellblock.worker.init.watch import IDLE_SECONDS, Watch
 from cellblock.worker.peak import Peak
@@ -40,11 +41,13 @@ def run(
     checkpoint_bytes: int,
     late: tuple[str, ...],
     mounts: bool,
+    nested: bool = False,
 ) -> None:
     """Furnish the session, report, then serve until the host is gone. Never returns.
 
     With `mounts` it waits for the host to send them on the channel. Stays attachable (dumpable) until told to seal:
-    joining its namespaces needs that; nothing hostile runs before.
+    joining its namespaces needs that; nothing hostile runs before. One that is `nested` in another session is never
+    attachable: it is entered by descriptors of its namespaces, which it gives to the host.
     """
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
@@ -52,7 +55,7 @@ def run(
     try:
         name = namespaces.name_host("cellblock")
         namespaces.raise_loopback()
-        entered = root.enter(disk_bytes=disk_bytes, files=files, late=late)
+        entered = root.enter(disk_bytes=disk_bytes, files=files, late=late, nested=nested)
         sockets.bound()
         if entered.processes >= 0:
             procfs.use(entered.processes)
@@ -62,15 +65,16 @@ def run(
         os._exit(1)
     places = _place_mounts(channel) if mounts else []
     home = os.open(layout.HOME, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    store = root.store(disk_bytes=disk_bytes, files=files)
+    store = root.store(disk_bytes=disk_bytes, files=files, nested=nested)
     self = os.pidfd_open(os.getpid())
     capabilities.apply()
     for path in places:
         _require_readable(channel, path)
-    control.send(channel, {"ready": entered.detail + name}, [self, home])
-    os.close(self)
-    os.close(home)
-    watch, budget = Watch(memory_bytes), Budget(checkpoint_bytes)
+    spaces = namespaces.opened() if nested else []
+    control.send(channel, {"ready": entered.detail + name}, [self, home, *spaces])
+    for descriptor in (self, home, *spaces):
+        os.close(descriptor)
+    watch, budget, quota = Watch(memory_bytes), Budget(checkpoint_bytes), Quota()
     history = FileHistory((layout.WORKSPACE, layout.TMP, layout.SHM), store, watch.mapped)
     reaper = Reaper(channel)
     signal.signal(signal.SIGCHLD, lambda *_: reaper.reap())
@@ -84,6 +88,7 @@ def run(
         else:
             watch.exempt_too(process)
             budget.add(process, number, channel)
+            quota.make(len(watch.frozen))
 
     def let_go(number: int, limit: str) -> None:
         """End the copies, and forget the files, of every checkpoint up to one."""
@@ -125,15 +130,18 @@ def run(
             os._exit(0)
         if message["do"] == "supervise":
             supervisor.expect(descriptors.pop())
-        for descriptor in descriptors:
+        own = message["do"] in ("export", "import", "part")
+        for descriptor in descriptors if not own else ():
             copies.expect(descriptor, _number(message["number"]))
         if message["do"] == "seal":
             watch.begin()
             budget.reserved = False
             supervisor.worker = watch.worker
+            quota.of(watch.worker, _number(message["processes"]))
             prctl(PR_SET_DUMPABLE, 0)
         elif message["do"] == "keep":
             watch.exempt(frozenset(_numbers(message["frozen"])))
+            quota.make(len(watch.frozen), making=True)
             forgotten, number = _numbers(message["forgotten"]), _number(message["number"])
             budget.forget(forgotten)
             budget.spared, budget.reserved = 2 if message["tentative"] else 1, False
@@ -155,6 +163,8 @@ def run(
             if peak is not None:
                 peak.close()
             peak = Peak(reaper.worker)
+            quota.of(reaper.worker, _number(message["processes"]))
+            quota.make(len(watch.frozen), making=True)
         elif message["do"] == "sweep":
             spared = frozenset(_numbers(message["spared"]))
             copies.forget()
@@ -163,10 +173,11 @@ def run(
             budget.retain(spared)
             budget.forget(_numbers(message["forgotten"]))
             ending.end_all(spared)
-            root.repair_home()
+            root.repair_home(nested=nested)
             history.forget(_numbers(message["forgotten"]))
             missed = history.rewind(_number(message["number"])) if "number" in message else []
-            prctl(PR_SET_DUMPABLE, 1)
+            if not nested:
+                prctl(PR_SET_DUMPABLE, 1)
             control.send(channel, {"swept": True, "missed": [path[:_MAX_PATH] for path in missed[:_MAX_MISSED]]})
         elif message["do"] == "hold back":
             watch.exempt(frozenset(_numbers(message["frozen"])))
@@ -175,6 +186,24 @@ def run(
             watch.exempt(frozenset(_numbers(message["frozen"])))
             count = ending.end_since(cast("float", message["since"]), watch.worker, watch.frozen)
             control.send(channel, {"count": count})
+        elif message["do"] == "export":
+            _export(socket.socket(fileno=descriptors[0]), history, _number(message["number"]))
+        elif message["do"] == "exported":
+            history.release()
+        elif message["do"] == "import":
+            failed = history.take_over(*descriptors)
+            control.send(channel, {"imported": [path[:_MAX_PATH] for path in failed[:_MAX_MISSED]]})
+        elif message["do"] == "part":
+            supervisor.parting = _number(message["copy"])
+            with socket.socket(fileno=descriptors[0]) as answer:
+                control.tell(answer, {"parting": supervisor.parting})
+        elif message["do"] == "hollow":
+            copies.forget()
+            watch.exempt(frozenset())
+            budget.retain(frozenset())
+            ending.end_all()
+        elif message["do"] == "branches":
+            quota.give(_number(message["processes"]), watch.own_processes())
 
 
 def _place_mounts(channel: socket.socket) -> list[str]:
@@ -203,6 +232,20 @@ def _require_readable(channel: socket.socket, path: str) -> None:
 def _refuse(channel: socket.socket, path: str, reason: str, *, readable: bool) -> None:
     control.send(channel, {"failed": "mounts", "place": path, "reason": reason, "readable": readable})
     os._exit(1)
+
+
+def _export(answer: socket.socket, history: FileHistory, number: int) -> None:
+    """Give the host the files of a checkpoint, and this session's namespaces: what a branch is made of."""
+    holdings.expect_branches()
+    with answer:
+        try:
+            ends = [history.export(number), os.dup(history.store), *namespaces.opened()]
+        except OSError as error:  # no /proc on this host
+            control.tell(answer, {"exported": False, "reason": str(error)})
+            return
+        control.send(answer, {"exported": True}, ends[:4])
+        for end in ends:
+            os.close(end)
 
 
 def _kill(process: int) -> None:

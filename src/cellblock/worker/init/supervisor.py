@@ -14,11 +14,12 @@ import select
 import socket
 from collections.abc import Collection
 
-from cellblock.worker import control, procfs
+from cellblock.worker import control, holdings, procfs
 from cellblock.worker.confine import listener as calls
 from cellblock.worker.confine.listener import Call
 from cellblock.worker.confine.seccomp import TARGETS
 
+_BRANCHING = frozenset(("setns", "seccomp"))
 _SIGCHLD = b"17"  # what a child's end raises; that of a copy which is a child of the worker's raises nothing
 
 
@@ -31,13 +32,16 @@ def introduce(init: socket.socket) -> socket.socket:
 
 
 class Supervisor:
-    """Holds the listeners of the filters that are in force. `copies` are those of the worker that are known."""
+    """Holds the listeners of the filters that are in force.
+
+    `copies` are those of the worker that are known; `parting` is one, of this session or a branch, that makes a branch.
+    """
 
     def __init__(self, poll: select.poll) -> None:
         self._poll = poll
         self._doors: dict[int, socket.socket] = {}
         self._listeners: set[int] = set()
-        self.worker = 0
+        self.worker = self.parting = 0
         self.copies: Collection[int] = ()
 
     def expect(self, door: int) -> None:
@@ -78,18 +82,42 @@ class Supervisor:
 
     def _judge(self, call: Call) -> int:
         """The errno that the call fails with; 0 to let it be carried out."""
+        if call.name in _BRANCHING:
+            return 0 if self._is_branching(call.caller) else errno.EPERM
+        if holdings.nested(call.caller):
+            return 0 if _is_to_itself(call) else errno.EPERM
         place = TARGETS.get(call.name)
         if place is None:
             return errno.EPERM
         target = abs(call.number(place))  # below 0 it is a group: that of a copy has the copy's number
         return errno.EPERM if target and self._is_out_of_reach(target, call.caller) else 0
 
+    def _is_branching(self, caller: int) -> bool:
+        """Whether a frozen copy is making a branch, and it is the copy's child, or may be its child's.
+
+        `setns` itself needs a descriptor of a namespace and rights over it, which only what the host sends to a copy
+        gives.
+        """
+        if not self.parting:
+            return False
+        status = _stat(caller)
+        return holdings.nested(caller) or (bool(status) and int(status[1]) == self.parting)
+
     def _is_out_of_reach(self, target: int, caller: int) -> bool:
         if target == 1 or target in self.copies:
             return True
         if target in (caller, self.worker):
             return False
+        if holdings.nested(target):
+            return True
         return _hides(target) and not _are_of_one_family(target, caller)
+
+
+def _is_to_itself(call: Call) -> bool:
+    """Whether a process of a branch means itself, by its number there: init of this session tells no others apart."""
+    own = {"tkill": b"NSpid:"}.get(call.name, b"NStgid:")
+    place = 0 if call.name in ("tgkill", "rt_tgsigqueueinfo") else TARGETS[call.name]
+    return abs(call.number(place)) in (0, holdings.number_inside(call.caller, own))
 
 
 def _hides(process: int) -> bool:

@@ -93,7 +93,7 @@ class Watch:
         data = holdings.limit(self.worker, b"Max data size")
         self._reserved = max(0, data - self._limit - DATA_HEADROOM_BYTES)
         self._image = min(self._reserved, holdings.memory(self.worker))
-        self._most_pipes = 256 + 4 * holdings.limit(self.worker, b"Max processes")
+        self._most_pipes = 256 + 4 * holdings.limit(self.worker, b"Max processes", soft=True)
         self._counted_at = 0
         self._ran = {self.worker: 0}
         self._crowd = Crowd(self._processes)
@@ -121,6 +121,10 @@ class Watch:
     def mapped(self, device: int) -> frozenset[int]:
         """Inodes of a tmpfs that a process of the session may be changing through its memory."""
         return written_through_memory((one for one in self._processes() if one not in self.frozen), device)
+
+    def own_processes(self) -> list[int]:
+        """The session's processes, frozen copies too."""
+        return list(self._processes())
 
     def look(self) -> tuple[float, Excess | None]:
         """Seconds until the next look, and what is too much; a process is named once."""

@@ -1,0 +1,280 @@
+"""Branches: another session with the same live objects, from which on the two go apart."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from family_tree import below
+
+from cellblock import AsyncSession, CellblockError, ExecutionLimits, Session, SessionClosed
+
+LIMITS = ExecutionLimits(timeout_seconds=10)
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with Session(limits=LIMITS, seed=1) as session:
+        yield session
+
+
+def test_objects_that_cannot_be_pickled_live_on_in_both(session: Session) -> None:
+    session.run("g = (i * i for i in range(100)); next(g); f = lambda x: x + 1\nimport sqlite3")
+    session.run("db = sqlite3.connect(':memory:'); db.execute('create table t(a)'); state = [1]")
+    with session.branch() as branch:
+        branch.run("state.append('branch'); db.execute('insert into t values (1)'); next(g); next(g)")
+        rows = "next(g), f(1), state, db.execute('select count(*) from t').fetchone()[0]"
+        assert branch.run(rows).value == (9, 2, [1, "branch"], 1)
+        assert session.run(rows).value == (1, 2, [1], 0)
+
+
+def test_files_go_apart(session: Session) -> None:
+    session.run("import os\nos.makedirs('d'); open('d/both.txt', 'w').write('both'); os.link('d/both.txt', 'link')")
+    session.files.write("host.bin", bytes(3_000_000))
+    session.run("file = open('d/both.txt', 'a')")
+    with session.branch() as branch:
+        branch.run("file.write(' branch'); file.flush(); open('/tmp/own', 'w').write('1')")
+        session.run("file.write(' stem'); file.flush(); os.remove('host.bin')")
+        assert branch.run("open('d/both.txt').read(), open('link').read()").value == ("both branch", "both branch")
+        assert session.run("open('d/both.txt').read(), os.path.exists('/tmp/own')").value == ("both stem", False)
+        assert branch.files.list() == ["d/both.txt", "host.bin", "link"]
+        assert session.files.list() == ["d/both.txt", "link"]
+        branch.files.write("/tmp/own", "2")
+        assert branch.files.read("/tmp/own") == b"2"
+
+
+def test_what_two_cannot_have_is_lost_in_the_branch_alone(session: Session) -> None:
+    session.run("import mmap, os, socket\nleft, right = socket.socketpair(); outlet, inlet = os.pipe()")
+    session.run("open('f', 'wb').write(bytes(8192)); file = open('f', 'r+b'); shared = mmap.mmap(file.fileno(), 8192)")
+    session.run("nameless = open('g', 'w+b'); nameless.write(b'secret'); nameless.flush(); os.remove('g')")
+    with session.branch() as branch:
+        cell = branch.run("shared[0] = 66; shared[:2]")
+        assert cell.value == b"B\0"
+        names = {loss.name for loss in cell.lost}
+        assert {"left", "right", "nameless", "mapping of /session/workspace/f"} <= {
+            "nameless" if name.startswith("descriptor") else name for name in names
+        }
+        assert branch.run("open('f', 'rb').read(1)").value == b"\0"
+        assert branch.run("nameless.seek(0); nameless.read()").error.type == "OSError"
+        assert branch.run("os.write(inlet, b'x')").error.type == "BrokenPipeError"
+    assert session.run("left.send(b'x'), right.recv(1), shared[0], open('f', 'rb').read(1)").value == (
+        1,
+        b"x",
+        0,
+        b"\0",
+    )
+
+
+def test_a_copy_of_stdout_is_the_branchs_own(session: Session) -> None:
+    session.run("import os\nout = os.dup(1)")
+    with session.branch() as branch:
+        assert branch.run("_ = os.write(out, b'branch')").text == "branch"
+        assert session.run("_ = os.write(out, b'stem')").text == "stem"
+
+
+def test_a_directory_that_was_open_is_the_branchs_own(session: Session) -> None:
+    session.run("import os\nopen('a', 'w').close(); here = os.open('.', os.O_RDONLY)")
+    with session.branch() as branch:
+        session.run("open('stem', 'w').close()")
+        assert branch.run("sorted(os.listdir(here))").value == ["a"]
+
+
+def test_random_streams_differ_and_can_be_told_again() -> None:
+    told = []
+    for _ in range(2):
+        with Session(seed=7) as session:
+            session.run("import random")
+            with session.branch() as first, session.branch() as second:
+                told.append([one.run("random.random()").value for one in (session, first, second)])
+    assert told[0] == told[1]
+    assert len(set(told[0])) == 3
+
+
+def test_the_notebook_is_copied_and_then_its_own(session: Session) -> None:
+    session.run("1")
+    with session.branch() as branch:
+        branch.run("2")
+        session.run("3")
+        assert [cell.source for cell in branch.notebook] == ["1", "2"]
+        assert [cell.source for cell in session.notebook] == ["1", "3"]
+        assert branch.notebook[1].number == 2
+
+
+def test_a_branch_undoes_and_survives_as_any_session_does(session: Session) -> None:
+    session.run("state = [1]")
+    with session.branch() as branch:
+        branch.run("state.append(2); open('f', 'w').write('2')")
+        branch.undo()
+        assert branch.run("import os\nstate, os.path.exists('f')").value == ([1], False)
+        died = branch.run("state.append(3); os._exit(3)")
+        assert (died.rolled_back, branch.run("state").value) == (True, [1])
+        branch.kill()
+        assert branch.run("state").value == [1]
+
+
+def test_no_step_from_before_the_branch_is_undone_in_it(session: Session) -> None:
+    session.run("state = [1]")
+    with session.branch() as branch, pytest.raises(CellblockError, match="nothing can be undone"):
+        branch.undo()
+
+
+def test_branches_of_branches_outlive_what_they_are_of() -> None:
+    with Session(limits=LIMITS) as session:
+        session.run("state = [0]")
+        branch = session.branch()
+    branch.run("state.append(1)")
+    leaf = branch.branch()
+    branch.close()
+    assert leaf.run("state.append(2); state").value == [0, 1, 2]
+    assert leaf.run("import os, signal\nos.kill(os.getpid(), 0); state").value == [0, 1, 2]
+    leaf.close()
+    with pytest.raises(SessionClosed):
+        leaf.run("1")
+
+
+def test_while_a_stream_is_read_the_branch_is_of_before_the_cell(session: Session) -> None:
+    session.run("state = [1]")
+    events = session.stream("import time\nstate.append(2)\nfor i in range(3): print(i); time.sleep(0.05)")
+    next(events)
+    with session.branch() as branch:
+        assert branch.run("state").value == [1]
+        *_, done = events
+        assert done.cell.text == "0\n1\n2"
+    assert session.run("state").value == [1, 2]
+
+
+def test_a_session_without_a_cell_can_be_branched() -> None:
+    with Session() as session:
+        session.files.write("f", "1")
+        with session.branch() as branch:
+            assert branch.run("open('f').read()").value == "1"
+
+
+def test_tools_go_along() -> None:
+    def twice(x: int) -> int:
+        return x * 2
+
+    with Session(tools=[twice]) as session:
+        session.run("y = twice(4)")
+        with session.branch() as branch:
+            assert branch.run("twice(y)").value == 16
+
+
+def test_mounts_go_along(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("data")
+    tmp_path.chmod(0o755)
+    with Session(mounts={"data": str(tmp_path)}) as session:
+        session.run("file = open('data/in.txt')")
+        with session.branch() as branch:
+            cell = branch.run("file.read(), open('data/x', 'w')")
+            assert cell.error.message == "[Errno 30] Read-only file system: 'data/x'"
+            assert branch.run("open('data/in.txt').read()").value == "data"
+
+
+def test_limits_are_the_branchs_own() -> None:
+    forks = """
+import os, time
+count = 0
+try:
+    while count < 100:
+        if os.fork() == 0:
+            time.sleep(30)
+            os._exit(0)
+        count += 1
+except BlockingIOError:
+    pass
+count
+"""
+    with Session(limits=ExecutionLimits(max_processes=20)) as session:
+        session.run("1")
+        with session.branch() as branch:
+            counts = [one.run(forks).value for one in (branch, session)]
+            assert all(15 <= count <= 30 for count in counts)
+            assert [one.run("1").value for one in (branch, session)] == [1, 1]
+
+
+def test_files_that_are_written_through_memory_go_back_in_a_branch_too(session: Session) -> None:
+    session.run("1")
+    with session.branch() as branch:
+        branch.run("import mmap\nfile = open('f', 'w+b'); file.truncate(4096); memory = mmap.mmap(file.fileno(), 4096)")
+        branch.run("memory[0] = 1")
+        branch.run("memory[0] = 2")
+        branch.undo()
+        assert branch.run("open('f', 'rb').read(1)").value == b"\1"
+
+
+def test_threads_and_loops(session: Session) -> None:
+    session.run("import asyncio, threading\nawait asyncio.sleep(0)\nstop = threading.Event()")
+    session.run("thread = threading.Thread(target=stop.wait, daemon=True); thread.start()")
+    with session.branch() as branch:
+        cell = branch.run("await asyncio.sleep(0, 5)")
+        assert (cell.value, [loss.name for loss in cell.lost if loss.type == "Thread"]) == (5, ["thread"])
+    assert session.run("thread.is_alive()").value is True
+
+
+def test_without_checkpoints_it_is_refused_with_a_way_out() -> None:
+    with (
+        Session(limits=ExecutionLimits(max_checkpoints=0)) as session,
+        pytest.raises(CellblockError, match="max_checkpoints above 0"),
+    ):
+        session.branch()
+
+
+def test_its_walls_are_told(session: Session) -> None:
+    session.run("1")
+    with session.branch() as branch:
+        walls = {wall.mechanism: getattr(wall, "detail", "") for wall in branch.capabilities.walls}
+        assert walls["branch"] == "not dumpable, executes no programs, signals itself alone"
+        assert walls["namespaces"] == "user, mount, pid, net, ipc, uts; within its parent's"
+        assert branch.shell("true").error.type == "PermissionError"
+
+
+@pytest.mark.anyio
+async def test_of_an_async_session() -> None:
+    async with AsyncSession() as session:
+        await session.run("state = [1]")
+        async with await session.branch() as branch:
+            assert (await branch.run("state.append(2); state")).value == [1, 2]
+        assert (await session.run("state")).value == [1]
+
+
+def test_a_hundred_leave_nothing(alike: Callable[[], tuple[int, int]]) -> None:
+    with Session(limits=LIMITS) as session:
+        for branch in [session.branch() for _ in range(10)]:  # some control groups are kept for the next ones
+            branch.close()
+        session.run("state = [1]")
+        before = settled(alike)
+        branches = [session.branch() for _ in range(100)]
+        assert [one.run(f"state.append({n}); state").value for n, one in enumerate(branches)] == [
+            [1, n] for n in range(100)
+        ]
+        assert session.run("state").value == [1]
+        session.undo()
+        for one in branches:
+            one.close()
+        assert all(
+            now <= was for now, was in zip(settled(alike), before, strict=True)
+        )  # spares may have gone meanwhile
+
+
+@pytest.fixture
+def alike() -> Callable[[], tuple[int, int]]:
+    """Processes below this one, and descriptors that it holds."""
+
+    def count() -> tuple[int, int]:
+        return len(below()), len(os.listdir("/proc/self/fd"))
+
+    return count
+
+
+def settled(count: Callable[[], tuple[int, int]]) -> tuple[int, int]:
+    """What is counted once it stays the same for half a second."""
+    counts = [count()]
+    deadline = time.monotonic() + 20
+    while counts[-10:] != counts[-1:] * 10 and time.monotonic() < deadline:
+        time.sleep(0.05)
+        counts.append(count())
+    return counts[-1]
