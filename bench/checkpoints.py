@@ -1,7 +1,8 @@
-"""F2, F3, F5: what a frozen copy after each cell costs, and going back to one; F18: how a step's cost grows.
+"""F2, F3, F5, F6: what a frozen copy after each cell costs, going back to one, and a branch of it; F18: how a step's
+cost grows.
 
-The reference of F2, F5 is a fork of an image as large, with its first word back. A cell of F2 follows the one before at
-once, so that the copy is made on its way; what it is made of is the fork and the cell alone.
+The reference of F2, F5, F6 is a fork of an image as large, with its first word back. A cell of F2 follows the one
+before at once, so that the copy is made on its way; what it is made of is the fork and the cell alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import partial
 
 import cellblock
 from bench.bare import BareImage, BareWorker
-from bench.sampling import Measure, Plan, Ratio, Samples, interleaved, timed, timed_await
+from bench.sampling import Measure, Plan, Ratio, Reported, Samples, interleaved, timed, timed_await
 
 _TRIVIAL = "x = 1"
 _LIMITS = cellblock.ExecutionLimits(max_memory_mb=2048, max_disk_mb=1024, max_files=50_000, timeout_seconds=120)
@@ -92,6 +93,29 @@ def _killed(plan: Plan) -> Samples:
             runner.run(session.close())
 
 
+def _branched(prepared: str, plan: Plan) -> Samples:
+    """Until the branch is there, whose first cell then sees the state."""
+    with asyncio.Runner() as runner, BareImage(()) as image:
+        session = runner.run(cellblock.AsyncSession(limits=_LIMITS).open())
+
+        def branched() -> float:
+            branches: list[cellblock.AsyncSession] = []
+
+            async def branch() -> None:
+                branches.append(await session.branch())
+
+            seconds = runner.run(timed_await(branch, plan.think))
+            assert runner.run(branches[0].run("x")).value == 1
+            runner.run(branches[0].close())
+            return seconds
+
+        try:
+            assert runner.run(session.run(f"x = 1\n{prepared}")).ok
+            return interleaved(plan.rounds, branched, lambda: timed(image.fork, plan.think), warm=1)
+        finally:
+            runner.run(session.close())
+
+
 def _grown(larger: str, smaller: str, plan: Plan) -> Samples:
     """A trivial step in a session with ten times as much of something, beside one with a tenth."""
     with _session(larger) as run, _session(smaller) as reference:
@@ -146,6 +170,14 @@ MEASURES = (
     Measure(
         id="F5/killed", what="cell that ends its process, until the reply", reference=_FORK,
         goal=Ratio(1.5), rounds=20, take=_killed,
+    ),
+    Measure(
+        id="F6", what="branch of a live session", reference=_FORK,
+        goal=Ratio(4), rounds=20, take=partial(_branched, "pass"),
+    ),
+    Measure(
+        id="F6/files", what="branch of a live session with 1000 files", reference=_FORK,
+        goal=Reported(), rounds=20, take=partial(_branched, "for n in range(1000): open(f'f{n}', 'w').write('x')"),
     ),
     Measure(
         id="F18/names", what="warm cell beside 10,000 names", reference="beside 1,000",
