@@ -229,7 +229,11 @@ def test_its_walls_are_told(session: Session) -> None:
         walls = {wall.mechanism: getattr(wall, "detail", "") for wall in branch.capabilities.walls}
         assert walls["branch"] == "not dumpable, executes no programs, signals itself alone"
         assert walls["namespaces"] == "user, mount, pid, net, ipc, uts; within its parent's"
-        assert branch.shell("true").error.type == "PermissionError"
+        cell = branch.shell("true")
+        assert (cell.error.type, cell.error.hint.partition(":")[0]) == (
+            "PermissionError",
+            "a branch executes no programs",
+        )
 
 
 @pytest.mark.anyio

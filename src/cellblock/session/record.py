@@ -241,6 +241,8 @@ def _raised(failure: Failure, cell: Cell) -> CellError:
         hint = _LESS_MEMORY
     elif failure.type == "SyntaxError" and _MAGIC.search(cell.source):
         hint = "IPython's % and ! lines are not Python: leave % lines out, and run commands with session.shell(…)"
+    elif failure.type == "PermissionError" and cell.kind == "shell":
+        hint = "a branch executes no programs: run this in the session it is of, or in another"
     return CellError(
         type=failure.type,
         message=failure.message,
