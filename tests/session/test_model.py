@@ -116,8 +116,11 @@ class Pair:
     """How many of them can be undone."""
     story: list[str] = field(default_factory=list)
     worlds: int = 0
+    seed: int | None = None
+    """Of a branch, which executes no programs."""
 
     def __post_init__(self) -> None:
+        self.given = len(self.steps)
         self.world = self._again()
 
     def _again(self) -> World:
@@ -200,14 +203,19 @@ class Pair:
         self.able -= steps
         self.world.end()
         self.world = self._again()
-        if not self.steps:
-            self.run(PREPARATION)
+        if len(self.steps) <= self.given:
+            self.begin()
+
+    def begin(self) -> None:
+        """What comes first: a branch's random stream is its own."""
+        self.run(PREPARATION if self.seed is None else f"random.seed({self.seed})")
 
     def branch(self, seed: int) -> Pair:
-        """A sibling with the same past, once sessions can have one; its random stream is its own from then on."""
-        sibling = Pair(self.session.branch(), self.place.with_name(f"{self.place.name}-{seed}"), list(self.steps))  # type: ignore[attr-defined]
+        """A sibling with the same past; its random stream is its own from then on."""
+        place = self.place.with_name(f"{self.place.name}-{seed}")
+        sibling = Pair(self.session.branch(), place, list(self.steps), seed=seed)
         sibling.story = [*self.story, "branch"]
-        sibling.run(f"random.seed({seed})")
+        sibling.begin()
         return sibling
 
     def compare(self) -> None:
@@ -305,7 +313,7 @@ def step(pair: Pair, chance: random.Random, *, slow: bool) -> None:
         pair.delete(chance.choice(NAMES))
     elif what < 0.91:
         pair.set(f"v{chance.randrange(6)}", [chance.randrange(10), {"k": None}, "text"])
-    elif what < 0.94:
+    elif what < 0.94 and pair.seed is None:
         path, other = chance.choice(NAMES), chance.choice(NAMES)
         pair.shell(
             chance.choice((f"cp {path} {other}", f"echo {other} >> b.txt", f"mkdir -p d && mv {path} d/", "false"))
@@ -325,11 +333,11 @@ def play(seed: int, steps: int, directory: Path, open_session: Callable[..., Ses
     """So many steps, in one session and its branches."""
     chance = random.Random(seed)
     first = Pair(open_session(limits=LIMITS), directory / "model")
-    first.run(PREPARATION)
+    first.begin()
     pairs = [first]
     for number in range(steps):
         pair = chance.choice(pairs)
-        if hasattr(pair.session, "branch") and len(pairs) < 4 and chance.random() < 0.03:
+        if len(pairs) < 4 and chance.random() < 0.05:
             pairs.append(pair.branch(seed + number))
         else:
             step(pair, chance, slow=slow)
