@@ -246,6 +246,37 @@ def test_a_program_that_lives_keeps_its_groups_when_another_starts(places: list[
     assert left(places, name) == []
 
 
+@pytest.mark.usefixtures("places")
+def test_who_makes_sessions_stays_in_the_group_that_it_is_in() -> None:
+    """Moving it to where it is has the kernel ready for the next move; it may be elsewhere by then."""
+    _, entrance = delegation.entrance()
+    group = entrance.parent / "cellblock-test"
+    with sleeping() as here, sleeping() as elsewhere:
+        group.mkdir()
+        try:
+            (group / "cgroup.procs").write_text(str(elsewhere), encoding="ascii")
+            before = [Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8") for pid in (here, elsewhere)]
+            for pid in (here, elsewhere):
+                cgroups.of_this_process().stir(pid)
+            for thread in threading.enumerate():
+                if thread.name == "cellblock-stir":
+                    thread.join()
+            assert [Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8") for pid in (here, elsewhere)] == before
+            entrance.write_text(str(elsewhere), encoding="ascii")
+        finally:
+            group.rmdir()
+
+
+@contextlib.contextmanager
+def sleeping() -> Iterator[int]:
+    process = subprocess.Popen(["sleep", "60"])
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_without_groups_a_session_opens_and_says_why_it_has_none(tmp_path: Path) -> None:
     source = (
         "from cellblock import Session\nwith Session() as one: print(one.run('42').value, one.capabilities.walls[-1])"

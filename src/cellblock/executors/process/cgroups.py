@@ -139,6 +139,9 @@ class Groups:
             _remove_stale(place.folder)
             folder = self._claim(place, name)
             self._folders |= dict.fromkeys(place.controllers, (folder, place.version))
+        self._entrance: tuple[str, Path] | None = None
+        with contextlib.suppress(NotDelegated, OSError):
+            self._entrance = delegation.entrance()
 
     def _claim(self, place: Place, name: str) -> Path:
         folder = place.folder / name
@@ -151,6 +154,16 @@ class Groups:
             self.close()
             raise NotDelegated(str(error)) from error
         return folder
+
+    def stir(self, process: int) -> None:
+        """Call some milliseconds before a process is moved. `process` is one that makes sessions.
+
+        The first move after a while waits until every processor has passed through the scheduler, and those soon after
+        it do not. So a process is moved to where it is, by a thread; one that somebody has moved elsewhere stays there.
+        """
+        if self._entrance is not None:
+            what = (process, *self._entrance)
+            threading.Thread(target=_move_to_where_it_is, args=what, name="cellblock-stir", daemon=True).start()
 
     def take(self) -> Group:
         """An empty group. OSError when one more cannot be made."""
@@ -212,6 +225,12 @@ class Groups:
         """Give the locks back."""
         while self._locks:
             os.close(self._locks.pop())
+
+
+def _move_to_where_it_is(process: int, group: str, entrance: Path) -> None:
+    with contextlib.suppress(OSError):  # it has ended, or may not be moved
+        if group in Path(f"/proc/{process}/cgroup").read_text(encoding="utf-8").splitlines():
+            entrance.write_text(str(process), encoding="ascii")
 
 
 def _locked(folder: Path) -> int:

@@ -63,6 +63,15 @@ def places() -> list[Place]:
         raise NotDelegated(str(error)) from error
 
 
+def entrance() -> tuple[str, Path]:
+    """This process' group in the first hierarchy there is: its line in `/proc/PID/cgroup`, and the file that moves
+    processes into it. `NotDelegated` where that is not shown."""
+    line = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()[0]
+    _, controllers, path = line.split(":", 2)
+    folder = _folder(path, "cgroup" if controllers else "cgroup2", controllers.partition(",")[0])
+    return line, folder / "cgroup.procs"
+
+
 def give(folder: Path, controllers: Sequence[str]) -> None:
     """Let groups below one of version 2 have controllers."""
     given = (folder / "cgroup.subtree_control").read_text(encoding="ascii").split()

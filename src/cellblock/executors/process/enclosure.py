@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -22,6 +23,12 @@ _MORE_PROCESSES = 16
 _KERNEL_BYTES = 64 * 2**20
 _FILE_BYTES = 1536
 """What the kernel has of a file, beside its content."""
+
+
+def expect_one(process: int) -> None:
+    """A session's processes will be put into a group in some milliseconds. `process` is one that makes sessions."""
+    with contextlib.suppress(NotDelegated):
+        cgroups.of_this_process().stir(process)
 
 
 class Enclosure:

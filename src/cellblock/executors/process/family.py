@@ -99,6 +99,11 @@ class Family:
         return self._process.poll() is None and self._nursery.fileno() >= 0
 
     @property
+    def pid(self) -> int:
+        """That of its nursery."""
+        return self._process.pid
+
+    @property
     def ready(self) -> bool:
         """Whether a session can be made at once."""
         return self.alive and self._zygote is not None and self._zygote.alive

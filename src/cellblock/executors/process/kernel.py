@@ -18,7 +18,7 @@ from anyio import to_thread
 from cellblock.errors import CellblockError, SessionClosed
 from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, inner_pid
 from cellblock.executors.process.demand import kind_of
-from cellblock.executors.process.enclosure import Enclosure
+from cellblock.executors.process.enclosure import Enclosure, expect_one
 from cellblock.executors.process.examination import examine
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
@@ -266,6 +266,7 @@ class ProcessKernel(LinkedKernel):
         if state.memory is None or not (yield state.memory.pid):
             raise CellblockError("the session has no checkpoint to branch from", hint="run a cell, then try again")
         mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
+        expect_one(self._family.pid)
         listed, store, *within = yield from self._shell.export(state.number)
         try:
             shell = yield from Shell.make(self._family, kind_of(spec.limits), mounts, tuple(within))

@@ -8,6 +8,7 @@ from functools import partial
 
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.process.demand import kind_of
+from cellblock.executors.process.enclosure import expect_one
 from cellblock.executors.process.families import family_of, keep, running
 from cellblock.executors.process.family import FamilyGone, Profile
 from cellblock.executors.process.kernel import ProcessKernel
@@ -54,6 +55,7 @@ def _opening(spec: KernelSpec) -> Waits[ProcessKernel]:
     mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
     profile, kind = _profile(spec), kind_of(spec.limits)
     family = running(profile) or (yield partial(family_of, profile, spec.progress, None if mounts else kind))
+    expect_one(family.pid)
     shell = yield from Shell.make(family, kind, mounts)
     spare = shell.worker is not None
     kernel = ProcessKernel(family, shell, spec)
