@@ -16,14 +16,16 @@ _READY_SECONDS = 5.0
 class Frozen:
     """A frozen copy of a worker. Its process may not be there yet, or not any more."""
 
-    def __init__(self, worker: int) -> None:
-        """Of the worker of this pid, which is no copy of itself, whatever a cell says with its end."""
-        self._worker = worker
-        self._copy = 0
+    def __init__(self) -> None:
+        self._worker = self._copy = 0
         self.channel, self.end = _ends()
         self._inner = 0
         self.gone = False
         """Whether its process is no more, though nobody let go of it."""
+
+    def follow(self, worker: int) -> None:
+        """It is of the worker of this pid, which is no copy of itself, whatever a cell says with its end."""
+        self._worker = worker
 
     def pid(self, seconds: float = _READY_SECONDS) -> int:
         """The copy's process by its number in the session; 0 where there is none, or it is not ready in that time.
@@ -41,10 +43,6 @@ class Frozen:
     def number(self, level: int) -> int:
         """Of a copy that is ready: its number so many pid namespaces above its session's."""
         return inner_pid(self._copy, level)
-
-    def follow(self, worker: int) -> None:
-        """The worker that is to leave it is known by now."""
-        self._worker = worker
 
     @property
     def ended(self) -> bool:
@@ -83,7 +81,7 @@ class Frozen:
 
     def part(self, message: dict[str, object], ends: list[int]) -> Frozen:
         """Have the copy make the worker of a branch, and go on waiting; the first checkpoint of the branch."""
-        first = Frozen(0)
+        first = Frozen()
         with contextlib.suppress(OSError):  # it is gone, which the worker's silence tells
             control.send(self.channel, {"branch": True, **message}, [*ends[:3], first.end.fileno(), *ends[3:]])
         first.end.close()
@@ -123,8 +121,10 @@ class Checkpoints:
         self._depth = depth
         self._states = [first or Checkpoint(0)]
         self._numbers = 0
+        self._expected: Frozen | None = None
         self._pending: Frozen | None = None
         self._forgotten: list[int] = []
+        self._leaving: list[Frozen] = []
         self.bound = "max_checkpoints"
         """The limit that last kept states from being more, by its name."""
 
@@ -143,12 +143,31 @@ class Checkpoints:
         """Every state's number, oldest first."""
         return tuple([one.number for one in self._states])
 
+    @property
+    def expects(self) -> bool:
+        """Whether all is ready for the next step's copy, or there are to be none."""
+        return self._expected is not None or not self._depth
+
+    def expect(self) -> tuple[int, list[int]]:
+        """Make ready for the next step's copy, and let go of those there are too many of: what `add` will return."""
+        self._expected = Frozen()
+        self._let_leave()
+        most = max(0, len(self._states) - self._depth)
+        return self._numbers + 1, [*self._forgotten, *(one.number for one in self._states[:most])]
+
+    def _let_leave(self) -> None:
+        leaving, self._leaving = self._leaving, []
+        for memory in leaving:
+            memory.close()
+
     def prepare(self, worker: int) -> socket.socket | None:
         """The end for a copy that the worker, by its pid, is to leave after the request that is about to be sent."""
-        self.discard()
-        if not self._depth:
+        if self._pending is not None:
+            self.discard()
+        self._pending, self._expected = self._expected, None
+        if self._pending is None:
             return None
-        self._pending = Frozen(worker)
+        self._pending.follow(worker)
         return self._pending.end
 
     def channels(self) -> list[socket.socket]:
@@ -156,10 +175,12 @@ class Checkpoints:
         return [self.newest.memory.channel] if self.newest.memory is not None else []
 
     def discard(self) -> None:
-        """The step that was prepared for did not come to an end."""
-        if self._pending is not None:
-            self._pending.close()
-            self._pending = None
+        """The step that was prepared for did not come to an end, or another state comes before the next step's."""
+        for memory in (self._pending, self._expected):
+            if memory is not None:
+                memory.close()
+        self._pending = self._expected = None
+        self._let_leave()
 
     @property
     def pending(self) -> bool:
@@ -175,6 +196,7 @@ class Checkpoints:
 
     def repeat(self) -> tuple[int, list[int]]:
         """A step that changed files alone: a state whose memory is that of the one before."""
+        self.discard()
         return self._push(self.newest.memory, self.newest.names)
 
     def _push(self, memory: Frozen | None, names: dict[str, str]) -> tuple[int, list[int]]:
@@ -184,7 +206,7 @@ class Checkpoints:
         self._states.append(Checkpoint(self._numbers, memory, names))
         before = self._states[: -self._depth - 1]
         del self._states[: -self._depth - 1]
-        self._release(before)
+        self._leaving += self._unused(before)  # init ends them, and this is not waited for
         forgotten, self._forgotten = self._forgotten, []
         return self._numbers, [*forgotten, *(one.number for one in before)]
 
@@ -258,10 +280,16 @@ class Checkpoints:
         return list({id(one.memory): one.memory for one in self._states if one.memory is not None}.values())
 
     def _release(self, states: list[Checkpoint]) -> None:
-        kept = {id(one.memory) for one in self._states}
-        for one in states:
-            if one.memory is not None and id(one.memory) not in kept:
-                one.memory.close()
+        for memory in self._unused(states):
+            memory.close()
+
+    def _unused(self, states: list[Checkpoint]) -> list[Frozen]:
+        """The copies that states which are no more had to themselves."""
+        return [
+            one.memory
+            for one in states
+            if one.memory is not None and all(one.memory is not kept.memory for kept in self._states)
+        ]
 
     def close(self) -> None:
         """Let go of every copy."""

@@ -36,7 +36,7 @@ from cellblock.executors.process.linked import (
 from cellblock.executors.process.mounts import Mount, check
 from cellblock.executors.process.shell import Shell, files_gone
 from cellblock.executors.process.turn import Before
-from cellblock.executors.process.waits import SECONDS, Waits, awaited
+from cellblock.executors.process.waits import SECONDS, Waits, awaited, soon
 from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
 from cellblock.walls import Applied, Wall
 from cellblock.wire.frames import ProtocolError
@@ -145,12 +145,16 @@ class ProcessKernel(LinkedKernel):
         return self._shell.files
 
     def _prepared(self, request: Request) -> tuple[socket.socket | None, Before | None]:
-        end = self._checkpoints.prepare(self._living().pid) if isinstance(request, _STEPS) else None
+        end = None
+        if isinstance(request, _STEPS):
+            self._expect()
+            end = self._checkpoints.prepare(self._living().pid)
         return end, self._settled if self._unsettled else None
 
-    def _sent(self) -> None:
-        """Look up the process of the copy before, which takes as long as a short cell and is needed after it."""
-        self._checkpoints.known()
+    def _expect(self) -> None:
+        """Make ready for the copy of the next step, where that has not been done."""
+        if self._open and not self._checkpoints.expects:
+            self._shell.expect_to_keep(*self._checkpoints.expect())
 
     @property
     def _unsettled(self) -> bool:
@@ -196,8 +200,7 @@ class ProcessKernel(LinkedKernel):
     def finished(self, *, tentative: bool) -> None:
         """The request under way was carried out: what it led to is a state to come back to."""
         if self._checkpoints.pending:
-            number, forgotten = self._checkpoints.add(self._living().names)
-            self._keep(number, forgotten, *self._checkpoints.channels(), tentative=tentative)
+            self._keep(*self._checkpoints.add(self._living().names), tentative=tentative)
 
     async def change_files(self, change: Callable[[], None]) -> None:
         async with self._changing:
@@ -208,12 +211,12 @@ class ProcessKernel(LinkedKernel):
 
     def note_files(self) -> None:
         if self._files_changed and self._open and self._spec.limits.max_checkpoints:
-            number, forgotten = self._checkpoints.repeat()
-            self._keep(number, forgotten, *self._checkpoints.channels())
+            self._keep(*self._checkpoints.repeat())
 
-    def _keep(self, number: int, forgotten: list[int], *made: socket.socket, tentative: bool = False) -> None:
+    def _keep(self, number: int, forgotten: list[int], *, tentative: bool = False) -> None:
         self._files_changed = False
-        self._shell.keep(number, self._checkpoints.known(), forgotten, *made, tentative=tentative)
+        self._shell.keep(number, forgotten, *self._checkpoints.channels(), tentative=tentative)
+        soon(self._expect)
 
     def kill(self) -> None:
         """A checkpoint that is being made comes first, which takes some milliseconds after a step: a thread waits."""

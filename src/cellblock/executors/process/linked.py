@@ -66,15 +66,11 @@ class LinkedKernel:
         except BaseException:
             turn.close()
             raise
-        self._sent()
         return turn
 
     def _prepared(self, request: Request) -> tuple[socket.socket | None, Before | None]:
         """What goes with a request: the end for a checkpoint after it, and what has to be waited for before it."""
         return None, None
-
-    def _sent(self) -> None:
-        """What can be done while the worker is at a request."""
 
     @property
     def steps(self) -> int:

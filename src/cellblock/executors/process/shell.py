@@ -57,6 +57,8 @@ class Shell:
         """Checkpoints that init has told are no more: all up to a number, with the limit they were let go for; or that
         of one whose copy has ended, and ""."""
         self._asked = self._kept = 0
+        self._expected: tuple[int, list[int]] = 0, []
+        self._to_keep = self._answer_expected = self._answer_awaited = b""
         self._family = family
         family.enter(self)
 
@@ -170,16 +172,24 @@ class Shell:
             case {"gone": int(number)}:
                 self.gone.append((number, ""))
 
-    def keep(
-        self, number: int, frozen: list[int], forgotten: list[int], *made: socket.socket, tentative: bool = False
-    ) -> None:
-        """Have init remember the files as they are.
+    def expect_to_keep(self, number: int, forgotten: list[int]) -> None:
+        """`keep` will be called with these, soon after the end of a cell: make its message while nobody waits."""
+        self._expected = number, forgotten
+        self._to_keep = control.packed(_keeping(number, forgotten))
+        self._answer_expected = control.packed({"kept": number})
 
-        `tentative`: the host may go back at once, to the state before. `frozen` are processes that count to no limit of
-        the session's, and so are those that will say on `made` that they are ready.
+    def keep(self, number: int, forgotten: list[int], *made: socket.socket, tentative: bool = False) -> None:
+        """Have init remember the files as they are, and forget states; it ends their copies.
+
+        `tentative`: the host may go back at once, to the state before. Copies that will say on `made` that they are
+        ready count to no limit of the session's.
         """
         self._asked = number
-        self.tell("keep", *made, number=number, frozen=frozen, forgotten=forgotten, tentative=tentative)
+        self._answer_awaited = self._answer_expected if self._expected[0] == number else b""
+        is_expected = self._expected == (number, forgotten) and not tentative
+        packed = self._to_keep if is_expected else control.packed(_keeping(number, forgotten, tentative=tentative))
+        with contextlib.suppress(ConnectionError):  # init is gone, which the worker's death tells
+            control.send_packed(self.channel, packed, [end.fileno() for end in made])
 
     def kept(self) -> Waits[None]:
         """Wait until init has remembered all it was asked to: nothing may write to the files before."""
@@ -190,6 +200,9 @@ class Shell:
     def keeping(self) -> bool:
         """Whether init is still at it."""
         if self._kept < self._asked:
+            if self._answer_awaited and control.take(self.channel, self._answer_awaited):
+                self._kept = self._asked
+                return False
             with contextlib.suppress(EOFError):  # which the worker's death tells
                 self._hear()
         return self._kept < self._asked
@@ -295,6 +308,10 @@ class Shell:
 def files_gone() -> SessionClosed:
     """What a session is told whose init has ended."""
     return SessionClosed("its first process is gone, and its files with it", hint="open a new session")
+
+
+def _keeping(number: int, forgotten: list[int], *, tentative: bool = False) -> dict[str, object]:
+    return {"do": "keep", "number": number, "forgotten": forgotten, "tentative": tentative}
 
 
 def _root(detail: str) -> Applied:

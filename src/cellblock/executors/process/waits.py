@@ -6,6 +6,7 @@ they are not `SECONDS`; or a call that blocks, which is made in a thread, to go 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
@@ -38,6 +39,18 @@ async def awaited(waits: Waits[T]) -> T:
         return value
     finally:
         waits.close()
+
+
+def soon(call: Callable[[], object]) -> None:
+    """Have something called that nobody waits for: when whoever runs on the event loop waits for something."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        import trio
+
+        trio.lowlevel.current_trio_token().run_sync_soon(call)
+    else:
+        loop.call_soon(call)
 
 
 def _outcome(call: Callable[[], object]) -> tuple[object, Exception | None]:

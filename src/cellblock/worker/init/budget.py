@@ -134,12 +134,26 @@ class Budget:
         except OSError:  # it is gone
             os.close(channel)
 
+    @property
+    def frozen(self) -> frozenset[int]:
+        """The processes of the copies that there are, or that are ending."""
+        return frozenset(copy.process for copy in (*self._copies, *self._leaving))
+
     def forget(self, numbers: Collection[int]) -> None:
         """The host has let go of checkpoints."""
-        for copy in tuple(self._copies):
+        for copy in self._of_no_other(numbers):
+            self._drop(copy)
+
+    def end(self, numbers: Collection[int]) -> None:
+        """The host lets go of the oldest checkpoints, and leaves it to us to end their copies."""
+        for copy in self._of_no_other(numbers):
+            self._end(copy)
+
+    def _of_no_other(self, numbers: Collection[int]) -> list[Copy]:
+        """The copies that are the memory of no checkpoint, now that these are none any more."""
+        for copy in self._copies:
             copy.numbers.difference_update(numbers)
-            if not copy.numbers:
-                self._drop(copy)
+        return [copy for copy in self._copies if not copy.numbers]
 
     def retain(self, processes: Collection[int]) -> None:
         """No copy is left but these."""
@@ -154,9 +168,12 @@ class Budget:
     def release(self, number: int) -> None:
         """End the copies of all checkpoints up to one."""
         for copy in [copy for copy in self._copies if copy.newest <= number]:
-            self._copies.remove(copy)
-            copy.kill()
-            self._leaving.append(copy)
+            self._end(copy)
+
+    def _end(self, copy: Copy) -> None:
+        self._copies.remove(copy)
+        copy.kill()
+        self._leaving.append(copy)
 
     def gone(self) -> list[int]:
         """The checkpoints whose copies are no more, though nobody has let go of them.

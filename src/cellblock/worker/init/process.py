@@ -86,8 +86,8 @@ def run(
         if process == watch.worker:  # whatever a cell says
             os.close(channel)
         else:
-            watch.exempt_too(process)
             budget.add(process, number, channel)
+            watch.exempt(budget.frozen)
             quota.make(len(watch.frozen))
 
     def let_go(number: int, limit: str) -> None:
@@ -140,10 +140,10 @@ def run(
             quota.of(watch.worker, _number(message["processes"]))
             prctl(PR_SET_DUMPABLE, 0)
         elif message["do"] == "keep":
-            watch.exempt(frozenset(_numbers(message["frozen"])))
-            quota.make(len(watch.frozen), making=True)
             forgotten, number = _numbers(message["forgotten"]), _number(message["number"])
-            budget.forget(forgotten)
+            budget.end(forgotten)
+            watch.exempt(budget.frozen)
+            quota.make(len(watch.frozen), making=True)
             budget.spared, budget.reserved = 2 if message["tentative"] else 1, False
             history.forget(forgotten)
             if (full := history.keep(number, spared=budget.spared - 1)) is not None:

@@ -102,10 +102,6 @@ class Watch:
         """Leave frozen copies of the worker out: they hold what they share with it."""
         self.frozen = frozen
 
-    def exempt_too(self, frozen: int) -> None:
-        """Leave one more out. The worker is no copy of itself, whatever a cell says."""
-        self.frozen |= {frozen} - {self.worker}
-
     def follow(self, worker: int) -> None:
         """A frozen copy was woken, and is the worker now."""
         self.worker = worker
