@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from _socket import socketpair
 from os import close
 from select import POLLIN, poll
 from socket import CMSG_SPACE, MSG_CMSG_CLOEXEC, SO_RCVTIMEO, SOL_SOCKET
@@ -83,6 +84,25 @@ class Channel:
         wait = poll()
         wait.register(self._socket, POLLIN)
         return bool(wait.poll(milliseconds))
+
+    def stage(self, packet: bytes) -> Channel:
+        """A channel over a socket of its own, on which this packet has come in with an end for a checkpoint.
+
+        For a rehearsal: what is sent there is read by nobody. OSError where there is no more room for descriptors.
+        """
+        ours, theirs = socketpair(*_CHECKPOINTS[:2])
+        try:
+            theirs.sendmsg([packet], [(SOL_SOCKET, socket.SCM_RIGHTS, _INT.pack(theirs.fileno()))])
+            staged = Channel.__new__(Channel)
+            staged._assembler, staged._buffer, staged._view = self._assembler, self._buffer, self._view
+            staged._checkpoint = -1
+            staged._bind(ours)  # type: ignore[arg-type]  # the C class, which has all that is called
+            return staged
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
 
     def take_checkpoint(self) -> socket.socket | None:
         """The end that the last request brought for a checkpoint to be taken after it, if it brought one."""

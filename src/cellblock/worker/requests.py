@@ -29,7 +29,7 @@ from cellblock.wire.messages import (
     ToolReply,
     ToolRoom,
 )
-from cellblock.wire.packed import pack_event, pack_request, unpack_request
+from cellblock.wire.packed import pack_request
 from cellblock.worker import control, exits, shell, survey
 from cellblock.worker.beside import leave, reserve
 from cellblock.worker.channel import Channel, Quiet
@@ -202,14 +202,22 @@ class Worker:
 
         After a fork the first write to each page copies it: about a thousand pages, which take longer than the cell.
         """
-        if not self._channel.pending:
+        if self._channel.pending:
+            return
+        try:
+            stage = self._channel.stage(_REHEARSAL)
+        except OSError:
+            return
+        try:
+            received = stage.receive()
             self._meter.start()
-            request = unpack_request(_REHEARSAL)
-            if request is not None:
-                self._perform(request[1])
+            if received is not None:
+                self._perform(received[1])
             self._names.look()
-            pack_event(Finished(number=0, failure=None, **self._meter.stop()))
+            Voice(stage, self._streams).speak(Finished(number=0, failure=None, **self._meter.stop()))
             self._make_ready()
+        finally:
+            stage.let_go()
 
     def _wake(self, end: socket, woken: Woken) -> None:
         """This process was a checkpoint and is the worker now. Whoever it was copied from is gone."""
