@@ -53,3 +53,15 @@ class MountRefused(CellblockError):
 
 class UnknownCell(CellblockError):
     """No cell, output or name of the session answers to what was asked for."""
+
+
+class SourceRejected(CellblockError):
+    """Source that the guard does not let run. `refusals` are all of them, in the order of the lines."""
+
+    def __init__(self, message: str, *, hint: str = "", refusals: tuple[object, ...] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.refusals = refusals
+
+
+class SecurityError(SourceRejected):
+    """Source that would have reached what was not given to it."""

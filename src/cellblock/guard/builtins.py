@@ -1,0 +1,208 @@
+"""The built-in functions and types that code sees."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+from cellblock.guard import sizes
+from cellblock.guard.anatomy import lineage, namespace, plain
+from cellblock.guard.names import RESERVED
+from cellblock.guard.refusal import denied
+from cellblock.guard.standins import Range, TypeStandIn
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+AS_THEY_ARE = (
+    "abs aiter all anext any ascii bin bool bytearray bytes callable chr classmethod complex delattr dict divmod "
+    "enumerate filter float frozenset hash hex id int isinstance issubclass len list map max min next "
+    "object oct ord property repr reversed set slice sorted staticmethod str super tuple zip "
+    "True False None Ellipsis NotImplemented __debug__"
+)
+"""Built-ins that reach nothing but their arguments. What they walk is walked in Python where it is long."""
+
+_MISSING = object()
+
+
+def builtins_of(world: World) -> dict[str, object]:
+    """The built-ins of a world."""
+    found: dict[str, object] = {name: getattr(builtins, name) for name in AS_THEY_ARE.split()}
+    for name, value in vars(builtins).items():
+        if isinstance(value, type) and issubclass(value, BaseException):
+            found[name] = value
+    found |= {
+        "type": world.type,
+        "range": Range,
+        "pow": sizes.power,
+        "__build_class__": world.classes.build,
+        "__import__": world.importer,
+        "format": _format,
+        "iter": _iter,
+        "round": _round,
+        "sum": _sum,
+        **_attributes(world),
+        **_namespaces(world),
+    }
+    return found
+
+
+def _attributes(world: World) -> dict[str, object]:
+    gates = world.gates
+
+    def getattr(value: Any, name: Any, default: Any = _MISSING, /) -> Any:  # noqa: A001
+        name = plain(name)
+        try:
+            return builtins.getattr(gates.read(value, name), name)
+        except AttributeError:
+            if default is _MISSING:
+                raise
+            return default
+
+    def hasattr(value: Any, name: Any, /) -> bool:  # noqa: A001
+        return getattr(value, name, _MISSING) is not _MISSING
+
+    def setattr(value: Any, name: Any, new: Any, /) -> None:  # noqa: A001
+        name = plain(name)
+        builtins.setattr(gates.write(value, name), name, new)
+
+    def delattr(value: Any, name: Any, /) -> None:  # noqa: A001
+        name = plain(name)
+        builtins.delattr(gates.delete(value, name), name)
+
+    return {"getattr": getattr, "hasattr": hasattr, "setattr": setattr, "delattr": delattr}
+
+
+def _namespaces(world: World) -> dict[str, object]:
+    def visible(value: Any, name: str) -> bool:
+        try:
+            world.gates.read(value, name)
+        except AttributeError:
+            return False
+        return True
+
+    def here() -> dict[str, object]:
+        frame = sys._getframe(2)
+        if frame.f_globals is not world.globals:
+            raise denied("locals() is for the code's own functions", "name")
+        return world.shown(frame.f_locals)
+
+    def locals() -> Any:  # noqa: A001
+        found = here()
+        return found
+
+    def globals() -> Globals:  # noqa: A001
+        return Globals(world)
+
+    def vars(*given: Any) -> Any:  # noqa: A001
+        if not given:
+            return here()
+        return builtins.getattr(world.gates.read(given[0], "__dict__"), "__dict__")
+
+    def dir(*given: Any) -> list[str]:  # noqa: A001
+        if not given:
+            return sorted(here())
+        value = given[0]
+        if type(value) is TypeStandIn:
+            return []
+        own = world.classes.own(type(value))
+        names = builtins.dir(value) if not own or "__dir__" not in namespace(type(value)) else value.__dir__()
+        return sorted(one for one in names if type(one) is str and one.isidentifier() and visible(value, one))
+
+    def help(*given: Any) -> None:  # noqa: A001
+        world.write("stdout", _described(given, dir))
+
+    return {"locals": locals, "globals": globals, "vars": vars, "dir": dir, "help": help}
+
+
+def _described(given: tuple[Any, ...], dir: Callable[..., list[str]]) -> str:  # noqa: A002
+    if not given:
+        return "help(x) tells what x can do\n"
+    value = given[0]
+    kind = value if isinstance(value, type) else type(value)
+    doc = None
+    for one in lineage(kind):
+        doc = doc or namespace(one).get("__doc__")
+    if callable(value) and not isinstance(value, type):
+        doc = builtins.getattr(value, "__doc__", None) or doc
+    shown = [name for name in dir(value) if not name.startswith("_")]
+    return f"{kind.__name__}\n{doc if type(doc) is str else ''}\n\n{', '.join(shown)}\n"
+
+
+class Globals(MutableMapping[str, Any]):
+    """`globals()`: the code's own names, live."""
+
+    __slots__ = ("_world",)
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def __getitem__(self, name: str) -> Any:
+        if not _is_spelled(name):
+            raise KeyError(name)
+        return self._world.globals[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        name = plain(name)
+        if not _is_spelled(name):
+            raise denied(f"{name!r} cannot be bound", "name")
+        self._world.globals[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        if not _is_spelled(name):
+            raise KeyError(name)
+        del self._world.globals[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name in self._world.globals if _is_spelled(name)])
+
+    def __len__(self) -> int:
+        return sum(map(_is_spelled, self._world.globals))
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+def _is_spelled(name: object) -> bool:
+    return type(name) is str and name.isidentifier() and name not in RESERVED
+
+
+def _format(value: Any, spec: str = "", /) -> str:
+    return format(value, sizes.check_spec(spec) if type(spec) is str else spec)
+
+
+def _iter(value: Any, *sentinel: Any) -> Any:
+    return _until(value, *sentinel) if len(sentinel) == 1 else iter(value, *sentinel)
+
+
+def _until(function: Callable[[], Any], sentinel: Any) -> Any:
+    if not callable(function):
+        raise TypeError("iter(v, w): v must be callable")
+    return _calls(function, sentinel)
+
+
+def _calls(function: Callable[[], Any], sentinel: Any) -> Iterator[Any]:
+    while True:
+        value = function()
+        if value is sentinel or value == sentinel:
+            return
+        yield value
+
+
+def _round(number: Any, ndigits: Any = None) -> Any:
+    if type(ndigits) is int and abs(ndigits) > 5000 and isinstance(number, int):
+        raise OverflowError(f"rounding to {ndigits} digits [size]")
+    return round(number) if ndigits is None else round(number, ndigits)
+
+
+def _sum(values: Any, /, start: Any = 0) -> Any:
+    if type(start) in sizes.NUMBERS:
+        return sum(values, start)
+    if isinstance(start, str | bytes | bytearray):
+        return sum((), start)  # CPython says what to do instead
+    total = start
+    for value in values:
+        total = total + value
+    return total

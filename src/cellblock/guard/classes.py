@@ -1,0 +1,139 @@
+"""Classes that code makes: how they are made, what they may define and inherit from, and how they are known."""
+
+from __future__ import annotations
+
+import builtins
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
+from cellblock.guard.names import DEFINABLE, NOT_IN_METACLASS, is_dunder
+from cellblock.guard.refusal import denied
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+_MARK = "class.world"
+"""Holds the world in the dict of a class that is its own; no name can be spelled so."""
+
+_build = builtins.__build_class__  # type: ignore[attr-defined]
+
+
+class Classes:
+    """The classes of one world."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def own(self, kind: type) -> bool:
+        """Whether code of this world made a class."""
+        return namespace(kind).get(_MARK) is self
+
+    def adopt(self, kind: type) -> type:
+        """Mark a class that was made for this world just now."""
+        type.__setattr__(kind, _MARK, self)
+        return kind
+
+    def build(self, body: Any, name: str, /, *given: object, **named: Any) -> object:
+        """The class statement."""
+        bases = types.resolve_bases(given)
+        self.require_bases(bases)
+        metaclass = named.pop("metaclass", None)
+        if metaclass is self._world.type:
+            metaclass = type
+        if metaclass is not None and not isinstance(metaclass, type) and not callable(metaclass):
+            raise TypeError("metaclass must be callable")
+        metaclass, prepared, named = types.prepare_class(
+            name, bases, {**named, **({} if metaclass is None else {"metaclass": metaclass})}
+        )
+        if isinstance(metaclass, type):
+            self._require_metaclass(metaclass)
+        self._require_namespace(prepared, metaclass, exact=not self._is_foreign(metaclass))
+
+        def finish(name: str, bases: tuple[type, ...], defined: Any, **named: Any) -> Any:
+            if bases is not given and bases != given:
+                defined["__orig_bases__"] = given
+            self._require_namespace(defined, metaclass)
+            self._require_methods(bases, defined)
+            self._tame(defined)
+            made = metaclass(name, bases, defined, **named)
+            if self._is_foreign(metaclass) and isinstance(made, type):
+                self.adopt(made)
+            return made
+
+        finish.__prepare__ = lambda *_, **__: prepared  # type: ignore[attr-defined]
+        return _build(body, name, *bases, metaclass=finish, **named)
+
+    def make(self, metaclass: type, name: str, bases: Any, defined: Any, /, **named: Any) -> type:
+        """A class by calling `type`, or `type.__new__` from a metaclass."""
+        if type(bases) is not tuple or type(defined) is not dict:
+            raise TypeError("type() argument 2 must be tuple, argument 3 dict")
+        bases = types.resolve_bases(bases)
+        self.require_bases(bases)
+        if not issubclass(metaclass, type):
+            raise TypeError(f"{metaclass!r} is not a subtype of type")
+        self._require_metaclass(metaclass)
+        defined = dict(defined)
+        self._require_namespace(defined, metaclass)
+        self._require_methods(bases, defined)
+        self._tame(defined)
+        found = type.__new__(metaclass, plain(name), bases, defined, **named)
+        return self.adopt(found)
+
+    def require_bases(self, bases: tuple[Any, ...]) -> None:
+        """That each may be inherited from."""
+        for base in bases:
+            if not isinstance(base, type):
+                continue  # the real error is CPython's
+            if base is type or self.own(base):
+                continue
+            audit = self._world.types.get(base)
+            if audit is None or not audit.subclassable:
+                raise denied(f"{name_of(base)} cannot be inherited from", "class")
+
+    def _is_foreign(self, metaclass: object) -> bool:
+        return isinstance(metaclass, type) and not self.own(metaclass)
+
+    def _require_metaclass(self, metaclass: type) -> None:
+        if metaclass is type or self.own(metaclass) or metaclass in self._world.metaclasses:
+            return
+        raise denied(f"{name_of(metaclass)} cannot be a metaclass", "class")
+
+    def _require_namespace(self, defined: Any, metaclass: object, *, exact: bool = True) -> None:
+        if exact and self._is_foreign(metaclass) is False and type(defined) is not dict:
+            raise denied("__prepare__ must give a dict", "class")
+        for name in list(dict.keys(defined)) if isinstance(defined, dict) else list(defined):
+            if type(name) is not str or not (name.isidentifier() or name.startswith(".")):
+                raise denied(f"a class cannot define {name!r:.100}", "class")
+            if is_dunder(name) and name not in DEFINABLE and not name.startswith("__dataclass_"):
+                raise denied(f"a class cannot define {name}", "class")
+
+    def _require_methods(self, bases: tuple[Any, ...], defined: Any) -> None:
+        if any(isinstance(base, type) and issubclass(base, type) for base in bases):
+            for name in NOT_IN_METACLASS & set(defined):
+                raise denied(f"a metaclass cannot define {name}", "class")
+
+    def _tame(self, defined: Any) -> None:
+        """Wrap the methods that libraries ask for attributes of any name."""
+        for name in ("__getattr__", "__getattribute__"):
+            method = dict.get(defined, name) if isinstance(defined, dict) else None
+            if type(method) is types.FunctionType:
+                defined[name] = _of_plain_names(method)
+
+    def require_defined(self, kind: type, name: str) -> None:
+        """That a class may get an attribute of this name."""
+        if is_dunder(name) and (name not in DEFINABLE or (issubclass(kind, type) and name in NOT_IN_METACLASS)):
+            raise denied(f"a class cannot define {name}", "class")
+
+
+def _of_plain_names(method: types.FunctionType) -> Callable[[Any, str], Any]:
+    """An attribute hook that libraries cannot ask for their own protocols, numpy's interfaces among them."""
+
+    def hook(self: Any, name: str) -> Any:
+        if is_dunder(name) and name not in DEFINABLE and holder(lineage(type(self)), name) is None:
+            raise AttributeError(name)
+        return method(self, name)
+
+    hook.__name__, hook.__qualname__, hook.__doc__ = method.__name__, method.__qualname__, method.__doc__
+    return hook

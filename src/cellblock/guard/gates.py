@@ -1,0 +1,372 @@
+"""Decides which attributes of which objects may be read, set and deleted.
+
+A gate gives back the object that the attribute is then read from: the object itself, or a `Holding` of what stands in
+the attribute's place; or it raises. What it decides for a type and a name it remembers in the set that the rewritten
+code asks first. It runs no code of the object's: classes are looked at through `anatomy`.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
+from cellblock.guard.names import DESCRIBING, HEAVY, OPERATIONS, WRITABLE, is_dunder, never_read
+from cellblock.guard.refusal import denied
+from cellblock.guard.standins import Holding, Module, TypeOfTypes, TypeStandIn, module_name
+from cellblock.guard.tables import BUILTIN_TYPES, TypeAudit
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+_MAX_KNOWN = 20_000
+_ERROR_PARTS = frozenset("__cause__ __context__ __suppress_context__ __notes__".split())
+_TYPING = frozenset(
+    "__origin__ __args__ __parameters__ __bound__ __constraints__ __value__ __type_params__ __metadata__ "
+    "__supertype__ __forward_arg__ __default__ __covariant__ __contravariant__".split()
+)
+_OF_FUNCTIONS = frozenset("__dict__ __annotations__ __defaults__ __kwdefaults__ __wrapped__ __type_params__".split())
+_super_class = super.__dict__["__thisclass__"].__get__
+_super_of = super.__dict__["__self_class__"].__get__
+_super_self = super.__dict__["__self__"].__get__
+
+
+class Gates:
+    """The gates of one world. `reads` and `writes` map a name to the set of types it may be read or set on."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._types = world.types
+        self._own = world.classes.own
+        self.reads: dict[str, set[type]] = {}
+        self.writes: dict[str, set[type]] = {}
+        self._statics: dict[str, set[type]] = {}
+
+    # -------------------------------------------------------------------------------- sets
+
+    def known_reads(self, name: str) -> set[type]:
+        """The set of types on which a name may be read, made when first asked for."""
+        known = self.reads.get(name)
+        if known is None:
+            known = self.reads[name] = set()
+            if not name.startswith("_"):
+                known.update(kind for kind, audit in self._types.items() if name in audit.reads)
+                known.add(Module)
+            elif name == "__init__":
+                known.add(super)
+        return known
+
+    def known_writes(self, name: str) -> set[type]:
+        """The set of types on which a name may be set."""
+        known = self.writes.get(name)
+        if known is None:
+            known = self.writes[name] = set()
+            known.update(kind for kind, audit in self._types.items() if name in audit.writes and name in audit.reads)
+        return known
+
+    def learn(self, audits: dict[type, TypeAudit]) -> None:
+        """Types that were granted just now."""
+        for name, known in self.reads.items():
+            known.update(kind for kind, audit in audits.items() if name in audit.reads and not name.startswith("_"))
+
+    def _forget(self, name: str) -> None:
+        """A class of the code's own lost an attribute: what it hid may be seen again."""
+        for sets in (self.reads, self.writes, self._statics):
+            if name in sets:
+                sets[name].difference_update([kind for kind in sets[name] if self._own(kind)])
+
+    def _remember(self, sets: dict[str, set[type]], name: str, kind: type) -> None:
+        known = sets.setdefault(name, set())
+        if len(known) < _MAX_KNOWN:
+            known.add(kind)
+
+    # ------------------------------------------------------------------------------- reading
+
+    def read(self, value: Any, name: str) -> Any:
+        """What to read `name` from instead of `value`."""
+        kind = type(value)
+        if kind in self.known_reads(name):
+            return value
+        if (rule := never_read(name)) is not None:
+            raise denied(f"attribute {name} is not granted", rule)
+        if issubclass(kind, type):
+            return self._read_class(value, kind, name)
+        if kind is super:
+            return self._read_super(value, name)
+        if kind is types.FunctionType:
+            return self._read_function(value, value, name)
+        if kind is types.MethodType:
+            return self._read_method(value, name)
+        if kind is Module:
+            return self._read_module(value, name)
+        if kind is TypeStandIn or kind is TypeOfTypes:
+            return self._read_stand_in(value, name)
+        own = self._own(kind)
+        if not own and not self._audited(kind):
+            raise self._refusal(kind, name)
+        if is_dunder(name):
+            return self._read_dunder(value, kind, name, own)
+        found = self._decide(lineage(kind), name, value)
+        if found is value:
+            self._remember(self.reads, name, kind)
+        return found
+
+    def _audited(self, kind: type) -> bool:
+        return any(one in self._types for one in lineage(kind)[:-1]) or kind is object
+
+    def _decide(self, classes: tuple[type, ...], name: str, value: Any) -> Any:
+        """An attribute without underscores at both ends, looked up in these classes."""
+        where = holder(classes, name)
+        if where is not None and self._own(where):
+            return value
+        kind = type(value)
+        rest = classes if where is None else classes[classes.index(where) :]
+        granted = None
+        for one in classes if where is None or not self._own(kind) else rest:
+            audit = self._types.get(one)
+            if audit is None:
+                continue
+            if name in audit.replaced:
+                return Holding(name, audit.replaced[name](self._world, value))
+            if name in audit.reads and granted is None:
+                granted = audit
+        if granted is not None:
+            return value
+        if where is None and self._own(kind):
+            if any(self._hides(one, name) for one in classes):
+                raise self._refusal(kind, name)
+            return value
+        if where is None and self._is_closed(kind):
+            return value  # there is none, and CPython says so
+        raise self._refusal(kind, name)
+
+    def _hides(self, kind: type, name: str) -> bool:
+        """Whether an instance of a class of the host may hold something of the host's under this name."""
+        return kind in self._world.host_types and name not in self._types[kind].reads
+
+    def _is_closed(self, kind: type) -> bool:
+        """Whether instances have no attributes but those that their class defines."""
+        return kind in BUILTIN_TYPES and not issubclass(kind, BaseException)
+
+    def _refusal(self, kind: type, name: str) -> Exception:
+        return denied(f"attribute {name!r} of {name_of(kind)!r} is not granted")
+
+    # ------------------------------------------------------------------------------- dunders
+
+    def _read_dunder(self, value: Any, kind: type, name: str, own: bool) -> Any:
+        if name == "__class__":
+            return value if own else self._refuse(kind, name)
+        if name in ("__setattr__", "__delattr__", "__getattribute__"):
+            return Holding(name, self._checked_method(value, name))
+        if name == "__new__":
+            return Holding(name, self._world.maker(kind))
+        if name == "__dict__":
+            return Holding(name, self._world.own_dict(value)) if own else self._refuse(kind, name)
+        where = holder(lineage(kind), name)
+        if where is not None and self._own(where):
+            return value
+        if name in DESCRIBING or name in OPERATIONS or (name in _ERROR_PARTS and issubclass(kind, BaseException)):
+            return value
+        if name == "__init__" and (own or kind in BUILTIN_TYPES):
+            return value
+        if own and (where is None or name in ("__annotations__", "__match_args__", "__slots__", "__post_init__")):
+            return value
+        if name in _TYPING and namespace(kind).get("__module__", "types") in ("types", "typing", "builtins"):
+            return value
+        return self._refuse(kind, name)
+
+    def _refuse(self, kind: type, name: str) -> Any:
+        raise self._refusal(kind, name)
+
+    def _checked_method(self, value: Any, name: str) -> Any:
+        """`__setattr__` and the like of an object, bound: each name goes through the gates."""
+        if name == "__setattr__":
+            return lambda attribute, new: object.__setattr__(self.write(value, plain(attribute)), plain(attribute), new)
+        if name == "__delattr__":
+            return lambda attribute: object.__delattr__(self.delete(value, plain(attribute)), plain(attribute))
+        return lambda attribute: object.__getattribute__(self.read(value, plain(attribute)), plain(attribute))
+
+    # ------------------------------------------------------------------------------- classes
+
+    def _read_class(self, value: type, kind: type, name: str) -> Any:
+        if value in self._statics.get(name, ()):
+            return value
+        if is_dunder(name):
+            return self._read_class_dunder(value, kind, name)
+        classes = lineage(value)
+        where = holder(classes, name)
+        if where is not None and self._own(where):
+            self._remember(self._statics, name, value)
+            return value
+        rest = classes if where is None or not self._own(value) else classes[classes.index(where) :]
+        for one in rest:
+            audit = self._types.get(one)
+            if audit is not None and name in audit.static_replaced:
+                return Holding(name, audit.static_replaced[name](self._world, value))
+            if audit is not None and name in audit.replaced:
+                return Holding(name, self._unbound(audit, name))
+            if audit is not None and name in audit.statics and where is not None:
+                self._remember(self._statics, name, value)
+                return value
+        if where is None:
+            return self._read_metaclass(value, kind, name)
+        raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted")
+
+    def _read_metaclass(self, value: type, kind: type, name: str) -> Any:
+        meta = holder(lineage(kind), name)
+        if meta is None:
+            if self._own(value) or value in BUILTIN_TYPES:
+                return value  # there is none, unless a metaclass makes one
+        elif self._own(meta) or any(name in audit.reads for audit in map(self._types.get, lineage(kind)) if audit):
+            return value
+        raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted", "type")
+
+    def _unbound(self, audit: TypeAudit, name: str) -> Any:
+        return lambda instance, *given, **named: audit.replaced[name](
+            self._world, self._instance(audit.type, instance)
+        )(*given, **named)
+
+    def _instance(self, kind: type, value: Any) -> Any:
+        if not issubclass(type(value), kind):
+            raise TypeError(f"descriptor requires a {name_of(kind)!r} object but received {name_of(type(value))!r}")
+        return value
+
+    def _read_class_dunder(self, value: type, kind: type, name: str) -> Any:
+        if name in DESCRIBING:
+            return value
+        if name == "__new__":
+            return Holding(name, self._world.maker(value))
+        if name == "__dict__" and self._own(value):
+            return Holding(name, types.MappingProxyType(self._world.shown(namespace(value))))
+        if name in ("__setattr__", "__delattr__", "__getattribute__"):
+            return Holding(name, lambda instance, *given: self._checked_method(instance, name)(*given))
+        where = holder(lineage(value), name) or holder(lineage(kind), name)
+        if where is None or self._own(where):
+            return value
+        if name in OPERATIONS or name in ("__init__", "__init_subclass__", "__class_getitem__"):
+            if where in self._types or where is type:
+                return value
+        if self._own(value) and name not in HEAVY:
+            return value
+        if name in ("__members__", "__annotations__", "__match_args__", "__parameters__") and self._audited(value):
+            return value
+        raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted", "type")
+
+    def _read_super(self, value: Any, name: str) -> Any:
+        start, of, itself = _super_class(value), _super_of(value), _super_self(value)
+        if of is None:
+            raise denied(f"attribute {name!r} of an unbound super object is not granted")
+        classes = lineage(of)
+        rest = classes[classes.index(start) + 1 :]
+        if name == "__new__":
+            return Holding(name, self._world.maker(holder(rest, name) or object))
+        where = holder(rest, name)
+        if where is None or self._own(where) or name in DESCRIBING:
+            return value
+        if name in ("__setattr__", "__delattr__", "__getattribute__") and where is object:
+            return Holding(name, self._checked_method(itself, name))
+        if name in ("__init_subclass__", "__class_getitem__", "__post_init__", "__dir__", "__prepare__"):
+            return value
+        if name in OPERATIONS and (where in self._types or where is type or self._audited(where)):
+            return value
+        if not is_dunder(name) and not isinstance(itself, type):
+            for one in rest:
+                audit = self._types.get(one)
+                if audit is not None and name in audit.replaced:
+                    return Holding(name, audit.replaced[name](self._world, itself))
+                if audit is not None and name in audit.reads:
+                    return value
+        elif not is_dunder(name):
+            for one in rest:
+                audit = self._types.get(one)
+                if audit is not None and name in audit.statics:
+                    return value
+        raise denied(f"attribute {name!r} of super is not granted")
+
+    # ----------------------------------------------------------------------------- functions
+
+    def _read_function(self, value: Any, function: Any, name: str) -> Any:
+        if name in DESCRIBING or name in OPERATIONS:
+            return value
+        if self._world.made(function):
+            if not is_dunder(name) or name in _OF_FUNCTIONS:
+                return value
+        elif name not in function.__dict__ and not is_dunder(name):
+            return value  # there is none, and CPython says so
+        raise self._refusal(type(value), name)
+
+    def _read_method(self, value: Any, name: str) -> Any:
+        function = value.__func__
+        if type(function) is types.FunctionType:
+            return self._read_function(value, function, name)
+        if name in DESCRIBING:
+            return value
+        raise self._refusal(type(value), name)
+
+    def _read_module(self, value: Module, name: str) -> Any:
+        if name in ("__name__", "__doc__"):
+            return Holding(name, module_name(value) if name == "__name__" else None)
+        if name in ("__all__", "__version__", "__file__"):
+            return value
+        if name == "__dict__":
+            return Holding(name, types.MappingProxyType(self._world.shown(vars(value))))
+        raise denied(f"attribute {name!r} of module {module_name(value)!r} is not granted")
+
+    def _read_stand_in(self, value: Any, name: str) -> Any:
+        if name in ("__name__", "__qualname__"):
+            return value
+        if name == "__new__" and type(value) is TypeOfTypes:
+            return Holding(name, self._world.maker(type))
+        if type(value) is TypeOfTypes and name in ("__call__", "__init__", "__instancecheck__", "__subclasscheck__"):
+            return Holding(name, self._of_type(name))
+        raise denied(f"attribute {name!r} of a type is not granted", "type")
+
+    def _of_type(self, name: str) -> Any:
+        """`type.__call__` and the like, for the code's own metaclasses."""
+        method = getattr(type, name)
+
+        def checked(kind: Any, *given: Any, **named: Any) -> Any:
+            if not isinstance(kind, type) or not self._own(kind):
+                raise denied(f"type.{name} of what the code did not make is not granted", "type")
+            return method(kind, *given, **named)
+
+        return checked
+
+    # ------------------------------------------------------------------------------- writing
+
+    def write(self, value: Any, name: str) -> Any:
+        """The object, if an attribute may be set on it."""
+        kind = type(value)
+        if kind in self.known_writes(name):
+            return value
+        if is_dunder(name) and name not in WRITABLE:
+            raise denied(f"attribute {name} cannot be set", "store")
+        if issubclass(kind, type):
+            if self._own(value):
+                self._world.classes.require_defined(value, name)
+                self._forget(name)
+                return value
+            raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
+        if self._own(kind):
+            if any(self._hides(one, name) for one in lineage(kind)):
+                raise denied(f"attribute {name!r} of {name_of(kind)!r} cannot be set", "store")
+            self._remember(self.writes, name, kind)
+            return value
+        if kind is types.FunctionType and self._world.made(value):
+            return value
+        if name in _ERROR_PARTS and issubclass(kind, BaseException):
+            return value
+        for one in lineage(kind):
+            audit = self._types.get(one)
+            if audit is not None and name in audit.writes and (name in audit.reads or issubclass(one, BaseException)):
+                return value
+        if self._is_closed(kind):
+            return value  # it cannot be, and CPython says so
+        raise denied(f"attribute {name!r} of {name_of(kind)!r} cannot be set", "store")
+
+    def delete(self, value: Any, name: str) -> Any:
+        """The object, if an attribute may be deleted from it."""
+        found = self.write(value, name)
+        if isinstance(value, type):
+            self._forget(name)
+        return found

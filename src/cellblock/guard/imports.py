@@ -1,0 +1,111 @@
+"""Imports: the modules that a policy grants, as stand-ins that hold the granted members and nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from cellblock.guard.audits import audit_of, audited
+from cellblock.guard.standins import Module
+from cellblock.guard.tables import ModuleAudit, TypeAudit
+from cellblock.policy import Policy
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+_FUTURE = ("annotations", "division", "generator_stop", "print_function", "unicode_literals", "absolute_import")
+
+
+def grants(policy: Policy, name: str) -> bool:
+    """Whether a policy grants a module of this name. Imports nothing."""
+    if name == "__future__" or any(one.name == name or one.name.startswith(name + ".") for one in policy.granted):
+        return True
+    if not audited(name):
+        return False
+    return policy.modules is None or any(name == one or name.startswith(one + ".") for one in policy.modules)
+
+
+class Importer:
+    """The `__import__` of one world."""
+
+    def __init__(self, world: World, policy: Policy) -> None:
+        self._world = world
+        self._policy = policy
+        self._modules: dict[str, Module] = {}
+
+    def __call__(
+        self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+    ) -> object:
+        if type(fromlist) is list:  # Python's own C code, which takes no notice of what it gets
+            return importlib.import_module(name)
+        if level:
+            raise ImportError("relative imports lead nowhere here")
+        module = self.module(name)
+        if not fromlist:
+            return module if "." not in name else self.module(name.partition(".")[0])
+        for one in fromlist:
+            if one != "*" and one not in vars(module):
+                raise ImportError(f"cannot import name {one!r} from {name!r}: it is not granted", name=name)
+        return module
+
+    def module(self, name: str) -> Module:
+        """A granted module; ModuleNotFoundError for what is not."""
+        found = self._modules.get(name)
+        if found is None:
+            if not grants(self._policy, name):
+                raise ModuleNotFoundError(f"No module named {name!r} is granted", name=name)
+            found = self._modules[name] = Module(name, self._members(name))
+        return found
+
+    def _members(self, name: str) -> dict[str, object]:
+        members: dict[str, object] = {}
+        for grant in self._policy.granted:
+            if grant.name == name:
+                members.update(self._granted(grant.module, grant))
+            elif grant.name.startswith(name + "."):
+                inner = grant.name[len(name) + 1 :].partition(".")[0]
+                members[inner] = self.module(f"{name}.{inner}")
+        if name == "__future__":
+            real = importlib.import_module(name)
+            return {one: getattr(real, one).optional for one in _FUTURE}
+        audit = audit_of(name)
+        if not members and audit is not None:
+            members = self._audited(audit)
+        return members
+
+    def _audited(self, audit: ModuleAudit) -> dict[str, object]:
+        real: Any = importlib.import_module(audit.name) if audit.members or audit.types else None
+        self._world.grant_types({one.type: one for one in audit.types})
+        members: dict[str, object] = {}
+        for one in audit.members:
+            if hasattr(real, one):
+                members[one] = self._handed(getattr(real, one))
+        for one, make in audit.replaced.items():
+            members[one] = make(self._world)
+        for one in audit.submodules:
+            members[one] = self.module(f"{audit.name}.{one}")
+        return members
+
+    def _granted(self, real: ModuleType, grant: Any) -> dict[str, object]:
+        """The members of a host's module: its functions, classes and plain values. Other modules are left out."""
+        members: dict[str, object] = {}
+        types: dict[type, TypeAudit] = {}
+        for one in dir(real):
+            if not grant.members.allow(one):
+                continue
+            value = getattr(real, one)
+            if isinstance(value, ModuleType):
+                continue
+            if isinstance(value, type) and value not in self._world.types:
+                reads = frozenset(n for n in dir(value) if grant.members.allow(n))
+                types[value] = TypeAudit(type=value, reads=reads, statics=reads)
+            members[one] = self._handed(value)
+        self._world.grant_types(types, host=True)
+        return members | dict(grant.replaced)
+
+    def _handed(self, value: Any) -> Any:
+        if inspect.ismodule(value):
+            raise TypeError(f"{value.__name__} is a module and cannot be a member")
+        return self._world.in_place_of(value)

@@ -1,0 +1,1 @@
+"""Ready audits of libraries that are not Python's own."""

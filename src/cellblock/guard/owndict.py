@@ -1,0 +1,63 @@
+"""`__dict__` of the code's own objects: a copy that writes through the gates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+_MISSING = object()
+
+
+class OwnDict(dict[str, Any]):
+    """What an object holds, as a dict. Changes reach the object, where it may have such an attribute."""
+
+    __slots__ = ("_owner", "_world")
+
+    def __init__(self, world: World, owner: Any) -> None:
+        super().__init__(world.shown(object.__getattribute__(owner, "__dict__")))
+        self._world = world
+        self._owner = owner
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        object.__setattr__(self._world.gates.write(self._owner, name), name, value)
+        super().__setitem__(name, value)
+
+    def __delitem__(self, name: str) -> None:
+        if name in self:
+            object.__delattr__(self._world.gates.delete(self._owner, name), name)
+        super().__delitem__(name)
+
+    def update(self, *given: Any, **named: Any) -> None:
+        for name, value in dict(*given, **named).items():
+            self[name] = value
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def pop(self, name: str, default: Any = _MISSING) -> Any:
+        if name not in self:
+            if default is _MISSING:
+                raise KeyError(name)
+            return default
+        value = self[name]
+        del self[name]
+        return value
+
+    def popitem(self) -> tuple[str, Any]:
+        name = next(reversed(self))
+        return name, self.pop(name)
+
+    def clear(self) -> None:
+        for name in list(self):
+            del self[name]
+
+    def copy(self) -> dict[str, Any]:
+        return dict(self)
+
+    def __ior__(self, other: Any) -> Any:  # type: ignore[override,misc]
+        self.update(other)
+        return self

@@ -1,0 +1,68 @@
+"""`print` and the streams of a world, which go to its own outputs and never to the host's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+
+class Stream:
+    """A text stream that code writes to."""
+
+    __slots__ = ("_name", "_write")
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+    closed = False
+
+    def __init__(self, name: str, write: Callable[[str, str], None]) -> None:
+        self._name = name
+        self._write = write
+
+    @property
+    def name(self) -> str:
+        return f"<{self._name}>"
+
+    def write(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        text = str.__str__(text)
+        self._write(self._name, text)
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        return None
+
+    def isatty(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+
+def printer(world: World) -> Callable[..., None]:
+    """`print`."""
+    stdout = world.streams["stdout"]
+
+    def print(*values: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: Any = False) -> None:  # noqa: A001
+        for what, given in (("sep", sep), ("end", end)):
+            if given is not None and not isinstance(given, str):
+                raise TypeError(f"{what} must be None or a string, not {type(given).__name__}")
+        sep = " " if sep is None else sep
+        text = str.join(sep, [str(value) for value in values]) + ("\n" if end is None else end)
+        if file is None or file is stdout:
+            world.write("stdout", str.__str__(text))
+        else:
+            world.gates.read(file, "write").write(text)
+
+    return print

@@ -1,0 +1,32 @@
+"""Source that was checked: what `check` gives and a world runs."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from types import CodeType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """Checked and compiled source: its statements, and its last expression where there is one.
+
+    `reads` and `writes` are the attributes that it names, whose sets a world must have before it runs.
+    """
+
+    filename: str
+    body: CodeType | None
+    last: CodeType | None
+    reads: frozenset[str]
+    writes: frozenset[str]
+    reaches: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A rewritten tree and the attributes that it names."""
+
+    tree: ast.Module
+    reads: frozenset[str]
+    writes: frozenset[str]
+    reaches: frozenset[str]

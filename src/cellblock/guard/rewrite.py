@@ -1,0 +1,617 @@
+"""Checks a tree node by node, and rewrites it in the same pass, so that what is decided at run time is decided inline.
+
+The allow-list of nodes is the table at the end: what is not in it is refused. No recursion: source may nest as deep as
+the compiler takes it. An attribute `x.a` becomes `(t if type(t := x) in read.a else gate(t, "a")).a`: the receiver is
+looked at, and stays the receiver, so that calls, stores, deletions and augmented assignments are what they were.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+from cellblock.guard import build, spelling
+from cellblock.guard.literals import literal_type, plain_format, plain_modulo, plain_spec
+from cellblock.guard.names import DEFINABLE, REFUSED_BUILTINS, RESERVED, WRITABLE, is_dunder, mangled, never_read
+from cellblock.guard.refusal import Refusal
+from cellblock.guard.rules import BY_ID
+from cellblock.guard.tables import READS
+from cellblock.guard.patterns import checks_of
+
+SMALL = 16
+"""A constant that multiplies whatever it is given by no more than this needs no check."""
+
+_TEMPS, _SOFT = 1, 2
+"""Flags of a place: names may be bound in it for a moment; an ImportError raised there is caught."""
+
+_IMPORT_ERRORS = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
+_SIMPLE = (ast.Name, ast.Constant)
+
+
+class Scope:
+    """What is known of the function, class or module that a node stands in."""
+
+    __slots__ = ("count", "kind", "owner", "suspends", "tries", "withs")
+
+    def __init__(self, kind: str, owner: str | None) -> None:
+        self.kind = kind
+        self.owner = owner
+        self.suspends = False
+        self.count = 0
+        self.tries: list[ast.Try] = []
+        self.withs: list[tuple[ast.withitem, bool]] = []
+
+    def temporary(self) -> str:
+        """A new name for a value to be kept for a moment."""
+        self.count += 1
+        return f"{spelling.TEMPORARY}{self.count}"
+
+
+Slot = tuple[Any, Any]
+"""Where a node hangs: a list and an index, or a node and a field."""
+
+
+class Rewriter:
+    """One pass over one tree. Afterwards `refusals` are what was found, and the sets say which attributes it names."""
+
+    def __init__(
+        self, *, modules: Callable[[str], bool], bound: frozenset[str] | set[str], without: frozenset[str]
+    ) -> None:
+        self.refusals: list[Refusal] = []
+        self.reads: set[str] = set()
+        self.writes: set[str] = set()
+        self.reaches: set[str] = set()
+        self._modules = modules
+        self._bound = set(bound)
+        self._without = without
+        self._builtins: list[ast.Name] = []
+        self._stack: list[tuple[Any, Scope, int, Slot]] = []
+        self._scopes: list[Scope] = []
+        self._future = False
+
+    def rewrite(self, tree: ast.Module) -> None:
+        """Check and rewrite a tree in place."""
+        module = self._scope("module", None)
+        self._future = any(
+            isinstance(node, ast.ImportFrom) and node.module == "__future__" and node.names[0].name == "annotations"
+            for node in tree.body
+        )
+        self._push_list(tree.body, module, 0)
+        stack, handlers = self._stack, _HANDLERS
+        while stack:
+            node, scope, flags, slot = stack.pop()
+            handler = handlers.get(type(node), _unknown)
+            if handler is None:
+                self._push_children(node, scope, flags)
+            else:
+                handler(self, node, scope, flags, slot)
+        for name in self._builtins:
+            if name.id not in self._bound:
+                self._refuse("builtin", f"{name.id}() is not granted", name)
+        for scope in self._scopes:
+            _guard_handlers(scope)
+
+    # ------------------------------------------------------------------------------ walking
+
+    def _scope(self, kind: str, owner: str | None) -> Scope:
+        scope = Scope(kind, owner)
+        self._scopes.append(scope)
+        return scope
+
+    def _push_list(self, nodes: list[Any], scope: Scope, flags: int) -> None:
+        for index in range(len(nodes) - 1, -1, -1):
+            if nodes[index] is not None:
+                self._stack.append((nodes[index], scope, flags, (nodes, index)))
+
+    def _push(self, parent: Any, field: str, scope: Scope, flags: int) -> None:
+        child = getattr(parent, field)
+        if type(child) is list:
+            self._push_list(child, scope, flags)
+        elif child is not None:
+            self._stack.append((child, scope, flags, (parent, field)))
+
+    def _push_children(self, node: Any, scope: Scope, flags: int) -> None:
+        stack = self._stack
+        for field in reversed(node._fields):
+            child = getattr(node, field, None)
+            if type(child) is list:
+                for index in range(len(child) - 1, -1, -1):
+                    if isinstance(child[index], ast.AST):
+                        stack.append((child[index], scope, flags, (child, index)))
+            elif isinstance(child, ast.AST):
+                stack.append((child, scope, flags, (node, field)))
+
+    def _refuse(self, rule: str, what: str, at: Any) -> None:
+        line = getattr(at, "lineno", 1)
+        column = getattr(at, "col_offset", 0)
+        self.refusals.append(
+            Refusal(
+                rule=rule,
+                what=what,
+                line=line,
+                column=column,
+                end_column=getattr(at, "end_col_offset", None) or column + 1,
+                instead=BY_ID[rule].instead,
+            )
+        )
+
+    def _feature(self, feature: str, what: str, at: Any) -> None:
+        if feature in self._without:
+            self._refuse(feature, what, at)
+
+    # -------------------------------------------------------------------------------- names
+
+    def _binds(self, name: str | None, at: Any, scope: Scope) -> None:
+        """A name is bound here, by whatever form."""
+        if name is None:
+            return
+        self._bound.add(name)
+        if name in RESERVED or name == "__class__" or "." in name:
+            self._refuse("name", f"{name} cannot be bound", at)
+        elif scope.kind == "class" and is_dunder(name) and name not in DEFINABLE:
+            self._refuse("class", f"a class cannot define {name}", at)
+
+    def _name(self, node: ast.Name, scope: Scope, flags: int, slot: Slot) -> None:
+        name = node.id
+        if type(node.ctx) is not ast.Load:
+            self._binds(name, node, scope)
+        elif name in REFUSED_BUILTINS:
+            self._builtins.append(node)
+        elif name in RESERVED:
+            rule = "import" if name == "__import__" else "name"
+            self._refuse(rule, f"{name} is not granted", node)
+
+    def _names(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
+        self._feature("global", f"{type(node).__name__.lower()} is switched off", node)
+        for name in node.names:
+            self._binds(name, node, scope)
+
+    def _argument(self, node: ast.arg, scope: Scope, flags: int, slot: Slot) -> None:
+        self._binds(node.arg, node, scope)
+        if not self._future:
+            self._push(node, "annotation", scope, flags & ~_TEMPS)
+
+    # --------------------------------------------------------------------------- attributes
+
+    def _attribute(self, node: ast.Attribute, scope: Scope, flags: int, slot: Slot) -> None:
+        name = mangled(node.attr, scope.owner)
+        receiver = node.value
+        if (rule := never_read(name)) is not None:
+            self._refuse(rule, f"attribute {node.attr} is not granted", node)
+            self._push(node, "value", scope, flags)
+            return
+        if type(node.ctx) is ast.Load:
+            kind = literal_type(receiver)
+            if kind is not None and (name in READS.get(kind, ()) or (name == "format" and plain_format(receiver))):
+                self._push(node, "value", scope, flags)
+                return
+            known, gate, prefix = self.reads, spelling.GATE, spelling.READ
+        else:
+            removed = type(node.ctx) is ast.Del
+            if is_dunder(name) and name not in WRITABLE:
+                self._refuse("store", f"attribute {node.attr} cannot be set", node)
+            gate = spelling.GATE_DELETE if removed else spelling.GATE_WRITE
+            known, prefix = self.writes, spelling.WRITE
+            if removed or not flags & _TEMPS:
+                node.value = build.call(receiver, gate, receiver, build.constant(receiver, name))
+                self._stack.append((receiver, scope, flags, (node.value.args, 0)))
+                return
+        if not flags & _TEMPS:
+            self.reaches.add(name)
+            self.reads.add(name)
+            node.value = build.call(receiver, spelling.REACH + name, receiver)
+            self._stack.append((receiver, scope, flags, (node.value.args, 0)))
+            return
+        known.add(name)
+        temporary = spelling.TEMPORARY
+        held = build.kept(receiver, temporary, receiver)
+        node.value = build.either(
+            receiver,
+            build.is_in(receiver, build.call(receiver, spelling.TYPE, held), prefix + name),
+            build.name(receiver, temporary),
+            build.call(receiver, gate, build.name(receiver, temporary), build.constant(receiver, name)),
+        )
+        self._stack.append((receiver, scope, flags, (held, "value")))
+
+    # ---------------------------------------------------------------------------- operators
+
+    def _operation(self, node: ast.BinOp, scope: Scope, flags: int, slot: Slot) -> None:
+        kind = type(node.op)
+        function = _SIZED.get(kind)
+        if function is None or _harmless(kind, node.left, node.right):
+            self._push_children(node, scope, flags)
+            return
+        left, right = node.left, node.right
+        put = _setter(slot)
+        if kind not in (ast.Mult, ast.Mod) or isinstance(left, _TEXTUAL) or isinstance(right, _TEXTUAL):
+            made = build.call(node, function, left, right)
+            put(made)
+            self._push_list(made.args, scope, flags)
+            return
+        one, other = self._held(left, scope, flags), self._held(right, scope, flags)
+        if one is None or other is None:
+            made = build.call(node, function, left, right)
+            put(made)
+            self._push_list(made.args, scope, flags)
+            return
+        (first, again), (second, then) = one, other
+        test = build.same_in(
+            node,
+            build.call(node, spelling.TYPE, first),
+            build.call(node, spelling.TYPE, second),
+            spelling.NUMBERS,
+        )
+        if isinstance(right, ast.Constant):
+            test = build.is_in(node, build.call(node, spelling.TYPE, first), spelling.NUMBERS)
+        elif isinstance(left, ast.Constant):
+            test = build.is_in(node, build.call(node, spelling.TYPE, second), spelling.NUMBERS)
+        node.left, node.right = again(), then()
+        put(build.either(node, test, node, build.call(node, function, again(), then())))
+        for value, where in ((left, first), (right, second)):
+            if isinstance(where, ast.NamedExpr):
+                self._stack.append((value, scope, flags, (where, "value")))
+
+    def _held(self, node: ast.expr, scope: Scope, flags: int) -> tuple[ast.expr, Callable[[], ast.expr]] | None:
+        """An expression to be evaluated first, and what it gave, to be read as often as needed; None if it cannot be."""
+        if isinstance(node, ast.Constant):
+            return node, lambda: build.constant(node, node.value)
+        if flags & _TEMPS:
+            name = scope.temporary()
+            return build.kept(node, name, node), lambda: build.name(node, name)
+        if isinstance(node, ast.Name) and node.id not in RESERVED and node.id not in REFUSED_BUILTINS:
+            return build.name(node, node.id), lambda: build.name(node, node.id)
+        return None
+
+    def _augmented(self, node: ast.AugAssign, scope: Scope, flags: int, slot: Slot) -> None:
+        kind = type(node.op)
+        function = _SIZED.get(kind)
+        if function is None or _harmless(kind, None, node.value):
+            self._push_children(node, scope, flags)
+            return
+        if not _is_simple(node.target):
+            if scope.kind == "class":
+                self._refuse("size", "this assignment cannot be checked inside a class body", node)
+                return
+            whole = ast.copy_location(ast.If(build.constant(node, True), self._steps(node, scope), []), node)
+            _setter(slot)(whole)
+            self._push_list(whole.body, scope, flags)
+            return
+        present = deepcopy(node.target)
+        present.ctx = build.LOAD  # type: ignore[union-attr]
+        checked = build.call(node.value, function + "_by", present, node.value)
+        node.value = checked
+        self._push(node, "target", scope, flags)
+        self._push_list(checked.args, scope, flags)
+
+    def _steps(self, node: ast.AugAssign, scope: Scope) -> list[ast.stmt]:
+        """An augmented assignment with what stands in its target evaluated beforehand."""
+        steps: list[ast.stmt] = []
+        target: Any = node.target
+
+        def before(value: ast.expr) -> ast.Name:
+            kept = ast.copy_location(ast.Name(scope.temporary(), build.STORE), value)
+            steps.append(ast.copy_location(ast.Assign([kept], value), value))
+            return build.name(value, kept.id)
+
+        target.value = before(target.value)
+        if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice):
+            target.slice = before(target.slice)
+        elif isinstance(target, ast.Subscript):
+            for part in ("lower", "upper", "step"):
+                if getattr(target.slice, part) is not None:
+                    setattr(target.slice, part, before(getattr(target.slice, part)))
+        steps.append(node)
+        return steps
+
+    # ------------------------------------------------------------------------------ strings
+
+    def _joined(self, node: ast.FormattedValue, scope: Scope, flags: int, slot: Slot) -> None:
+        spec = node.format_spec
+        if spec is None or plain_spec(spec):
+            self._push_children(node, scope, flags)
+            return
+        conversion = build.constant(node, node.conversion)
+        node.value = build.call(node.value, spelling.FORMAT, node.value, conversion, spec)
+        node.conversion, node.format_spec = -1, None
+        self._push_list(node.value.args, scope, flags)
+
+    # ---------------------------------------------------------------------------- functions
+
+    def _function(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
+        asynchronous = isinstance(node, ast.AsyncFunctionDef)
+        if asynchronous:
+            self._feature("async", "async def is switched off", node)
+        if node.decorator_list:
+            self._feature("decorators", "decorators are switched off", node.decorator_list[0])
+        self._binds(node.name, node, scope)
+        inner = self._scope("function", scope.owner)
+        inner.suspends = asynchronous
+        self._push_list(node.body, inner, _TEMPS | (flags & _SOFT))
+        if not self._future:
+            self._push(node, "returns", scope, flags & ~_TEMPS)
+        self._arguments(node.args, scope, inner, flags)
+        self._push_list(node.decorator_list, scope, flags)
+        self._push_list(getattr(node, "type_params", []), scope, flags & ~_TEMPS)
+
+    def _lambda(self, node: ast.Lambda, scope: Scope, flags: int, slot: Slot) -> None:
+        inner = self._scope("function", scope.owner)
+        self._push(node, "body", inner, _TEMPS)
+        self._arguments(node.args, scope, inner, flags)
+
+    def _arguments(self, node: ast.arguments, scope: Scope, inner: Scope, flags: int) -> None:
+        self._push_list(node.kw_defaults, scope, flags)
+        self._push_list(node.defaults, scope, flags)
+        for argument in (*node.posonlyargs, *node.args, node.vararg, *node.kwonlyargs, node.kwarg):
+            if argument is not None:
+                self._binds(argument.arg, argument, inner)
+                if not self._future:
+                    self._push(argument, "annotation", scope, flags & ~_TEMPS)
+
+    def _class(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
+        if node.bases or node.keywords:
+            self._feature("inheritance", "classes with bases are switched off", node)
+        if node.decorator_list:
+            self._feature("decorators", "decorators are switched off", node.decorator_list[0])
+        self._binds(node.name, node, scope)
+        inner = self._scope("class", node.name)
+        self._push_list(node.body, inner, flags & _SOFT)
+        for field in ("keywords", "bases"):
+            self._push_list(getattr(node, field), scope, flags & ~_TEMPS)
+        self._push_list(node.decorator_list, scope, flags)
+        self._push_list(getattr(node, "type_params", []), scope, flags & ~_TEMPS)
+
+    def _annotated(self, node: ast.AnnAssign, scope: Scope, flags: int, slot: Slot) -> None:
+        self._push(node, "value", scope, flags)
+        self._push(node, "target", scope, flags)
+        if not self._future:
+            self._push(node, "annotation", scope, flags & ~_TEMPS)
+
+    def _suspending(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
+        feature = "async" if isinstance(node, (ast.Await, ast.AsyncFor, ast.AsyncWith)) else "generators"
+        self._feature(feature, f"{type(node).__name__.lower()} is switched off", node)
+        scope.suspends = True
+        if isinstance(node, ast.AsyncFor):
+            self._loop(node, scope, flags, slot)
+        else:
+            self._push_children(node, scope, flags)
+
+    def _comprehension(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
+        if isinstance(node, ast.GeneratorExp):
+            self._feature("generators", "generator expressions are switched off", node)
+        if any(part.is_async for part in node.generators):
+            self._feature("async", "async for is switched off", node)
+            scope.suspends = True
+        for part in node.generators:
+            _real_range(part)
+        self._push_children(node, scope, flags & ~_TEMPS)
+
+    def _loop(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
+        _real_range(node)
+        self._push_children(node, scope, flags)
+
+    # --------------------------------------------------------------------------- statements
+
+    def _try(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
+        self._feature("exceptions", "try is switched off", node)
+        scope.tries.append(node)
+        soft = flags | _SOFT if any(_catches_imports(one) for one in node.handlers) else flags
+        for field in ("finalbody", "orelse", "handlers"):
+            self._push(node, field, scope, flags)
+        self._push_list(node.body, scope, soft)
+        if type(node) is not ast.Try:
+            for handler in node.handlers:
+                handler.type = build.call(handler.type, spelling.SPLIT, handler.type)
+
+    def _handler(self, node: ast.ExceptHandler, scope: Scope, flags: int, slot: Slot) -> None:
+        self._binds(node.name, node, scope)
+        self._push_list(node.body, scope, flags)
+        self._push(node, "type", scope, flags)
+
+    def _raise(self, node: ast.Raise, scope: Scope, flags: int, slot: Slot) -> None:
+        self._feature("exceptions", "raise is switched off", node)
+        self._push_children(node, scope, flags)
+
+    def _with(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
+        asynchronous = isinstance(node, ast.AsyncWith)
+        if asynchronous:
+            self._feature("async", "async with is switched off", node)
+            scope.suspends = True
+        scope.withs.extend((item, asynchronous) for item in node.items)
+        self._push_children(node, scope, flags)
+
+    def _match(self, node: ast.Match, scope: Scope, flags: int, slot: Slot) -> None:
+        cases: list[ast.match_case] = []
+        for case in node.cases:
+            for test in checks_of(case.pattern, self._refuse):
+                wildcard = ast.copy_location(ast.MatchAs(), case.pattern)
+                nothing = ast.copy_location(ast.Pass(), case.pattern)
+                guard = ast.match_case(wildcard, test, [nothing])
+                cases.append(guard)
+                self._stack.append((test.args[0], scope, flags, (test.args, 0)))  # type: ignore[attr-defined]
+            cases.append(case)
+            self._push_list(case.body, scope, flags)
+            self._push(case, "guard", scope, flags)
+            for part in ast.walk(case.pattern):
+                self._binds(getattr(part, "name", None) or getattr(part, "rest", None), part, scope)
+                if isinstance(part, ast.MatchClass | ast.MatchValue | ast.MatchMapping | ast.Constant):
+                    continue
+                if isinstance(part, ast.Name) and part.id in RESERVED | REFUSED_BUILTINS:
+                    self._refuse("name", f"{part.id} is not granted", part)
+                if type(part) not in _IN_PATTERNS:
+                    self._refuse("node", f"{type(part).__name__} is not known in a pattern", part)
+        node.cases = cases
+        self._push(node, "subject", scope, flags)
+
+    def _import(self, node: ast.Import, scope: Scope, flags: int, slot: Slot) -> None:
+        for alias in node.names:
+            self._binds(alias.asname or alias.name.partition(".")[0], alias, scope)
+            if not flags & _SOFT and not self._modules(alias.name):
+                self._refuse("import", f"{alias.name} is not granted", alias)
+
+    def _import_from(self, node: ast.ImportFrom, scope: Scope, flags: int, slot: Slot) -> None:
+        for alias in node.names:
+            if alias.name != "*":
+                self._binds(alias.asname or alias.name, alias, scope)
+        module = node.module or ""
+        if node.level:
+            self._refuse("import", "relative imports lead nowhere here", node)
+        elif module != "__future__" and not flags & _SOFT and not self._modules(module):
+            self._refuse("import", f"{module} is not granted", node)
+
+    def _type_alias(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
+        self._push_children(node, scope, flags & ~_TEMPS)
+
+    def _type_parameter(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
+        self._binds(node.name, node, scope)
+        self._push_children(node, scope, flags & ~_TEMPS)
+
+    def _not_known(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
+        self._refuse("node", f"{type(node).__name__} is not known", node)
+
+
+def _unknown(rewriter: Rewriter, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
+    rewriter._not_known(node, scope, flags, slot)
+
+
+def _setter(slot: Slot) -> Callable[[ast.AST], None]:
+    container, key = slot
+
+    def put(node: ast.AST) -> None:
+        if type(container) is list:
+            container[key] = node
+        else:
+            setattr(container, key, node)
+
+    return put
+
+
+def _harmless(kind: type, left: ast.expr | None, right: ast.expr) -> bool:
+    """Whether an operation's constants alone keep its result small."""
+    if kind is ast.Mult:
+        return _is_small(right) or (left is not None and _is_small(left))
+    if kind is ast.Pow:
+        return isinstance(right, ast.Constant) and (type(right.value) is float or right.value in (0, 1, 2, 3))
+    if kind is ast.Mod:
+        return isinstance(left, ast.Constant) and (not isinstance(left.value, str | bytes) or plain_modulo(left.value))
+    return _is_small(right)
+
+
+def _is_small(node: ast.expr) -> bool:
+    if not isinstance(node, ast.Constant):
+        return False
+    value = node.value
+    return type(value) in (float, complex, bool) or (type(value) is int and value <= SMALL)
+
+
+def _is_simple(node: ast.AST) -> bool:
+    """Whether an expression may be evaluated twice."""
+    if isinstance(node, ast.Attribute):
+        return _is_simple(node.value)
+    if isinstance(node, ast.Subscript):
+        return _is_simple(node.value) and _is_simple(node.slice)
+    if isinstance(node, ast.BinOp):
+        return type(node.op) in (ast.Add, ast.Sub) and _is_simple(node.left) and _is_simple(node.right)
+    if isinstance(node, ast.Tuple):
+        return all(map(_is_simple, node.elts))
+    return isinstance(node, _SIMPLE)
+
+
+def _real_range(node: Any) -> None:
+    """Have a loop over `range(…)` use the real one, as its body is interrupted between two rounds."""
+    called = node.iter
+    if isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and called.func.id == "range":
+        func = called.func
+        test = build.is_same(func, func, build.name(func, spelling.RANGE))
+        called.func = build.either(func, test, build.name(func, spelling.RANGE_REAL), build.name(func, "range"))
+
+
+def _catches_imports(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(kind is None or (isinstance(kind, ast.Name) and kind.id in _IMPORT_ERRORS) for kind in kinds)
+
+
+def _guard_handlers(scope: Scope) -> None:
+    """See to it that no handler sees the exceptions that end a cell, and that no `finally` runs after them.
+
+    What may be suspended may be ended by whoever drops it last, in any thread: its handlers then do not run either.
+    """
+    for node in scope.tries:
+        if node.handlers and type(node) is ast.Try:
+            at = node.handlers[0]
+            caught: ast.expr = build.call(at, spelling.ESCAPING) if scope.suspends else build.name(at, spelling.STOP)
+            again = ast.copy_location(ast.Raise(), at)
+            node.handlers.insert(0, ast.copy_location(ast.ExceptHandler(caught, None, [again]), at))
+        if node.finalbody:
+            at = node.finalbody[0]
+            test: ast.expr = build.call(at, spelling.FOREIGN) if scope.suspends else build.name(at, spelling.STOPPING)
+            node.finalbody = [build.unless(at, test, node.finalbody)]
+    if scope.suspends:
+        for item, asynchronous in scope.withs:
+            function = spelling.ENTER_ASYNC if asynchronous else spelling.ENTER
+            item.context_expr = build.call(item.context_expr, function, item.context_expr)
+
+
+_SIZED = {
+    ast.Mult: spelling.MULTIPLY,
+    ast.Pow: spelling.POWER,
+    ast.LShift: spelling.SHIFT,
+    ast.Mod: spelling.MODULO,
+}
+_TEXTUAL = (ast.List, ast.Tuple, ast.ListComp, ast.JoinedStr)
+
+_IN_PATTERNS = (
+    ast.MatchSingleton, ast.MatchSequence, ast.MatchStar, ast.MatchAs, ast.MatchOr, ast.MatchClass, ast.MatchMapping,
+    ast.MatchValue, ast.Constant, ast.Attribute, ast.Name, ast.Load, ast.UnaryOp, ast.USub, ast.BinOp, ast.Add, ast.Sub,
+    ast.JoinedStr,
+)  # fmt: skip
+
+_PLAIN = (
+    "Module Expr Return Delete Assign While If Assert Pass Break Continue BoolOp NamedExpr UnaryOp IfExp Dict Set "
+    "Compare Call JoinedStr Constant Subscript Starred List Tuple Slice Load Store Del And Or Add Sub Mult MatMult Div "
+    "Mod Pow LShift RShift BitOr BitXor BitAnd FloorDiv Invert Not UAdd USub Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn "
+    "comprehension arguments keyword alias withitem match_case"
+)
+
+_HANDLERS: dict[type, Any] = {
+    ast.Name: Rewriter._name,
+    ast.Global: Rewriter._names,
+    ast.Nonlocal: Rewriter._names,
+    ast.arg: Rewriter._argument,
+    ast.Attribute: Rewriter._attribute,
+    ast.BinOp: Rewriter._operation,
+    ast.AugAssign: Rewriter._augmented,
+    ast.FormattedValue: Rewriter._joined,
+    ast.FunctionDef: Rewriter._function,
+    ast.AsyncFunctionDef: Rewriter._function,
+    ast.Lambda: Rewriter._lambda,
+    ast.ClassDef: Rewriter._class,
+    ast.AnnAssign: Rewriter._annotated,
+    ast.Yield: Rewriter._suspending,
+    ast.YieldFrom: Rewriter._suspending,
+    ast.Await: Rewriter._suspending,
+    ast.AsyncFor: Rewriter._suspending,
+    ast.For: Rewriter._loop,
+    ast.ListComp: Rewriter._comprehension,
+    ast.SetComp: Rewriter._comprehension,
+    ast.DictComp: Rewriter._comprehension,
+    ast.GeneratorExp: Rewriter._comprehension,
+    ast.Try: Rewriter._try,
+    ast.TryStar: Rewriter._try,
+    ast.ExceptHandler: Rewriter._handler,
+    ast.Raise: Rewriter._raise,
+    ast.With: Rewriter._with,
+    ast.AsyncWith: Rewriter._with,
+    ast.Match: Rewriter._match,
+    ast.Import: Rewriter._import,
+    ast.ImportFrom: Rewriter._import_from,
+}
+"""What is done with each kind of node. None: it is let through and its children are looked at."""
+_HANDLERS |= {getattr(ast, name): None for name in _PLAIN.split()}
+for _name in ("TypeAlias",):
+    if hasattr(ast, _name):
+        _HANDLERS[getattr(ast, _name)] = Rewriter._type_alias
+for _name in ("TypeVar", "ParamSpec", "TypeVarTuple"):
+    if hasattr(ast, _name):
+        _HANDLERS[getattr(ast, _name)] = Rewriter._type_parameter

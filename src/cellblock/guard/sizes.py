@@ -1,0 +1,160 @@
+"""Bounds on single operations in C that nothing could interrupt: checked before they begin."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections import deque
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+
+MAX_BITS = 10_000_000
+"""Of an integer that one operation makes: about a second at worst."""
+MAX_ITEMS = 50_000_000
+"""Of a sequence that one operation makes; `MAX_BYTES` bounds texts."""
+MAX_BYTES = 500_000_000
+MAX_WIDTH = 10_000_000
+
+NUMBERS = frozenset((int, float, complex, bool, Decimal, Fraction))
+"""Types whose product or remainder with their like is a number; that of two integers is no longer than both."""
+
+_TEXTS = (str, bytes, bytearray)
+_SEQUENCES = (*_TEXTS, list, tuple, deque)
+_WIDTH = re.compile(r"(\d{5,})")
+
+
+def multiply(left: Any, right: Any) -> Any:
+    """`left * right`."""
+    one, other = type(left), type(right)
+    if one is int and other is int:
+        return left * _factor(left, right)
+    if one in NUMBERS and other in NUMBERS:
+        return left * right
+    if issubclass(one, _SEQUENCES) and hasattr(other, "__index__"):
+        return left * _times(left, right)
+    if issubclass(other, _SEQUENCES) and hasattr(one, "__index__"):
+        return _times(right, left) * right
+    return left * right
+
+
+def multiply_by(present: Any, factor: Any) -> Any:
+    """The factor of `present *= factor`."""
+    one, other = type(present), type(factor)
+    if one is int and other is int:
+        return _factor(present, factor)
+    if issubclass(one, _SEQUENCES) and hasattr(other, "__index__"):
+        return _times(present, factor)
+    if issubclass(other, _SEQUENCES) and hasattr(one, "__index__"):
+        _times(factor, present)
+    return factor
+
+
+def _factor(present: int, factor: int) -> int:
+    if present.bit_length() + factor.bit_length() > MAX_BITS:
+        raise _too_large("a product", present.bit_length() + factor.bit_length())
+    return factor
+
+
+def _times(sequence: Any, count: Any) -> Any:
+    """A number of repetitions, once it is known to be bearable."""
+    if type(count) is not int:
+        if issubclass(type(sequence), type(count)) or issubclass(type(count), _SEQUENCES):
+            return count
+        count = operator.index(count)
+    kind = next(kind for kind in _SEQUENCES if issubclass(type(sequence), kind))
+    size = kind.__len__(sequence) * count
+    if size > (MAX_BYTES if kind in _TEXTS else MAX_ITEMS):
+        raise MemoryError(f"a repetition to {size:,} items")
+    return count
+
+
+def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
+    """`base ** exponent`, or `pow` with a modulus."""
+    if modulus is not None:
+        for one in (base, exponent, modulus):
+            if type(one) is int and one.bit_length() > 100_000:
+                raise _too_large("a power", one.bit_length())
+        return pow(base, exponent, modulus)
+    return base ** power_by(base, exponent)
+
+
+def power_by(base: Any, exponent: Any) -> Any:
+    """The exponent of `base **= exponent`."""
+    if issubclass(type(exponent), int):
+        bits = 0
+        if issubclass(type(base), int):
+            bits = int.bit_length(base)
+        elif issubclass(type(base), Fraction):
+            bits = max(int(base.numerator).bit_length(), int(base.denominator).bit_length())
+        if bits > 1 and bits * abs(int.__index__(exponent)) > MAX_BITS:
+            raise _too_large("a power", bits * abs(int.__index__(exponent)))
+    return exponent
+
+
+def shift(value: Any, by: Any) -> Any:
+    """`value << by`."""
+    return value << shift_by(value, by)
+
+
+def shift_by(value: Any, by: Any) -> Any:
+    """The number of bits of `value <<= by`."""
+    if issubclass(type(by), int) and issubclass(type(value), int) and value:
+        bits = int.bit_length(value) + int.__index__(by)
+        if bits > MAX_BITS:
+            raise _too_large("a shift", bits)
+    return by
+
+
+def modulo(left: Any, right: Any) -> Any:
+    """`left % right`: a remainder, or a text that is formatted."""
+    return left % modulo_by(left, right)
+
+
+def modulo_by(left: Any, right: Any) -> Any:
+    """What `left %= right` takes."""
+    if issubclass(type(left), _TEXTS):
+        text = str.__str__(left) if issubclass(type(left), str) else bytes(left).decode("latin-1")
+        _check_widths(text)
+        if "*" in text and type(right) is tuple:
+            for one in right:
+                if type(one) is int and abs(one) > MAX_WIDTH:
+                    raise _too_large("a width", abs(one))
+    return right
+
+
+def check_spec(spec: str) -> str:
+    """A format specification, once its widths are known to be bearable."""
+    _check_widths(spec)
+    return spec
+
+
+def _check_widths(text: str) -> None:
+    for digits in _WIDTH.findall(text):
+        if len(digits) > 18 or int(digits) > MAX_WIDTH:
+            raise MemoryError(f"a width of {digits[:30]}")
+
+
+def formatted(value: object, conversion: int, spec: str) -> str:
+    """What `{value!conversion:spec}` gives in an f-string."""
+    if conversion != -1:
+        value = {115: str, 114: repr, 97: ascii}[conversion](value)
+    return format(value, check_spec(spec))
+
+
+def width(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that takes a width first."""
+
+    def bounded(*given: Any) -> Any:
+        for one in given[:1]:
+            if issubclass(type(one), int) and int.__index__(one) > MAX_WIDTH:
+                raise MemoryError(f"a width of {one:,}")
+        return function(*given)
+
+    return bounded
+
+
+def _too_large(what: str, bits: int) -> Exception:
+    return OverflowError(f"{what} of {bits:,} bits: more than {MAX_BITS:,} cannot be interrupted [size]")

@@ -1,0 +1,196 @@
+"""What code gets in place of `type`, `range`, types that were not granted, and modules."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cellblock.guard.anatomy import name_of
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+LONGEST_RANGE = 5_000_000
+"""Numbers that C code may take from a range in one go: about 0.1 s."""
+
+
+class Holding:
+    """Has one attribute: what is read in place of an attribute of another object."""
+
+    def __getattribute__(self, name: str) -> object:
+        return object.__getattribute__(self, "__dict__")[name]
+
+    def __init__(self, name: str, value: object) -> None:
+        object.__getattribute__(self, "__dict__")[name] = value
+
+
+class Module:
+    """A module as code sees it: the members that were granted, and nothing else."""
+
+    def __init__(self, name: str, members: dict[str, object]) -> None:
+        self.__dict__.update(members)
+        self.__dict__["__all__"] = tuple(sorted(one for one in members if not one.startswith("_")))
+        _NAMES[id(self)] = name
+
+    def __getattr__(self, name: str) -> object:
+        raise AttributeError(f"module {_NAMES.get(id(self))!r} has no attribute {name!r} that is granted")
+
+    def __repr__(self) -> str:
+        return f"<module {_NAMES.get(id(self))!r}>"
+
+
+_NAMES: dict[int, str] = {}
+
+
+def module_name(module: Module) -> str:
+    """The name that a module is imported by."""
+    return _NAMES[id(module)]
+
+
+class TypeStandIn:
+    """A type that was not granted: its name, `isinstance` with it, and no more."""
+
+    __slots__ = ("_kind",)
+
+    def __init__(self, kind: type) -> None:
+        self._kind = kind
+
+    def __instancecheck__(self, value: object) -> bool:
+        return isinstance(value, self._kind)
+
+    def __subclasscheck__(self, kind: Any) -> bool:
+        return kind is self or issubclass(kind._kind if type(kind) is TypeStandIn else kind, self._kind)
+
+    def __call__(self, *given: object, **named: object) -> object:
+        raise TypeError(f"cannot create {name_of(self._kind)!r} instances")
+
+    def __or__(self, other: object) -> object:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<class {name_of(self._kind)!r}>"
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self._kind)
+
+    __qualname__ = "type"
+
+
+class TypeOfTypes:
+    """`type` as code sees it: with one argument it tells an object's type, with three it makes a class."""
+
+    __slots__ = ("_world",)
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def __call__(self, *given: Any, **named: Any) -> object:
+        if len(given) == 1 and not named:
+            return self._world.typeof(given[0])
+        if len(given) != 3:
+            raise TypeError("type() takes 1 or 3 arguments")
+        return self._world.classes.make(type, *given, **named)
+
+    def __instancecheck__(self, value: object) -> bool:
+        return isinstance(value, type | TypeStandIn | TypeOfTypes)
+
+    def __subclasscheck__(self, kind: type) -> bool:
+        return kind is self or (isinstance(kind, type) and issubclass(kind, type))
+
+    def __mro_entries__(self, bases: object) -> tuple[type, ...]:
+        return (type,)
+
+    def __getitem__(self, item: Any) -> object:
+        return types.GenericAlias(type, item)
+
+    def __or__(self, other: Any) -> object:
+        return type | (type if other is self else other)
+
+    def __ror__(self, other: Any) -> object:
+        return other | type
+
+    def __repr__(self) -> str:
+        return "<class 'type'>"
+
+    @property
+    def __name__(self) -> str:
+        return "type"
+
+    __qualname__ = "type"
+
+
+class RangeType(type):
+    """The class of the `range` that code sees."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return type(value) is range or type(value) is LongRange
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return kind is cls or kind is range
+
+    def __call__(cls, *given: Any) -> Any:
+        made = range(*given)
+        try:
+            return made if len(made) <= LONGEST_RANGE else LongRange(made)
+        except OverflowError:
+            return LongRange(made)
+
+    def __repr__(cls) -> str:
+        return "<class 'range'>"
+
+
+class Range(metaclass=RangeType):
+    """`range` as code sees it: gives real ranges where these are short, and else one that C code cannot run away with."""
+
+
+Range.__name__ = Range.__qualname__ = "range"
+Range.__module__ = "builtins"
+
+
+class LongRange(Sequence[int]):
+    """A range that is walked in Python, where a cell can be ended between two numbers."""
+
+    __slots__ = ("_real",)
+
+    def __init__(self, real: range) -> None:
+        self._real = real
+
+    start = property(lambda self: self._real.start)
+    stop = property(lambda self: self._real.stop)
+    step = property(lambda self: self._real.step)
+
+    def __len__(self) -> int:
+        return len(self._real)
+
+    def __getitem__(self, item: Any) -> Any:
+        found = self._real[item]
+        return Range(found.start, found.stop, found.step) if type(found) is range else found
+
+    def __iter__(self) -> Iterator[int]:
+        for number in self._real:  # noqa: UP028 - each number must pass through Python
+            yield number
+
+    def __reversed__(self) -> Iterator[int]:
+        for number in reversed(self._real):  # noqa: UP028
+            yield number
+
+    def __contains__(self, value: object) -> bool:
+        return value in self._real if type(value) in (int, bool) else any(value == one for one in self)
+
+    def __eq__(self, other: object) -> bool:
+        real = other._real if type(other) is LongRange else other
+        return type(real) is range and self._real == real
+
+    def __hash__(self) -> int:
+        return hash(self._real)
+
+    def __repr__(self) -> str:
+        return repr(self._real)
+
+    def index(self, value: Any, *_: Any) -> int:
+        return self._real.index(value)
+
+    def count(self, value: Any) -> int:
+        return self._real.count(value)

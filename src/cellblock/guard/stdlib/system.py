@@ -1,0 +1,7 @@
+"""Audits of modules about system."""
+
+from __future__ import annotations
+
+from cellblock.guard.tables import ModuleAudit
+
+AUDITS: tuple[ModuleAudit, ...] = ()

@@ -1,0 +1,168 @@
+"""The shapes of audits, and the audit of Python's own types: which attributes of which type may be read.
+
+What no row names is refused. A `TypeAudit` is about one class of the host; a `ModuleAudit` about one module.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections.abc
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+Replaced = Callable[["World", Any], object]
+"""Given the world and the object, what an attribute of it is instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeAudit:
+    """What may be done with a class of the host and its instances.
+
+    `reads` are attributes of instances, `statics` those reached on the class itself, `writes` may be set on instances.
+    `replaced` and `static_replaced` give something else in an attribute's place.
+    """
+
+    type: type
+    reads: frozenset[str] = frozenset()
+    statics: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    replaced: Mapping[str, Replaced] = field(default_factory=dict)
+    static_replaced: Mapping[str, Replaced] = field(default_factory=dict)
+    constructable: bool = True
+    subclassable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleAudit:
+    """What may be had of a module. `members` are handed out as they are, `replaced` are made for each world.
+
+    `types` are classes met through it. `submodules` are members that are modules with audits of their own. `note` says
+    what was left out, and why.
+    """
+
+    name: str
+    members: frozenset[str] = frozenset()
+    replaced: Mapping[str, Callable[["World"], object]] = field(default_factory=dict)
+    types: tuple[TypeAudit, ...] = ()
+    submodules: frozenset[str] = frozenset()
+    note: str = ""
+
+
+def names(text: str) -> frozenset[str]:
+    """The names in a text."""
+    return frozenset(text.split())
+
+
+def public(kind: type, *, but: Iterable[str] = ()) -> frozenset[str]:
+    """The public names of a class, without those of `but`."""
+    return frozenset(name for name in dir(kind) if not name.startswith("_")) - frozenset(but)
+
+
+def audit(
+    kind: type,
+    *,
+    but: Iterable[str] = (),
+    also: Iterable[str] = (),
+    writes: Iterable[str] = (),
+    constructable: bool = True,
+    subclassable: bool = False,
+    replaced: Mapping[str, Replaced] | None = None,
+    static_replaced: Mapping[str, Replaced] | None = None,
+) -> TypeAudit:
+    """An audit of a class of which all that is public is harmless, `but` these names."""
+    reads = public(kind, but=but) | frozenset(also)
+    return TypeAudit(
+        type=kind,
+        reads=reads,
+        statics=reads,
+        writes=frozenset(writes),
+        constructable=constructable,
+        subclassable=subclassable,
+        replaced=replaced or {},
+        static_replaced=static_replaced or {},
+    )
+
+
+_WIDE = names("ljust rjust center zfill expandtabs")
+_TEXT = names("format format_map") | _WIDE
+
+_DATA: tuple[TypeAudit, ...] = (
+    *(audit(kind, subclassable=True) for kind in (float, list, dict, set, frozenset, tuple, object)),
+    audit(int, but=["to_bytes"], subclassable=True),
+    audit(bool, but=["to_bytes"]),
+    audit(complex, subclassable=True),
+    audit(str, but=_TEXT, subclassable=True),
+    audit(bytes, but=_WIDE, subclassable=True),
+    audit(bytearray, but=_WIDE, subclassable=True),
+    *(audit(kind) for kind in (range, slice, enumerate, zip, map, filter, reversed)),
+    audit(property, subclassable=True),
+    audit(staticmethod, but=[]),
+    audit(classmethod, but=[]),
+)
+
+_ITERATORS = (
+    *(type(iter(kind())) for kind in (str, bytes, bytearray, list, dict, set, tuple)),
+    type(iter("é")),
+    type(iter(range(1))),
+    type(iter(range(2**70))),
+    type(reversed([])),
+    type(reversed({})),
+    type(iter({}.items())),
+    type(iter({}.values())),
+    type(iter(int, 1)),
+    type(iter(type("_", (), {"__getitem__": lambda self, n: n})())),
+)
+_OTHERS = (
+    type({}.keys()),
+    type({}.values()),
+    type({}.items()),
+    type(None),
+    type(...),
+    type(NotImplemented),
+    types.MappingProxyType,
+    types.GenericAlias,
+    types.UnionType,
+    collections.abc.Hashable.__class__,
+)
+
+
+def _generator(kind: type, reads: str) -> TypeAudit:
+    return TypeAudit(type=kind, reads=names(reads), constructable=False)
+
+
+def _errors() -> Iterable[TypeAudit]:
+    for kind in vars(builtins).values():
+        if isinstance(kind, type) and issubclass(kind, BaseException):
+            yield audit(kind, but=["obj"], subclassable=True, writes=public(kind))
+
+
+BUILTIN_TYPES: dict[type, TypeAudit] = {
+    one.type: one
+    for one in (
+        *_DATA,
+        *(audit(kind, constructable=False) for kind in (*_ITERATORS, *_OTHERS)),
+        _generator(types.GeneratorType, "send throw close"),
+        _generator(types.CoroutineType, "send throw close"),
+        _generator(types.AsyncGeneratorType, "asend athrow aclose"),
+        _generator(types.FunctionType, ""),
+        _generator(types.BuiltinFunctionType, ""),
+        _generator(types.MethodType, ""),
+        _generator(types.MethodWrapperType, ""),
+        _generator(types.WrapperDescriptorType, ""),
+        _generator(types.MethodDescriptorType, ""),
+        _generator(types.ClassMethodDescriptorType, ""),
+        _generator(types.GetSetDescriptorType, ""),
+        _generator(types.MemberDescriptorType, ""),
+        _generator(super, "__init__"),
+        *_errors(),
+    )
+}
+"""Python's own types."""
+BUILTIN_TYPES.pop(type, None)
+
+READS: dict[type, frozenset[str]] = {kind: one.reads for kind, one in BUILTIN_TYPES.items()}

@@ -1,0 +1,292 @@
+"""A world: one namespace that programs run in, what it grants them, and the gates around it."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from cellblock.guard import sizes, spelling
+from cellblock.guard.anatomy import holder, lineage, name_of
+from cellblock.guard.builtins import Globals, builtins_of
+from cellblock.guard.check import check
+from cellblock.guard.classes import Classes
+from cellblock.guard.formatting import bound_format, bound_format_map
+from cellblock.guard.gates import Gates
+from cellblock.guard.imports import Importer, grants
+from cellblock.guard.managers import AsyncManager, Manager
+from cellblock.guard.matching import matcher
+from cellblock.guard.names import is_dunder
+from cellblock.guard.owndict import OwnDict
+from cellblock.guard.printing import Stream, printer
+from cellblock.guard.program import Program
+from cellblock.guard.refusal import denied
+from cellblock.guard.signals import Ending
+from cellblock.guard.standins import LongRange, Range, TypeOfTypes, TypeStandIn
+from cellblock.guard.tables import BUILTIN_TYPES, TypeAudit, audit, names, public
+from cellblock.policy import Policy
+
+NO_VALUE = object()
+"""What a program without a last expression gives."""
+
+_WIDTHS = ("ljust", "rjust", "center", "zfill", "expandtabs")
+
+
+class World:
+    """Runs programs in one namespace, under one policy. `write(stream, text)` takes what they print.
+
+    Not for two threads at once.
+    """
+
+    def __init__(self, policy: Policy | None = None, *, write: Callable[[str, str], None]) -> None:
+        self.policy = policy or Policy()
+        self.write = write
+        self.ending = Ending()
+        self.types: dict[type, TypeAudit] = dict(BUILTIN_TYPES)
+        self.host_types: set[type] = set()
+        self.metaclasses: set[type] = {type}
+        self.values: dict[str, Any] = {}
+        """What stands in for members met in several places, by a name of the audits' choosing."""
+        self._standins: dict[type, TypeStandIn] = {}
+        self.type = TypeOfTypes(self)
+        self.classes = Classes(self)
+        self._grant_strings()
+        self.gates = Gates(self)
+        self._reaches: dict[str, Callable[[Any], Any]] = {}
+        self.importer = Importer(self, self.policy)
+        self.streams = {name: Stream(name, write) for name in ("stdout", "stderr")}
+        self.builtins: dict[str, Any] = builtins_of(self) | self._spelled()
+        self.builtins["print"] = printer(self)
+        self.globals: dict[str, Any] = {"__name__": "__main__", "__doc__": None, "__builtins__": self.builtins}
+        self._hidden = frozenset(self.globals) | {"__annotations__", "__warningregistry__"}
+        self._flags = 0
+        self._grant_policy()
+
+    # ------------------------------------------------------------------------------- running
+
+    def check(self, source: str, filename: str) -> Program:
+        """The program of a source, under this world's policy and with the names that are bound in it."""
+        return check(
+            source,
+            filename=filename,
+            modules=partial(grants, self.policy),
+            bound=self._bound(),
+            without=self.policy.without,
+            flags=self._flags,
+        )
+
+    def run(self, program: Program) -> list[types.CodeType]:
+        """Make what a program needs. Its code is then to be evaluated in `globals`, one after the other."""
+        self.link(program)
+        if program.body is not None:
+            self._flags |= program.body.co_flags & 0x1FF0000
+        return [code for code in (program.body, program.last) if code is not None]
+
+    def link(self, program: Program) -> None:
+        """Have the sets and functions that a program names."""
+        builtins, gates = self.builtins, self.gates
+        for name in program.reads:
+            if (spelled := spelling.READ + name) not in builtins:
+                builtins[spelled] = gates.known_reads(name)
+        for name in program.writes:
+            if (spelled := spelling.WRITE + name) not in builtins:
+                builtins[spelled] = gates.known_writes(name)
+        for name in program.reaches:
+            if (spelled := spelling.REACH + name) not in builtins:
+                builtins[spelled] = _reach(gates.known_reads(name), gates.read, name)
+
+    def names(self) -> list[str]:
+        """The names that programs have bound."""
+        return [name for name in list(self.globals) if self._is_shown(name)]
+
+    def clear(self) -> None:
+        """Unbind them."""
+        for name in self.names():
+            self.globals.pop(name, None)
+        for name in [name for name in self.globals if name not in self._hidden]:
+            del self.globals[name]
+        self._flags = 0
+
+    def _is_shown(self, name: str) -> bool:
+        return name not in self._hidden and name.isidentifier() and not is_dunder(name)
+
+    def _bound(self) -> set[str]:
+        return set(self.globals) | self._granted_names
+
+    # ------------------------------------------------------------------------------- granting
+
+    def grant_types(self, audits: Mapping[type, TypeAudit], *, host: bool = False) -> None:
+        """Types that code may meet from now on. `host`: their instances may hold what was not granted."""
+        fresh = {kind: one for kind, one in audits.items() if self.types.get(kind) is not one}
+        self.types.update(fresh)
+        if host:
+            self.host_types.update(fresh)
+        for kind in fresh:
+            if issubclass(kind, type):
+                self.metaclasses.add(kind)
+        self.gates.learn(fresh)
+
+    def in_place_of(self, value: Any) -> Any:
+        """What code gets where a module has this value."""
+        if value is type:
+            return self.type
+        return Range if value is range else value
+
+    def _grant_policy(self) -> None:
+        self._granted_names: set[str] = {"print", "display", "help"}
+        for grant in self.policy.classes:
+            reads, statics, writes = (_Matching(one) for one in (grant.members, grant.statics, grant.writes))
+            found = TypeAudit(
+                type=grant.cls,
+                reads=reads,  # type: ignore[arg-type]
+                statics=statics,  # type: ignore[arg-type]
+                writes=writes,  # type: ignore[arg-type]
+                constructable=grant.constructable,
+                subclassable=grant.subclassable,
+            )
+            self.grant_types({grant.cls: found}, host=True)
+            self.builtins[grant.name] = self.typeof_class(grant.cls)
+            self._granted_names.add(grant.name)
+        for function in self.policy.functions:
+            self.builtins[function.name] = function.function
+            self._granted_names.add(function.name)
+
+    def bind_builtin(self, name: str, value: object) -> None:
+        """Have a name known everywhere, as Python's own are."""
+        self.builtins[name] = value
+        self._granted_names.add(name)
+
+    def _grant_strings(self) -> None:
+        index = self.policy.format_index
+        text: dict[str, Any] = {
+            "format": lambda world, value: bound_format(value, index=index),
+            "format_map": lambda world, value: bound_format_map(value, index=index),
+        }
+        for kind in (str, bytes, bytearray):
+            own = {name: _bounded(kind, name) for name in _WIDTHS}
+            replaced = {**own, **(text if kind is str else {})}
+            self.types[kind] = audit(kind, but=replaced, subclassable=True, replaced=replaced)
+        to_bytes: dict[str, Any] = {"to_bytes": _bounded(int, "to_bytes")}
+        self.types[int] = audit(int, but=to_bytes, subclassable=True, replaced=to_bytes)
+        self.types[bool] = audit(bool, but=to_bytes, replaced=to_bytes)
+        for kind in (Globals, LongRange, OwnDict, Stream):
+            self.types[kind] = audit(kind, but=["buffer"], constructable=False)
+        self.types[Range] = TypeAudit(type=Range, constructable=True)
+        self.types[range] = TypeAudit(type=range, reads=public(range), constructable=False)
+        self.types[property] = audit(property, subclassable=True, also=names("fget fset fdel"))
+
+    # ---------------------------------------------------------------------------------- types
+
+    def typeof(self, value: object) -> object:
+        """`type(value)` as code sees it: the class where it was granted, else a stand-in."""
+        return self.typeof_class(type(value))
+
+    def typeof_class(self, kind: type) -> object:
+        """A class as code sees it."""
+        if kind is type or kind is TypeOfTypes or kind is TypeStandIn:
+            return self.type
+        if kind is range or kind is LongRange:
+            return Range
+        if kind is Globals or kind is OwnDict:
+            return dict
+        if self.classes.own(kind):
+            return kind
+        audit = self.types.get(kind)
+        if audit is not None and audit.constructable:
+            return kind
+        standin = self._standins.get(kind)
+        if standin is None:
+            standin = self._standins[kind] = TypeStandIn(kind)
+        return standin
+
+    def made(self, function: Any) -> bool:
+        """Whether code of this world made a function."""
+        return type(function) is types.FunctionType and function.__globals__ is self.globals
+
+    def maker(self, source: type) -> Callable[..., Any]:
+        """`source.__new__`, for classes that code may make instances of."""
+
+        def new(cls: Any, /, *given: Any, **named: Any) -> Any:
+            if type(cls) is TypeOfTypes:
+                return cls(*given, **named)
+            if not isinstance(cls, type):
+                raise TypeError(f"{name_of(source)}.__new__(X): X is not a type object ({name_of(type(cls))})")
+            where = holder(lineage(source), "__new__")
+            if where is not None and self.classes.own(where):
+                return source.__new__(cls, *given, **named)
+            if issubclass(cls, type):
+                return self.classes.make(cls, *given, **named)
+            known = self.types.get(cls)
+            if not self.classes.own(cls) and (known is None or not known.constructable):
+                raise denied(f"{name_of(cls)} cannot be created here", "class")
+            return source.__new__(cls, *given, **named)
+
+        return new
+
+    def own_dict(self, value: Any) -> OwnDict:
+        """`__dict__` of an object of the code's own."""
+        return OwnDict(self, value)
+
+    def shown(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        """The names of a namespace that code can spell."""
+        return {name: value for name, value in list(found.items()) if type(name) is str and name.isidentifier()}
+
+    # ------------------------------------------------------------------------------- spelled
+
+    def _spelled(self) -> dict[str, Any]:
+        """What rewritten code calls by names that no source can spell."""
+        ending, gates = self.ending, self.gates
+        sized = {
+            spelling.MULTIPLY: (sizes.multiply, sizes.multiply_by),
+            spelling.POWER: (sizes.power, sizes.power_by),
+            spelling.SHIFT: (sizes.shift, sizes.shift_by),
+            spelling.MODULO: (sizes.modulo, sizes.modulo_by),
+        }
+        found: dict[str, Any] = {
+            spelling.GATE: gates.read,
+            spelling.GATE_WRITE: gates.write,
+            spelling.GATE_DELETE: gates.delete,
+            spelling.TYPE: type,
+            spelling.NUMBERS: sizes.NUMBERS,
+            spelling.FORMAT: sizes.formatted,
+            spelling.STOP: ending.base,
+            spelling.STOPPING: ending.flag,
+            spelling.FOREIGN: ending.foreign,
+            spelling.ESCAPING: ending.escaping,
+            spelling.SPLIT: ending.split,
+            spelling.ENTER: partial(Manager, ending),
+            spelling.ENTER_ASYNC: partial(AsyncManager, ending),
+            spelling.MATCH: matcher(self),
+            spelling.RANGE: Range,
+            spelling.RANGE_REAL: range,
+        }
+        for name, (whole, by) in sized.items():
+            found[name], found[name + "_by"] = whole, by
+        return found
+
+
+class _Matching:
+    """The names that a grant's patterns match, as a set."""
+
+    def __init__(self, members: Any) -> None:
+        self._members = members
+
+    def __contains__(self, name: str) -> bool:
+        return bool(self._members.allow(name))
+
+
+def _reach(known: set[type], gate: Callable[[Any, str], Any], name: str) -> Callable[[Any], Any]:
+    def reach(value: Any) -> Any:
+        return value if type(value) in known else gate(value, name)
+
+    return reach
+
+
+def _bounded(kind: type, name: str) -> Callable[[Any, Any], object]:
+    method = getattr(kind, name)
+
+    def replaced(world: Any, value: Any) -> object:
+        return sizes.width(partial(method, value))
+
+    return replaced

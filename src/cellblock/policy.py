@@ -1,0 +1,172 @@
+"""What a session's code may reach: functions, classes and modules of the host, and the parts of the language.
+
+A policy is a value. `fn`, `cls` and `module` give a new one with a grant more:
+
+    policy = Policy(modules=["math", "json"]).fn(search).cls(Account, exclude=["close"]).module(geo, include=["area*"])
+
+Patterns are those of `fnmatch`, matched against names of members. What begins with an underscore is never granted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from types import ModuleType
+from typing import Any, Self
+
+FEATURES = ("inheritance", "decorators", "generators", "async", "global", "exceptions")
+"""The parts of the language that can be switched off: N3 to N7."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """Which names of an object are granted: those that `include` matches and `exclude` does not."""
+
+    include: tuple[str, ...] = ("*",)
+    exclude: tuple[str, ...] = ()
+
+    def allow(self, name: str) -> bool:
+        """Whether a member of this name is granted; never one that begins with an underscore."""
+        return (
+            not name.startswith("_")
+            and any(fnmatchcase(name, pattern) for pattern in self.include)
+            and not any(fnmatchcase(name, pattern) for pattern in self.exclude)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionGrant:
+    """A function of the host, called by `name`."""
+
+    name: str
+    function: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassGrant:
+    """A class of the host: members read on instances and on the class, attributes that may be set, what else is allowed.
+
+    `statics` are those of `members` that are reached on the class itself.
+    """
+
+    cls: type
+    name: str
+    members: Members = Members()
+    statics: Members = Members()
+    writes: Members = Members(include=())
+    constructable: bool = True
+    subclassable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleGrant:
+    """A module of the host, imported as `name`. Modules that are its members are not part of it."""
+
+    module: ModuleType
+    name: str
+    members: Members = Members()
+    replaced: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Policy:
+    """What code may reach. `modules` names audited ones; None is all of the audited standard library."""
+
+    modules: tuple[str, ...] | None
+    functions: tuple[FunctionGrant, ...]
+    classes: tuple[ClassGrant, ...]
+    granted: tuple[ModuleGrant, ...]
+    without: frozenset[str]
+    format_index: bool
+
+    def __init__(
+        self,
+        *,
+        modules: Iterable[str] | None = None,
+        without: Iterable[str] = (),
+        format_index: bool = True,
+    ) -> None:
+        """`without` are names of `FEATURES` to refuse. `format_index`: whether `str.format` fields may have `[…]`."""
+        off = frozenset(without)
+        if not off <= set(FEATURES):
+            raise ValueError(f"without= takes {', '.join(FEATURES)}, not {', '.join(sorted(off - set(FEATURES)))}")
+        if isinstance(modules, str):
+            raise TypeError("modules= takes names, not one text")
+        put = object.__setattr__
+        put(self, "modules", None if modules is None else tuple(modules))
+        put(self, "functions", ())
+        put(self, "classes", ())
+        put(self, "granted", ())
+        put(self, "without", off)
+        put(self, "format_index", format_index)
+
+    @classmethod
+    def strict(cls) -> Self:
+        """The dialect of the first documents: no inheritance, decorators, generators, async code or `global`."""
+        return cls(without=[feature for feature in FEATURES if feature != "exceptions"])
+
+    def fn(self, function: Callable[..., Any], *, name: str | None = None) -> Self:
+        """Grant a function, by its own name or another."""
+        grant = FunctionGrant(name=_name(name or function.__name__), function=function)
+        return _with(self, functions=(*self.functions, grant))
+
+    def cls(
+        self,
+        cls: type,
+        *,
+        name: str | None = None,
+        include: Iterable[str] = ("*",),
+        exclude: Iterable[str] = (),
+        statics: Iterable[str] = ("*",),
+        writes: Iterable[str] = (),
+        constructable: bool = True,
+        subclassable: bool = False,
+    ) -> Self:
+        """Grant a class and its instances. `writes` are patterns of attributes that code may set."""
+        members = Members(include=_patterns(include), exclude=_patterns(exclude))
+        grant = ClassGrant(
+            cls=cls,
+            name=_name(name or cls.__name__),
+            members=members,
+            statics=replace(members, include=_patterns(statics)) if tuple(statics) != ("*",) else members,
+            writes=Members(include=_patterns(writes)),
+            constructable=constructable,
+            subclassable=subclassable,
+        )
+        return _with(self, classes=(*self.classes, grant))
+
+    def module(
+        self,
+        module: ModuleType,
+        *,
+        name: str | None = None,
+        include: Iterable[str] = ("*",),
+        exclude: Iterable[str] = (),
+        replaced: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Grant a module's members, imported by its own name or another. `replaced` stand in for members of a name."""
+        grant = ModuleGrant(
+            module=module,
+            name=name or module.__name__,
+            members=Members(include=_patterns(include), exclude=_patterns(exclude)),
+            replaced=dict(replaced or {}),
+        )
+        return _with(self, granted=(*self.granted, grant))
+
+
+def _with(policy: Any, **changes: object) -> Any:
+    made = object.__new__(type(policy))
+    for name in Policy.__slots__:
+        object.__setattr__(made, name, changes.get(name, getattr(policy, name)))
+    return made
+
+
+def _patterns(given: Iterable[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _name(name: str) -> str:
+    if not name.isidentifier() or name.startswith("__"):
+        raise ValueError(f"{name!r} is no name that code could call it by: give name=…")
+    return name

@@ -1,0 +1,3 @@
+# L1 raises: SecurityError attribute
+print(canary.public)
+print(canary.secret)

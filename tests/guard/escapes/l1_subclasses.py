@@ -1,0 +1,3 @@
+# L3 refused: type
+for kind in object.__subclasses__():
+    print(kind)
