@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from cellblock.errors import IsolationUnavailable as IsolationUnavailable
     from cellblock.errors import MountRefused as MountRefused
     from cellblock.errors import PreloadFailed as PreloadFailed
+    from cellblock.errors import SecurityError as SecurityError
     from cellblock.errors import SessionBusy as SessionBusy
     from cellblock.errors import SessionClosed as SessionClosed
+    from cellblock.errors import SourceRejected as SourceRejected
     from cellblock.errors import UnknownCell as UnknownCell
     from cellblock.errors import UnpicklableError as UnpicklableError
     from cellblock.events import Done as Done
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from cellblock.limits import Usage as Usage
     from cellblock.outputs import Output as Output
     from cellblock.outputs import OutputType as OutputType
+    from cellblock.policy import Policy as Policy
     from cellblock.session.blocking import Session as Session
     from cellblock.session.notebook import Notebook as Notebook
     from cellblock.session.ready import keep_ready as keep_ready
@@ -51,10 +54,13 @@ _HOME = {
     "Opaque": "cellblock.values.portable",
     "Output": "cellblock.outputs",
     "OutputType": "cellblock.outputs",
+    "Policy": "cellblock.policy",
     "PreloadFailed": "cellblock.errors",
     "Session": "cellblock.session.blocking",
+    "SecurityError": "cellblock.errors",
     "SessionBusy": "cellblock.errors",
     "SessionClosed": "cellblock.errors",
+    "SourceRejected": "cellblock.errors",
     "ToolCall": "cellblock.events",
     "UnknownCell": "cellblock.errors",
     "UnpicklableError": "cellblock.errors",

@@ -45,7 +45,7 @@ class FunctionGrant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassGrant:
-    """A class of the host: members read on instances and on the class, attributes that may be set, what else is allowed.
+    """A class of the host: members that are read on instances and on the class, attributes that may be set.
 
     `statics` are those of `members` that are reached on the class itself.
     """
@@ -109,7 +109,7 @@ class Policy:
     def fn(self, function: Callable[..., Any], *, name: str | None = None) -> Self:
         """Grant a function, by its own name or another."""
         grant = FunctionGrant(name=_name(name or function.__name__), function=function)
-        return _with(self, functions=(*self.functions, grant))
+        return self._with(functions=(*self.functions, grant))
 
     def cls(
         self,
@@ -134,7 +134,7 @@ class Policy:
             constructable=constructable,
             subclassable=subclassable,
         )
-        return _with(self, classes=(*self.classes, grant))
+        return self._with(classes=(*self.classes, grant))
 
     def module(
         self,
@@ -152,14 +152,13 @@ class Policy:
             members=Members(include=_patterns(include), exclude=_patterns(exclude)),
             replaced=dict(replaced or {}),
         )
-        return _with(self, granted=(*self.granted, grant))
+        return self._with(granted=(*self.granted, grant))
 
-
-def _with(policy: Any, **changes: object) -> Any:
-    made = object.__new__(type(policy))
-    for name in Policy.__slots__:
-        object.__setattr__(made, name, changes.get(name, getattr(policy, name)))
-    return made
+    def _with(self, **changes: object) -> Self:
+        made = object.__new__(type(self))
+        for name in Policy.__slots__:
+            object.__setattr__(made, name, changes.get(name, getattr(self, name)))
+        return made
 
 
 def _patterns(given: Iterable[str]) -> tuple[str, ...]:

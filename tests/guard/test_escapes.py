@@ -12,9 +12,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from runner import guarded
 
 from cellblock.policy import Policy
-from runner import guarded
 
 FILES = sorted((Path(__file__).parent / "escapes").glob("*.py"))
 

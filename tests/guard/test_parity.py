@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from runner import guarded, plain
 
 FILES = sorted((Path(__file__).parent / "parity").glob("*.py"))

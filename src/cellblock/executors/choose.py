@@ -10,8 +10,12 @@ from cellblock.limits import ExecutionLimits
 
 def launcher_for(trust_level: str, walls: str = "full") -> Launcher:
     """The launcher of a trust level; ValueError for one that does not exist. `walls`: "full" or "reduced"."""
+    if trust_level == "local":
+        from cellblock.executors.local.launcher import LocalLauncher
+
+        return LocalLauncher()
     if trust_level != "isolated":
-        raise ValueError(f"trust_level must be 'isolated', not {trust_level!r}")
+        raise ValueError(f"trust_level must be 'local' or 'isolated', not {trust_level!r}")
     if walls == "full":
         from cellblock.executors.process.launcher import ProcessLauncher
 

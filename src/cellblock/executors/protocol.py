@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from cellblock.limits import ExecutionLimits
+from cellblock.policy import Policy
 from cellblock.walls import Wall
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Display, Finished, Place, Request, Reserved, ToolCalled, ToolReply, ToolRoom
@@ -23,6 +24,8 @@ class KernelSpec:
     `mounts` are names inside, with the paths of the host that cells are to see there, read-only.
 
     `progress` is told what a long opening waits for, as a line such as "importing pandas". It is called in a thread.
+
+    `policy` is what code may reach, at the level `local`.
     """
 
     limits: ExecutionLimits = field(default_factory=ExecutionLimits)
@@ -31,6 +34,7 @@ class KernelSpec:
     seed: int = 0
     mounts: tuple[tuple[str, str], ...] = ()
     progress: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
+    policy: Policy | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

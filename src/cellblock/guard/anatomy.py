@@ -38,5 +38,5 @@ def plain(name: object) -> str:
     if type(name) is str:
         return name
     if issubclass(type(name), str):
-        return str.__str__(name)  # type: ignore[arg-type]
+        return str.__str__(name)
     raise TypeError("attribute name must be string, not " + repr(name_of(type(name))))

@@ -10,7 +10,7 @@ from cellblock.guard.tables import ModuleAudit
 _HOMES = {
     "cellblock.guard.stdlib.numbers": "math cmath statistics decimal fractions random numbers",
     "cellblock.guard.stdlib.text": "string re textwrap unicodedata difflib",
-    "cellblock.guard.stdlib.structures": "collections collections.abc heapq bisect copy enum dataclasses array graphlib",
+    "cellblock.guard.stdlib.structures": "collections collections.abc heapq bisect copy enum dataclasses",
     "cellblock.guard.stdlib.functions": "functools itertools operator contextlib abc typing types",
     "cellblock.guard.stdlib.times": "datetime time calendar zoneinfo",
     "cellblock.guard.stdlib.formats": "json base64 binascii hashlib hmac uuid csv io struct pprint html",

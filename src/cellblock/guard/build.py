@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 LOAD, STORE = ast.Load(), ast.Store()
 _IN, _IS = ast.In(), ast.Is()
@@ -13,7 +14,7 @@ def name(at: ast.AST, spelled: str) -> ast.Name:
     return ast.copy_location(ast.Name(spelled, LOAD), at)
 
 
-def constant(at: ast.AST, value: object) -> ast.Constant:
+def constant(at: ast.AST, value: Any) -> ast.Constant:
     """A constant."""
     return ast.copy_location(ast.Constant(value), at)
 

@@ -52,7 +52,7 @@ def builtins_of(world: World) -> dict[str, object]:
 def _attributes(world: World) -> dict[str, object]:
     gates = world.gates
 
-    def getattr(value: Any, name: Any, default: Any = _MISSING, /) -> Any:  # noqa: A001
+    def getattr(value: Any, name: Any, default: Any = _MISSING, /) -> Any:
         name = plain(name)
         try:
             return builtins.getattr(gates.read(value, name), name)
@@ -61,14 +61,14 @@ def _attributes(world: World) -> dict[str, object]:
                 raise
             return default
 
-    def hasattr(value: Any, name: Any, /) -> bool:  # noqa: A001
+    def hasattr(value: Any, name: Any, /) -> bool:
         return getattr(value, name, _MISSING) is not _MISSING
 
-    def setattr(value: Any, name: Any, new: Any, /) -> None:  # noqa: A001
+    def setattr(value: Any, name: Any, new: Any, /) -> None:
         name = plain(name)
         builtins.setattr(gates.write(value, name), name, new)
 
-    def delattr(value: Any, name: Any, /) -> None:  # noqa: A001
+    def delattr(value: Any, name: Any, /) -> None:
         name = plain(name)
         builtins.delattr(gates.delete(value, name), name)
 
@@ -89,19 +89,18 @@ def _namespaces(world: World) -> dict[str, object]:
             raise denied("locals() is for the code's own functions", "name")
         return world.shown(frame.f_locals)
 
-    def locals() -> Any:  # noqa: A001
-        found = here()
-        return found
+    def locals() -> Any:
+        return here()
 
-    def globals() -> Globals:  # noqa: A001
+    def globals() -> Globals:
         return Globals(world)
 
-    def vars(*given: Any) -> Any:  # noqa: A001
+    def vars(*given: Any) -> Any:
         if not given:
             return here()
-        return builtins.getattr(world.gates.read(given[0], "__dict__"), "__dict__")
+        return world.gates.read(given[0], "__dict__").__dict__
 
-    def dir(*given: Any) -> list[str]:  # noqa: A001
+    def dir(*given: Any) -> list[str]:
         if not given:
             return sorted(here())
         value = given[0]
@@ -111,13 +110,13 @@ def _namespaces(world: World) -> dict[str, object]:
         names = builtins.dir(value) if not own or "__dir__" not in namespace(type(value)) else value.__dir__()
         return sorted(one for one in names if type(one) is str and one.isidentifier() and visible(value, one))
 
-    def help(*given: Any) -> None:  # noqa: A001
+    def help(*given: Any) -> None:
         world.write("stdout", _described(given, dir))
 
     return {"locals": locals, "globals": globals, "vars": vars, "dir": dir, "help": help}
 
 
-def _described(given: tuple[Any, ...], dir: Callable[..., list[str]]) -> str:  # noqa: A002
+def _described(given: tuple[Any, ...], dir: Callable[..., list[str]]) -> str:
     if not given:
         return "help(x) tells what x can do\n"
     value = given[0]

@@ -52,9 +52,10 @@ def check(
 def _compiled(tree: ast.Module, rewriter: Rewriter, source: str, filename: str, flags: int) -> Program:
     last = None
     try:
-        expression = (
-            ast.Expression(tree.body.pop().value) if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        )
+        expression = None
+        if tree.body and isinstance(ending := tree.body[-1], ast.Expr):
+            expression = ast.Expression(ending.value)
+            tree.body.pop()
         body = compile(tree, filename, "exec", flags, dont_inherit=True) if tree.body else None
         if body is not None:
             flags |= body.co_flags & _FUTURE_FLAGS

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MARK = "class.world"
 """Holds the world in the dict of a class that is its own; no name can be spelled so."""
 
-_build = builtins.__build_class__  # type: ignore[attr-defined]
+_build = builtins.__build_class__
 
 
 class Classes:

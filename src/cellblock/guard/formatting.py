@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _string
+import _string  # type: ignore[import-not-found]
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,13 +11,14 @@ from cellblock.guard.sizes import check_spec
 
 _MESSAGE = "Format string attribute access not allowed"
 _DEPTH = 2
+_CONVERSIONS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
 
 
 def bound_format(text: str, *, index: bool) -> Callable[..., str]:
     """`text.format`."""
     text = str.__str__(text)
 
-    def format(*given: Any, **named: Any) -> str:  # noqa: A001
+    def format(*given: Any, **named: Any) -> str:
         return _Fields(given, named, index).fill(text, _DEPTH)
 
     return format
@@ -86,6 +87,6 @@ class _Fields:
 def _converted(value: Any, conversion: str | None) -> Any:
     if conversion is None:
         return value
-    if conversion not in ("s", "r", "a"):
+    if conversion not in _CONVERSIONS:
         raise ValueError(f"Unknown conversion specifier {conversion}")
-    return {"s": str, "r": repr, "a": ascii}[conversion](value)
+    return _CONVERSIONS[conversion](value)

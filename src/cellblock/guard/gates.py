@@ -20,12 +20,27 @@ if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 _MAX_KNOWN = 20_000
-_ERROR_PARTS = frozenset("__cause__ __context__ __suppress_context__ __notes__".split())
+_ERROR_PARTS = frozenset(["__cause__", "__context__", "__suppress_context__", "__notes__"])
 _TYPING = frozenset(
-    "__origin__ __args__ __parameters__ __bound__ __constraints__ __value__ __type_params__ __metadata__ "
-    "__supertype__ __forward_arg__ __default__ __covariant__ __contravariant__".split()
+    [
+        "__origin__",
+        "__args__",
+        "__parameters__",
+        "__bound__",
+        "__constraints__",
+        "__value__",
+        "__type_params__",
+        "__metadata__",
+        "__supertype__",
+        "__forward_arg__",
+        "__default__",
+        "__covariant__",
+        "__contravariant__",
+    ]
 )
-_OF_FUNCTIONS = frozenset("__dict__ __annotations__ __defaults__ __kwdefaults__ __wrapped__ __type_params__".split())
+_OF_FUNCTIONS = frozenset(
+    ["__dict__", "__annotations__", "__defaults__", "__kwdefaults__", "__wrapped__", "__type_params__"]
+)
 _super_class = super.__dict__["__thisclass__"].__get__
 _super_of = super.__dict__["__self_class__"].__get__
 _super_self = super.__dict__["__self__"].__get__
@@ -222,9 +237,11 @@ class Gates:
         raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted", "type")
 
     def _unbound(self, audit: TypeAudit, name: str) -> Any:
-        return lambda instance, *given, **named: audit.replaced[name](
-            self._world, self._instance(audit.type, instance)
-        )(*given, **named)
+        def unbound(instance: Any, *given: Any, **named: Any) -> Any:
+            method: Any = audit.replaced[name](self._world, self._instance(audit.type, instance))
+            return method(*given, **named)
+
+        return unbound
 
     def _instance(self, kind: type, value: Any) -> Any:
         if not issubclass(type(value), kind):
@@ -243,9 +260,9 @@ class Gates:
         where = holder(lineage(value), name) or holder(lineage(kind), name)
         if where is None or self._own(where):
             return value
-        if name in OPERATIONS or name in ("__init__", "__init_subclass__", "__class_getitem__"):
-            if where in self._types or where is type:
-                return value
+        inherited = name in OPERATIONS or name in ("__init__", "__init_subclass__", "__class_getitem__")
+        if inherited and (where in self._types or where is type):
+            return value
         if self._own(value) and name not in HEAVY:
             return value
         if name in ("__members__", "__annotations__", "__match_args__", "__parameters__") and self._audited(value):

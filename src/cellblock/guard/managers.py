@@ -10,7 +10,7 @@ from cellblock.guard.signals import Ending
 class Manager:
     """Stands for a context manager, and leaves it alone where the cell is not what runs."""
 
-    __slots__ = ("_ending", "_manager", "_exit")
+    __slots__ = ("_ending", "_exit", "_manager")
 
     def __init__(self, ending: Ending, manager: Any) -> None:
         self._ending = ending

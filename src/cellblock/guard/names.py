@@ -5,23 +5,134 @@ from __future__ import annotations
 import builtins
 
 FRAMES = frozenset(
-    "gi_frame gi_code gi_yieldfrom gi_running gi_suspended cr_frame cr_code cr_await cr_origin cr_running cr_suspended "
-    "ag_frame ag_code ag_await ag_running ag_suspended tb_frame tb_next tb_lasti tb_lineno f_back f_builtins f_code "
-    "f_globals f_lasti f_lineno f_locals f_trace f_trace_lines f_trace_opcodes co_code co_consts co_names".split()
+    [
+        "gi_frame",
+        "gi_code",
+        "gi_yieldfrom",
+        "gi_running",
+        "gi_suspended",
+        "cr_frame",
+        "cr_code",
+        "cr_await",
+        "cr_origin",
+        "cr_running",
+        "cr_suspended",
+        "ag_frame",
+        "ag_code",
+        "ag_await",
+        "ag_running",
+        "ag_suspended",
+        "tb_frame",
+        "tb_next",
+        "tb_lasti",
+        "tb_lineno",
+        "f_back",
+        "f_builtins",
+        "f_code",
+        "f_globals",
+        "f_lasti",
+        "f_lineno",
+        "f_locals",
+        "f_trace",
+        "f_trace_lines",
+        "f_trace_opcodes",
+        "co_code",
+        "co_consts",
+        "co_names",
+    ]
 )
 """Public names of the interpreter's own objects."""
 
-TYPES = frozenset("__subclasses__ __mro__ __bases__ __base__ __subclasshook__ __mro_entries__ mro".split())
+TYPES = frozenset(["__subclasses__", "__mro__", "__bases__", "__base__", "__subclasshook__", "__mro_entries__", "mro"])
 
-_OPERATORS = (
-    "add sub matmul truediv floordiv divmod and or xor neg pos abs invert "
-    "radd rsub rmatmul rtruediv rfloordiv rdivmod rand ror rxor "
-    "iadd isub imatmul itruediv ifloordiv iand ior ixor "
-    "eq ne lt le gt ge hash bool int float complex index round trunc floor ceil "
-    "len length_hint getitem setitem delitem missing contains iter next reversed "
-    "call enter exit aenter aexit await aiter anext repr str bytes format sizeof"
-).split()
-_HEAVY = "mul rmul imul pow rpow ipow mod rmod imod lshift rlshift ilshift rshift rrshift irshift".split()
+_OPERATORS = [
+    "add",
+    "sub",
+    "matmul",
+    "truediv",
+    "floordiv",
+    "divmod",
+    "and",
+    "or",
+    "xor",
+    "neg",
+    "pos",
+    "abs",
+    "invert",
+    "radd",
+    "rsub",
+    "rmatmul",
+    "rtruediv",
+    "rfloordiv",
+    "rdivmod",
+    "rand",
+    "ror",
+    "rxor",
+    "iadd",
+    "isub",
+    "imatmul",
+    "itruediv",
+    "ifloordiv",
+    "iand",
+    "ior",
+    "ixor",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "hash",
+    "bool",
+    "int",
+    "float",
+    "complex",
+    "index",
+    "round",
+    "trunc",
+    "floor",
+    "ceil",
+    "len",
+    "length_hint",
+    "getitem",
+    "setitem",
+    "delitem",
+    "missing",
+    "contains",
+    "iter",
+    "next",
+    "reversed",
+    "call",
+    "enter",
+    "exit",
+    "aenter",
+    "aexit",
+    "await",
+    "aiter",
+    "anext",
+    "repr",
+    "str",
+    "bytes",
+    "format",
+    "sizeof",
+]
+_HEAVY = [
+    "mul",
+    "rmul",
+    "imul",
+    "pow",
+    "rpow",
+    "ipow",
+    "mod",
+    "rmod",
+    "imod",
+    "lshift",
+    "rlshift",
+    "ilshift",
+    "rshift",
+    "rrshift",
+    "irshift",
+]
 
 OPERATIONS = frozenset(f"__{name}__" for name in _OPERATORS)
 """Methods behind syntax, of which none is larger than its operands: they may be called by name on built-in values."""
@@ -37,21 +148,78 @@ DEFINABLE = (
     | HEAVY
     | DESCRIBING
     | frozenset(
-        "__init__ __new__ __post_init__ __init_subclass__ __set_name__ __get__ __set__ __delete__ __getattr__ "
-        "__getattribute__ __setattr__ __delattr__ __dir__ __class_getitem__ __instancecheck__ __subclasscheck__ "
-        "__slots__ __match_args__ __annotations__ __copy__ __deepcopy__ __fspath__ __replace__ __all__ __version__ "
-        "__author__ __test__ __orig_bases__ __parameters__ __classcell__ __firstlineno__ __static_attributes__ "
-        "__type_params__ __annotate__ __annotate_func__ __conditional_annotations__ __classdictcell__ "
-        "__annotations_cache__ __objclass__ __order__ __subclasshook__ __dict__ __weakref__ __prepare__ __mro_entries__ "
-        "__root__ __signature__ __wrapped__ __rich_repr__ __html__ __buffer__ __abstractmethods__ __final__ "
-        "__required_keys__ __optional_keys__ __total__ __readonly_keys__ __mutable_keys__ __closed__ __extra_items__ "
-        "__no_type_check__ __isabstractmethod__ __deprecated__ __override__".split()
+        [
+            "__init__",
+            "__new__",
+            "__post_init__",
+            "__init_subclass__",
+            "__set_name__",
+            "__get__",
+            "__set__",
+            "__delete__",
+            "__getattr__",
+            "__getattribute__",
+            "__setattr__",
+            "__delattr__",
+            "__dir__",
+            "__class_getitem__",
+            "__instancecheck__",
+            "__subclasscheck__",
+            "__slots__",
+            "__match_args__",
+            "__annotations__",
+            "__copy__",
+            "__deepcopy__",
+            "__fspath__",
+            "__replace__",
+            "__all__",
+            "__version__",
+            "__author__",
+            "__test__",
+            "__orig_bases__",
+            "__parameters__",
+            "__classcell__",
+            "__firstlineno__",
+            "__static_attributes__",
+            "__type_params__",
+            "__annotate__",
+            "__annotate_func__",
+            "__conditional_annotations__",
+            "__classdictcell__",
+            "__annotations_cache__",
+            "__objclass__",
+            "__order__",
+            "__subclasshook__",
+            "__dict__",
+            "__weakref__",
+            "__prepare__",
+            "__mro_entries__",
+            "__root__",
+            "__signature__",
+            "__wrapped__",
+            "__rich_repr__",
+            "__html__",
+            "__buffer__",
+            "__abstractmethods__",
+            "__final__",
+            "__required_keys__",
+            "__optional_keys__",
+            "__total__",
+            "__readonly_keys__",
+            "__mutable_keys__",
+            "__closed__",
+            "__extra_items__",
+            "__no_type_check__",
+            "__isabstractmethod__",
+            "__deprecated__",
+            "__override__",
+        ]
     )
 ) - frozenset(("__buffer__", "__weakref__", "__fspath__"))
 """What a class of the code's own may define. Not `__del__`, which would run in whatever thread drops the object last;
 not `__reduce__` and the like, which have libraries call what they name; not `__class__`; not numpy's interfaces."""
 
-NOT_IN_METACLASS = frozenset("__hash__ __eq__ __getattribute__ mro __prepare__".split())
+NOT_IN_METACLASS = frozenset(["__hash__", "__eq__", "__getattribute__", "mro", "__prepare__"])
 """What the gates rely on, where classes are looked up by identity."""
 
 READABLE = (
@@ -59,14 +227,71 @@ READABLE = (
     | HEAVY
     | DESCRIBING
     | frozenset(
-        "__init__ __new__ __post_init__ __init_subclass__ __set_name__ __get__ __set__ __delete__ __getattr__ "
-        "__getattribute__ __setattr__ __delattr__ __dir__ __class_getitem__ __class__ __dict__ __annotations__ "
-        "__match_args__ __slots__ __copy__ __deepcopy__ __cause__ __context__ __suppress_context__ __notes__ "
-        "__members__ __wrapped__ __dataclass_fields__ __version__ __author__ __file__ __all__ __origin__ __args__ "
-        "__parameters__ __bound__ __constraints__ __value__ __type_params__ __test__ __instancecheck__ "
-        "__subclasscheck__ __prepare__ __isabstractmethod__ __abstractmethods__ __required_keys__ __optional_keys__ "
-        "__total__ __metadata__ __supertype__ __forward_arg__ __default__ __covariant__ __contravariant__ __replace__ "
-        "__rich_repr__ __html__ __signature__ __defaults__ __kwdefaults__ __fspath__ __getstate__ __objclass__".split()
+        [
+            "__init__",
+            "__new__",
+            "__post_init__",
+            "__init_subclass__",
+            "__set_name__",
+            "__get__",
+            "__set__",
+            "__delete__",
+            "__getattr__",
+            "__getattribute__",
+            "__setattr__",
+            "__delattr__",
+            "__dir__",
+            "__class_getitem__",
+            "__class__",
+            "__dict__",
+            "__annotations__",
+            "__match_args__",
+            "__slots__",
+            "__copy__",
+            "__deepcopy__",
+            "__cause__",
+            "__context__",
+            "__suppress_context__",
+            "__notes__",
+            "__members__",
+            "__wrapped__",
+            "__dataclass_fields__",
+            "__version__",
+            "__author__",
+            "__file__",
+            "__all__",
+            "__origin__",
+            "__args__",
+            "__parameters__",
+            "__bound__",
+            "__constraints__",
+            "__value__",
+            "__type_params__",
+            "__test__",
+            "__instancecheck__",
+            "__subclasscheck__",
+            "__prepare__",
+            "__isabstractmethod__",
+            "__abstractmethods__",
+            "__required_keys__",
+            "__optional_keys__",
+            "__total__",
+            "__metadata__",
+            "__supertype__",
+            "__forward_arg__",
+            "__default__",
+            "__covariant__",
+            "__contravariant__",
+            "__replace__",
+            "__rich_repr__",
+            "__html__",
+            "__signature__",
+            "__defaults__",
+            "__kwdefaults__",
+            "__fspath__",
+            "__getstate__",
+            "__objclass__",
+        ]
     )
 )
 """Names with two underscores that are granted on some object; every other is refused before anything runs."""
@@ -74,19 +299,50 @@ READABLE = (
 WRITABLE = (
     DESCRIBING
     | frozenset(
-        "__annotations__ __wrapped__ __cause__ __context__ __suppress_context__ __notes__ __signature__".split()
+        [
+            "__annotations__",
+            "__wrapped__",
+            "__cause__",
+            "__context__",
+            "__suppress_context__",
+            "__notes__",
+            "__signature__",
+        ]
     )
-    | ((DEFINABLE & (OPERATIONS | HEAVY)) | frozenset("__init__ __call__ __match_args__".split()))
+    | ((DEFINABLE & (OPERATIONS | HEAVY)) | frozenset(["__init__", "__call__", "__match_args__"]))
 )
 """Names with two underscores that may be set, on what the code itself made."""
 
 REFUSED_BUILTINS = frozenset(
-    "eval exec compile open input breakpoint exit quit copyright credits license memoryview".split()
+    [
+        "eval",
+        "exec",
+        "compile",
+        "open",
+        "input",
+        "breakpoint",
+        "exit",
+        "quit",
+        "copyright",
+        "credits",
+        "license",
+        "memoryview",
+    ]
 )
 
 RESERVED = frozenset(
-    "__builtins__ __import__ __build_class__ __loader__ __spec__ __package__ __path__ __cached__ __globals__ "
-    "__warningregistry__".split()
+    [
+        "__builtins__",
+        "__import__",
+        "__build_class__",
+        "__loader__",
+        "__spec__",
+        "__package__",
+        "__path__",
+        "__cached__",
+        "__globals__",
+        "__warningregistry__",
+    ]
 )
 """Names of a module's own that code neither reads nor binds."""
 

@@ -58,6 +58,6 @@ class OwnDict(dict[str, Any]):
     def copy(self) -> dict[str, Any]:
         return dict(self)
 
-    def __ior__(self, other: Any) -> Any:  # type: ignore[override,misc]
+    def __ior__(self, other: Any) -> Any:  # type: ignore[misc]
         self.update(other)
         return self

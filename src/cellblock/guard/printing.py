@@ -54,7 +54,7 @@ def printer(world: World) -> Callable[..., None]:
     """`print`."""
     stdout = world.streams["stdout"]
 
-    def print(*values: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: Any = False) -> None:  # noqa: A001
+    def print(*values: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: Any = False) -> None:
         for what, given in (("sep", sep), ("end", end)):
             if given is not None and not isinstance(given, str):
                 raise TypeError(f"{what} must be None or a string, not {type(given).__name__}")

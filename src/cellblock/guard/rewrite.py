@@ -15,10 +15,10 @@ from typing import Any
 from cellblock.guard import build, spelling
 from cellblock.guard.literals import literal_type, plain_format, plain_modulo, plain_spec
 from cellblock.guard.names import DEFINABLE, REFUSED_BUILTINS, RESERVED, WRITABLE, is_dunder, mangled, never_read
+from cellblock.guard.patterns import checks_of
 from cellblock.guard.refusal import Refusal
 from cellblock.guard.rules import BY_ID
 from cellblock.guard.tables import READS
-from cellblock.guard.patterns import checks_of
 
 SMALL = 16
 """A constant that multiplies whatever it is given by no more than this needs no check."""
@@ -254,7 +254,7 @@ class Rewriter:
                 self._stack.append((value, scope, flags, (where, "value")))
 
     def _held(self, node: ast.expr, scope: Scope, flags: int) -> tuple[ast.expr, Callable[[], ast.expr]] | None:
-        """An expression to be evaluated first, and what it gave, to be read as often as needed; None if it cannot be."""
+        """An expression to be evaluated first, and what it gave, to be read at will; None if it cannot be."""
         if isinstance(node, ast.Constant):
             return node, lambda: build.constant(node, node.value)
         if flags & _TEMPS:
@@ -279,7 +279,7 @@ class Rewriter:
             self._push_list(whole.body, scope, flags)
             return
         present = deepcopy(node.target)
-        present.ctx = build.LOAD  # type: ignore[union-attr]
+        present.ctx = build.LOAD
         checked = build.call(node.value, function + "_by", present, node.value)
         node.value = checked
         self._push(node, "target", scope, flags)
@@ -429,7 +429,7 @@ class Rewriter:
                 nothing = ast.copy_location(ast.Pass(), case.pattern)
                 guard = ast.match_case(wildcard, test, [nothing])
                 cases.append(guard)
-                self._stack.append((test.args[0], scope, flags, (test.args, 0)))  # type: ignore[attr-defined]
+                self._stack.append((test.args[0], scope, flags, (test.args, 0)))
             cases.append(case)
             self._push_list(case.body, scope, flags)
             self._push(case, "guard", scope, flags)
@@ -544,7 +544,6 @@ def _guard_handlers(scope: Scope) -> None:
             again = ast.copy_location(ast.Raise(), at)
             node.handlers.insert(0, ast.copy_location(ast.ExceptHandler(caught, None, [again]), at))
         if node.finalbody:
-            at = node.finalbody[0]
             test: ast.expr = build.call(at, spelling.FOREIGN) if scope.suspends else build.name(at, spelling.STOPPING)
             node.finalbody = [build.unless(at, test, node.finalbody)]
     if scope.suspends:

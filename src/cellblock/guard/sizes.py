@@ -10,7 +10,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-
 MAX_BITS = 10_000_000
 """Of an integer that one operation makes: about a second at worst."""
 MAX_ITEMS = 50_000_000
@@ -23,6 +22,7 @@ NUMBERS = frozenset((int, float, complex, bool, Decimal, Fraction))
 
 _TEXTS = (str, bytes, bytearray)
 _SEQUENCES = (*_TEXTS, list, tuple, deque)
+_CONVERSIONS: dict[int, Callable[[Any], str]] = {115: str, 114: repr, 97: ascii}
 _WIDTH = re.compile(r"(\d{5,})")
 
 
@@ -140,7 +140,7 @@ def _check_widths(text: str) -> None:
 def formatted(value: object, conversion: int, spec: str) -> str:
     """What `{value!conversion:spec}` gives in an f-string."""
     if conversion != -1:
-        value = {115: str, 114: repr, 97: ascii}[conversion](value)
+        value = _CONVERSIONS[conversion](value)
     return format(value, check_spec(spec))
 
 

@@ -96,8 +96,8 @@ class TypeOfTypes:
     def __instancecheck__(self, value: object) -> bool:
         return isinstance(value, type | TypeStandIn | TypeOfTypes)
 
-    def __subclasscheck__(self, kind: type) -> bool:
-        return kind is self or (isinstance(kind, type) and issubclass(kind, type))
+    def __subclasscheck__(self, kind: Any) -> bool:
+        return isinstance(kind, TypeOfTypes) or (isinstance(kind, type) and issubclass(kind, type))
 
     def __mro_entries__(self, bases: object) -> tuple[type, ...]:
         return (type,)
@@ -142,11 +142,15 @@ class RangeType(type):
 
 
 class Range(metaclass=RangeType):
-    """`range` as code sees it: gives real ranges where these are short, and else one that C code cannot run away with."""
+    """`range` as code sees it: a real one where it is short, and else one that C code cannot run away with."""
 
 
 Range.__name__ = Range.__qualname__ = "range"
 Range.__module__ = "builtins"
+
+
+def _made(real: range) -> Any:
+    return real if len(real) <= LONGEST_RANGE else LongRange(real)
 
 
 class LongRange(Sequence[int]):
@@ -166,7 +170,7 @@ class LongRange(Sequence[int]):
 
     def __getitem__(self, item: Any) -> Any:
         found = self._real[item]
-        return Range(found.start, found.stop, found.step) if type(found) is range else found
+        return _made(found) if type(found) is range else found
 
     def __iter__(self) -> Iterator[int]:
         for number in self._real:  # noqa: UP028 - each number must pass through Python

@@ -6,7 +6,6 @@ What no row names is refused. A `TypeAudit` is about one class of the host; a `M
 from __future__ import annotations
 
 import builtins
-import collections.abc
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -47,7 +46,7 @@ class ModuleAudit:
 
     name: str
     members: frozenset[str] = frozenset()
-    replaced: Mapping[str, Callable[["World"], object]] = field(default_factory=dict)
+    replaced: Mapping[str, Callable[[World], object]] = field(default_factory=dict)
     types: tuple[TypeAudit, ...] = ()
     submodules: frozenset[str] = frozenset()
     note: str = ""
@@ -117,7 +116,7 @@ _ITERATORS = (
     type(iter(int, 1)),
     type(iter(type("_", (), {"__getitem__": lambda self, n: n})())),
 )
-_OTHERS = (
+_OTHERS: tuple[type, ...] = (
     type({}.keys()),
     type({}.values()),
     type({}.items()),
@@ -127,7 +126,6 @@ _OTHERS = (
     types.MappingProxyType,
     types.GenericAlias,
     types.UnionType,
-    collections.abc.Hashable.__class__,
 )
 
 

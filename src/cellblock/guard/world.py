@@ -43,6 +43,7 @@ class World:
         self.policy = policy or Policy()
         self.write = write
         self.ending = Ending()
+        self.dead = False
         self.types: dict[type, TypeAudit] = dict(BUILTIN_TYPES)
         self.host_types: set[type] = set()
         self.metaclasses: set[type] = {type}
@@ -163,10 +164,10 @@ class World:
             "format": lambda world, value: bound_format(value, index=index),
             "format_map": lambda world, value: bound_format_map(value, index=index),
         }
-        for kind in (str, bytes, bytearray):
-            own = {name: _bounded(kind, name) for name in _WIDTHS}
-            replaced = {**own, **(text if kind is str else {})}
-            self.types[kind] = audit(kind, but=replaced, subclassable=True, replaced=replaced)
+        for textual in (str, bytes, bytearray):
+            own = {name: _bounded(textual, name) for name in _WIDTHS}
+            replaced = {**own, **(text if textual is str else {})}
+            self.types[textual] = audit(textual, but=replaced, subclassable=True, replaced=replaced)
         to_bytes: dict[str, Any] = {"to_bytes": _bounded(int, "to_bytes")}
         self.types[int] = audit(int, but=to_bytes, subclassable=True, replaced=to_bytes)
         self.types[bool] = audit(bool, but=to_bytes, replaced=to_bytes)

@@ -16,6 +16,7 @@ from cellblock.cell import Cell
 from cellblock.events import Event
 from cellblock.executors.protocol import Capabilities
 from cellblock.limits import ExecutionLimits
+from cellblock.policy import Policy
 from cellblock.session.files import MAX_READ_BYTES, AsyncFiles
 from cellblock.session.notebook import Notebook
 from cellblock.session.session import AsyncSession, Name
@@ -34,7 +35,7 @@ class Session:
     def __init__(
         self,
         *,
-        trust_level: Literal["isolated"] = "isolated",
+        trust_level: Literal["local", "isolated"] = "isolated",
         walls: Walls = "full",
         limits: ExecutionLimits | None = None,
         preload: Iterable[str] = (),
@@ -42,6 +43,7 @@ class Session:
         seed: int | None = None,
         mounts: Mapping[str, str | os.PathLike[str]] | None = None,
         tools: Iterable[Callable[..., Any]] = (),
+        policy: Policy | None = None,
     ) -> None:
         self._session = _call(
             _make,
@@ -53,6 +55,7 @@ class Session:
             seed=seed,
             mounts=mounts,
             tools=tuple(tools),
+            policy=policy,
         )
         self._tasks: set[asyncio.Task[None]] = set()
         _call(self._session.open)

@@ -7,7 +7,7 @@ import signal
 from dataclasses import replace
 from functools import partial
 
-from cellblock.cell import NOTHING, Cell, CellError, CellState, Deferred, Lost
+from cellblock.cell import NOTHING, Cell, CellError, CellState, Deferred, ErrorKind, Lost
 from cellblock.executors.protocol import Curbed, Died, Recovery, Written
 from cellblock.limits import Usage
 from cellblock.outputs import Output, OutputType, type_of
@@ -235,8 +235,11 @@ def losses(recovery: Recovery, reason: str) -> tuple[Lost, ...]:
     )
 
 
+_KINDS: dict[str, ErrorKind] = {"memory": "memory", "refused": "refused"}
+
+
 def _raised(failure: Failure, cell: Cell) -> CellError:
-    hint = ""
+    hint = failure.hint
     if failure.kind == "memory":
         hint = _LESS_MEMORY
     elif failure.type == "SyntaxError" and _MAGIC.search(cell.source):
@@ -248,7 +251,7 @@ def _raised(failure: Failure, cell: Cell) -> CellError:
         message=failure.message,
         traceback="" if cell.kind == "shell" else failure.traceback,  # a command has no Python frames
         hint=hint,
-        kind="memory" if failure.kind == "memory" else "raised",
+        kind=_KINDS.get(failure.kind, "raised"),
     )
 
 

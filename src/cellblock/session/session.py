@@ -19,6 +19,7 @@ from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Kernel, KernelSpec
 from cellblock.limits import ExecutionLimits
+from cellblock.policy import Policy
 from cellblock.session.binding import pickled, require_sendable
 from cellblock.session.execution import Execution, equip, recover
 from cellblock.session.files import AsyncFiles
@@ -60,7 +61,7 @@ class AsyncSession:
     def __init__(
         self,
         *,
-        trust_level: Literal["isolated"] = "isolated",
+        trust_level: Literal["local", "isolated"] = "isolated",
         walls: Walls = "full",
         limits: ExecutionLimits | None = None,
         preload: Iterable[str] = (),
@@ -68,7 +69,12 @@ class AsyncSession:
         seed: int | None = None,
         mounts: Mapping[str, str | os.PathLike[str]] | None = None,
         tools: Iterable[Callable[..., Any]] = (),
+        policy: Policy | None = None,
     ) -> None:
+        if not isinstance(policy, Policy | None):
+            raise TypeError(f"policy must be a Policy, not {type(policy).__name__}")
+        if policy is not None and trust_level != "local":
+            raise ValueError('policy= is for trust_level="local": elsewhere the kernel is what stands in the way')
         if not isinstance(limits, ExecutionLimits | None):
             raise TypeError(f"limits must be ExecutionLimits, not {type(limits).__name__}")
         self.limits = limits or ExecutionLimits()
@@ -78,7 +84,12 @@ class AsyncSession:
         self.notebook = Notebook()
         self._launcher = launcher_for(trust_level, walls)
         self._spec = KernelSpec(
-            limits=self.limits, preload=tuple(preload), python=python, seed=self.seed, mounts=_mounts(mounts or {})
+            limits=self.limits,
+            preload=tuple(preload),
+            python=python,
+            seed=self.seed,
+            mounts=_mounts(mounts or {}),
+            policy=policy,
         )
         self._kernel: Kernel | None = None
         self._turns = anyio.Semaphore(1, fast_acquire=True)

@@ -89,8 +89,12 @@ def _encode(message: Request | Event, head: dict[str, object]) -> Frame:
     return Frame(as_json(head).encode(), getattr(message, "buffers", ()))
 
 
+_OF_FAILURE = ("type", "message", "traceback", "kind")
+"""What a worker says of a failure: a hint is the host's to give."""
+
+
 def _fields(failure: Failure) -> dict[str, object]:
-    return {name: getattr(failure, name) for name in Failure.__slots__}
+    return {name: getattr(failure, name) for name in _OF_FAILURE}
 
 
 def decode_request(frame: Frame) -> tuple[int, Request]:
@@ -247,7 +251,7 @@ def _place(value: object) -> Place:
 def _failure(value: object) -> Failure | None:
     if value is None:
         return None
-    if type(value) is not dict or value.keys() != set(Failure.__slots__):
+    if type(value) is not dict or value.keys() != set(_OF_FAILURE):
         raise ProtocolError("expected a failure")
     kind = value["kind"]
     if kind not in ("raised", "memory"):

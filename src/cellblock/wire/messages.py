@@ -163,6 +163,7 @@ class Failure:
     message: str
     traceback: str
     kind: str
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

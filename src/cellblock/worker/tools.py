@@ -30,7 +30,8 @@ Spec = Mapping[str, Any]
 
 Answer = ToolReply | ToolRoom
 _LOOK_MS = 100
-_ENDED = ToolReply(call=0, error=("RuntimeError", "the cell that called this has ended"))
+ENDED = ToolReply(call=0, error=("RuntimeError", "the cell that called this has ended"))
+"""The answer to a call that nobody waits for any more."""
 
 
 class ToolError(Exception):
@@ -134,10 +135,10 @@ class Tools:
         finally:
             self._plain.pop(number, None)
         del kept
-        return _result(reply, reserved)
+        return result(reply, reserved)
 
     def _wait(self, number: int) -> Answer:
-        while (reply := self._plain.get(number, _ENDED)) is None:
+        while (reply := self._plain.get(number, ENDED)) is None:
             self._read_or_wait(number)
         return reply
 
@@ -153,7 +154,7 @@ class Tools:
     def _read_or_wait(self, number: int) -> None:
         with self._told:
             if self._reading:
-                self._told.wait_for(lambda: self._plain.get(number, _ENDED) is not None or not self._reading)
+                self._told.wait_for(lambda: self._plain.get(number, ENDED) is not None or not self._reading)
                 return
             self._reading = True
         try:
@@ -207,7 +208,7 @@ class Tools:
                 reserved = self._reserve(reply)
                 reply = await future
             del kept
-            return _result(reply, reserved)
+            return result(reply, reserved)
         finally:
             self._futures.pop(number, None)
             if not self._futures:
@@ -222,7 +223,8 @@ def _tell(future: Future[Answer], reply: Answer) -> None:
     future.get_loop().call_soon_threadsafe(tell)
 
 
-def _result(reply: Answer, reserved: tuple[memoryview, ...]) -> object:
+def result(reply: Answer, reserved: tuple[memoryview, ...]) -> object:
+    """What a call gives, or raises."""
     assert isinstance(reply, ToolReply)
     if reply.error is not None:
         kind, message = reply.error

@@ -1,0 +1,81 @@
+"""What a cell raised, as text: a traceback of the cell's own lines."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+
+from cellblock.errors import SourceRejected
+from cellblock.guard.refusal import Denied
+from cellblock.guard.rules import BY_ID
+from cellblock.guard.signals import Stop
+from cellblock.values.represent import type_name
+from cellblock.wire.messages import Failure
+from cellblock.worker.interpreter import cut
+from cellblock.worker.show.mime import utf8
+
+
+def refused(error: SourceRejected) -> Failure:
+    """The failure of a source that did not run."""
+    message = utf8(error.args[0])
+    return Failure(type=type(error).__name__, message=message, traceback="", kind="refused", hint=error.hint)
+
+
+def describe(error: BaseException, lines: Mapping[str, list[str]], max_text: int) -> Failure:
+    """A failure from what was raised. `lines` are those of each cell, by the name of its file."""
+    if isinstance(error, Stop):
+        memory = error.reason == "memory"
+        return Failure(
+            type="MemoryError" if memory else "KeyboardInterrupt",
+            message="",
+            traceback="",
+            kind="memory" if memory else "raised",
+        )
+    name = type_name(error)
+    try:
+        summary = traceback.TracebackException.from_exception(error, lookup_lines=False, capture_locals=False)
+        _keep_cells(summary, lines)
+        text = "".join(summary.format())
+        message = str(error) if isinstance(error, SyntaxError) else str(summary)
+    except Stop:
+        raise
+    except Exception as broken:  # the cell's exception class may raise anything from what it overrides
+        text, message = f"{name}: <no traceback: {type_name(broken)}>\n", ""
+    kind = "memory" if isinstance(error, MemoryError) else "refused" if isinstance(error, Denied) else "raised"
+    hint = BY_ID[error.rule].instead if isinstance(error, Denied) and error.rule in BY_ID else ""
+    return Failure(
+        type=utf8(name),
+        message=utf8(cut(message, max_text)),
+        traceback=utf8(cut(text, max_text)),
+        kind=kind,
+        hint=hint,
+    )
+
+
+def _keep_cells(summary: traceback.TracebackException, lines: Mapping[str, list[str]]) -> None:
+    """Leave the frames of cells, each with its line: what stands above and between is the runner's and the guard's."""
+    pending, seen = [summary], set()
+    while pending:
+        one = pending.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        one.stack[:] = [_with_line(frame, lines) for frame in one.stack if frame.filename in lines]
+        pending += [link for link in (one.__cause__, one.__context__) if link is not None]
+        pending += getattr(one, "exceptions", None) or []
+
+
+def _with_line(frame: traceback.FrameSummary, lines: Mapping[str, list[str]]) -> traceback.FrameSummary:
+    number = frame.lineno or 0
+    source = lines[frame.filename]
+    line = source[number - 1] if 0 < number <= len(source) else ""
+    return traceback.FrameSummary(
+        frame.filename,
+        number,
+        frame.name,
+        lookup_line=False,
+        line=line,
+        end_lineno=frame.end_lineno,
+        colno=frame.colno,
+        end_colno=frame.end_colno,
+    )

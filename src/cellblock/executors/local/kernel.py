@@ -1,0 +1,223 @@
+"""A kernel that runs cells in a thread of this process."""
+
+from __future__ import annotations
+
+import platform
+import threading
+from collections.abc import Callable, Sequence
+
+import anyio.to_thread
+
+from cellblock.errors import FileRefused, SessionClosed
+from cellblock.executors.local.runner import Runner
+from cellblock.executors.local.turn import LocalTurn
+from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Named, Recovery
+from cellblock.policy import Policy
+from cellblock.walls import Applied, Unavailable, Wall
+from cellblock.wire.frames import Buffer
+from cellblock.wire.messages import Place, Request, ToolReply, ToolRoom
+
+_PATIENCE = 0.4
+"""Seconds in which a cell that was killed is to end: with the grace before, a second past its limit at most."""
+_AGAIN = 0.02
+_TIMES = 250
+_STUCK = "the session is dead: a call of its last cell could not be interrupted, and its thread still runs"
+
+WALLS: tuple[Wall, ...] = (
+    Applied(mechanism="guard", detail="names, attributes and imports by allow-list"),
+    Applied(mechanism="time", detail="between two steps of Python; a single call into C is bounded by its size"),
+    Unavailable(
+        mechanism="memory",
+        reason="the session shares the host's memory: growth is looked at now and then, and large results refused",
+        remedy='use trust_level="isolated" for a limit that the kernel holds',
+        needed=False,
+    ),
+    Unavailable(
+        mechanism="kill",
+        reason="a call into C that does not return cannot be ended, and its thread goes on",
+        remedy='use trust_level="isolated", where sessions are processes',
+        needed=False,
+    ),
+)
+
+
+class NoFiles:
+    """The files of a session that has none."""
+
+    def __init__(self, kernel: LocalKernel) -> None:
+        self._kernel = kernel
+
+    def write(self, path: str, data: bytes) -> None:
+        raise self._refusal()
+
+    def read(self, path: str, *, max_bytes: int) -> bytes:
+        raise self._refusal()
+
+    def list(self) -> list[str]:
+        self._kernel.require_open()
+        return []
+
+    def delete(self, path: str) -> None:
+        raise self._refusal()
+
+    def _refusal(self) -> Exception:
+        self._kernel.require_open()
+        return FileRefused(
+            "a session at trust level local has no files", hint='use trust_level="isolated", or bind the content'
+        )
+
+
+class LocalKernel:
+    """One world, one thread. `recover` gives it another of each."""
+
+    beside = False
+    steps = 0
+
+    def __init__(self, spec: KernelSpec) -> None:
+        self._spec = spec
+        self._policy = spec.policy or Policy()
+        self._closed = False
+        self._stuck = False
+        self._turn: LocalTurn | None = None
+        self._states = 0
+        self._failed = 0
+        self._memory = 0
+        self._runner = self._start()
+        self.files = NoFiles(self)
+
+    def _start(self) -> Runner:
+        return Runner(self._policy, seed=self._spec.seed, value_bytes=self._spec.limits.max_value_mb << 20)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(trust_level="local", python=platform.python_version(), walls=WALLS)
+
+    @property
+    def names(self) -> dict[str, str]:
+        return dict(self._runner.names)
+
+    @property
+    def states(self) -> tuple[int, ...]:
+        return (self._states,)
+
+    def require_open(self) -> None:
+        """SessionClosed for a kernel that takes no more requests."""
+        if self._closed:
+            raise SessionClosed("the session was closed", hint="open a new one")
+        if self._stuck:
+            raise SessionClosed(_STUCK, hint='open a new one; at trust_level="isolated" such a cell is killed')
+
+    # ---------------------------------------------------------------------------------- turns
+
+    def turn(self, request: Request, *, max_output_bytes: int) -> LocalTurn:
+        self.require_open()
+        turn = LocalTurn(max_output_bytes=max_output_bytes, take=self._take, look=self._look)
+        self._turn, self._memory = turn, 0
+        if self._runner.world.dead:
+            turn.tell(_killed())
+        else:
+            self._runner.give(request, turn)
+        return turn
+
+    def _take(self, reply: ToolReply | ToolRoom) -> None:
+        self._runner.tools.take(reply)
+
+    def _look(self) -> None:
+        """While a cell runs: whether this process has grown by more than the session may."""
+        held = _resident()
+        if not self._memory:
+            self._memory = held
+        elif held - self._memory > self._spec.limits.max_memory_mb << 20:
+            self._end("memory")
+
+    def interrupt(self) -> None:
+        if not self._closed:
+            self._end("interrupt")
+
+    def time_out(self, seconds: float) -> None:
+        self._end("timeout")
+
+    def kill(self) -> None:
+        runner, turn = self._runner, self._turn
+        runner.world.dead = True
+        self._end("kill")
+        if turn is not None:
+            turn.tell(_killed())
+
+    def _end(self, reason: str) -> None:
+        """Have the cell ended: again and again, as what is raised inside a finalizer is lost."""
+        turn, ending = self._turn, self._runner.world.ending
+        runner = self._runner
+        if turn is None or not runner.busy or not ending.raise_in(reason):
+            return
+
+        def insist() -> None:
+            for _ in range(_TIMES):
+                pause.wait(_AGAIN)
+                if not runner.busy or runner.turn_under_way is not turn:
+                    return
+                ending.raise_in(reason)
+
+        pause = threading.Event()
+        threading.Thread(target=insist, name="cellblock-local-ending", daemon=True).start()
+
+    async def end_since(self, seconds: float) -> int:
+        return 0
+
+    # ------------------------------------------------------------------------- large buffers
+
+    async def fetch(self, event: Named) -> Named:
+        return event
+
+    async def store(self, buffers: Sequence[Buffer], seconds: float) -> bool:
+        return False
+
+    async def write(self, places: Sequence[Place], buffers: Sequence[Buffer]) -> None:
+        raise OSError("a local session's memory is this process's")
+
+    # ---------------------------------------------------------------------------- going back
+
+    async def reserve(self, steps: int) -> str | None:
+        return "max_checkpoints"
+
+    async def change_files(self, change: Callable[[], None]) -> None:
+        change()
+
+    def note_files(self) -> None:
+        return None
+
+    async def recover(self, steps: int = 0) -> Recovery:
+        if self._closed:
+            raise SessionClosed("the session was closed", hint="open a new one")
+        runner = self._runner
+        if not await anyio.to_thread.run_sync(runner.wait, _PATIENCE):
+            self._stuck = True
+        lost = tuple((name, kind, "", "run what defined it again") for name, kind in runner.names.items())
+        runner.finish()
+        self._failed += 1
+        if not self._stuck:
+            self._runner = self._start()
+        return Recovery(exact=False, fresh=not self._stuck, failed=self._failed, lost=lost)
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._end("close")
+        if self._turn is not None and not self._turn.ended:
+            self._turn.close()
+        self._runner.finish()
+        await anyio.to_thread.run_sync(self._runner.wait, _PATIENCE)
+
+
+def _killed() -> Died:
+    return Died(reason="was killed")
+
+
+def _resident() -> int:
+    """Bytes of this process in memory; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * 4096
+    except OSError:
+        return 0

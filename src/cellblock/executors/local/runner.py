@@ -1,0 +1,270 @@
+"""The thread of a local kernel: carries out requests in one world, one after the other."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any, cast
+
+from cellblock.errors import SourceRejected
+from cellblock.executors.local.failure import describe, refused
+from cellblock.executors.local.tools import LocalTools
+from cellblock.executors.local.turn import LocalTurn
+from cellblock.guard.signals import Stop
+from cellblock.guard.world import World
+from cellblock.policy import Policy
+from cellblock.values import portable
+from cellblock.values.represent import type_name
+from cellblock.wire.messages import (
+    Bind,
+    Clear,
+    Display,
+    Equip,
+    Failure,
+    Fetch,
+    Finished,
+    Request,
+    Run,
+    Shell,
+    Survey,
+)
+from cellblock.worker import survey
+from cellblock.worker.copies import copy_of
+from cellblock.worker.names import Names
+from cellblock.worker.show.display import bundle
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+    from cellblock.worker.interpreter import Interpreter
+
+_COROUTINE = 0x80
+
+
+class Runner:
+    """One world and the thread that runs in it. A runner whose thread does not come back is left to itself."""
+
+    def __init__(self, policy: Policy, *, seed: int, value_bytes: int) -> None:
+        self.world = World(policy, write=self._write)
+        self.world.values["random"] = random.Random(seed)  # noqa: S311 - the session's, to be repeated
+        self.names: dict[str, str] = {}
+        self.busy = False
+        self._value_bytes = value_bytes
+        self._inbox: SimpleQueue[tuple[Request, LocalTurn] | None] = SimpleQueue()
+        self._turn: LocalTurn | None = None
+        self._loop: AbstractEventLoop | None = None
+        self._lines: dict[str, list[str]] = {}
+        self._max_text = 10_000
+        self._found = Names(cast("Interpreter", _Namespace(self.world)))
+        self.tools = LocalTools(self._tell, value_bytes)
+        self.world.bind_builtin("display", self._display)
+        self._thread = Thread(target=self._serve, name="cellblock-local", daemon=True)
+        self._thread.start()
+
+    def give(self, request: Request, turn: LocalTurn) -> None:
+        """Have a request carried out."""
+        self.busy = True
+        self._inbox.put((request, turn))
+
+    @property
+    def turn_under_way(self) -> LocalTurn | None:
+        """The turn whose request is being carried out."""
+        return self._turn
+
+    def finish(self) -> None:
+        """Let the thread end, once it has nothing to do."""
+        self._inbox.put(None)
+
+    def wait(self, seconds: float) -> bool:
+        """Whether the request under way has ended; waits so long for it."""
+        until = time.monotonic() + seconds
+        while self.busy and time.monotonic() < until:
+            time.sleep(0.002)
+        return not self.busy
+
+    # -------------------------------------------------------------------------------- serving
+
+    def _serve(self) -> None:
+        while (taken := self._inbox.get()) is not None:
+            request, self._turn = taken
+            finished = self._carry_out(request)
+            self.names = {**self.names, **finished.gained}
+            for name in finished.dropped:
+                self.names.pop(name, None)
+            turn, self._turn = self._turn, None
+            self.busy = False
+            turn.tell(finished)
+        self._close()
+
+    def _carry_out(self, request: Request) -> Finished:
+        """Security border: whatever the cell's code does or raises becomes a `Finished`."""
+        began, cpu = time.perf_counter(), time.thread_time()
+        value: tuple[portable.Buffer, ...] = ()
+        failure: Failure | None = None
+        ending = self.world.ending
+        traced = sys.gettrace()
+        try:
+            try:
+                ending.begin()
+                value = self._perform(request)
+            except BaseException as error:
+                sys.settrace(None)
+                failure = self._failure(error)
+        except BaseException as error:  # it was ended while its failure was told
+            sys.settrace(None)
+            failure = Failure(type=type_name(error), message="", traceback="", kind="raised")
+        while True:
+            try:
+                ending.end()
+                break
+            except Stop:
+                sys.settrace(None)
+        sys.settrace(traced)
+        self.tools.forget()
+        gained, dropped = self._found.news()
+        return Finished(
+            number=0,
+            failure=failure,
+            duration_ms=(time.perf_counter() - began) * 1e3,
+            cpu_ms=(time.thread_time() - cpu) * 1e3,
+            memory_peak=0,
+            gained=gained,
+            dropped=dropped,
+            buffers=value,
+        )
+
+    def _perform(self, request: Request) -> tuple[portable.Buffer, ...]:
+        globals = self.world.globals
+        match request:
+            case Run():
+                return self._run(request)
+            case Bind():
+                data, *large = request.buffers
+                globals[request.name] = copy_of(data, [bytearray(one) for one in large])
+            case Fetch():
+                if request.name not in self.world.names():
+                    raise KeyError(request.name)
+                return self._encode(globals[request.name])
+            case Survey():
+                namespace = cast("Interpreter", _Namespace(self.world))
+                return self._encode(survey.names(namespace, request.max_names, request.max_preview))
+            case Clear():
+                self.world.clear()
+            case Equip():
+                for spec in request.tools:
+                    self.world.bind_builtin(str(spec["name"]), self.tools.stub(spec))
+            case Shell():
+                raise NoShell('there is no shell at trust level local: use trust_level="isolated"')
+            case _:
+                raise RuntimeError(f"a local session takes no {type(request).__name__}")
+        return ()
+
+    def _run(self, request: Run) -> tuple[portable.Buffer, ...]:
+        self._max_text = request.max_text
+        source = request.source.removeprefix("\ufeff")
+        self._lines[request.filename] = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        program = self.world.check(source, request.filename)
+        codes = self.world.run(program)
+        value: Any = None
+        if any(code.co_flags & _COROUTINE for code in codes):
+            value = self._await(codes)
+        else:
+            for code in codes:
+                value = eval(code, self.world.globals)
+        if value is None or program.last is None:
+            return ()
+        self.world.builtins["_"] = value
+        self._show(value, is_result=True)
+        return self._encode(value)
+
+    def _await(self, codes: list[Any]) -> object:
+        """Run a top-level `await` on the session's event loop, which lives on between cells."""
+        import asyncio
+
+        async def each() -> object:
+            value: Any = None
+            for code in codes:
+                value = eval(code, self.world.globals)
+                if code.co_flags & _COROUTINE:
+                    value = await value
+            return value
+
+        if self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self._loop)
+        try:
+            return self._loop.run_until_complete(each())
+        except Stop:
+            self._loop = None  # whatever was under way in it is not gone on with
+            raise
+
+    def _close(self) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.close()
+
+    # -------------------------------------------------------------------------------- telling
+
+    def _tell(self, event: Any) -> None:
+        if self._turn is not None:
+            self._turn.tell(event)
+
+    def _write(self, stream: str, text: str) -> None:
+        if self._turn is not None:
+            self._turn.write(stream, text)
+
+    def _display(self, *values: object, **_options: object) -> None:
+        """Show values, each as a notebook does."""
+        for value in values:
+            self._show(value, is_result=False)
+
+    def _show(self, value: object, *, is_result: bool) -> None:
+        shown = bundle(value, self._max_text)
+        self._tell(
+            Display(
+                data=shown.data,
+                mimes=tuple(shown.buffers),
+                buffers=tuple(shown.buffers.values()),
+                is_result=is_result,
+                mark=0,
+                size=sum(map(len, shown.buffers.values())) + sum(len(str(part)) for part in shown.data.values()),
+            )
+        )
+
+    def _encode(self, value: object) -> tuple[portable.Buffer, ...]:
+        """The portable form of a value, or of an `Opaque` that stands for it."""
+        try:
+            return portable.pack(portable.encode(value, max_bytes=self._value_bytes))
+        except portable.NotPortable as error:
+            return portable.pack(portable.encode(_stand_in(value, error.reason)))
+
+    def _failure(self, error: BaseException) -> Failure | None:
+        if isinstance(error, SystemExit) and error.code in (None, 0):
+            return None
+        if isinstance(error, SourceRejected):
+            return refused(error)
+        failure = describe(error, self._lines, self._max_text)
+        for held in ("__traceback__", "__context__"):  # their frames would keep the cell's objects alive
+            BaseException.__setattr__(error, held, None)
+        return failure
+
+
+def _stand_in(value: object, reason: str) -> portable.Opaque:
+    try:
+        return portable.opaque(value, reason=reason)
+    except Exception as error:  # from the value's own code
+        return portable.Opaque(type_name(value), f"<no repr: {type_name(error)}>", reason)
+
+
+class NoShell(Exception):
+    """There is no shell at this level."""
+
+
+class _Namespace:
+    """What looks at a session's names takes: the namespace, and which names are the cells'."""
+
+    def __init__(self, world: World) -> None:
+        self.namespace = world.globals
+        self.names = world.names
