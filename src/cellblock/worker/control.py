@@ -78,6 +78,14 @@ def take(channel: socket.socket, message: bytes) -> bool:
     return True
 
 
+def introduce(init: socket.socket) -> socket.socket:
+    """Over init's channel, have it expect the listener of a worker that is to be made; the end for that worker."""
+    supervised, supervisor = pair()
+    with supervisor:
+        send(init, {"do": "supervise"}, [supervisor.fileno()])
+    return supervised
+
+
 def ready(channel: socket.socket) -> int:
     """Which process says with the message that is next that it is ready; 0 where none does.
 

@@ -12,7 +12,6 @@ import json
 import logging
 import select
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -23,7 +22,7 @@ from cellblock.errors import CellblockError, IsolationUnavailable
 from cellblock.executors.process.deaths import Deaths
 from cellblock.executors.process.demand import EXPECTED_SECONDS, Demand, Kind
 from cellblock.executors.process.forks import watch_forks
-from cellblock.executors.process.launching import launch
+from cellblock.executors.process.launching import await_end, launch
 from cellblock.executors.process.zygote import NEEDED, START_SECONDS, Progress, Zygote, failure
 from cellblock.worker import control
 
@@ -346,11 +345,7 @@ class Family:
                 self._first.close()
             for zygote in self._zygotes():
                 zygote.close()
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        await_end(self._process)
 
 
 def _send(channel: socket.socket, message: Mapping[str, object], descriptors: Sequence[int]) -> None:

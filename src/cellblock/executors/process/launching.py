@@ -6,6 +6,7 @@ So this module imports next to nothing: each millisecond before the start is one
 from __future__ import annotations
 
 import os
+import select
 import socket
 import subprocess
 
@@ -13,6 +14,7 @@ _BOOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__))
 _PACKAGE = os.path.normpath(os.path.join(os.path.dirname(_BOOT), ".."))
 IDLE_SECONDS = 600.0
 """A family that no session has used for so long ends."""
+_ENDING_SECONDS = 10.0
 _INHERITED = ("LD_LIBRARY_PATH", "TZ")
 """The only variables of the host's environment that a family sees."""
 
@@ -50,6 +52,18 @@ class Launched:
         """Close our ends, which ends the process."""
         self.channel.close()
         self.zygote.close()
+
+
+def await_end(process: subprocess.Popen[bytes]) -> None:
+    """Wait for a process that is ending, and kill it if that takes ten seconds."""
+    if process.poll() is None:
+        end = os.pidfd_open(process.pid)  # `Popen.wait` looks every few milliseconds; this wakes at once
+        ended = select.poll()
+        ended.register(end, select.POLLIN)
+        if not ended.poll(_ENDING_SECONDS * 1e3):
+            process.kill()
+        os.close(end)
+    process.wait()
 
 
 def _pair() -> tuple[socket.socket, socket.socket]:

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from cellblock.errors import IsolationUnavailable, MountRefused
 from cellblock.executors.process.forks import watch_forks
+from cellblock.executors.process.launching import await_end
 from cellblock.executors.process.mounts import Mount
 from cellblock.walls import Applied
 from cellblock.worker import control
 from cellblock.worker.confine import namespaces
-from cellblock.worker.family.launch import SANDBOX_UID
+from cellblock.worker.family.account import SANDBOX_UID
 
 _SECONDS = 30.0
 _READERS = f"cells read it as the account {SANDBOX_UID}, which owns nothing: let all users read it"
@@ -76,11 +77,7 @@ class Porter:
     def close(self) -> None:
         """End it."""
         self._channel.close()
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        await_end(self._process)
 
 
 def _failure(mount: Mount, number: int, reason: str) -> Exception:

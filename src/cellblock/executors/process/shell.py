@@ -17,13 +17,11 @@ from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.mounts import Mount
-from cellblock.executors.process.porter import send_trees, unplaced
 from cellblock.executors.process.waits import SECONDS, Waits
 from cellblock.executors.process.zygote import failure
 from cellblock.walls import Applied
 from cellblock.worker import control
-from cellblock.worker.family.launch import SANDBOX_UID
-from cellblock.worker.init.supervisor import introduce
+from cellblock.worker.family.account import SANDBOX_UID
 
 _ENDED = "open it again; if that does not help, see whether the machine is out of memory"
 
@@ -79,13 +77,13 @@ class Shell:
                     family.make_branch(init_end, within, kind, mounts=bool(mounts))
                 else:
                     family.make_shell(init_end, kind, mounts=bool(mounts))
-            placed = (yield partial(send_trees, mounts, family.profile.python, channel)) if mounts else ()
+            placed = (yield partial(_send_trees, mounts, family, channel)) if mounts else ()
             report, descriptors = yield from _received(channel)
             if report is None and not family.alive:
                 raise FamilyGone
             report = report or {"failed": "shell", "reason": "its process ended", "remedy": _ENDED}
             if "failed" in report:
-                raise unplaced(mounts, report) if "place" in report else failure(report, family.profile.python)
+                raise _unplaced(mounts, report) if "place" in report else failure(report, family.profile.python)
         except BaseException:
             channel.close()
             raise
@@ -119,7 +117,7 @@ class Shell:
     def supervise(self) -> socket.socket:
         """The end for a worker whose system calls init is to answer."""
         try:
-            return introduce(self.channel)
+            return control.introduce(self.channel)
         except ConnectionError:
             raise files_gone() from None
 
@@ -308,6 +306,18 @@ class Shell:
 def files_gone() -> SessionClosed:
     """What a session is told whose init has ended."""
     return SessionClosed("its first process is gone, and its files with it", hint="open a new session")
+
+
+def _send_trees(mounts: tuple[Mount, ...], family: Family, channel: socket.socket) -> tuple[Applied, ...]:
+    from cellblock.executors.process.porter import send_trees  # most sessions have no mounts, and open sooner
+
+    return send_trees(mounts, family.profile.python, channel)
+
+
+def _unplaced(mounts: tuple[Mount, ...], report: dict[str, object]) -> Exception:
+    from cellblock.executors.process.porter import unplaced
+
+    return unplaced(mounts, report)
 
 
 def _keeping(number: int, forgotten: list[int], *, tentative: bool = False) -> dict[str, object]:

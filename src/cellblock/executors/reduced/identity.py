@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cellblock.errors import IsolationUnavailable
 from cellblock.worker.confine import syscalls
-from cellblock.worker.family.launch import SANDBOX_UID, is_mapped
+from cellblock.worker.family.account import SANDBOX_UID, is_mapped
 from cellblock.worker.reduced.accounts import CAP_SETGID, CAP_SETUID, Account
 from cellblock.worker.reduced.walls import SCOPED_ABI
 

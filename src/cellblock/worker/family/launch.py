@@ -17,9 +17,7 @@ from cellblock.worker.confine import layout, namespaces, root
 from cellblock.worker.confine.refusal import WallRefused
 from cellblock.worker.confine.syscalls import CLONE_NEWNS, PR_SET_DUMPABLE, PR_SET_PDEATHSIG, prctl, unshare
 from cellblock.worker.family import nursery
-
-SANDBOX_UID = 61_000
-"""Whom sessions run as when the host is root: an account that owns nothing."""
+from cellblock.worker.family.account import SANDBOX_UID, is_mapped
 
 
 def launch(
@@ -89,10 +87,3 @@ def _build(seen: layout.Exposure) -> None:
         elif error.errno == errno.EACCES:
             remedy = f"use an interpreter that an ordinary user may read, or {namespaces.REMEDY}"
         raise WallRefused("root", str(error), remedy) from error
-
-
-def is_mapped(uid: int) -> bool:
-    """Whether the account exists in this user namespace; in a container of one user it does not."""
-    with open("/proc/self/uid_map", encoding="ascii") as table:
-        ranges = [[int(word) for word in line.split()] for line in table]
-    return any(first <= uid < first + count for first, _, count in ranges)

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping
 
 from cellblock.worker import control
 from cellblock.worker.family.children import Children
-from cellblock.worker.init.supervisor import introduce
 
 MAKING_SECONDS = 60.0
 RETRY_SECONDS = 5.0
@@ -245,7 +244,7 @@ class Spares:
         with contextlib.ExitStack() as ends:
             given = [init, ends.enter_context(worker).fileno(), stdout_end, stderr_end]
             if limits["checkpoints"]:
-                given.append(ends.enter_context(introduce(channel)).fileno())
+                given.append(ends.enter_context(control.introduce(channel)).fileno())
             control.send(zygote, {"limits": limits, "nonce": nonce, "token": self._tokens}, given)
         for end, pipe in ((stdout_end, stdout), (stderr_end, stderr)):
             os.close(end)

@@ -14,21 +14,13 @@ import select
 import socket
 from collections.abc import Collection
 
-from cellblock.worker import control, holdings, procfs
+from cellblock.worker import holdings, procfs
 from cellblock.worker.confine import listener as calls
 from cellblock.worker.confine.listener import Call
 from cellblock.worker.confine.seccomp import TARGETS
 
 _BRANCHING = frozenset(("setns", "seccomp"))
 _SIGCHLD = b"17"  # what a child's end raises; that of a copy which is a child of the worker's raises nothing
-
-
-def introduce(init: socket.socket) -> socket.socket:
-    """Over init's channel, have it expect the listener of a worker that is to be made; the end for that worker."""
-    supervised, supervisor = control.pair()
-    with supervisor:
-        control.send(init, {"do": "supervise"}, [supervisor.fileno()])
-    return supervised
 
 
 class Supervisor:
