@@ -1,0 +1,266 @@
+"""What init does once its session is furnished: what the host asks for, and looking at what the session holds."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NoReturn
+
+from cellblock.worker import control, holdings
+from cellblock.worker.confine import layout, namespaces, root
+from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
+from cellblock.worker.init import ending
+from cellblock.worker.init.budget import Budget
+from cellblock.worker.init.expected import Copies
+from cellblock.worker.init.filehistory import FileHistory
+from cellblock.worker.init.quota import Quota
+from cellblock.worker.init.supervisor import Supervisor
+from cellblock.worker.init.watch import IDLE_SECONDS, Excess, Watch
+from cellblock.worker.peak import Peak
+
+_MAX_MISSED = 20
+_MAX_PATH = 200
+
+Message = Mapping[str, object]
+
+
+class Service:
+    """One thread waits for the host's messages, for calls that it supervises, and for the time of its next look."""
+
+    def __init__(
+        self, channel: socket.socket, store: int, *, memory_bytes: int, checkpoint_bytes: int, nested: bool
+    ) -> None:
+        """`store` is a directory that no cell reaches; a `nested` session is a branch."""
+        self._channel = channel
+        self._nested = nested
+        self._ready = select.poll()
+        self._ready.register(channel, select.POLLIN)
+        self._watch = Watch(memory_bytes)
+        self._budget = Budget(checkpoint_bytes)
+        self._quota = Quota()
+        self._history = FileHistory((layout.WORKSPACE, layout.TMP, layout.SHM), store, self._watch.mapped)
+        self._supervisor = Supervisor(self._ready)
+        self._copies = Copies(self._ready, self._found)
+        self._peak: Peak | None = None
+        self._adopted = 0
+        self._look_at = time.monotonic() + IDLE_SECONDS
+        self._answers: dict[object, Callable[[Message, list[int]], None]] = {
+            "supervise": self._supervise,
+            "seal": self._seal,
+            "keep": self._keep,
+            "reserve": self._reserve,
+            "adopt": self._adopt,
+            "sweep": self._sweep,
+            "hold back": self._hold_back,
+            "end": self._end,
+            "export": self._export,
+            "exported": self._exported,
+            "import": self._import,
+            "part": self._part,
+            "hollow": self._hollow,
+            "branches": self._branches,
+        }
+        signal.signal(signal.SIGCHLD, lambda *_: self._reap())
+
+    def serve(self) -> NoReturn:
+        """Until the host is gone."""
+        while True:
+            ready = self._ready.poll(max(0.0, self._look_at - time.monotonic()) * 1000)
+            if time.monotonic() >= self._look_at:  # calls that come without a pause must not put it off
+                self._look()
+            for descriptor, _ in ready:
+                self._copies.hear(descriptor)
+            if any(descriptor == self._channel.fileno() for descriptor, _ in ready):
+                message, descriptors = control.receive(self._channel)
+                if message is None:
+                    os._exit(0)
+                self._answers[message["do"]](message, descriptors)
+                continue  # it may have said who the worker is now
+            self._supervisor.copies = self._watch.frozen
+            for descriptor, happened in ready:
+                self._supervisor.serve(descriptor, happened)
+
+    def _look(self) -> None:
+        """At what the session's processes hold, and its frozen copies."""
+        pause, excess = self._watch.look()
+        for number in self._budget.gone():
+            control.tell(self._channel, {"gone": number})
+        sooner, too_old = self._budget.look(self._watch.running, self._watch.worker)
+        if too_old is not None:
+            self._let_go(too_old, "max_checkpoint_mb")
+        if self._peak is not None:
+            self._peak.find()
+        self._look_at = time.monotonic() + (pause if sooner is None else min(pause, sooner))
+        if excess is not None:
+            self._curb(excess)
+
+    def _curb(self, excess: Excess) -> None:
+        of_worker = excess.process == self._watch.worker
+        control.tell(self._channel, {"curbed": excess.held, "worker": of_worker})  # before its death is seen
+        if of_worker:
+            ending.end_all(self._watch.frozen)  # none of the others will outlive it
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(excess.process, signal.SIGKILL)
+
+    def _found(self, process: int, number: int, channel: int) -> None:
+        """A frozen copy is ready."""
+        if process == self._watch.worker:  # whatever a cell says
+            os.close(channel)
+            return
+        self._budget.add(process, number, channel)
+        self._watch.exempt(self._budget.frozen)
+        self._quota.make(len(self._watch.frozen))
+
+    def _let_go(self, number: int, limit: str) -> None:
+        """End the copies, and forget the files, of every checkpoint up to one."""
+        self._budget.release(number)
+        self._history.forget_through(number)
+        control.tell(self._channel, {"let go": number, "for": limit})
+
+    def _reap(self) -> None:
+        """Collect the processes that init adopted and that have ended; tell how the worker did, if it is one."""
+        while True:
+            try:
+                process, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if process == 0:
+                return
+            if process == self._adopted:
+                control.tell(self._channel, {"ended": process, "status": status})
+
+    def _expect(self, message: Message, channels: Sequence[int]) -> None:
+        """Copies are being made for a checkpoint, and say on these channels that they are ready."""
+        for channel in channels:
+            self._copies.expect(channel, _number(message["number"]))
+
+    def _supervise(self, _message: Message, descriptors: list[int]) -> None:
+        self._supervisor.expect(descriptors.pop())
+
+    def _seal(self, message: Message, _descriptors: list[int]) -> None:
+        """A worker was put into the session, and nothing is to be attached any more."""
+        self._watch.begin()
+        self._budget.reserved = False
+        self._supervisor.worker = self._watch.worker
+        self._quota.of(self._watch.worker, _number(message["processes"]))
+        prctl(PR_SET_DUMPABLE, 0)
+
+    def _keep(self, message: Message, descriptors: list[int]) -> None:
+        """A step has come to its end: a checkpoint."""
+        self._expect(message, descriptors)
+        forgotten, number = _numbers(message["forgotten"]), _number(message["number"])
+        self._budget.end(forgotten)
+        self._watch.exempt(self._budget.frozen)
+        self._quota.make(len(self._watch.frozen), making=True)
+        self._budget.spared, self._budget.reserved = 2 if message["tentative"] else 1, False
+        self._history.forget(forgotten)
+        if (full := self._history.keep(number, spared=self._budget.spared - 1)) is not None:
+            self._let_go(full, "max_disk_mb")
+        if self._peak is not None:
+            self._peak.find()
+            self._peak.reset()
+        control.send(self._channel, {"kept": number})
+
+    def _reserve(self, _message: Message, _descriptors: list[int]) -> None:
+        """No checkpoint is let go until the next step."""
+        self._budget.reserved = True
+        control.send(self._channel, {"reserved": True})
+
+    def _adopt(self, message: Message, descriptors: list[int]) -> None:
+        """A frozen copy was woken and is the worker now, or a branch's first process."""
+        self._expect(message, descriptors)
+        worker = self._adopted = self._supervisor.worker = _number(message["worker"])
+        self._watch.follow(worker)
+        self._budget.woken(worker)
+        self._budget.reserved = False
+        if self._peak is not None:
+            self._peak.close()
+        self._peak = Peak(worker)
+        self._quota.of(worker, _number(message["processes"]))
+        self._quota.make(len(self._watch.frozen), making=True)
+
+    def _sweep(self, message: Message, _descriptors: list[int]) -> None:
+        """End every process but the frozen copies that are spared, and set the files back to a checkpoint."""
+        spared = frozenset(_numbers(message["spared"]))
+        self._copies.forget()
+        self._watch.exempt(spared)
+        self._budget.reserved = True
+        self._budget.retain(spared)
+        self._budget.forget(_numbers(message["forgotten"]))
+        ending.end_all(spared)
+        root.repair_home(nested=self._nested)
+        self._history.forget(_numbers(message["forgotten"]))
+        missed = self._history.rewind(_number(message["number"])) if "number" in message else []
+        if not self._nested:
+            prctl(PR_SET_DUMPABLE, 1)
+        control.send(self._channel, {"swept": True, "missed": _told(missed)})
+
+    def _hold_back(self, message: Message, _descriptors: list[int]) -> None:
+        """The worker is about to be interrupted."""
+        self._exempt(message["frozen"])
+        ending.hold_back(float(str(message["since"])), self._watch.worker, self._watch.frozen)
+
+    def _end(self, message: Message, _descriptors: list[int]) -> None:
+        """End what a cell has started."""
+        self._exempt(message["frozen"])
+        count = ending.end_since(float(str(message["since"])), self._watch.worker, self._watch.frozen)
+        control.send(self._channel, {"count": count})
+
+    def _export(self, message: Message, descriptors: list[int]) -> None:
+        """Give the host what a branch is made of: the files of a checkpoint, and this session's namespaces."""
+        holdings.expect_branches()
+        with socket.socket(fileno=descriptors[0]) as answer:
+            try:
+                files = self._history.export(_number(message["number"]))
+                ends = [files, os.dup(self._history.store), *namespaces.opened()]
+            except OSError as error:  # no /proc on this host
+                control.tell(answer, {"exported": False, "reason": str(error)})
+                return
+            control.send(answer, {"exported": True}, ends[:4])
+            for end in ends:
+                os.close(end)
+
+    def _exported(self, _message: Message, _descriptors: list[int]) -> None:
+        self._history.release()
+
+    def _import(self, _message: Message, descriptors: list[int]) -> None:
+        """In a branch: take over the files."""
+        control.send(self._channel, {"imported": _told(self._history.take_over(*descriptors))})
+
+    def _part(self, message: Message, descriptors: list[int]) -> None:
+        """Let a frozen copy make the worker of a branch; 0 ends that."""
+        self._supervisor.parting = _number(message["copy"])
+        with socket.socket(fileno=descriptors[0]) as answer:
+            control.tell(answer, {"parting": self._supervisor.parting})
+
+    def _hollow(self, _message: Message, _descriptors: list[int]) -> None:
+        """The session is closed, and holds the namespaces of its branches still."""
+        self._copies.forget()
+        self._watch.exempt(frozenset())
+        self._budget.retain(frozenset())
+        ending.end_all()
+
+    def _branches(self, message: Message, _descriptors: list[int]) -> None:
+        """Branches may have so many processes in all."""
+        self._quota.give(_number(message["processes"]), self._watch.own_processes())
+
+    def _exempt(self, frozen: object) -> None:
+        self._watch.exempt(frozenset(_numbers(frozen)))
+
+
+def _told(paths: list[str]) -> list[str]:
+    return [path[:_MAX_PATH] for path in paths[:_MAX_MISSED]]
+
+
+def _number(value: object) -> int:
+    return int(str(value))
+
+
+def _numbers(value: object) -> list[int]:
+    return [_number(one) for one in value] if isinstance(value, list) else []
