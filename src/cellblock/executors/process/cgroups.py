@@ -21,6 +21,7 @@ from cellblock.executors.process.delegation import PREFIX, NotDelegated, Place
 
 _KEPT = 8
 """Groups that no session uses; there are more while processes are in them."""
+_AGAIN_SECONDS = 1.0
 _FULL = 0.75
 _STALE_BYTES = 32 * 2**20
 """A group in which more than this was left behind, in caches, is not used again."""
@@ -130,6 +131,7 @@ class Groups:
         """Make the one that holds the others; `NotDelegated` where that cannot be."""
         self._lock = threading.Lock()
         self._made = 0
+        self._looking_again = False
         self._free: list[Group] = []
         self._all: set[Group] = set()
         self._locks: list[int] = []
@@ -198,10 +200,24 @@ class Groups:
         """A session has ended; its processes may still be ending."""
         with self._lock:
             self._free.append(group)
-            for one in [one for one in self._free[:-_KEPT] if one.empty]:
-                self._free.remove(one)
-                self._remove(one)
+            self._remove_the_rest()
             self._weigh()
+
+    def _remove_the_rest(self) -> None:
+        """All but those that are kept. Those in which something is still ending are looked at again."""
+        for one in [one for one in self._free[:-_KEPT] if one.empty]:
+            self._free.remove(one)
+            self._remove(one)
+        if len(self._free) > _KEPT and not self._looking_again:
+            self._looking_again = True
+            again = threading.Timer(_AGAIN_SECONDS, self._look_again)
+            again.daemon = True
+            again.start()
+
+    def _look_again(self) -> None:
+        with self._lock:
+            self._looking_again = False
+            self._remove_the_rest()
 
     def _remove(self, group: Group) -> None:
         self._all.discard(group)
@@ -214,6 +230,7 @@ class Groups:
     def close(self) -> None:
         """Remove them all; their processes have ended."""
         with self._lock:
+            self._free.clear()
             for group in list(self._all):
                 self._remove(group)
             for folder, _ in set(self._folders.values()):
