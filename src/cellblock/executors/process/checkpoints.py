@@ -8,6 +8,7 @@ import socket
 from dataclasses import dataclass, field
 
 from cellblock.executors.process.forks import watch_forks
+from cellblock.executors.process.waits import Waits
 from cellblock.worker import control
 
 _READY_SECONDS = 5.0
@@ -263,9 +264,13 @@ class Checkpoints:
         self._forgotten += [one.number for one in dropped if one.number != self.newest.number]
         return self.newest
 
-    def pids(self) -> list[int]:
+    def pids(self) -> Waits[list[int]]:
         """The processes of every frozen copy, by their numbers in the session. Waits for those that are being made."""
-        return [pid for one in self._memories() if (pid := one.pid())]
+        for one in self._memories():
+            if not (one.gone or one.settled):
+                with contextlib.suppress(TimeoutError):
+                    yield one.channel.fileno(), _READY_SECONDS
+        return self.known()
 
     def being_made(self) -> int | None:
         """The descriptor on which the newest state's copy will say that it is ready, or end; None where it has."""

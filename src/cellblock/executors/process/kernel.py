@@ -238,7 +238,7 @@ class ProcessKernel(LinkedKernel):
         async with self._changing:
             if not self._open:
                 return 0
-            frozen = await to_thread.run_sync(self._checkpoints.pids)
+            frozen = await awaited(self._checkpoints.pids())
             return await awaited(self._shell.end_since(began, frozen))
 
     async def recover(self, steps: int = 0) -> Recovery:
@@ -354,7 +354,7 @@ class ProcessKernel(LinkedKernel):
 
     def _return_to(self, state: Checkpoint, forgotten: list[int]) -> Waits[Awake | None]:
         """Put the session into a state; None when its frozen copy is gone."""
-        spared = yield self._checkpoints.pids
+        spared = yield from self._checkpoints.pids()
         more: dict[str, object] = {"number": state.number} if self._spec.limits.max_checkpoints else {}
         missed = yield from self._shell.sweep(spared=spared, forgotten=forgotten, **more)
         if self._enclosure.full:
