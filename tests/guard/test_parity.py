@@ -1,17 +1,66 @@
-"""Programs that must show the same under the guard as under CPython: each file of `parity/`."""
+"""What small programs do under CPython, they do behind the guard: the same text, the same exception at the same line."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from functools import cache
 from pathlib import Path
 
+import corpus
 import pytest
-from runner import guarded, plain
+from levels import local_session, why_not_local
 
-FILES = sorted((Path(__file__).parent / "parity").glob("*.py"))
+FILES = {path.stem: path for path in corpus.files(corpus.PARITY)}
+CASES = [(theme, program) for theme, path in FILES.items() for program in corpus.programs(path) if program.runs_here]
+REFERENCE = Path(__file__).parent / "reference.py"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_program_shows_what_it_shows_under_cpython(path: Path) -> None:
-    source = path.read_text()
-    under, by_itself = guarded(source), plain(source)
-    assert (under.text, under.error, under.line) == (by_itself.text, by_itself.error, by_itself.line), under.message
+@cache
+def expected(theme: str) -> dict[str, dict[str, object]]:
+    """What CPython does with the programs of a file, by name."""
+    told = subprocess.run(
+        [sys.executable, "-X", "utf8", str(REFERENCE), str(FILES[theme])],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=100,
+        env={**os.environ, "PYTHONHASHSEED": "0"},
+    ).stdout.splitlines()
+    found = {one["name"]: one for one in map(json.loads, told[:-1])}
+    assert len(found) == int(told[-1]), f"of {told[-1]} programs, {len(found)} told what they did"
+    return found
+
+
+def test_the_corpus_is_wide():
+    assert len(FILES) >= 40
+    assert sum(len(corpus.programs(path)) for path in FILES.values()) >= 600
+
+
+@pytest.mark.parametrize("theme", FILES)
+def test_cpython_runs_every_program_of_a_file(theme):
+    """A program shows something, or ends in the exception that its header names."""
+    for program in corpus.programs(FILES[theme]):
+        if not program.runs_here:
+            continue
+        found = expected(theme)[program.name]
+        error = found["error"]
+        assert program.keys.get("raises") == (error and error[0]), (program.name, error)
+        assert error or found["stdout"], program.name
+
+
+@pytest.mark.skipif(bool(why_not_local()), reason=why_not_local())
+@pytest.mark.parametrize(("theme", "program"), [pytest.param(t, p, id=f"{t}-{p.name}") for t, p in CASES])
+def test_the_guard_changes_nothing(theme, program):
+    want = expected(theme)[program.name]
+    with local_session() as session:
+        # `pass`, so that the last expression is a statement as under exec()
+        cell = session.run(program.source + "pass\n")
+    printed = "".join(output.text for output in cell.outputs if output.stream == "stdout")
+    error = None
+    if cell.error is not None:
+        assert cell.error.kind == "raised", f"{cell.error.kind}: {cell.error.message} ({cell.error.hint})"
+        error = [cell.error.type.rpartition(".")[2], cell.error.message, corpus.last_line(cell.error.traceback)]
+    assert {"stdout": printed, "error": error} == {"stdout": want["stdout"], "error": want["error"]}

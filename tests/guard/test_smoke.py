@@ -1,4 +1,4 @@
-"""Attempts to get out, each of them a file of `escapes/` whose first line says by which rule it is refused.
+"""Attempts to get out, each of them a file of `smoke/` whose first line says by which rule it is refused.
 
     # L1 refused: attribute        the source is refused before it runs, by this rule
     # L1 raises: SecurityError attribute    it runs, and raises this at the end, by this rule
@@ -16,7 +16,7 @@ from runner import guarded
 
 from cellblock.policy import Policy
 
-FILES = sorted((Path(__file__).parent / "escapes").glob("*.py"))
+FILES = sorted((Path(__file__).parent / "smoke").glob("*.py"))
 
 
 class Canary:
