@@ -242,8 +242,8 @@ find(1).name
 for target in (1, "s", [], None, len, int):
     try:
         target.attr = 1
-    except (AttributeError, TypeError) as e:
-        print(type(e).__name__)
+    except (AttributeError, TypeError):
+        print("cannot")
 #: missing-argument-messages
 #: raises: TypeError
 def f(a, b, *, c):
@@ -397,6 +397,7 @@ try:
 except* ValueError as e:
     print(type(e).__name__, e.exceptions)
 #: except-star-raising
+#: raises: KeyError
 try:
     try:
         raise ExceptionGroup("g", [ValueError(1), TypeError(2)])

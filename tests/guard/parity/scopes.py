@@ -203,9 +203,6 @@ print(m.ceil(1.2), sqrt(16), fl(2.9), OD(a=1)["a"], Counter("aab")["a"], collect
 from math import *
 
 print(sqrt(9), pi > 3, gcd(12, 18))
-#: missing-module
-#: raises: ModuleNotFoundError
-import surely_no_such_module
 #: missing-name-in-module
 #: needs: math
 #: raises: ImportError
