@@ -56,11 +56,15 @@ class UnknownCell(CellblockError):
 
 
 class SourceRejected(CellblockError):
-    """Source that the guard does not let run. `refusals` are all of them, in the order of the lines."""
+    """Source that the guard does not let run. `refusals` are all of them, in the order of the lines.
+
+    `excerpts` shows the places, with carets.
+    """
 
     def __init__(self, message: str, *, hint: str = "", refusals: tuple[object, ...] = ()) -> None:
         super().__init__(message, hint=hint)
         self.refusals = refusals
+        self.excerpts = ""
 
 
 class SecurityError(SourceRejected):

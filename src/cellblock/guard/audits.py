@@ -13,7 +13,7 @@ _HOMES = {
     "cellblock.guard.stdlib.structures": "collections collections.abc heapq bisect copy enum dataclasses",
     "cellblock.guard.stdlib.functions": "functools itertools operator contextlib abc typing types",
     "cellblock.guard.stdlib.times": "datetime time calendar zoneinfo",
-    "cellblock.guard.stdlib.formats": "json base64 binascii hashlib hmac uuid csv io struct pprint html",
+    "cellblock.guard.stdlib.formats": "json base64 binascii hashlib hmac uuid csv io struct pprint html zlib",
     "cellblock.guard.stdlib.system": "sys asyncio warnings",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -36,17 +36,21 @@ def builtins_of(world: World) -> dict[str, object]:
     found |= {
         "type": world.type,
         "range": Range,
-        "pow": sizes.power,
         "__build_class__": world.classes.build,
         "__import__": world.importer,
-        "format": _format,
-        "iter": _iter,
-        "round": _round,
-        "sum": _sum,
+        **named({"pow": _pow, "format": _format, "iter": _iter, "round": _round, "sum": _sum}),
         **_attributes(world),
         **_namespaces(world),
     }
     return found
+
+
+def named(functions: dict[str, Any]) -> dict[str, object]:
+    """Functions under the names that they are known by, in messages too."""
+    for name, function in functions.items():
+        function.__name__ = function.__qualname__ = name
+        function.__module__ = "builtins"
+    return functions
 
 
 def _attributes(world: World) -> dict[str, object]:
@@ -62,7 +66,11 @@ def _attributes(world: World) -> dict[str, object]:
             return default
 
     def hasattr(value: Any, name: Any, /) -> bool:
-        return getattr(value, name, _MISSING) is not _MISSING
+        try:
+            getattr(value, name)
+        except AttributeError:
+            return False
+        return True
 
     def setattr(value: Any, name: Any, new: Any, /) -> None:
         name = plain(name)
@@ -72,7 +80,7 @@ def _attributes(world: World) -> dict[str, object]:
         name = plain(name)
         builtins.delattr(gates.delete(value, name), name)
 
-    return {"getattr": getattr, "hasattr": hasattr, "setattr": setattr, "delattr": delattr}
+    return named({"getattr": getattr, "hasattr": hasattr, "setattr": setattr, "delattr": delattr})
 
 
 def _namespaces(world: World) -> dict[str, object]:
@@ -113,7 +121,7 @@ def _namespaces(world: World) -> dict[str, object]:
     def help(*given: Any) -> None:
         world.write("stdout", _described(given, dir))
 
-    return {"locals": locals, "globals": globals, "vars": vars, "dir": dir, "help": help}
+    return named({"locals": locals, "globals": globals, "vars": vars, "dir": dir, "help": help})
 
 
 def _described(given: tuple[Any, ...], dir: Callable[..., list[str]]) -> str:
@@ -163,9 +171,18 @@ class Globals(MutableMapping[str, Any]):
     def __repr__(self) -> str:
         return repr(dict(self))
 
+    def __copy__(self) -> dict[str, Any]:
+        return dict(self)
+
+    __deepcopy__ = None
+
 
 def _is_spelled(name: object) -> bool:
     return type(name) is str and name.isidentifier() and name not in RESERVED
+
+
+def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
+    return sizes.power(base, exp, mod)
 
 
 def _format(value: Any, spec: str = "", /) -> str:

@@ -42,7 +42,12 @@ def check(
     except ValueError as error:
         raise SyntaxError(f"the source cannot be parsed: {error}", (filename, 1, 1, "")) from None
     rewriter = Rewriter(modules=modules, bound=bound, without=without)
-    rewriter.rewrite(tree)
+    try:
+        rewriter.rewrite(tree)
+    except (RecursionError, MemoryError):
+        raise rejection([_whole("nesting", "source that is nested too deeply")], source) from None
+    except Exception as error:  # a fault of the guard's own must let nothing through
+        raise rejection([_whole("node", f"source that the guard failed on: {error!r:.200}")], source) from error
     if rewriter.refusals:
         # what CPython itself would not compile is a syntax error first
         raise rejection(rewriter.refusals, source)

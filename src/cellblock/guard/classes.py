@@ -57,8 +57,10 @@ class Classes:
             self._require_namespace(defined, metaclass)
             self._require_methods(bases, defined)
             self._tame(defined)
+            if self._is_foreign(metaclass):  # its own by the time that hooks see it
+                dict.__setitem__(defined, _MARK, self)
             made = metaclass(name, bases, defined, **named)
-            if self._is_foreign(metaclass) and isinstance(made, type):
+            if isinstance(made, type) and self._is_made_by_type(metaclass):
                 self.adopt(made)
             return made
 
@@ -94,6 +96,13 @@ class Classes:
 
     def _is_foreign(self, metaclass: object) -> bool:
         return isinstance(metaclass, type) and not self.own(metaclass)
+
+    def _is_made_by_type(self, metaclass: Any) -> bool:
+        """Whether calling a metaclass makes a class without any code of the cell's having a say in which."""
+        if not isinstance(metaclass, type):
+            return False
+        new, call = holder(lineage(metaclass), "__new__"), holder(lineage(type(metaclass)), "__call__")
+        return not any(where is not None and self.own(where) for where in (new, call))
 
     def _require_metaclass(self, metaclass: type) -> None:
         if metaclass is type or self.own(metaclass) or metaclass in self._world.metaclasses:

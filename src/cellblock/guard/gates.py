@@ -8,6 +8,7 @@ code asks first. It runs no code of the object's: classes are looked at through 
 from __future__ import annotations
 
 import types
+from enum import EnumType
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
@@ -225,16 +226,23 @@ class Gates:
                 return value
         if where is None:
             return self._read_metaclass(value, kind, name)
+        if _is_member(value, name):
+            return value
         raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted")
 
     def _read_metaclass(self, value: type, kind: type, name: str) -> Any:
         meta = holder(lineage(kind), name)
         if meta is None:
-            if self._own(value) or value in BUILTIN_TYPES:
+            if self._own(value) or value in BUILTIN_TYPES or _is_member(value, name):
                 return value  # there is none, unless a metaclass makes one
-        elif self._own(meta) or any(name in audit.reads for audit in map(self._types.get, lineage(kind)) if audit):
+        elif self._own(meta) or (
+            self._own(value) and any(name in one.reads for one in map(self._types.get, lineage(kind)) if one)
+        ):
             return value
         raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted", "type")
+
+    def _grants(self, kind: type, name: str) -> bool:
+        return any(one in self._types and name in self._types[one].reads for one in lineage(kind))
 
     def _unbound(self, audit: TypeAudit, name: str) -> Any:
         def unbound(instance: Any, *given: Any, **named: Any) -> Any:
@@ -308,6 +316,8 @@ class Gates:
         if self._world.made(function):
             if not is_dunder(name) or name in _OF_FUNCTIONS:
                 return value
+        elif name in self._world.open_functions.get(function, ()):
+            return value
         elif name not in function.__dict__ and not is_dunder(name):
             return value  # there is none, and CPython says so
         raise self._refusal(type(value), name)
@@ -387,3 +397,8 @@ class Gates:
         if isinstance(value, type):
             self._forget(name)
         return found
+
+
+def _is_member(kind: type, name: str) -> bool:
+    """Whether a class is an enumeration with a member of this name."""
+    return isinstance(kind, EnumType) and name in namespace(kind).get("_member_map_", ())

@@ -47,7 +47,7 @@ class Importer:
             return module if "." not in name else self.module(name.partition(".")[0])
         for one in fromlist:
             if one != "*" and one not in vars(module):
-                raise ImportError(f"cannot import name {one!r} from {name!r}: it is not granted", name=name)
+                raise ImportError(f"cannot import name {one!r} from {name!r} (not granted)", name=name)
         return module
 
     def module(self, name: str) -> Module:

@@ -219,7 +219,7 @@ DEFINABLE = (
 """What a class of the code's own may define. Not `__del__`, which would run in whatever thread drops the object last;
 not `__reduce__` and the like, which have libraries call what they name; not `__class__`; not numpy's interfaces."""
 
-NOT_IN_METACLASS = frozenset(["__hash__", "__eq__", "__getattribute__", "mro", "__prepare__"])
+NOT_IN_METACLASS = frozenset(["__hash__", "__eq__", "__getattribute__", "mro"])
 """What the gates rely on, where classes are looked up by identity."""
 
 READABLE = (

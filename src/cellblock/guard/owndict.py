@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,12 +22,14 @@ class OwnDict(dict[str, Any]):
         self._owner = owner
 
     def __setitem__(self, name: str, value: Any) -> None:
-        object.__setattr__(self._world.gates.write(self._owner, name), name, value)
+        self._world.gates.write(self._owner, name)
+        object.__getattribute__(self._owner, "__dict__")[name] = value
         super().__setitem__(name, value)
 
     def __delitem__(self, name: str) -> None:
         if name in self:
-            object.__delattr__(self._world.gates.delete(self._owner, name), name)
+            self._world.gates.delete(self._owner, name)
+            object.__getattribute__(self._owner, "__dict__").pop(name, None)
         super().__delitem__(name)
 
     def update(self, *given: Any, **named: Any) -> None:
@@ -54,6 +57,12 @@ class OwnDict(dict[str, Any]):
     def clear(self) -> None:
         for name in list(self):
             del self[name]
+
+    def __copy__(self) -> dict[str, Any]:
+        return dict(self)
+
+    def __deepcopy__(self, memo: Any) -> dict[str, Any]:
+        return deepcopy(dict(self), memo)
 
     def copy(self) -> dict[str, Any]:
         return dict(self)

@@ -33,6 +33,12 @@ class Stream:
         self._write(self._name, text)
         return len(text)
 
+    def __copy__(self) -> Stream:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Stream:
+        return self
+
     def writelines(self, lines: Iterable[str]) -> None:
         for line in lines:
             self.write(line)
@@ -61,8 +67,9 @@ def printer(world: World) -> Callable[..., None]:
         sep = " " if sep is None else sep
         text = str.join(sep, [str(value) for value in values]) + ("\n" if end is None else end)
         if file is None or file is stdout:
-            world.write("stdout", str.__str__(text))
+            world.say("stdout", str.__str__(text))
         else:
             world.gates.read(file, "write").write(text)
 
+    print.__qualname__, print.__module__ = "print", "builtins"
     return print

@@ -45,10 +45,12 @@ def rejection(refusals: list[Refusal], source: str) -> SourceRejected:
     """The error that tells of all refusals; a SecurityError where one of the rules answers a threat."""
     refusals = sorted(refusals, key=lambda one: (one.line, one.column))
     lines = source.split("\n")
-    shown = "\n".join(f"{one.message()}\n{excerpt(one, lines)}" for one in refusals[:10])
     threatening = any(BY_ID[one.rule].threat for one in refusals)
     kind = SecurityError if threatening else SourceRejected
-    return kind(shown, hint=refusals[0].instead, refusals=tuple(refusals))
+    more = f" (and {len(refusals) - 1} more)" if len(refusals) > 1 else ""
+    error = kind(refusals[0].message() + more, hint=refusals[0].instead, refusals=tuple(refusals))
+    error.excerpts = "\n".join(f"{one.message()}\n{excerpt(one, lines)}" for one in refusals[:10])
+    return error
 
 
 def excerpt(refusal: Refusal, lines: list[str]) -> str:

@@ -444,6 +444,13 @@ class Rewriter:
         node.cases = cases
         self._push(node, "subject", scope, flags)
 
+    def _if(self, node: ast.If, scope: Scope, flags: int, slot: Slot) -> None:
+        """What is imported for type checkers alone is never run."""
+        for field in ("orelse", "test"):
+            self._push(node, field, scope, flags)
+        checking = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        self._push_list(node.body, scope, flags | _SOFT if checking else flags)
+
     def _import(self, node: ast.Import, scope: Scope, flags: int, slot: Slot) -> None:
         for alias in node.names:
             self._binds(alias.asname or alias.name.partition(".")[0], alias, scope)
@@ -544,8 +551,11 @@ def _guard_handlers(scope: Scope) -> None:
             again = ast.copy_location(ast.Raise(), at)
             node.handlers.insert(0, ast.copy_location(ast.ExceptHandler(caught, None, [again]), at))
         if node.finalbody:
-            test: ast.expr = build.call(at, spelling.FOREIGN) if scope.suspends else build.name(at, spelling.STOPPING)
-            node.finalbody = [build.unless(at, test, node.finalbody)]
+            first = node.finalbody[0]
+            test: ast.expr = build.name(first, spelling.STOPPING)
+            if scope.suspends:
+                test = build.call(first, spelling.FOREIGN)
+            node.finalbody = [build.unless(first, test, node.finalbody)]
     if scope.suspends:
         for item, asynchronous in scope.withs:
             function = spelling.ENTER_ASYNC if asynchronous else spelling.ENTER
@@ -567,7 +577,7 @@ _IN_PATTERNS = (
 )  # fmt: skip
 
 _PLAIN = (
-    "Module Expr Return Delete Assign While If Assert Pass Break Continue BoolOp NamedExpr UnaryOp IfExp Dict Set "
+    "Module Expr Return Delete Assign While Assert Pass Break Continue BoolOp NamedExpr UnaryOp IfExp Dict Set "
     "Compare Call JoinedStr Constant Subscript Starred List Tuple Slice Load Store Del And Or Add Sub Mult MatMult Div "
     "Mod Pow LShift RShift BitOr BitXor BitAnd FloorDiv Invert Not UAdd USub Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn "
     "comprehension arguments keyword alias withitem match_case"
@@ -592,6 +602,7 @@ _HANDLERS: dict[type, Any] = {
     ast.Await: Rewriter._suspending,
     ast.AsyncFor: Rewriter._suspending,
     ast.For: Rewriter._loop,
+    ast.If: Rewriter._if,
     ast.ListComp: Rewriter._comprehension,
     ast.SetComp: Rewriter._comprehension,
     ast.DictComp: Rewriter._comprehension,

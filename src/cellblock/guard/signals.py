@@ -11,8 +11,13 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 
 class Stop(BaseException):
@@ -45,12 +50,17 @@ _raise_async = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _raise_async.argtypes = (ctypes.c_ulong, ctypes.py_object)
 
 
+def _nothing() -> None:
+    return None
+
+
 class Ending:
     """What a world's cells are ended with. `flag` is empty while they may go on."""
 
     def __init__(self) -> None:
         self.flag: list[object] = []
         self.thread = 0
+        self._loops: list[AbstractEventLoop] = []
         self._kinds: dict[str, type[Stop]] = {}
         self.base: type[Stop] = type("Stop", (Stop,), {"flag": self.flag, "reason": ""})
         self.lock = threading.Lock()
@@ -60,6 +70,15 @@ class Ending:
         if reason not in self._kinds:
             self._kinds[reason] = type("Stop", (self.base,), {"reason": reason})
         return self._kinds[reason]
+
+    @contextmanager
+    def waking(self, loop: AbstractEventLoop) -> Iterator[None]:
+        """While an event loop runs: it is woken when the cell is to end, as it may be waiting."""
+        self._loops.append(loop)
+        try:
+            yield
+        finally:
+            self._loops.remove(loop)
 
     def begin(self) -> None:
         """A cell begins in this thread."""
@@ -74,7 +93,11 @@ class Ending:
                 return False
             self.flag[:] = [True]
             _raise_async(self.thread, self.kind(reason))
-            return True
+            loops = list(self._loops)
+        for loop in loops:
+            with suppress(RuntimeError):  # closed meanwhile
+                loop.call_soon_threadsafe(_nothing)
+        return True
 
     def end(self) -> None:
         """The cell has ended: nothing is raised any more. What was raised and has not come yet is dropped."""

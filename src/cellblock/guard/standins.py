@@ -15,6 +15,18 @@ LONGEST_RANGE = 5_000_000
 """Numbers that C code may take from a range in one go: about 0.1 s."""
 
 
+class Single:
+    """Has no copies."""
+
+    __slots__ = ()
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self
+
+
 class Holding:
     """Has one attribute: what is read in place of an attribute of another object."""
 
@@ -25,7 +37,7 @@ class Holding:
         object.__getattribute__(self, "__dict__")[name] = value
 
 
-class Module:
+class Module(Single):
     """A module as code sees it: the members that were granted, and nothing else."""
 
     def __init__(self, name: str, members: dict[str, object]) -> None:
@@ -48,7 +60,7 @@ def module_name(module: Module) -> str:
     return _NAMES[id(module)]
 
 
-class TypeStandIn:
+class TypeStandIn(Single):
     """A type that was not granted: its name, `isinstance` with it, and no more."""
 
     __slots__ = ("_kind",)
@@ -78,7 +90,7 @@ class TypeStandIn:
     __qualname__ = "type"
 
 
-class TypeOfTypes:
+class TypeOfTypes(Single):
     """`type` as code sees it: with one argument it tells an object's type, with three it makes a class."""
 
     __slots__ = ("_world",)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import types
+from abc import ABCMeta
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from cellblock.guard import sizes, spelling
 from cellblock.guard.anatomy import holder, lineage, name_of
@@ -17,7 +20,7 @@ from cellblock.guard.gates import Gates
 from cellblock.guard.imports import Importer, grants
 from cellblock.guard.managers import AsyncManager, Manager
 from cellblock.guard.matching import matcher
-from cellblock.guard.names import is_dunder
+from cellblock.guard.names import RESERVED, is_dunder
 from cellblock.guard.owndict import OwnDict
 from cellblock.guard.printing import Stream, printer
 from cellblock.guard.program import Program
@@ -44,9 +47,12 @@ class World:
         self.write = write
         self.ending = Ending()
         self.dead = False
+        self.open_functions: WeakKeyDictionary[Any, frozenset[str]] = WeakKeyDictionary()
+        """Functions of the host's whose attributes of these names are granted."""
+        self.redirections: dict[str, list[Any]] = {"stdout": [], "stderr": []}
         self.types: dict[type, TypeAudit] = dict(BUILTIN_TYPES)
         self.host_types: set[type] = set()
-        self.metaclasses: set[type] = {type}
+        self.metaclasses: set[type] = {type, ABCMeta}
         self.values: dict[str, Any] = {}
         """What stands in for members met in several places, by a name of the audits' choosing."""
         self._standins: dict[type, TypeStandIn] = {}
@@ -56,7 +62,7 @@ class World:
         self.gates = Gates(self)
         self._reaches: dict[str, Callable[[Any], Any]] = {}
         self.importer = Importer(self, self.policy)
-        self.streams = {name: Stream(name, write) for name in ("stdout", "stderr")}
+        self.streams = {name: Stream(name, self.say) for name in ("stdout", "stderr")}
         self.builtins: dict[str, Any] = builtins_of(self) | self._spelled()
         self.builtins["print"] = printer(self)
         self.globals: dict[str, Any] = {"__name__": "__main__", "__doc__": None, "__builtins__": self.builtins}
@@ -101,6 +107,14 @@ class World:
         """The names that programs have bound."""
         return [name for name in list(self.globals) if self._is_shown(name)]
 
+    def say(self, stream: str, text: str) -> None:
+        """Write where code has redirected a stream to, or to the stream."""
+        targets = self.redirections[stream]
+        if targets:
+            targets[-1].write(text)
+        else:
+            self.write(stream, text)
+
     def clear(self) -> None:
         """Unbind them."""
         for name in self.names():
@@ -136,22 +150,20 @@ class World:
 
     def _grant_policy(self) -> None:
         self._granted_names: set[str] = {"print", "display", "help"}
-        for grant in self.policy.classes:
-            reads, statics, writes = (_Matching(one) for one in (grant.members, grant.statics, grant.writes))
+        for known in self.policy.classes:
+            reads, statics, writes = (_Matching(one) for one in (known.members, known.statics, known.writes))
             found = TypeAudit(
-                type=grant.cls,
+                type=known.cls,
                 reads=reads,  # type: ignore[arg-type]
                 statics=statics,  # type: ignore[arg-type]
                 writes=writes,  # type: ignore[arg-type]
-                constructable=grant.constructable,
-                subclassable=grant.subclassable,
+                constructable=known.constructable,
+                subclassable=known.subclassable,
             )
-            self.grant_types({grant.cls: found}, host=True)
-            self.builtins[grant.name] = self.typeof_class(grant.cls)
-            self._granted_names.add(grant.name)
-        for function in self.policy.functions:
-            self.builtins[function.name] = function.function
-            self._granted_names.add(function.name)
+            self.grant_types({known.cls: found}, host=True)
+            self.bind_builtin(known.name, self.typeof_class(known.cls))
+        for grant in self.policy.functions:
+            self.bind_builtin(grant.name, _handed(grant.function))
 
     def bind_builtin(self, name: str, value: object) -> None:
         """Have a name known everywhere, as Python's own are."""
@@ -231,7 +243,11 @@ class World:
 
     def shown(self, found: Mapping[str, Any]) -> dict[str, Any]:
         """The names of a namespace that code can spell."""
-        return {name: value for name, value in list(found.items()) if type(name) is str and name.isidentifier()}
+        return {
+            name: value
+            for name, value in list(found.items())
+            if type(name) is str and name.isidentifier() and name not in RESERVED
+        }
 
     # ------------------------------------------------------------------------------- spelled
 
@@ -267,6 +283,22 @@ class World:
         return found
 
 
+def _handed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the host as code gets it: it can be called, and holds nothing else that could be read."""
+
+    async def awaited(*given: Any, **named: Any) -> Any:
+        return await function(*given, **named)
+
+    def called(*given: Any, **named: Any) -> Any:
+        return function(*given, **named)
+
+    handed = awaited if inspect.iscoroutinefunction(function) else called
+    for name in ("__name__", "__qualname__", "__doc__"):
+        if isinstance(getattr(function, name, None), str):
+            setattr(handed, name, getattr(function, name))
+    return handed
+
+
 class _Matching:
     """The names that a grant's patterns match, as a set."""
 
@@ -284,10 +316,16 @@ def _reach(known: set[type], gate: Callable[[Any, str], Any], name: str) -> Call
     return reach
 
 
+def _width(method: Any, value: Any) -> Callable[..., Any]:
+    bound = sizes.width(partial(method, value))
+    bound.__name__ = bound.__qualname__ = method.__name__
+    return bound
+
+
 def _bounded(kind: type, name: str) -> Callable[[Any, Any], object]:
     method = getattr(kind, name)
 
     def replaced(world: Any, value: Any) -> object:
-        return sizes.width(partial(method, value))
+        return _width(method, value)
 
     return replaced

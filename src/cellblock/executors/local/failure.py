@@ -17,8 +17,13 @@ from cellblock.worker.show.mime import utf8
 
 def refused(error: SourceRejected) -> Failure:
     """The failure of a source that did not run."""
-    message = utf8(error.args[0])
-    return Failure(type=type(error).__name__, message=message, traceback="", kind="refused", hint=error.hint)
+    return Failure(
+        type=type(error).__name__,
+        message=utf8(error.args[0]),
+        traceback=utf8(f"{error.excerpts}\n{type(error).__name__}: {error.args[0]}\n"),
+        kind="refused",
+        hint=error.hint,
+    )
 
 
 def describe(error: BaseException, lines: Mapping[str, list[str]], max_text: int) -> Failure:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 
 import anyio.to_thread
 
-from cellblock.errors import FileRefused, SessionClosed
+from cellblock.errors import CellblockError, FileRefused, SessionClosed
 from cellblock.executors.local.runner import Runner
 from cellblock.executors.local.turn import LocalTurn
-from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Named, Recovery
+from cellblock.executors.protocol import Capabilities, Died, Kernel, KernelSpec, Named, Recovery
 from cellblock.policy import Policy
 from cellblock.walls import Applied, Unavailable, Wall
 from cellblock.wire.frames import Buffer
@@ -198,6 +198,16 @@ class LocalKernel:
         if not self._stuck:
             self._runner = self._start()
         return Recovery(exact=False, fresh=not self._stuck, failed=self._failed, lost=lost)
+
+    @property
+    def branchable(self) -> bool:
+        return True
+
+    async def branch(self, spec: KernelSpec) -> tuple[Kernel, tuple[tuple[str, str, str, str], ...]]:
+        raise CellblockError(
+            "a session at trust level local cannot be branched: it lives in this process, and keeps no checkpoints",
+            hint='use trust_level="isolated"',
+        )
 
     async def close(self) -> None:
         if self._closed:

@@ -7,13 +7,13 @@ import sys
 
 from cellblock.errors import IsolationUnavailable, MountRefused, PreloadFailed
 from cellblock.executors.local.kernel import LocalKernel
-from cellblock.executors.protocol import KernelSpec
+from cellblock.executors.protocol import Kernel, KernelSpec
 
 
 class LocalLauncher:
     """Opens kernels that are threads of this process."""
 
-    async def open(self, spec: KernelSpec) -> LocalKernel:
+    async def open(self, spec: KernelSpec) -> Kernel:
         if spec.mounts:
             raise MountRefused(
                 "a session at trust level local has no files to mount anything in",

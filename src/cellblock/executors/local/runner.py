@@ -196,7 +196,8 @@ class Runner:
             self._loop = asyncio.new_event_loop()
             asyncio.set_event_loop(self._loop)
         try:
-            return self._loop.run_until_complete(each())
+            with self.world.ending.waking(self._loop):
+                return self._loop.run_until_complete(each())
         except Stop:
             self._loop = None  # whatever was under way in it is not gone on with
             raise

@@ -1,7 +1,209 @@
-"""Audits of modules about formats."""
+"""Audits of modules about formats: text and bytes in, values out."""
 
 from __future__ import annotations
 
-from cellblock.guard.tables import ModuleAudit
+import base64
+import binascii
+import csv
+import hashlib
+import hmac
+import io
+import json
+import pprint
+import struct
+import uuid
+import zlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-AUDITS: tuple[ModuleAudit, ...] = ()
+from cellblock.guard import sizes
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+_ITERATIONS = 2_000_000
+
+
+def _load(world: World) -> Callable[..., Any]:
+    def load(file: Any, **options: Any) -> Any:
+        return json.loads(world.gates.read(file, "read").read(), **options)
+
+    return load
+
+
+def _dump(world: World) -> Callable[..., None]:
+    def dump(value: Any, file: Any, **options: Any) -> None:
+        world.gates.read(file, "write").write(json.dumps(value, **options))
+
+    return dump
+
+
+def _writer(world: World) -> Callable[..., Any]:
+    def writer(file: Any, *given: Any, **named: Any) -> Any:
+        return csv.writer(world.gates.read(file, "write"), *given, **named)
+
+    return writer
+
+
+def _dict_writer(world: World) -> type:
+    class DictWriter(csv.DictWriter):  # type: ignore[type-arg]
+        def __init__(self, f: Any, *given: Any, **named: Any) -> None:
+            super().__init__(world.gates.read(f, "write"), *given, **named)
+
+    world.grant_types({DictWriter: audit(DictWriter, but=["writer"], also=["fieldnames"], subclassable=True)})
+    return DictWriter
+
+
+def _pprint(world: World) -> Callable[..., None]:
+    def pprint_(value: Any, stream: Any = None, *given: Any, **named: Any) -> None:
+        text = pprint.pformat(value, *given, **named) + "\n"
+        world.builtins["print"](text, end="", file=stream)
+
+    return pprint_
+
+
+def _pp(world: World) -> Callable[..., None]:
+    show = _pprint(world)
+
+    def pp(value: Any, *given: Any, sort_dicts: bool = False, **named: Any) -> None:
+        show(value, *given, sort_dicts=sort_dicts, **named)
+
+    return pp
+
+
+def _packing(name: str) -> Callable[[World], Callable[..., Any]]:
+    function = getattr(struct, name)
+
+    def make(world: World) -> Callable[..., Any]:
+        def packing(form: Any, *given: Any, **named: Any) -> Any:
+            sizes.check_spec(form if isinstance(form, str) else bytes(form).decode("latin-1"))
+            return function(form, *given, **named)
+
+        packing.__name__ = packing.__qualname__ = name
+        return packing
+
+    return make
+
+
+def _pbkdf2(world: World) -> Callable[..., bytes]:
+    def pbkdf2_hmac(hash_name: str, password: bytes, salt: bytes, iterations: int, dklen: int | None = None) -> bytes:
+        if iterations > _ITERATIONS:
+            raise OverflowError(f"{iterations:,} iterations: the most here are {_ITERATIONS:,} [size]")
+        return hashlib.pbkdf2_hmac(hash_name, password, salt, iterations, dklen)
+
+    return pbkdf2_hmac
+
+
+def _decompress(world: World) -> Callable[..., bytes]:
+    def decompress(data: Any, /, wbits: int = zlib.MAX_WBITS, bufsize: int = zlib.DEF_BUF_SIZE) -> bytes:
+        machine = zlib.decompressobj(wbits)
+        found = machine.decompress(data, sizes.MAX_BYTES)
+        if machine.unconsumed_tail:
+            raise MemoryError(f"more than {sizes.MAX_BYTES:,} bytes")
+        if not machine.eof:
+            raise zlib.error("Error -5 while decompressing data: incomplete or truncated stream")
+        return found
+
+    return decompress
+
+
+_HASHES = names("md5 sha1 sha224 sha256 sha384 sha512 blake2b blake2s sha3_224 sha3_256 sha3_384 sha3_512 new")
+_HASH_TYPES = {type(hashlib.new(name)) for name in ("md5", "sha256", "sha3_256", "blake2b", "blake2s")}
+_HASH_READS = names("update digest hexdigest copy name digest_size block_size")
+_FILES = ("buffer", "fileno", "raw", "detach")
+
+AUDITS = (
+    ModuleAudit(
+        name="json",
+        members=names("loads dumps JSONDecodeError JSONEncoder JSONDecoder"),
+        replaced={"load": _load, "dump": _dump},
+        types=(
+            audit(json.JSONDecodeError, also=["msg", "doc", "pos", "lineno", "colno"], subclassable=True),
+            audit(
+                json.JSONEncoder,
+                subclassable=True,
+                also=["indent", "sort_keys", "skipkeys", "ensure_ascii", "item_separator", "key_separator"],
+            ),
+            audit(json.JSONDecoder, subclassable=True, also=["object_hook", "strict"]),
+        ),
+    ),
+    ModuleAudit(name="base64", members=frozenset(base64.__all__) - names("encode decode")),
+    ModuleAudit(
+        name="binascii",
+        members=frozenset(name for name in dir(binascii) if not name.startswith("_")),
+        types=(audit(binascii.Error, subclassable=True),),
+    ),
+    ModuleAudit(
+        name="hashlib",
+        members=_HASHES | names("algorithms_available algorithms_guaranteed"),
+        replaced={"pbkdf2_hmac": _pbkdf2},
+        types=tuple(TypeAudit(type=kind, reads=_HASH_READS, constructable=False) for kind in _HASH_TYPES),
+        note="file_digest reads files; scrypt and the digests of any length take what memory they are told",
+    ),
+    ModuleAudit(
+        name="hmac",
+        members=names("new compare_digest digest HMAC"),
+        types=(TypeAudit(type=hmac.HMAC, reads=_HASH_READS),),
+    ),
+    ModuleAudit(
+        name="uuid",
+        members=names("UUID uuid3 uuid4 uuid5 NAMESPACE_DNS NAMESPACE_URL NAMESPACE_OID NAMESPACE_X500 SafeUUID"),
+        types=(audit(uuid.UUID, also=["int", "is_safe"], subclassable=True),),
+        note="uuid1 tells the machine's address",
+    ),
+    ModuleAudit(
+        name="csv",
+        members=names(
+            "reader DictReader Dialect excel excel_tab unix_dialect Sniffer Error list_dialects get_dialect "
+            "QUOTE_ALL QUOTE_MINIMAL QUOTE_NONE QUOTE_NONNUMERIC QUOTE_NOTNULL QUOTE_STRINGS"
+        ),
+        replaced={"writer": _writer, "DictWriter": _dict_writer},
+        types=(
+            TypeAudit(type=type(csv.reader([])), reads=names("line_num dialect"), constructable=False),
+            TypeAudit(
+                type=type(csv.writer(io.StringIO())), reads=names("writerow writerows dialect"), constructable=False
+            ),
+            audit(
+                csv.DictReader, but=["reader"], also=["fieldnames", "line_num", "restkey", "restval"], subclassable=True
+            ),
+            audit(csv.Dialect, subclassable=True),
+            audit(csv.excel, subclassable=True),
+            audit(csv.excel_tab, subclassable=True),
+            audit(csv.unix_dialect, subclassable=True),
+            audit(csv.Sniffer),
+            audit(csv.Error, subclassable=True),
+        ),
+        note="registering dialects changes them for the whole process",
+    ),
+    ModuleAudit(
+        name="io",
+        members=names("StringIO BytesIO SEEK_SET SEEK_CUR SEEK_END UnsupportedOperation DEFAULT_BUFFER_SIZE"),
+        types=(
+            audit(io.StringIO, but=_FILES, subclassable=True),
+            audit(io.BytesIO, but=("getbuffer", *_FILES), subclassable=True),
+            audit(io.UnsupportedOperation, subclassable=True),
+        ),
+        note="in memory alone",
+    ),
+    ModuleAudit(
+        name="struct",
+        members=names("error calcsize"),
+        replaced={
+            name: _packing(name) for name in ("pack", "unpack", "pack_into", "unpack_from", "iter_unpack", "Struct")
+        },
+        types=(audit(struct.Struct), audit(struct.error, subclassable=True)),
+    ),
+    ModuleAudit(
+        name="pprint",
+        members=names("pformat isreadable isrecursive saferepr"),
+        replaced={"pprint": _pprint, "pp": _pp},
+    ),
+    ModuleAudit(
+        name="zlib",
+        members=names("adler32 crc32 compress error"),
+        replaced={"decompress": _decompress},
+        types=(audit(zlib.error, subclassable=True),),
+    ),
+    ModuleAudit(name="html", members=names("escape unescape")),
+)

@@ -1,7 +1,521 @@
-"""Audits of modules about functions."""
+"""Audits of modules about functions, iterators, context managers and types."""
 
 from __future__ import annotations
 
-from cellblock.guard.tables import ModuleAudit
+import abc
+import contextlib
+import functools
+import itertools
+import math
+import operator
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator
+from types import resolve_bases
+from typing import TYPE_CHECKING, Any
 
-AUDITS: tuple[ModuleAudit, ...] = ()
+from cellblock.guard import sizes
+from cellblock.guard.anatomy import plain
+from cellblock.guard.names import is_dunder
+from cellblock.guard.refusal import denied
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, public
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+_QUICK = 200_000
+"""Items that C code may make in one go."""
+
+
+# ---------------------------------------------------------------------------------- functools
+
+
+def _update_wrapper(world: World) -> Callable[..., Any]:
+    get, put = world.builtins["getattr"], world.builtins["setattr"]
+
+    def update_wrapper(
+        wrapper: Any,
+        wrapped: Any,
+        assigned: Any = functools.WRAPPER_ASSIGNMENTS,
+        updated: Any = functools.WRAPPER_UPDATES,
+    ) -> Any:
+        for name in assigned:
+            try:
+                value = get(wrapped, name)
+            except AttributeError:
+                continue
+            put(wrapper, name, value)
+        if "__dict__" in updated and world.made(wrapped) and world.made(wrapper):
+            wrapper.__dict__.update(wrapped.__dict__)
+        put(wrapper, "__wrapped__", wrapped)
+        return wrapper
+
+    return update_wrapper
+
+
+def _wraps(world: World) -> Callable[..., Any]:
+    update = _update_wrapper(world)
+
+    def wraps(wrapped: Any, *given: Any, **named: Any) -> Callable[[Any], Any]:
+        return lambda wrapper: update(wrapper, wrapped, *given, **named)
+
+    return wraps
+
+
+def _total_ordering(world: World) -> Callable[[type], type]:
+    def total_ordering(cls: Any) -> type:
+        if not isinstance(cls, type) or not world.classes.own(cls):
+            raise denied("only classes of the code's own can be ordered", "store")
+        return functools.total_ordering(cls)
+
+    return total_ordering
+
+
+def _annotated(world: World, function: Any) -> Any:
+    """The class that a function's first parameter is annotated with. Evaluates nothing: a text is looked up."""
+    if not world.made(function):
+        raise TypeError(f"Invalid first argument to `register()`: {function!r}")
+    for name, kind in function.__annotations__.items():
+        if name != "return":
+            if isinstance(kind, str):
+                kind = world.globals.get(kind, world.builtins.get(kind))
+            return kind
+    raise TypeError(f"Invalid first argument to `register()`: {function!r}. Use either `@register(some_class)`")
+
+
+def _register(world: World, register: Callable[..., Any]) -> Callable[..., Any]:
+    def checked(cls: Any, func: Any = None, method: Any = None) -> Any:
+        func = method if func is None else func
+        if func is None and world.made(cls):
+            return register(_annotated(world, cls), cls)
+        return register(cls) if func is None else register(cls, func)
+
+    return checked
+
+
+def _singledispatch(world: World) -> Callable[..., Any]:
+    def singledispatch(func: Any) -> Any:
+        found = functools.singledispatch(func)
+
+        def dispatching(*given: Any, **named: Any) -> Any:
+            if not given:
+                raise TypeError(f"{func.__name__} requires at least 1 positional argument")
+            return found.dispatch(type(given[0]))(*given, **named)
+
+        for name in functools.WRAPPER_ASSIGNMENTS:
+            setattr(dispatching, name, getattr(found, name))
+        dispatching.register = _register(world, found.register)  # type: ignore[attr-defined]
+        dispatching.dispatch = found.dispatch  # type: ignore[attr-defined]
+        dispatching.registry = found.registry  # type: ignore[attr-defined]
+        world.open_functions[dispatching] = names("register dispatch registry")
+        return dispatching
+
+    return singledispatch
+
+
+def _singledispatchmethod(world: World) -> type:
+    class singledispatchmethod(functools.singledispatchmethod):  # type: ignore[type-arg]
+        def register(self, cls: Any, method: Any = None) -> Any:
+            return _register(world, super().register)(cls, method)
+
+    world.grant_types({singledispatchmethod: TypeAudit(type=singledispatchmethod, reads=names("register"))})
+    return singledispatchmethod
+
+
+def _lru() -> type:
+    return type(functools.lru_cache(lambda: None))
+
+
+# ---------------------------------------------------------------------------------- itertools
+
+
+def ticking(values: Iterable[Any]) -> Iterator[Any]:
+    """The same values, each through Python, where a cell can be ended."""
+    for value in values:  # noqa: UP028
+        yield value
+
+
+def _count(world: World) -> Callable[..., Iterator[Any]]:
+    def count(start: Any = 0, step: Any = 1) -> Iterator[Any]:
+        while True:
+            yield start
+            start = start + step
+
+    return count
+
+
+def _repeat(world: World) -> Callable[..., Iterator[Any]]:
+    def repeat(value: Any, times: int | None = None) -> Iterator[Any]:
+        if times is None:
+            return ticking(itertools.repeat(value))
+        found = itertools.repeat(value, times)
+        return found if times <= _QUICK else ticking(found)
+
+    return repeat
+
+
+def _cycle(world: World) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    def cycle(values: Iterable[Any]) -> Iterator[Any]:
+        return ticking(itertools.cycle(values))
+
+    return cycle
+
+
+def _many(function: Any, number: Callable[..., float]) -> Callable[[World], Any]:
+    """A function that makes so `number` of combinations."""
+
+    def make(world: World) -> Any:
+        def bounded(*given: Any, **named: Any) -> Iterator[Any]:
+            pools = [one if isinstance(one, int) or one is None else tuple(one) for one in given]
+            found = function(*pools, **named)
+            return found if number(*pools, **named) <= _QUICK else ticking(found)
+
+        bounded.__name__ = bounded.__qualname__ = function.__name__
+        return bounded
+
+    return make
+
+
+def _products(*pools: Any, repeat: int = 1) -> float:
+    size = 1.0
+    for pool in pools:
+        size *= len(pool)
+    return size ** min(repeat, 100)
+
+
+def _permutations(pool: Any, r: int | None = None) -> float:
+    return math.perm(min(len(pool), 100), min(len(pool), 100) if r is None else min(max(r, 0), 100))
+
+
+def _combinations(pool: Any, r: int) -> float:
+    return math.comb(min(len(pool), 2000), min(max(r, 0), 2000))
+
+
+def _with_replacement(pool: Any, r: int) -> float:
+    return math.comb(min(len(pool) + max(r, 0), 2000), min(max(r, 0), 2000))
+
+
+_PLAIN_ITERTOOLS = names(
+    "accumulate chain compress dropwhile filterfalse groupby islice pairwise starmap takewhile tee zip_longest batched"
+)
+
+# ----------------------------------------------------------------------------------- operator
+
+
+def _attrgetter(world: World) -> Callable[..., Any]:
+    get = world.builtins["getattr"]
+
+    def attrgetter(*attributes: Any) -> Callable[[Any], Any]:
+        if not attributes:
+            raise TypeError("attrgetter expected 1 argument, got 0")
+        paths = []
+        for one in attributes:
+            if not isinstance(one, str):
+                raise TypeError("attribute name must be a string")
+            paths.append(plain(one).split("."))
+
+        def follow(value: Any, path: list[str]) -> Any:
+            for name in path:
+                value = get(value, name)
+            return value
+
+        def getter(value: Any) -> Any:
+            found = tuple(follow(value, path) for path in paths)
+            return found[0] if len(found) == 1 else found
+
+        return getter
+
+    return attrgetter
+
+
+def _methodcaller(world: World) -> Callable[..., Any]:
+    get = world.builtins["getattr"]
+
+    def methodcaller(name: Any, /, *given: Any, **named: Any) -> Callable[[Any], Any]:
+        if not isinstance(name, str):
+            raise TypeError("method name must be a string")
+        exact = plain(name)
+        return lambda value: get(value, exact)(*given, **named)
+
+    return methodcaller
+
+
+def _in_place(by: Callable[[Any, Any], Any], function: Callable[[Any, Any], Any]) -> Callable[[World], Any]:
+    return lambda world: lambda a, b: function(a, by(a, b))
+
+
+_SIZED = {
+    "mul": lambda world: sizes.multiply,
+    "pow": lambda world: lambda a, b: sizes.power(a, b),
+    "lshift": lambda world: sizes.shift,
+    "mod": lambda world: sizes.modulo,
+    "imul": _in_place(sizes.multiply_by, operator.imul),
+    "ipow": _in_place(sizes.power_by, operator.ipow),
+    "ilshift": _in_place(sizes.shift_by, operator.ilshift),
+    "imod": _in_place(sizes.modulo_by, operator.imod),
+}
+_OPERATOR = frozenset(
+    name for name in operator.__all__ if name not in _SIZED and name not in ("attrgetter", "methodcaller")
+)
+
+# --------------------------------------------------------------------------------- contextlib
+
+
+def _closing(world: World) -> type:
+    class closing:
+        def __init__(self, thing: Any) -> None:
+            world.gates.read(thing, "close")
+            self.thing = thing
+
+        def __enter__(self) -> Any:
+            return self.thing
+
+        def __exit__(self, *_: object) -> None:
+            self.thing.close()
+
+    return closing
+
+
+def _redirect(stream: str) -> Callable[[World], type]:
+    def make(world: World) -> type:
+        class redirect:
+            def __init__(self, target: Any) -> None:
+                world.gates.read(target, "write")
+                self._target = target
+
+            def __enter__(self) -> Any:
+                world.redirections[stream].append(self._target)
+                return self._target
+
+            def __exit__(self, *_: object) -> None:
+                world.redirections[stream].pop()
+
+        redirect.__name__ = redirect.__qualname__ = f"redirect_{stream}"
+        return redirect
+
+    return make
+
+
+# ------------------------------------------------------------------------------ abc and typing
+
+
+def _abstract(world: World) -> Callable[[Any], Any]:
+    def abstractmethod(function: Any) -> Any:
+        if not world.made(function) and type(function) not in (property, classmethod, staticmethod):
+            raise denied("only functions of the code's own can be abstract", "store")
+        return abc.abstractmethod(function)
+
+    return abstractmethod
+
+
+def _as_it_is(world: World) -> Callable[[Any], Any]:
+    return lambda value: value
+
+
+def _runtime_checkable(world: World) -> Callable[[type], type]:
+    def runtime_checkable(cls: Any) -> type:
+        if not isinstance(cls, type) or not world.classes.own(cls):
+            raise denied("only protocols of the code's own can be made checkable", "store")
+        return typing.runtime_checkable(cls)
+
+    return runtime_checkable
+
+
+def _type_hints(world: World) -> Callable[..., dict[str, Any]]:
+    get = world.builtins["getattr"]
+
+    def get_type_hints(value: Any, *_: Any, **__: Any) -> dict[str, Any]:
+        """Annotations as they are: a text is looked up as a name, and never evaluated."""
+        found: dict[str, Any] = {}
+        sources = [value]
+        if isinstance(value, type):
+            sources = [one for one in reversed(type.__dict__["__mro__"].__get__(value)) if world.classes.own(one)]
+        for source in sources:
+            annotations: dict[str, Any] = get(source, "__annotations__", None) or {}
+            for name, kind in annotations.items():
+                if isinstance(kind, str):
+                    kind = world.globals.get(kind, world.builtins.get(kind, kind))
+                found[name] = type(None) if kind is None else kind
+        return found
+
+    return get_type_hints
+
+
+def _overload(world: World) -> Callable[[Any], Any]:
+    def overload(function: Any) -> Any:
+        def overloaded(*_: Any, **__: Any) -> Any:
+            raise NotImplementedError("You should not call an overloaded function.")
+
+        return overloaded
+
+    return overload
+
+
+_NOT_TYPING = names(
+    "get_type_hints ForwardRef get_overloads clear_overloads overload no_type_check no_type_check_decorator final "
+    "runtime_checkable override dataclass_transform evaluate_forward_ref IO TextIO BinaryIO"
+)
+_REPLACED_TYPING: dict[str, Callable[[World], Any]] = {
+    "get_type_hints": _type_hints,
+    "overload": _overload,
+    "final": _as_it_is,
+    "override": _as_it_is,
+    "no_type_check": _as_it_is,
+    "runtime_checkable": _runtime_checkable,
+}
+_T = typing.TypeVar("_T")
+_ALIASES = {
+    type(one)
+    for one in (
+        vars(typing)["List"],
+        vars(typing)["List"][int],
+        vars(typing)["Optional"],
+        vars(typing)["Optional"][int],
+        vars(typing)["Callable"],
+        vars(typing)["Callable"][[int], int],
+        vars(typing)["Tuple"],
+        typing.Annotated[int, 1],
+        typing.Any,
+        typing.Union,
+        tuple,
+        typing.Literal[1],
+        vars(typing)["Protocol"][_T],
+        typing.NewType("_N", int),
+        vars(typing)["Union"][int, str],
+    )
+} - {type}
+
+
+def _simple_namespace(world: World) -> type:
+    class namespace(types.SimpleNamespace):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            for name in (*named, *(given[0] if given else ())):
+                if type(name) is not str or is_dunder(name):
+                    raise denied(f"{name!r:.100} cannot be set", "store")
+            super().__init__(*given, **named)
+
+    namespace.__module__ = "types"
+    namespace.__qualname__ = "SimpleNamespace"
+    return world.classes.adopt(namespace)
+
+
+def _kind(name: str) -> Callable[[World], Any]:
+    return lambda world: world.typeof_class(getattr(types, name))
+
+
+_KINDS = names(
+    "FunctionType LambdaType GeneratorType CoroutineType AsyncGeneratorType BuiltinFunctionType BuiltinMethodType "
+    "MethodType ModuleType NoneType EllipsisType NotImplementedType CodeType FrameType TracebackType"
+)
+
+AUDITS = (
+    ModuleAudit(
+        name="functools",
+        members=names("partial partialmethod reduce lru_cache cache cached_property cmp_to_key")
+        | names("WRAPPER_ASSIGNMENTS WRAPPER_UPDATES"),
+        replaced={
+            "wraps": _wraps,
+            "update_wrapper": _update_wrapper,
+            "total_ordering": _total_ordering,
+            "singledispatch": _singledispatch,
+            "singledispatchmethod": _singledispatchmethod,
+        },
+        types=(
+            audit(functools.partial, subclassable=True),
+            audit(_lru(), constructable=False),
+            audit(vars(functools)["_CacheInfo"], constructable=False),
+            TypeAudit(type=functools.cached_property, reads=names("func attrname"), subclassable=True),
+            TypeAudit(type=functools.partialmethod, reads=names("func args keywords")),
+        ),
+        note="what copies attributes by name goes through the gates; register() evaluates no annotations",
+    ),
+    ModuleAudit(
+        name="itertools",
+        members=_PLAIN_ITERTOOLS,
+        replaced={
+            "count": _count,
+            "repeat": _repeat,
+            "cycle": _cycle,
+            "product": _many(itertools.product, _products),
+            "permutations": _many(itertools.permutations, _permutations),
+            "combinations": _many(itertools.combinations, _combinations),
+            "combinations_with_replacement": _many(itertools.combinations_with_replacement, _with_replacement),
+        },
+        types=tuple(
+            audit(getattr(itertools, name))
+            for name in sorted(_PLAIN_ITERTOOLS)
+            if isinstance(getattr(itertools, name, None), type)
+        ),
+        note="what goes on without end, or very long, passes through Python, where it can be ended",
+    ),
+    ModuleAudit(
+        name="operator",
+        members=_OPERATOR,
+        replaced={"attrgetter": _attrgetter, "methodcaller": _methodcaller, **_SIZED},
+    ),
+    ModuleAudit(
+        name="contextlib",
+        members=names(
+            "contextmanager asynccontextmanager suppress nullcontext ExitStack AsyncExitStack ContextDecorator "
+            "AsyncContextDecorator AbstractContextManager AbstractAsyncContextManager"
+        ),
+        replaced={
+            "closing": _closing,
+            "redirect_stdout": _redirect("stdout"),
+            "redirect_stderr": _redirect("stderr"),
+        },
+        types=(
+            audit(contextlib.ExitStack, subclassable=True),
+            audit(contextlib.AsyncExitStack, subclassable=True),
+            audit(contextlib.suppress, subclassable=True),
+            audit(contextlib.nullcontext, also=["enter_result"]),
+            audit(contextlib.ContextDecorator, subclassable=True),
+            audit(contextlib.AsyncContextDecorator, subclassable=True),
+            audit(contextlib.AbstractContextManager, subclassable=True),
+            audit(contextlib.AbstractAsyncContextManager, subclassable=True),
+        ),
+    ),
+    ModuleAudit(
+        name="abc",
+        members=names("ABC ABCMeta abstractproperty abstractclassmethod abstractstaticmethod"),
+        replaced={"abstractmethod": _abstract},
+        types=(
+            audit(abc.ABC, subclassable=True),
+            TypeAudit(type=abc.ABCMeta, reads=names("register"), subclassable=True),
+            audit(abc.abstractproperty),
+        ),
+    ),
+    ModuleAudit(
+        name="typing",
+        members=frozenset(typing.__all__) - _NOT_TYPING,
+        replaced=_REPLACED_TYPING,
+        types=(
+            audit(typing.Generic, subclassable=True),
+            audit(typing.Protocol, subclassable=True),
+            *(TypeAudit(type=kind, constructable=False) for kind in _ALIASES),
+            audit(type(typing.Protocol)),
+            *(audit(kind) for kind in (typing.TypeVar, typing.ParamSpec, typing.TypeVarTuple)),
+            *(
+                TypeAudit(type=vars(typing)[name])
+                for name in ("NamedTupleMeta", "_TypedDictMeta", "_AnyMeta")
+                if name in vars(typing)
+            ),
+            *(
+                TypeAudit(
+                    type=kind, reads=public(tuple) if issubclass(kind, tuple) else public(dict), subclassable=True
+                )
+                for function in (typing.NamedTuple, typing.TypedDict)
+                for kind in resolve_bases((function,))
+            ),
+        ),
+        note="nothing that evaluates annotations",
+    ),
+    ModuleAudit(
+        name="types",
+        members=names("MappingProxyType GenericAlias UnionType"),
+        replaced={
+            "SimpleNamespace": _simple_namespace,
+            **{name: _kind(name) for name in _KINDS},
+        },
+    ),
+)

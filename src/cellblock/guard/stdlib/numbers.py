@@ -18,6 +18,10 @@ _LARGEST_FACTORIAL = 20_000
 _TOWER = "Number Complex Real Rational Integral"
 
 
+def _is_error(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, ArithmeticError)
+
+
 def _bounded(function: Callable[..., Any], largest: int) -> Callable[[Any], object]:
     """A function whose integer arguments are no larger than this."""
 
@@ -72,9 +76,20 @@ AUDITS = (
     ),
     ModuleAudit(
         name="decimal",
-        members=frozenset(vars(decimal)["__all__"])
-        - {"getcontext", "setcontext", "DefaultContext", "BasicContext", "ExtendedContext"},
-        types=(audit(decimal.Decimal, subclassable=True),),
+        members=names(
+            "Decimal Context DecimalTuple localcontext DecimalException Clamped InvalidOperation DivisionByZero "
+            "Inexact "
+            "Rounded Subnormal Overflow Underflow FloatOperation DivisionImpossible InvalidContext ConversionSyntax "
+            "DivisionUndefined ROUND_DOWN ROUND_HALF_UP ROUND_HALF_EVEN ROUND_CEILING ROUND_FLOOR ROUND_UP "
+            "ROUND_HALF_DOWN ROUND_05UP MAX_PREC MAX_EMAX MIN_EMIN MIN_ETINY getcontext setcontext"
+        ),
+        types=(
+            audit(decimal.Decimal, subclassable=True),
+            audit(decimal.Context, writes=["prec", "rounding", "Emin", "Emax", "capitals", "clamp"]),
+            audit(type(decimal.localcontext())),
+            *(audit(kind, subclassable=True) for kind in vars(decimal).values() if _is_error(kind)),
+        ),
+        note="contexts belong to threads, and a session has its own",
     ),
     ModuleAudit(
         name="random",

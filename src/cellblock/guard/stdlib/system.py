@@ -1,7 +1,159 @@
-"""Audits of modules about system."""
+"""Stand-ins for modules about the interpreter: what a program reads of it, and nothing that reaches it."""
 
 from __future__ import annotations
 
-from cellblock.guard.tables import ModuleAudit
+import asyncio
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-AUDITS: tuple[ModuleAudit, ...] = ()
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+_SHOWN = names(
+    "version version_info maxsize byteorder float_info int_info hash_info maxunicode platform implementation "
+    "hexversion api_version copyright"
+)
+
+
+def _value(value: Any) -> Callable[[World], Any]:
+    return lambda world: value
+
+
+def _exit(world: World) -> Callable[..., None]:
+    def exit(status: object = None, /) -> None:
+        raise SystemExit(status)
+
+    return exit
+
+
+class Warned:
+    """A warning that was recorded."""
+
+    def __init__(self, message: Warning, category: type[Warning]) -> None:
+        self.message = message
+        self.category = category
+        self.lineno = 0
+        self.filename = "<cell>"
+
+
+def _warn(world: World) -> Callable[..., None]:
+    def warn(message: Any, category: Any = None, *_: Any, **__: Any) -> None:
+        kind = type(message) if isinstance(message, Warning) else category or UserWarning
+        message = message if isinstance(message, Warning) else kind(message)
+        recorded = world.values.get("warnings")
+        if recorded and recorded[-1] is not None:
+            recorded[-1].append(Warned(message, kind))
+            return
+        if world.values.get("warnings as errors"):
+            raise message
+        world.write("stderr", f"<cell>: {kind.__name__}: {message}\n")
+
+    return warn
+
+
+def _nothing(world: World) -> Callable[..., None]:
+    def nothing(*_: Any, **__: Any) -> None:
+        return None
+
+    return nothing
+
+
+def _simplefilter(world: World) -> Callable[..., None]:
+    def simplefilter(action: str, *_: Any, **__: Any) -> None:
+        world.values["warnings as errors"] = action == "error"
+
+    return simplefilter
+
+
+def _catch_warnings(world: World) -> type:
+    class catch_warnings:
+        def __init__(self, **_: Any) -> None:
+            self._record = bool(_.get("record"))
+
+        def __enter__(self) -> Any:
+            found: list[Any] | None = [] if self._record else None
+            world.values.setdefault("warnings", []).append(found)
+            self._errors = world.values.get("warnings as errors", False)
+            return found
+
+        def __exit__(self, *_: object) -> None:
+            world.values["warnings"].pop()
+            world.values["warnings as errors"] = self._errors
+
+    return catch_warnings
+
+
+def _run(world: World) -> Callable[..., Any]:
+    def run(main: Any, *, debug: bool | None = None) -> Any:
+        with asyncio.Runner(debug=debug) as runner:
+            with world.ending.waking(runner.get_loop()):
+                return runner.run(main)
+
+    return run
+
+
+_ASYNC = names(
+    "sleep gather create_task wait wait_for shield as_completed timeout timeout_at current_task all_tasks "
+    "Queue PriorityQueue LifoQueue QueueEmpty QueueFull Lock Event Condition Semaphore BoundedSemaphore Barrier "
+    "TaskGroup TimeoutError CancelledError InvalidStateError iscoroutine iscoroutinefunction "
+    "ALL_COMPLETED FIRST_COMPLETED FIRST_EXCEPTION"
+)
+_TASK = names(
+    "cancel cancelled done result exception add_done_callback remove_done_callback get_name set_name "
+    "uncancel cancelling"
+)
+
+AUDITS = (
+    ModuleAudit(
+        name="sys",
+        replaced={
+            **{name: _value(getattr(sys, name)) for name in _SHOWN},
+            "argv": lambda world: [""],
+            "path": lambda world: [],
+            "stdout": lambda world: world.streams["stdout"],
+            "stderr": lambda world: world.streams["stderr"],
+            "exit": _exit,
+            "getsizeof": _value(sys.getsizeof),
+            "getrecursionlimit": _value(sys.getrecursionlimit),
+            "setrecursionlimit": _nothing,
+            "intern": _value(sys.intern),
+            "getdefaultencoding": _value(sys.getdefaultencoding),
+            "get_int_max_str_digits": _value(sys.get_int_max_str_digits),
+        },
+        types=tuple(
+            audit(type(getattr(sys, name)), constructable=False)
+            for name in ("version_info", "float_info", "int_info", "hash_info", "implementation")
+        ),
+        note="made of values: the real module leads to every other",
+    ),
+    ModuleAudit(
+        name="warnings",
+        replaced={
+            "warn": _warn,
+            "simplefilter": _simplefilter,
+            "filterwarnings": _nothing,
+            "resetwarnings": _nothing,
+            "catch_warnings": _catch_warnings,
+        },
+        types=(TypeAudit(type=Warned, reads=names("message category lineno filename"), constructable=False),),
+        note="filters are the process's: a session has but one of its own, whether warnings are errors",
+    ),
+    ModuleAudit(
+        name="asyncio",
+        members=_ASYNC,
+        replaced={"run": _run},
+        types=(
+            TypeAudit(type=asyncio.Task, reads=_TASK, constructable=False),
+            TypeAudit(type=asyncio.Future, reads=_TASK | names("set_result set_exception"), constructable=False),
+            *(
+                audit(getattr(asyncio, name), but=["mro"], subclassable=True)
+                for name in sorted(_ASYNC)
+                if isinstance(getattr(asyncio, name, None), type)
+            ),
+        ),
+        note="no loops, threads, processes or sockets",
+    ),
+)

@@ -2,18 +2,95 @@
 
 from __future__ import annotations
 
+import _string  # type: ignore[import-not-found]
+import difflib
+import re
 import string
 import unicodedata
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.tables import ModuleAudit, names
+from cellblock.guard.refusal import denied
+from cellblock.guard.sizes import check_spec
+from cellblock.guard.stdlib.patterns import require_bearable
+from cellblock.guard.tables import ModuleAudit, audit, names
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+
+def _checked(name: str) -> Callable[[World], Callable[..., Any]]:
+    """A function of `re` whose pattern is looked at first."""
+    function = getattr(re, name)
+
+    def make(world: World) -> Callable[..., Any]:
+        def checked(pattern: Any, *given: Any, **named: Any) -> Any:
+            if type(pattern) is not re.Pattern:
+                require_bearable(pattern, named.get("flags", given[0] if name == "compile" and given else 0))
+            return function(pattern, *given, **named)
+
+        checked.__name__ = checked.__qualname__ = name
+        checked.__doc__ = function.__doc__
+        return checked
+
+    return make
+
+
+def _formatter(world: World) -> type:
+    class Formatter(string.Formatter):
+        def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+            first, rest = _string.formatter_field_name_split(field_name)
+            value = self.get_value(first, args, kwargs)
+            for is_attribute, key in rest:
+                if is_attribute:
+                    raise denied("Format string attribute access not allowed", "format")
+                value = value[key]
+            return value, first
+
+        def format_field(self, value: Any, format_spec: str) -> Any:
+            return format(value, check_spec(format_spec))
+
+    Formatter.__module__, Formatter.__qualname__ = "string", "Formatter"
+    world.grant_types({Formatter: audit(Formatter, subclassable=True)})
+    return Formatter
+
 
 AUDITS = (
     ModuleAudit(
         name="string",
-        members=frozenset(string.__all__) - {"Formatter", "Template"},
-        note="Formatter reads attributes by text; Template compiles patterns of its subclasses",
+        members=frozenset(string.__all__) - {"Formatter"},
+        replaced={"Formatter": _formatter},
+        types=(audit(string.Template, also=["template"]),),
+        note="Formatter reads no attributes; Template compiles the patterns of its subclasses, and so has none",
+    ),
+    ModuleAudit(
+        name="re",
+        members=names(
+            "A ASCII I IGNORECASE L LOCALE M MULTILINE S DOTALL X VERBOSE U UNICODE NOFLAG DEBUG RegexFlag "
+            "Pattern Match error PatternError escape"
+        ),
+        replaced={
+            name: _checked(name)
+            for name in ("compile", "match", "fullmatch", "search", "findall", "finditer", "split", "sub", "subn")
+        },
+        types=(
+            audit(re.Pattern, but=["scanner"], constructable=False),
+            audit(re.Match, constructable=False),
+            audit(re.error, also=["msg", "pattern", "pos", "lineno", "colno"], subclassable=True),
+        ),
+        note="nothing ends a match under way: patterns that may take time exponential in the text are refused",
     ),
     ModuleAudit(name="textwrap", members=names("wrap fill shorten dedent indent")),
+    ModuleAudit(
+        name="difflib",
+        members=frozenset(difflib.__all__) - {"Match"},
+        types=(
+            audit(difflib.SequenceMatcher, also=["a", "b", "ratio"]),
+            audit(difflib.Differ),
+            audit(difflib.HtmlDiff),
+            audit(type(difflib.SequenceMatcher(None, "a", "a").find_longest_match()), also=["a", "b", "size"]),
+        ),
+    ),
     ModuleAudit(
         name="unicodedata",
         members=frozenset(name for name in dir(unicodedata) if name.islower() and not name.startswith("_"))

@@ -1,7 +1,71 @@
-"""Audits of modules about times."""
+"""Audits of modules about dates, times and waiting."""
 
 from __future__ import annotations
 
-from cellblock.guard.tables import ModuleAudit
+import calendar
+import datetime
+import time
+import zoneinfo
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-AUDITS: tuple[ModuleAudit, ...] = ()
+from cellblock.guard.tables import ModuleAudit, audit, names
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+_LOOK_SECONDS = 0.02
+
+
+def _sleep(world: World) -> Callable[[float], None]:
+    def sleep(seconds: float, /) -> None:
+        """Waits in small steps: the cell can be ended between two of them."""
+        if seconds < 0:
+            raise ValueError("sleep length must be non-negative")
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, _LOOK_SECONDS))
+
+    return sleep
+
+
+AUDITS = (
+    ModuleAudit(
+        name="datetime",
+        members=names("date datetime time timedelta timezone tzinfo UTC MINYEAR MAXYEAR"),
+        types=(
+            *(audit(kind, subclassable=True) for kind in (datetime.date, datetime.datetime, datetime.time)),
+            *(audit(kind, subclassable=True) for kind in (datetime.timedelta, datetime.tzinfo)),
+            audit(datetime.timezone),
+            audit(type(datetime.date(2000, 1, 1).isocalendar()), constructable=False),
+        ),
+    ),
+    ModuleAudit(
+        name="time",
+        members=names(
+            "time time_ns perf_counter perf_counter_ns monotonic monotonic_ns process_time process_time_ns thread_time "
+            "strftime strptime gmtime localtime mktime ctime asctime struct_time timezone altzone daylight tzname"
+        ),
+        replaced={"sleep": _sleep},
+        types=(audit(time.struct_time),),
+        note="nothing that sets a clock or the zone of the process",
+    ),
+    ModuleAudit(
+        name="calendar",
+        members=frozenset(calendar.__all__)
+        - names("setfirstweekday prmonth prcal prweek LocaleTextCalendar LocaleHTMLCalendar")
+        | names("month_name month_abbr day_name day_abbr"),
+        types=(
+            *(
+                audit(kind, but=["prmonth", "pryear", "prweek"], subclassable=True)
+                for kind in (calendar.Calendar, calendar.TextCalendar, calendar.HTMLCalendar)
+            ),
+        ),
+        note="nothing that prints past the session or changes the first day of the week for everyone",
+    ),
+    ModuleAudit(
+        name="zoneinfo",
+        members=names("ZoneInfo ZoneInfoNotFoundError available_timezones"),
+        types=(audit(zoneinfo.ZoneInfo, but=["from_file", "clear_cache"]),),
+    ),
+)
