@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import anyio.to_thread
 
 from cellblock.errors import CellblockError, FileRefused, SessionClosed
+from cellblock.executors.local import quiet
 from cellblock.executors.local.runner import Runner
 from cellblock.executors.local.turn import LocalTurn
 from cellblock.executors.protocol import Capabilities, Died, Kernel, KernelSpec, Named, Recovery
@@ -82,6 +83,7 @@ class LocalKernel:
         self._states = 0
         self._failed = 0
         self._memory = 0
+        quiet.begin()
         self._runner = self._start()
         self.files = NoFiles(self)
 
@@ -213,6 +215,7 @@ class LocalKernel:
         if self._closed:
             return
         self._closed = True
+        quiet.end()
         self._end("close")
         if self._turn is not None and not self._turn.ended:
             self._turn.close()
