@@ -200,7 +200,7 @@ class Tools:
         self._futures[number] = future
         try:
             kept = self._send(number, name, bound)
-            loop.add_reader(self._channel.connection, self._read_at_once)
+            loop.add_reader(self._channel.connection.fileno(), self._read_at_once)
             reply = await future
             reserved: tuple[memoryview, ...] = ()
             if isinstance(reply, ToolRoom):
@@ -212,15 +212,21 @@ class Tools:
         finally:
             self._futures.pop(number, None)
             if not self._futures:
-                loop.remove_reader(self._channel.connection)
+                loop.remove_reader(self._channel.connection.fileno())
 
 
 def _tell(future: Future[Answer], reply: Answer) -> None:
+    """Where the loop itself has read the answer, it need not be woken."""
+    from asyncio import events
+
     def tell() -> None:
         if not future.done():
             future.set_result(reply)
 
-    future.get_loop().call_soon_threadsafe(tell)
+    if events._get_running_loop() is future.get_loop():
+        tell()
+    else:
+        future.get_loop().call_soon_threadsafe(tell)
 
 
 def result(reply: Answer, reserved: tuple[memoryview, ...]) -> object:
