@@ -120,6 +120,15 @@ def test_what_was_made_nice_stays_so(any_session: Session) -> None:
     assert cell.error.message == "[Errno 13] Permission denied"
 
 
+def test_init_interrupts_nobody_while_the_worker_is_alone(session: Session) -> None:
+    init = "int(stat(1)[38])"  # how it is scheduled
+    assert session.run(f"soon(lambda: {init} == os.SCHED_BATCH)").value is True
+    session.run("pids = busy(2)")
+    assert session.run(f"soon(lambda: {init} == os.SCHED_OTHER)").value is True
+    session.run("end(pids)")
+    assert session.run(f"soon(lambda: {init} == os.SCHED_BATCH)").value is True
+
+
 def test_processes_that_sleep_are_no_crowd(session: Session) -> None:
     session.run(
         "pids = []\n"

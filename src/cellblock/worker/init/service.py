@@ -48,6 +48,7 @@ class Service:
         self._copies = Copies(self._ready, self._found)
         self._peak: Peak | None = None
         self._adopted = 0
+        self._gives_way = False
         self._look_at = time.monotonic() + IDLE_SECONDS
         self._answers: dict[object, Callable[[Message, list[int]], None]] = {
             "supervise": self._supervise,
@@ -96,8 +97,19 @@ class Service:
         if self._peak is not None:
             self._peak.find()
         self._look_at = time.monotonic() + (pause if sooner is None else min(pause, sooner))
+        self._give_way(len(self._watch.running) == 1)
         if excess is not None:
             self._curb(excess)
+
+    def _give_way(self, alone: bool) -> None:
+        """While the worker is alone, interrupt nobody: what the host asks for can wait until it has told of its reply.
+
+        Among more processes we come as soon as we can.
+        """
+        if alone is not self._gives_way:
+            self._gives_way = alone
+            with contextlib.suppress(OSError):  # a host that forbids it is interrupted, no more
+                os.sched_setscheduler(0, os.SCHED_BATCH if alone else os.SCHED_OTHER, os.sched_param(0))
 
     def _curb(self, excess: Excess) -> None:
         of_worker = excess.process == self._watch.worker
