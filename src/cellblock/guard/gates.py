@@ -66,7 +66,9 @@ class Gates:
         if known is None:
             known = self.reads[name] = set()
             if not name.startswith("_"):
-                known.update(kind for kind, audit in self._types.items() if name in audit.reads)
+                known.update(
+                    kind for kind, audit in self._types.items() if name in audit.reads and not issubclass(kind, type)
+                )
                 known.add(Module)
             elif name == "__init__":
                 known.add(super)
@@ -83,7 +85,10 @@ class Gates:
     def learn(self, audits: dict[type, TypeAudit]) -> None:
         """Types that were granted just now."""
         for name, known in self.reads.items():
-            known.update(kind for kind, audit in audits.items() if name in audit.reads and not name.startswith("_"))
+            if not name.startswith("_"):
+                known.update(
+                    kind for kind, audit in audits.items() if name in audit.reads and not issubclass(kind, type)
+                )
 
     def _forget(self, name: str) -> None:
         """A class of the code's own lost an attribute: what it hid may be seen again."""

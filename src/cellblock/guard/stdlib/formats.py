@@ -26,17 +26,41 @@ _ITERATIONS = 2_000_000
 
 
 def _load(world: World) -> Callable[..., Any]:
+    loads = _loads(world)
+
     def load(file: Any, **options: Any) -> Any:
-        return json.loads(world.gates.read(file, "read").read(), **options)
+        return loads(world.gates.read(file, "read").read(), **options)
 
     return load
 
 
 def _dump(world: World) -> Callable[..., None]:
+    dumps = _dumps(world)
+
     def dump(value: Any, file: Any, **options: Any) -> None:
-        world.gates.read(file, "write").write(json.dumps(value, **options))
+        world.gates.read(file, "write").write(dumps(value, **options))
 
     return dump
+
+
+def _of(base: type, cls: Any) -> Any:
+    if cls is not None and not (isinstance(cls, type) and issubclass(cls, base)):
+        raise TypeError(f"cls is to be a subclass of {base.__name__}")
+    return cls
+
+
+def _dumps(world: World) -> Callable[..., str]:
+    def dumps(obj: Any, *, cls: Any = None, **options: Any) -> str:
+        return json.dumps(obj, cls=_of(json.JSONEncoder, cls), **options)
+
+    return dumps
+
+
+def _loads(world: World) -> Callable[..., Any]:
+    def loads(s: Any, *, cls: Any = None, **options: Any) -> Any:
+        return json.loads(s, cls=_of(json.JSONDecoder, cls), **options)
+
+    return loads
 
 
 def _writer(world: World) -> Callable[..., Any]:
@@ -116,8 +140,8 @@ _FILES = ("buffer", "fileno", "raw", "detach")
 AUDITS = (
     ModuleAudit(
         name="json",
-        members=names("loads dumps JSONDecodeError JSONEncoder JSONDecoder"),
-        replaced={"load": _load, "dump": _dump},
+        members=names("JSONDecodeError JSONEncoder JSONDecoder"),
+        replaced={"load": _load, "dump": _dump, "loads": _loads, "dumps": _dumps},
         types=(
             audit(json.JSONDecodeError, also=["msg", "doc", "pos", "lineno", "colno"], subclassable=True),
             audit(

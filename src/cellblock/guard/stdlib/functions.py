@@ -122,6 +122,19 @@ def _singledispatchmethod(world: World) -> type:
     return singledispatchmethod
 
 
+def _partial(world: World) -> type:
+    """`partial` of the code's own. What a `partial` of the host's holds is the host's."""
+
+    class partial(functools.partial):  # type: ignore[type-arg]
+        def __repr__(self) -> str:
+            parts = [repr(self.func), *map(repr, self.args), *(f"{key}={one!r}" for key, one in self.keywords.items())]
+            return f"functools.partial({', '.join(parts)})"
+
+    partial.__module__, partial.__qualname__ = "functools", "partial"
+    world.grant_types({partial: audit(partial, subclassable=True)})
+    return partial
+
+
 def _lru() -> type:
     return type(functools.lru_cache(lambda: None))
 
@@ -411,9 +424,10 @@ _KINDS = names(
 AUDITS = (
     ModuleAudit(
         name="functools",
-        members=names("partial partialmethod reduce lru_cache cache cached_property cmp_to_key")
+        members=names("partialmethod reduce lru_cache cache cached_property cmp_to_key")
         | names("WRAPPER_ASSIGNMENTS WRAPPER_UPDATES"),
         replaced={
+            "partial": _partial,
             "wraps": _wraps,
             "update_wrapper": _update_wrapper,
             "total_ordering": _total_ordering,
@@ -421,7 +435,7 @@ AUDITS = (
             "singledispatchmethod": _singledispatchmethod,
         },
         types=(
-            audit(functools.partial, subclassable=True),
+            TypeAudit(type=functools.partial, constructable=False),
             audit(_lru(), constructable=False),
             audit(vars(functools)["_CacheInfo"], constructable=False),
             TypeAudit(type=functools.cached_property, reads=names("func attrname"), subclassable=True),
@@ -493,7 +507,7 @@ AUDITS = (
             audit(typing.Generic, subclassable=True),
             audit(typing.Protocol, subclassable=True),
             *(TypeAudit(type=kind, constructable=False) for kind in _ALIASES),
-            audit(type(typing.Protocol)),
+            TypeAudit(type=type(typing.Protocol), reads=names("register")),
             *(audit(kind) for kind in (typing.TypeVar, typing.ParamSpec, typing.TypeVarTuple)),
             *(
                 TypeAudit(type=vars(typing)[name])

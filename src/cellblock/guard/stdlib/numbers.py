@@ -7,11 +7,14 @@ import decimal
 import fractions
 import math
 import numbers
+import operator
 import random
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from cellblock.guard.sizes import MAX_BITS
 from cellblock.guard.tables import ModuleAudit, audit, names
 
 _LARGEST_FACTORIAL = 20_000
@@ -57,6 +60,111 @@ def _random(name: str) -> Callable[[Any], object]:
     return make
 
 
+_DIGITS = 50_000
+"""The most digits of a decimal context: a logarithm of so many takes about a second."""
+_EXPONENT = 999_999
+
+
+def _require_bounded(name: str, value: object) -> None:
+    largest = {"prec": _DIGITS, "Emax": _EXPONENT, "Emin": _EXPONENT}.get(name)
+    if largest is not None and isinstance(value, int) and abs(value) > largest:
+        raise OverflowError(f"{name} of {value:,}: the largest here is {largest:,} [size]")
+
+
+class BoundedContext(decimal.Context):
+    """A context whose operations end in reasonable time."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        for name in ("prec", "Emax", "Emin"):
+            _require_bounded(name, getattr(self, name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _require_bounded(name, value)
+        super().__setattr__(name, value)
+
+    def copy(self) -> BoundedContext:
+        return _bounded_context(self)
+
+    __copy__ = copy
+
+
+BoundedContext.__name__ = BoundedContext.__qualname__ = "Context"
+BoundedContext.__module__ = "decimal"
+
+
+def _bounded_context(found: decimal.Context) -> BoundedContext:
+    parts = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
+    made = BoundedContext(**{name: getattr(found, name) for name in parts})
+    for name in ("flags", "traps"):
+        setattr(made, name, dict(getattr(found, name)))
+    return made
+
+
+def _getcontext(world: Any) -> Callable[[], BoundedContext]:
+    def getcontext() -> BoundedContext:
+        found = decimal.getcontext()
+        if type(found) is not BoundedContext:
+            decimal.setcontext(_bounded_context(found))
+        return decimal.getcontext()  # type: ignore[return-value]
+
+    return getcontext
+
+
+def _setcontext(world: Any) -> Callable[[Any], None]:
+    def setcontext(context: Any, /) -> None:
+        if type(context) is not BoundedContext:
+            raise TypeError("optional argument must be a context")
+        decimal.setcontext(context)
+
+    return setcontext
+
+
+def _localcontext(world: Any) -> Callable[..., Any]:
+    current = _getcontext(world)
+
+    @contextmanager
+    def localcontext(ctx: Any = None, **changes: Any) -> Iterator[BoundedContext]:
+        outer = current()
+        inner = _bounded_context(outer if ctx is None else ctx)
+        for name, value in changes.items():
+            setattr(inner, name, value)
+        decimal.setcontext(inner)
+        try:
+            yield inner
+        finally:
+            decimal.setcontext(outer)
+
+    return localcontext
+
+
+def _generator(world: Any) -> random.Random:
+    found: random.Random = world.values.setdefault("random", random.Random())  # noqa: S311
+    return found
+
+
+def _samples(world: Any, distribution: Any) -> Callable[..., list[float]]:
+    def samples(n: int, *, seed: Any = None) -> list[float]:
+        found: list[float] = distribution.samples(n, seed=_generator(world).random() if seed is None else seed)
+        return found
+
+    return samples
+
+
+def _bits(name: str, per: int) -> Callable[[Any], object]:
+    def make(world: Any) -> object:
+        def drawn(n: Any, /) -> Any:
+            n = operator.index(n)
+            if n * per > MAX_BITS:
+                raise OverflowError(f"{name}() of {n:,} [size]")
+            return getattr(_generator(world), name)(n)
+
+        drawn.__name__ = drawn.__qualname__ = name
+        return drawn
+
+    return make
+
+
 AUDITS = (
     ModuleAudit(
         name="math",
@@ -66,8 +174,12 @@ AUDITS = (
     ModuleAudit(name="cmath", members=frozenset(name for name in dir(cmath) if not name.startswith("_"))),
     ModuleAudit(
         name="statistics",
-        members=frozenset(statistics.__all__),
-        types=(audit(statistics.NormalDist, subclassable=True), audit(statistics.StatisticsError, subclassable=True)),
+        members=frozenset(statistics.__all__) - {"kde_random"},
+        note="what draws from the host's generator draws from the world's, or is left out",
+        types=(
+            audit(statistics.NormalDist, but=["samples"], replaced={"samples": _samples}, subclassable=True),
+            audit(statistics.StatisticsError, subclassable=True),
+        ),
     ),
     ModuleAudit(
         name="fractions",
@@ -77,24 +189,38 @@ AUDITS = (
     ModuleAudit(
         name="decimal",
         members=names(
-            "Decimal Context DecimalTuple localcontext DecimalException Clamped InvalidOperation DivisionByZero "
+            "Decimal DecimalTuple DecimalException Clamped InvalidOperation DivisionByZero "
             "Inexact "
             "Rounded Subnormal Overflow Underflow FloatOperation DivisionImpossible InvalidContext ConversionSyntax "
             "DivisionUndefined ROUND_DOWN ROUND_HALF_UP ROUND_HALF_EVEN ROUND_CEILING ROUND_FLOOR ROUND_UP "
-            "ROUND_HALF_DOWN ROUND_05UP MAX_PREC MAX_EMAX MIN_EMIN MIN_ETINY getcontext setcontext"
+            "ROUND_HALF_DOWN ROUND_05UP MAX_PREC MAX_EMAX MIN_EMIN MIN_ETINY"
         ),
+        replaced={
+            "Context": lambda world: BoundedContext,
+            "getcontext": _getcontext,
+            "setcontext": _setcontext,
+            "localcontext": _localcontext,
+        },
         types=(
             audit(decimal.Decimal, subclassable=True),
-            audit(decimal.Context, writes=["prec", "rounding", "Emin", "Emax", "capitals", "clamp"]),
-            audit(type(decimal.localcontext())),
+            audit(
+                BoundedContext,
+                also=names("flags traps"),
+                writes=names("prec rounding Emin Emax capitals clamp"),
+            ),
+            audit(vars(decimal)["DecimalTuple"]),
             *(audit(kind, subclassable=True) for kind in vars(decimal).values() if _is_error(kind)),
         ),
-        note="contexts belong to threads, and a session has its own",
+        note="contexts belong to threads, and a session has its own; digits and exponents are bounded",
     ),
     ModuleAudit(
         name="random",
         members=names("Random"),
-        replaced={name: _random(name) for name in _RANDOM if hasattr(random.Random, name)},
+        replaced={
+            **{name: _random(name) for name in _RANDOM if hasattr(random.Random, name)},
+            "getrandbits": _bits("getrandbits", 1),
+            "randbytes": _bits("randbytes", 8),
+        },
         types=(audit(random.Random),),
         note="getstate and setstate are left out; SystemRandom reads the host's entropy without need",
     ),

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import abc
+import bisect
 import collections
 import collections.abc
-import copy
-import dataclasses
 import enum
 import heapq
-import keyword
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.anatomy import namespace
+from cellblock.guard import sizes
+from cellblock.guard.anatomy import plain
 from cellblock.guard.refusal import denied
+from cellblock.guard.standins import TypeStandIn
+from cellblock.guard.stdlib import copies, records
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
 
 if TYPE_CHECKING:
@@ -41,60 +42,92 @@ def _elements(world: World, counter: Any) -> Callable[[], Iterator[Any]]:
     return elements
 
 
-def _dataclass(world: World) -> Callable[..., Any]:
-    def dataclass(cls: Any = None, /, **options: Any) -> Any:
-        def make(cls: Any) -> Any:
-            if not isinstance(cls, type) or not world.classes.own(cls):
-                raise denied("only classes of the code's own can be made dataclasses", "class")
-            _require_fields(namespace(cls).get("__annotations__", {}))
-            return dataclasses.dataclass(cls, **options)
+def _user_list(world: World) -> type:
+    class UserList(collections.UserList):  # type: ignore[type-arg]
+        def __mul__(self, n: Any) -> Any:
+            return self.__class__(sizes.multiply(self.data, n))
 
-        return make if cls is None else make(cls)
+        __rmul__ = __mul__
 
-    return dataclass
+        def __imul__(self, n: Any) -> Any:
+            self.data *= sizes.multiply_by(self.data, n)
+            return self
 
-
-def _make_dataclass(world: World) -> Callable[..., type]:
-    make = _dataclass(world)
-
-    def make_dataclass(cls_name: str, fields: Any, *, bases: Any = (), namespace: Any = None, **options: Any) -> type:
-        annotations: dict[str, Any] = {}
-        defined: dict[str, Any] = dict(namespace or {})
-        for field in fields:
-            name, kind, *default = (field, "typing.Any") if isinstance(field, str) else field
-            annotations[name] = kind
-            if default:
-                defined[name] = default[0]
-        _require_fields(annotations)
-        defined["__annotations__"] = annotations
-        options.pop("module", None)
-        return make(world.classes.make(type, cls_name, tuple(bases), defined), **options)  # type: ignore[no-any-return]
-
-    return make_dataclass
+    UserList.__module__, UserList.__qualname__ = "collections", "UserList"
+    world.grant_types({UserList: audit(UserList, subclassable=True, also=["data"], writes=["data"])})
+    return UserList
 
 
-def _require_fields(annotations: Any) -> None:
-    """That names of fields are names: dataclasses write them into source."""
-    for name in annotations:
-        if type(name) is not str or not name.isidentifier() or keyword.iskeyword(name):
-            raise TypeError(f"Field names must be valid identifiers: {name!r:.100}")
+def _insort(name: str) -> Callable[[World], Callable[..., None]]:
+    function = getattr(bisect, name)
+
+    def make(world: World) -> Callable[..., None]:
+        def insort(a: Any, x: Any, lo: int = 0, hi: int | None = None, *, key: Any = None) -> None:
+            world.gates.read(a, "insert")
+            function(a, x, lo, len(a) if hi is None else hi, key=key)
+
+        insort.__name__ = insort.__qualname__ = name
+        return insort
+
+    return make
 
 
-def _unchanged(world: World) -> Callable[..., Any]:
-    def replace(obj: Any, /, **changes: Any) -> Any:
-        return dataclasses.replace(obj, **changes)
+def _enums(name: str) -> Callable[[World], Any]:
+    return lambda world: _enum_classes(world)[name]
 
-    return replace
+
+def _enum_classes(world: World) -> dict[str, Any]:
+    """The enumerations that code inherits from: a world's own, whose calls that make classes are checked."""
+    if "enums" in world.values:
+        return world.values["enums"]  # type: ignore[no-any-return]
+
+    class EnumType(enum.EnumType):
+        def __call__(cls, value: Any, *given: Any, **named: Any) -> Any:
+            members = given[0] if given else named.get("names")
+            if members is None or len(cls):
+                return super().__call__(value, *given, **named)
+            found = _members(members)
+            options = {key: named[key] for key in ("type", "start", "boundary") if named.get(key) is not None}
+            if options.get("type") is not None:
+                world.classes.require_bases((options["type"],))
+            made: Any = super().__call__(plain(value), found, module="__main__", **options)
+            return world.classes.adopt(made)
+
+    made: dict[str, Any] = {}
+    for name in _ENUMS:
+        base: Any = getattr(enum, name)
+        prepared = EnumType.__prepare__(name, (base,))
+        prepared["__module__"] = "enum"
+        made[name] = EnumType(name, (base,), prepared)
+        own = TypeAudit(type=made[name], reads=names("name value"), statics=frozenset(), subclassable=True)
+        world.grant_types({made[name]: own})
+    world.grant_types({EnumType: TypeAudit(type=EnumType)})
+    world.values["enums"] = made
+    return made
+
+
+def _members(given: Any) -> list[Any]:
+    """The members that a call names, as pairs or names, each of them a name."""
+    if isinstance(given, str):
+        given = str.__str__(given).replace(",", " ").split()
+    pairs = list(given.items()) if isinstance(given, dict) else list(given)
+    found: list[Any] = []
+    for one in pairs:
+        name = one if isinstance(one, str) else one[0]
+        if type(name) is not str or not name.isidentifier() or name.startswith("_"):
+            raise denied(f"a class cannot define {name!r:.100}", "class")
+        found.append(name if isinstance(one, str) else (name, one[1]))
+    return found
 
 
 _ABSTRACT = tuple(getattr(collections.abc, name) for name in collections.abc.__all__)
-_ENUMS = ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum", "ReprEnum")
+_ENUMS = ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum")
 
 AUDITS = (
     ModuleAudit(
         name="collections",
-        members=names("deque Counter OrderedDict defaultdict ChainMap UserDict UserList UserString"),
-        replaced={"namedtuple": _namedtuple},
+        members=names("deque Counter OrderedDict defaultdict ChainMap UserDict UserString"),
+        replaced={"namedtuple": _namedtuple, "UserList": _user_list},
         submodules=names("abc"),
         types=(
             audit(collections.deque, subclassable=True),
@@ -123,45 +156,34 @@ AUDITS = (
         ),
     ),
     ModuleAudit(name="heapq", members=frozenset(heapq.__all__)),
-    ModuleAudit(name="bisect", members=names("bisect bisect_left bisect_right insort insort_left insort_right")),
     ModuleAudit(
-        name="copy",
-        members=names("copy deepcopy replace Error") & frozenset(dir(copy)),
-        types=(audit(copy.Error, subclassable=True),),
-        note="what classes of the code's own could say of how they are rebuilt, they cannot define",
+        name="bisect",
+        members=names("bisect bisect_left bisect_right"),
+        replaced={name: _insort(name) for name in ("insort", "insort_left", "insort_right")},
     ),
+    copies.audit_with(records.general_replace),
     ModuleAudit(
         name="enum",
         members=names(
             "auto unique member nonmember property verify CONTINUOUS NAMED_FLAGS UNIQUE STRICT CONFORM EJECT KEEP"
-        )
-        | names("EnumType EnumMeta")
-        | frozenset(_ENUMS),
+        ),
+        replaced={
+            **{name: _enums(name) for name in _ENUMS},
+            "EnumType": lambda world: TypeStandIn(enum.EnumType),
+            "EnumMeta": lambda world: TypeStandIn(enum.EnumType),
+            "ReprEnum": lambda world: TypeStandIn(enum.ReprEnum),
+        },
         types=(
             *(
                 TypeAudit(type=getattr(enum, name), reads=names("name value"), statics=frozenset(), subclassable=True)
                 for name in _ENUMS
             ),
-            audit(enum.EnumType),
+            TypeAudit(type=enum.EnumType),
             audit(enum.auto, also=["value"]),
             audit(enum.property),
             audit(enum.FlagBoundary),
             audit(enum.EnumCheck),
         ),
     ),
-    ModuleAudit(
-        name="dataclasses",
-        members=names("field fields asdict astuple is_dataclass KW_ONLY InitVar MISSING FrozenInstanceError Field"),
-        replaced={"dataclass": _dataclass, "make_dataclass": _make_dataclass, "replace": _unchanged},
-        types=(
-            TypeAudit(
-                type=dataclasses.Field,
-                reads=names("name type default default_factory init repr hash compare metadata kw_only"),
-                constructable=False,
-            ),
-            audit(dataclasses.FrozenInstanceError, but=["obj"], subclassable=True),
-            audit(dataclasses.InitVar),
-        ),
-        note="fields are checked to be names before dataclasses writes them into source",
-    ),
+    records.AUDIT,
 )

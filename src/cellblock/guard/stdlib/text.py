@@ -25,7 +25,9 @@ def _checked(name: str) -> Callable[[World], Callable[..., Any]]:
 
     def make(world: World) -> Callable[..., Any]:
         def checked(pattern: Any, *given: Any, **named: Any) -> Any:
+            given, named = _without_debug(given), {key: _without_debug((one,))[0] for key, one in named.items()}
             if type(pattern) is not re.Pattern:
+                pattern = str.__str__(pattern) if isinstance(pattern, str) else pattern
                 require_bearable(pattern, named.get("flags", given[0] if name == "compile" and given else 0))
             return function(pattern, *given, **named)
 
@@ -34,6 +36,11 @@ def _checked(name: str) -> Callable[[World], Callable[..., Any]]:
         return checked
 
     return make
+
+
+def _without_debug(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Flags without `re.DEBUG`, which prints to the host's own output."""
+    return tuple(one & ~re.DEBUG if isinstance(one, re.RegexFlag) else one for one in given)
 
 
 def _formatter(world: World) -> type:
