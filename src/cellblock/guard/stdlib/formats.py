@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import csv
+import enum
 import hashlib
 import hmac
 import io
@@ -152,7 +153,9 @@ AUDITS = (
             audit(json.JSONDecoder, subclassable=True, also=["object_hook", "strict"]),
         ),
     ),
-    ModuleAudit(name="base64", members=frozenset(base64.__all__) - names("encode decode")),
+    ModuleAudit(
+        name="base64", members=frozenset(base64.__all__) - names("encode decode"), note="encode and decode take files"
+    ),
     ModuleAudit(
         name="binascii",
         members=frozenset(name for name in dir(binascii) if not name.startswith("_")),
@@ -173,7 +176,7 @@ AUDITS = (
     ModuleAudit(
         name="uuid",
         members=names("UUID uuid3 uuid4 uuid5 NAMESPACE_DNS NAMESPACE_URL NAMESPACE_OID NAMESPACE_X500 SafeUUID"),
-        types=(audit(uuid.UUID, also=["int", "is_safe"], subclassable=True),),
+        types=(audit(uuid.UUID, also=["int", "is_safe"], subclassable=True), TypeAudit(type=enum.EnumType)),
         note="uuid1 tells the machine's address",
     ),
     ModuleAudit(
@@ -222,6 +225,7 @@ AUDITS = (
         name="pprint",
         members=names("pformat isreadable isrecursive saferepr"),
         replaced={"pprint": _pprint, "pp": _pp},
+        note="PrettyPrinter writes to the host's output where it is given no stream",
     ),
     ModuleAudit(
         name="zlib",
@@ -229,5 +233,4 @@ AUDITS = (
         replaced={"decompress": _decompress},
         types=(audit(zlib.error, subclassable=True),),
     ),
-    ModuleAudit(name="html", members=names("escape unescape")),
 )

@@ -478,6 +478,7 @@ AUDITS = (
             "redirect_stdout": _redirect("stdout"),
             "redirect_stderr": _redirect("stderr"),
         },
+        note="chdir moves the process; aclosing calls what is not granted",
         types=(
             audit(contextlib.ExitStack, subclassable=True),
             audit(contextlib.AsyncExitStack, subclassable=True),
@@ -527,6 +528,7 @@ AUDITS = (
     ModuleAudit(
         name="types",
         members=names("MappingProxyType GenericAlias UnionType"),
+        note="types of the interpreter's own are stand-ins; nothing that makes classes or modules past the checks",
         replaced={
             "SimpleNamespace": _simple_namespace,
             **{name: _kind(name) for name in _KINDS},

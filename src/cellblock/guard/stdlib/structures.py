@@ -120,7 +120,7 @@ def _members(given: Any) -> list[Any]:
     return found
 
 
-_ABSTRACT = tuple(getattr(collections.abc, name) for name in collections.abc.__all__)
+_ABSTRACT = tuple(getattr(collections.abc, name) for name in collections.abc.__all__ if name != "ByteString")
 _ENUMS = ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum")
 
 AUDITS = (
@@ -149,7 +149,8 @@ AUDITS = (
     ),
     ModuleAudit(
         name="collections.abc",
-        members=frozenset(collections.abc.__all__),
+        members=frozenset(collections.abc.__all__) - {"ByteString"},
+        note="ByteString goes from Python, and warns",
         types=(
             *(audit(kind, subclassable=True) for kind in _ABSTRACT),
             TypeAudit(type=abc.ABCMeta, reads=names("register"), subclassable=True),
@@ -164,6 +165,7 @@ AUDITS = (
     copies.audit_with(records.general_replace),
     ModuleAudit(
         name="enum",
+        note="what puts members among globals, or rebuilds by name, is out; calls that make classes are checked",
         members=names(
             "auto unique member nonmember property verify CONTINUOUS NAMED_FLAGS UNIQUE STRICT CONFORM EJECT KEEP"
         ),

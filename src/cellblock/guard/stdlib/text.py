@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import _string  # type: ignore[import-not-found]
 import difflib
+import enum
 import re
 import string
+import textwrap
 import unicodedata
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard.refusal import denied
 from cellblock.guard.sizes import check_spec
 from cellblock.guard.stdlib.patterns import require_bearable
-from cellblock.guard.tables import ModuleAudit, audit, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -62,6 +64,12 @@ def _formatter(world: World) -> type:
     return Formatter
 
 
+_WRAPPER = names(
+    "width initial_indent subsequent_indent expand_tabs replace_whitespace fix_sentence_endings break_long_words "
+    "drop_whitespace break_on_hyphens tabsize max_lines placeholder"
+)
+_WRAPPER_PATTERNS = names("wordsep_re wordsep_simple_re sentence_end_re unicode_whitespace_trans")
+
 AUDITS = (
     ModuleAudit(
         name="string",
@@ -83,14 +91,20 @@ AUDITS = (
         types=(
             audit(re.Pattern, but=["scanner"], constructable=False),
             audit(re.Match, constructable=False),
+            TypeAudit(type=enum.EnumType),
             audit(re.error, also=["msg", "pattern", "pos", "lineno", "colno"], subclassable=True),
         ),
         note="nothing ends a match under way: patterns that may take time exponential in the text are refused",
     ),
-    ModuleAudit(name="textwrap", members=names("wrap fill shorten dedent indent")),
+    ModuleAudit(
+        name="textwrap",
+        members=names("wrap fill shorten dedent indent TextWrapper"),
+        types=(audit(textwrap.TextWrapper, but=_WRAPPER_PATTERNS, also=_WRAPPER, writes=_WRAPPER),),
+    ),
     ModuleAudit(
         name="difflib",
         members=frozenset(difflib.__all__) - {"Match"},
+        note="Match is what the others give",
         types=(
             audit(difflib.SequenceMatcher, also=["a", "b", "ratio"]),
             audit(difflib.Differ),

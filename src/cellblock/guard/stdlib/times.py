@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import calendar
 import datetime
+import enum
 import time
 import zoneinfo
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cellblock.guard.tables import ModuleAudit, audit, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, public
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 _LOOK_SECONDS = 0.02
+_ENUMS = [one for one in vars(calendar).values() if type(one) is enum.EnumType]
 
 
 def _sleep(world: World) -> Callable[[float], None]:
@@ -60,6 +62,8 @@ AUDITS = (
                 audit(kind, but=["prmonth", "pryear", "prweek"], subclassable=True)
                 for kind in (calendar.Calendar, calendar.TextCalendar, calendar.HTMLCalendar)
             ),
+            TypeAudit(type=enum.EnumType),
+            *(TypeAudit(type=kind, reads=public(int) | names("name value")) for kind in _ENUMS),
         ),
         note="nothing that prints past the session or changes the first day of the week for everyone",
     ),
@@ -67,5 +71,6 @@ AUDITS = (
         name="zoneinfo",
         members=names("ZoneInfo ZoneInfoNotFoundError available_timezones"),
         types=(audit(zoneinfo.ZoneInfo, but=["from_file", "clear_cache"]),),
+        note="zones come from the system's own data; where that is, and the cache, are the process's",
     ),
 )

@@ -1,0 +1,174 @@
+"""Audits of modules about the texts of networks and shells: they take texts apart, and reach nothing."""
+
+from __future__ import annotations
+
+import codecs
+import fnmatch
+import html.parser
+import ipaddress
+import urllib.parse
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cellblock.guard.refusal import denied
+from cellblock.guard.stdlib.exact import all_exactly, exact, exactly
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+_PARTS = names("geturl _replace _asdict _fields _make encode decode hostname port username password count index")
+_RESULTS = names("ParseResult SplitResult DefragResult ParseResultBytes SplitResultBytes DefragResultBytes")
+_CODINGS = names(
+    "utf-8 utf8 ascii latin-1 latin1 iso-8859-1 cp1252 utf-16 utf-32 utf-8-sig utf-16-le utf-16-be rot13 rot_13 hex "
+    "base64 unicode_escape raw_unicode_escape punycode idna quopri"
+)
+_DEEPEST = 2000
+
+
+def _coding(name: str) -> Callable[[World], Any]:
+    function = getattr(codecs, name)
+
+    def make(world: World) -> Any:
+        def coded(obj: Any, encoding: str = "utf-8", errors: str = "strict") -> Any:
+            if exact(encoding).lower() not in _CODINGS:
+                raise LookupError(f"unknown encoding: {exact(encoding)}")
+            return function(obj, exact(encoding), exact(errors))
+
+        coded.__name__ = coded.__qualname__ = name
+        return coded
+
+    return make
+
+
+def _fromstring(world: World) -> Callable[[Any], Any]:
+    def fromstring(text: Any) -> Any:
+        """Without external entities, which the parser does not read; depth is bounded, as trees are freed in C."""
+        parser: Any = ElementTree.XMLPullParser(["start", "end"])
+        text = exact(text)
+        if (b"<!ENTITY" if isinstance(text, bytes | bytearray) else "<!ENTITY") in text:
+            raise denied("a document that declares entities", "size")
+        depth = 0
+        for start in range(0, len(text), 1 << 16):
+            parser.feed(text[start : start + (1 << 16)])
+            for event, _ in parser.read_events():
+                depth += 1 if event == "start" else -1
+                if depth > _DEEPEST:
+                    raise denied(f"elements more than {_DEEPEST:,} deep", "size")
+        return ElementTree.fromstring(text)  # noqa: S314
+
+    return fromstring
+
+
+def _tostring(world: World) -> Callable[..., Any]:
+    def tostring(element: Any, encoding: Any = None, method: Any = None, **options: Any) -> Any:
+        if not isinstance(element, ElementTree.Element):
+            raise TypeError(f"expected an Element, not {type(element).__name__}")
+        return ElementTree.tostring(element, exact(encoding), exact(method), **options)
+
+    return tostring
+
+
+def _path(name: str) -> Callable[[World, Any], Any]:
+    def replaced(world: World, element: Any) -> Any:
+        return exactly(getattr(element, name))(world)
+
+    return replaced
+
+
+_PATHS = ("find", "findall", "findtext", "iterfind")
+
+AUDITS = (
+    ModuleAudit(name="urllib", submodules=names("parse"), note="nothing that opens a connection"),
+    ModuleAudit(
+        name="urllib.parse",
+        members=_RESULTS,
+        replaced=all_exactly(
+            urllib.parse,
+            "urlparse urlunparse urljoin urldefrag urlsplit urlunsplit urlencode parse_qs parse_qsl quote quote_plus "
+            "quote_from_bytes unquote unquote_plus unquote_to_bytes",
+        ),
+        types=tuple(
+            TypeAudit(
+                type=getattr(urllib.parse, name),
+                reads=_PARTS | frozenset(getattr(urllib.parse, name)._fields),
+                statics=names("_fields _make"),
+            )
+            for name in sorted(_RESULTS)
+        ),
+        note="its caches get exact texts",
+    ),
+    ModuleAudit(
+        name="html.parser",
+        members=names("HTMLParser"),
+        types=(
+            audit(
+                html.parser.HTMLParser,
+                also=names("rawdata lasttag cdata_elem convert_charrefs lineno offset"),
+                subclassable=True,
+            ),
+        ),
+    ),
+    ModuleAudit(
+        name="html",
+        members=names("escape unescape"),
+        submodules=names("parser"),
+    ),
+    ModuleAudit(
+        name="shlex",
+        members=names("split quote join"),
+        note="the class reads files that are sources of others",
+    ),
+    ModuleAudit(
+        name="fnmatch",
+        replaced=all_exactly(fnmatch, "fnmatch fnmatchcase filter translate filterfalse"),
+        note="its cache gets exact texts",
+    ),
+    ModuleAudit(
+        name="colorsys", members=names("rgb_to_yiq yiq_to_rgb rgb_to_hls hls_to_rgb rgb_to_hsv hsv_to_rgb"), types=()
+    ),
+    ModuleAudit(
+        name="ipaddress",
+        members=names(
+            "ip_address ip_network ip_interface IPv4Address IPv6Address IPv4Network IPv6Network IPv4Interface "
+            "IPv6Interface AddressValueError NetmaskValueError summarize_address_range collapse_addresses "
+            "get_mixed_type_key v4_int_to_packed v6_int_to_packed"
+        ),
+        types=tuple(
+            audit(getattr(ipaddress, name))
+            for name in (
+                *("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network", "IPv4Interface", "IPv6Interface"),
+                *("AddressValueError", "NetmaskValueError"),
+            )
+        ),
+    ),
+    ModuleAudit(
+        name="codecs",
+        members=frozenset(name for name in dir(codecs) if name.startswith("BOM")),
+        replaced={name: _coding(name) for name in ("encode", "decode")},
+        note="codecs that decompress, and those that others registered, are left out; files are not opened",
+    ),
+    ModuleAudit(name="xml", submodules=names("etree"), note="nothing that reads what a document names"),
+    ModuleAudit(name="xml.etree", submodules=names("ElementTree")),
+    ModuleAudit(
+        name="xml.etree.ElementTree",
+        members=names("Element SubElement Comment ProcessingInstruction QName ParseError indent iselement"),
+        replaced={
+            "fromstring": _fromstring,
+            "XML": _fromstring,
+            "tostring": _tostring,
+        },
+        types=(
+            audit(
+                ElementTree.Element,
+                but=_PATHS,
+                writes=names("tag text tail attrib"),
+                replaced={name: _path(name) for name in _PATHS},
+            ),
+            audit(ElementTree.QName, also=["text"]),
+            audit(ElementTree.ParseError, also=names("code position")),
+        ),
+        note="no files, no parsers of the caller's, no external entities; trees are bounded in depth",
+    ),
+)
