@@ -325,3 +325,13 @@ async def test_async_session_runs_on_trio(anyio_backend: str) -> None:
         assert [type(event).__name__ async for event in session.stream("print(1)")] == ["Output", "Done"]
         await session.files.write("a", "1")
         assert await session.files.read("a") == b"1"
+
+
+def test_installed_bytecode_is_read_and_none_is_written(session: Session) -> None:
+    session.files.write("mine.py", b"x = 1")
+    cell = session.run(
+        "import os, mine, wave\nos.path.dirname(os.path.dirname(wave.__cached__)), os.path.dirname(wave.__file__)"
+    )
+    assert cell.value[0] == cell.value[1]  # type: ignore[index]
+    session.run("import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import mine'], check=True)")
+    assert session.files.list() == ["mine.py"]

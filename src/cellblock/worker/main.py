@@ -79,7 +79,7 @@ def run(
     os.environ.update(room.environment)
     sys.argv[:] = [""]
     sys.path.append(room.workspace)
-    sys.pycache_prefix = room.environment["PYTHONPYCACHEPREFIX"]
+    sys.dont_write_bytecode = True
     threading.stack_size(_STACK_BYTES)
     signal.signal(signal.SIGINT, interrupt)  # the host may interrupt from the hello on
     keep_interrupts()

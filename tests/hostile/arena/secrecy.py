@@ -65,7 +65,7 @@ ATTACKS: tuple[Attack, ...] = (
                     "PATH",
                     "PIP_NO_INDEX",
                     "PYTHONHASHSEED",
-                    "PYTHONPYCACHEPREFIX",
+                    "PYTHONDONTWRITEBYTECODE",
                     "TMPDIR",
                     "USER",
                     "XDG_CACHE_HOME",
