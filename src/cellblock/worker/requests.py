@@ -65,7 +65,16 @@ _BRISK_SECONDS = 1e-5
 _LEAST_SECONDS = 1e-6
 """Shorter ones are told as none, which cannot be set."""
 _TRIES, _PAUSE_SECONDS = 500, 0.002
-_REHEARSAL = pack_request(Run(source="if 0: pass\nNone", filename="<rehearsal>", max_text=10_000), 0) or b""
+_REHEARSED = """
+if 0:  # what cells are made of: parsed and compiled, and not run
+    import a
+    x = y.z(1, key="s")[0] + 2.0
+    x.w, v = [i for i in x if not i], {1: x}
+    for i in x: print(f"{i}")
+    def f(e): return e
+None
+"""
+_REHEARSAL = pack_request(Run(source=_REHEARSED, filename="<rehearsal>", max_text=10_000), 0) or b""
 
 
 class Worker:
