@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from cellblock.executors.process import waits
-from cellblock.executors.process.waits import Waits, awaited
+from cellblock.executors.process.waits import Waits, awaited, soon
 
 pytestmark = pytest.mark.anyio
 
@@ -76,3 +76,13 @@ async def test_cancelled_step_is_closed(pipe: tuple[int, int]) -> None:
     with anyio.move_on_after(0.01):
         await awaited(step())
     assert told == ["closed"]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_what_is_for_soon_is_done_once_the_caller_waits(anyio_backend: str) -> None:
+    pytest.importorskip(anyio_backend)
+    done: list[int] = []
+    soon(lambda: done.append(1))
+    assert done == []
+    await anyio.sleep(0.01)
+    assert done == [1]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
 
 import pytest
+from family_tree import below, soon
 
-from cellblock import ExecutionLimits, Session
+from cellblock import AsyncSession, ExecutionLimits, Session
 
 LIMITS = ExecutionLimits(timeout_seconds=2, interrupt_grace_seconds=0.2, max_memory_mb=256)
 
@@ -106,3 +109,19 @@ def test_the_working_directory_comes_back(session: Session) -> None:
     session.run("import os\nos.mkdir('d')\nos.chdir('d')")
     session.run("os.chdir('/tmp')\nos.rmdir('/workspace/d')\nos._exit(1)")
     assert session.run("os.path.realpath(os.getcwd())").value == "/session/workspace/d"
+
+
+@pytest.mark.usefixtures("no_spares")
+def test_oldest_copies_end_though_the_event_loop_gets_no_turn() -> None:
+    async def counts() -> tuple[int, object]:
+        async with AsyncSession(limits=ExecutionLimits(max_checkpoints=2, timeout_seconds=20)) as session:
+            for _ in range(3):
+                await session.run("x = 1")
+            await asyncio.sleep(0.5)
+            before = len(below())
+            await session.run("x = 1")  # most likely so short that nothing is waited for on the loop
+            time.sleep(0.3)  # its own copy is there
+            return before, soon(lambda: len(below()), before)
+
+    before, then = asyncio.run(counts())
+    assert then == before
