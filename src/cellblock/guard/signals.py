@@ -1,9 +1,9 @@
 """The exceptions that end a cell, which its code can neither catch nor outlive.
 
-`Ending.raise_in` has one raised in the cell's thread. When it is made there it arms the thread: from then on every
-Python function called in it raises it again, so that nothing of the cell's runs any more, whatever catches it: library
-code, `__exit__` methods, callbacks, the event loop. Rewritten handlers and `finally` blocks of frames that are under
-way pass it on. Code outside of the cell disarms the thread with `disarm`, first thing after the cell.
+`Ending.raise_in` has one raised in the cell's thread. When it is made there it has itself raised again, at the next
+function that is called and the next step that can be interrupted, so that nothing of the cell's goes on, whatever
+catches it: library code, `__exit__` methods, callbacks, the event loop. Rewritten handlers and `finally` blocks of
+frames that are under way pass it on. Whoever takes it after the cell sets `over`, first of all.
 """
 
 from __future__ import annotations
@@ -21,30 +21,74 @@ if TYPE_CHECKING:
 
 
 class Stop(BaseException):
-    """Ends a cell. `flag` holds something from when the cell is to end; it belongs to one world."""
+    """Ends a cell. It belongs to one world's `ending`."""
 
-    flag: list[object]
+    ending: Ending
     reason: str
 
     def __init__(self, *_: object) -> None:
         super().__init__(self.reason)
-        self.flag[:] = [True]
-        sys.settrace(_raise_again(type(self)))
+        if not _MONITORING and not self.ending.over:
+            sys.settrace(_tracing(type(self)))
 
 
-def _raise_again(kind: type[Stop]) -> Any:
+_MONITORING = sys.version_info >= (3, 12)
+_TOOL = 4
+_NAME = "cellblock"
+
+
+def _tracing(kind: type[Stop]) -> Any:
+    """A trace function that has the exception raised at the next call.
+
+    The interpreter takes a trace function away that raises. The exception itself puts it back: raised from outside of
+    the code that runs, it is made where it is first caught.
+    """
+    ending = kind.ending
+
     def trace(frame: FrameType, event: str, argument: object) -> None:
-        if event == "call" and not _ours(frame):
-            raise kind.__new__(kind)
+        if event == "call" and not ending.over and frame.f_code is not _INIT:
+            _raise_async(threading.get_ident(), kind)
 
     return trace
 
 
-def _ours(frame: FrameType) -> bool:
-    """Whether a frame is the runner's own: it has to be let go on."""
-    return frame.f_globals.get("__name__", "").startswith("cellblock.executors") or frame.f_code is _INIT
+class _Monitor:
+    """Raises at the next call, in the threads of cells that are being ended. Python 3.12 and later."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[int, type[Stop]] = {}
+        self._lock = threading.Lock()
+
+    def arm(self, thread: int, kind: type[Stop]) -> None:
+        with self._lock:
+            monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+            if not self._kinds and monitoring.get_tool(_TOOL) is None:
+                monitoring.use_tool_id(_TOOL, _NAME)
+            if monitoring.get_tool(_TOOL) != _NAME:
+                return  # somebody else's: what is raised again and again has to do
+            self._kinds[thread] = kind
+            events = monitoring.events
+            for event in (events.PY_START, events.PY_RESUME, events.PY_THROW):
+                monitoring.register_callback(_TOOL, event, self._call)
+            monitoring.set_events(_TOOL, events.PY_START | events.PY_RESUME | events.PY_THROW)
+
+    def disarm(self, thread: int) -> None:
+        if thread not in self._kinds:
+            return
+        with self._lock:
+            self._kinds.pop(thread, None)
+            monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+            if not self._kinds and monitoring.get_tool(_TOOL) == _NAME:
+                monitoring.set_events(_TOOL, 0)
+                monitoring.free_tool_id(_TOOL)
+
+    def _call(self, *_: object) -> None:
+        kind = self._kinds.get(threading.get_ident())
+        if kind is not None and not kind.ending.over:
+            raise kind.__new__(kind)
 
 
+_monitor = _Monitor()
 _INIT = Stop.__init__.__code__
 _raise_async = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _raise_async.argtypes = (ctypes.c_ulong, ctypes.py_object)
@@ -60,9 +104,12 @@ class Ending:
     def __init__(self) -> None:
         self.flag: list[object] = []
         self.thread = 0
+        self._raised = False
         self._loops: list[AbstractEventLoop] = []
         self._kinds: dict[str, type[Stop]] = {}
-        self.base: type[Stop] = type("Stop", (Stop,), {"flag": self.flag, "reason": ""})
+        self.base: type[Stop] = type("Stop", (Stop,), {"ending": self, "reason": ""})
+        self.over = True
+        """Set, first of all, by who takes the exception after the cell: it is not raised again."""
         self.lock = threading.Lock()
 
     def kind(self, reason: str) -> type[Stop]:
@@ -84,6 +131,7 @@ class Ending:
         """A cell begins in this thread."""
         with self.lock:
             self.flag.clear()
+            self.over = False
             self.thread = threading.get_ident()
 
     def raise_in(self, reason: str) -> bool:
@@ -92,6 +140,9 @@ class Ending:
             if not self.thread:
                 return False
             self.flag[:] = [True]
+            self._raised = True
+            if _MONITORING:
+                _monitor.arm(self.thread, self.kind(reason))
             _raise_async(self.thread, self.kind(reason))
             loops = list(self._loops)
         for loop in loops:
@@ -100,12 +151,25 @@ class Ending:
         return True
 
     def end(self) -> None:
-        """The cell has ended: nothing is raised any more. What was raised and has not come yet is dropped."""
+        """The cell has ended: nothing is raised any more. What was raised and has not come yet comes here.
+
+        It is not taken back: CPython 3.11 would then look for it at every step, and under a trace function for ever.
+        """
+        self.over = True
+        sys.settrace(None)
         with self.lock:
-            thread, self.thread = self.thread, 0
-            if thread:
-                _raise_async(thread, ctypes.py_object())
-            self.flag.clear()
+            raised, self._raised = self._raised, False
+            if raised:
+                _monitor.disarm(self.thread)
+            self.thread = 0
+        if raised:
+            try:
+                _raise_async(threading.get_ident(), self.base)
+                for _ in range(1000):
+                    pass
+            except Stop:
+                pass
+        self.flag.clear()
 
     def escaping(self) -> type[BaseException]:
         """What handlers pass on in code that may be suspended: everything, where another thread ends it."""

@@ -156,7 +156,7 @@ class LocalKernel:
         def insist() -> None:
             for _ in range(_TIMES):
                 pause.wait(_AGAIN)
-                if not runner.busy or runner.turn_under_way is not turn:
+                if turn.ended or runner.turn_under_way is not turn:
                     return
                 ending.raise_in(reason)
 

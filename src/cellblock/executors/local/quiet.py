@@ -1,4 +1,4 @@
-"""Warnings about the source of cells are nobody's but their author's: while a local session is open the host hears none.
+"""Warnings about the source of cells are for their author: while a local session is open the host hears none.
 
 One filter, for files named as cells are, stands among the host's while there are such sessions.
 """
@@ -15,7 +15,7 @@ _open = 0
 
 def begin() -> None:
     """A session opens."""
-    global _open  # noqa: PLW0603 - the host's filters are one for the process
+    global _open
     with _lock:
         _open += 1
         if _open == 1:
@@ -25,7 +25,7 @@ def begin() -> None:
 
 def end() -> None:
     """A session has closed."""
-    global _open  # noqa: PLW0603
+    global _open
     with _lock:
         _open -= 1
         if not _open:

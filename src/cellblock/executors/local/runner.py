@@ -111,18 +111,21 @@ class Runner:
                 ending.begin()
                 value = self._perform(request)
             except BaseException as error:
+                ending.over = True
                 sys.settrace(None)
                 failure = self._failure(error)
         except BaseException as error:  # it was ended while its failure was told
+            ending.over = True
             sys.settrace(None)
             failure = Failure(type=type_name(error), message="", traceback="", kind="raised")
-        while True:
+        ending.over = True  # where what ends the cell was lost, too: nothing may come between
+        while ending.thread:
             try:
                 ending.end()
-                break
             except Stop:
                 sys.settrace(None)
-        sys.settrace(traced)
+        if traced is not None:
+            sys.settrace(traced)
         self.tools.forget()
         gained, dropped = self._found.news()
         return Finished(
@@ -194,6 +197,7 @@ class Runner:
 
         if self._loop is None or self._loop.is_closed():
             self._loop = asyncio.new_event_loop()
+            self._loop.set_exception_handler(lambda loop, context: None)  # it would tell the host's log
             asyncio.set_event_loop(self._loop)
         try:
             with self.world.ending.waking(self._loop):

@@ -72,6 +72,8 @@ def _is_ambiguous(body: list[Any]) -> bool:
             starts = [_first(list(one)) for one in value[1]]
             if any(one & other for i, one in enumerate(starts) for other in starts[:i]):
                 return True
+            if sum(all(map(_is_nullable, one)) for one in value[1]) > 1:
+                return True
             if any(_is_ambiguous(list(one)) for one in value[1]):
                 return True
         if op in _REPEATS and value[1] > _MANY:
