@@ -74,6 +74,7 @@ class Policy:
     """What code may reach. `modules` names audited ones; None is all of the audited standard library."""
 
     modules: tuple[str, ...] | None
+    libraries: tuple[str, ...]
     functions: tuple[FunctionGrant, ...]
     classes: tuple[ClassGrant, ...]
     granted: tuple[ModuleGrant, ...]
@@ -84,17 +85,22 @@ class Policy:
         self,
         *,
         modules: Iterable[str] | None = None,
+        libraries: Iterable[str] = (),
         without: Iterable[str] = (),
         format_index: bool = True,
     ) -> None:
-        """`without` are names of `FEATURES` to refuse. `format_index`: whether `str.format` fields may have `[…]`."""
+        """`libraries` are packages with an audit: numpy, pandas. `without` are names of `FEATURES` to refuse.
+
+        `format_index`: whether `str.format` fields may have `[…]`.
+        """
         off = frozenset(without)
         if not off <= set(FEATURES):
             raise ValueError(f"without= takes {', '.join(FEATURES)}, not {', '.join(sorted(off - set(FEATURES)))}")
-        if isinstance(modules, str):
-            raise TypeError("modules= takes names, not one text")
+        if isinstance(modules, str) or isinstance(libraries, str):
+            raise TypeError("modules= and libraries= take names, not one text")
         put = object.__setattr__
         put(self, "modules", None if modules is None else tuple(modules))
+        put(self, "libraries", tuple(libraries))
         put(self, "functions", ())
         put(self, "classes", ())
         put(self, "granted", ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from functools import cache
 
 from cellblock.guard.tables import ModuleAudit
@@ -20,7 +21,13 @@ _HOMES = {
     "xml.etree xml.etree.ElementTree",
     "cellblock.guard.stdlib.reports": "logging traceback inspect timeit",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+_LIBRARIES = {
+    "cellblock.guard.libraries.numpy": "numpy numpy.random numpy.linalg numpy.fft numpy.char numpy.typing",
+    "cellblock.guard.libraries.pandas": "pandas pandas.errors",
+}
+LIBRARIES = frozenset(name for names in _LIBRARIES.values() for name in names.split())
+"""Modules of packages that a policy has to name."""
+_HOME_OF = {name: home for home, names in (_HOMES | _LIBRARIES).items() for name in names.split()}
 
 
 def audited(name: str) -> bool:
@@ -32,7 +39,7 @@ def audited(name: str) -> bool:
 def audit_of(name: str) -> ModuleAudit | None:
     """The audit of a module, None where there is none."""
     home = _HOME_OF.get(name)
-    if home is None:
+    if home is None or (name in LIBRARIES and importlib.util.find_spec(name.partition(".")[0]) is None):
         return None
     audits: tuple[ModuleAudit, ...] = importlib.import_module(home).AUDITS
     return next((audit for audit in audits if audit.name == name), None)

@@ -7,7 +7,7 @@ import inspect
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.audits import audit_of, audited
+from cellblock.guard.audits import LIBRARIES, audit_of, audited
 from cellblock.guard.standins import Module
 from cellblock.guard.tables import ModuleAudit, TypeAudit
 from cellblock.policy import Policy
@@ -22,8 +22,12 @@ def grants(policy: Policy, name: str) -> bool:
     """Whether a policy grants a module of this name. Imports nothing."""
     if name == "__future__" or any(one.name == name or one.name.startswith(name + ".") for one in policy.granted):
         return True
+    if name in LIBRARIES and not any(name == one or name.startswith(one + ".") for one in policy.libraries):
+        return False
     if not audited(name):
         return False
+    if name in LIBRARIES:
+        return True
     return policy.modules is None or any(name == one or name.startswith(one + ".") for one in policy.modules)
 
 

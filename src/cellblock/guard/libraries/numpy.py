@@ -1,0 +1,304 @@
+"""The audit of numpy: arrays and arithmetic, and none of what reads files, memory or frames."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cellblock.guard.refusal import denied
+from cellblock.guard.sizes import MAX_BYTES
+from cellblock.guard.stdlib.exact import exact
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, public
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+_ITEM = 8
+_GRANTED = names(
+    "False_ ScalarType True_ abs absolute acos acosh add all allclose amax amin angle any append apply_along_axis "
+    "apply_over_axes arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argpartition argsort "
+    "argwhere around array array2string array_equal array_equiv array_repr array_split array_str asanyarray asarray "
+    "asarray_chkfinite ascontiguousarray asfortranarray asin asinh astype atan atan2 atanh atleast_1d atleast_2d "
+    "atleast_3d average bartlett base_repr binary_repr bincount bitwise_and bitwise_count bitwise_invert "
+    "bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor blackman block bool bool_ broadcast "
+    "broadcast_arrays broadcast_shapes broadcast_to busday_count busday_offset busdaycalendar byte bytes_ c_ "
+    "can_cast cbrt cdouble ceil character choose clip clongdouble column_stack common_type complex128 complex256 "
+    "complex64 complexfloating compress concat concatenate conj conjugate convolve copy copysign copyto corrcoef "
+    "correlate cos cosh count_nonzero cov cross csingle cumprod cumsum cumulative_prod cumulative_sum datetime64 "
+    "datetime_as_string datetime_data deg2rad degrees delete diag diag_indices diag_indices_from diagflat diagonal "
+    "diff digitize divide divmod dot double dsplit dstack dtype e ediff1d einsum einsum_path empty empty_like equal "
+    "errstate euler_gamma exp exp2 expand_dims expm1 extract eye fabs fill_diagonal finfo fix flatiter flatnonzero "
+    "flexible flip fliplr flipud float128 float16 float32 float64 float_power floating floor floor_divide fmax fmin "
+    "fmod format_float_positional format_float_scientific frexp fromfunction fromiter frompyfunc fromstring full "
+    "full_like gcd generic genfromtxt geomspace get_printoptions geterr gradient greater greater_equal half hamming "
+    "hanning heaviside histogram histogram2d histogram_bin_edges histogramdd hsplit hstack hypot i0 identity iinfo "
+    "imag index_exp indices inexact inf inner insert int16 int32 int64 int8 int_ intc integer interp intersect1d "
+    "intp invert is_busday isclose iscomplex iscomplexobj isdtype isfinite isfortran isin isinf isnan isnat "
+    "isneginf isposinf isreal isrealobj isscalar issubdtype iterable ix_ kaiser kron lcm ldexp left_shift less "
+    "less_equal lexsort linspace little_endian loadtxt log log10 log1p log2 logaddexp logaddexp2 logical_and "
+    "logical_not logical_or logical_xor logspace long longdouble longlong mask_indices matmul matrix_transpose "
+    "matvec max maximum may_share_memory mean median meshgrid mgrid min min_scalar_type minimum mintypecode mod "
+    "modf moveaxis multiply nan nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin "
+    "nanpercentile nanprod nanquantile nanstd nansum nanvar ndarray ndenumerate ndim ndindex negative newaxis "
+    "nextafter nonzero not_equal number object_ ogrid ones ones_like outer packbits pad partition percentile "
+    "permute_dims pi piecewise place poly poly1d polyadd polyder polydiv polyfit polyint polymul polysub polyval "
+    "positive pow power printoptions prod promote_types ptp put put_along_axis putmask quantile r_ rad2deg radians "
+    "ravel ravel_multi_index real real_if_close reciprocal remainder repeat require reshape resize result_type "
+    "right_shift rint roll rollaxis roots rot90 round row_stack s_ searchsorted select set_printoptions setdiff1d "
+    "seterr setxor1d shape shares_memory short sign signbit signedinteger sin sinc single sinh size sort "
+    "sort_complex spacing split sqrt square squeeze stack std str_ subtract sum swapaxes take take_along_axis tan "
+    "tanh tensordot tile timedelta64 trace transpose trapezoid tri tril tril_indices tril_indices_from trim_zeros "
+    "triu triu_indices triu_indices_from true_divide trunc typecodes typename ubyte ufunc uint uint16 uint32 uint64 "
+    "uint8 uintc uintp ulong ulonglong union1d unique unique_all unique_counts unique_inverse unique_values "
+    "unpackbits unravel_index unsignedinteger unstack unwrap ushort vander var vdot vecdot vecmat vectorize void "
+    "vsplit vstack where zeros zeros_like "
+)
+_INSIDES = names("base ctypes data device dump dumps getfield resize setfield setflags tofile to_device")
+_SIZED = {
+    "zeros": 0,
+    "ones": 0,
+    "empty": 0,
+    "full": 0,
+    "eye": (0, 1),
+    "tri": (0, 1),
+    "identity": (0, 0),
+    "indices": 0,
+}
+_DRAWS = names(
+    "rand randn randint random random_sample choice shuffle permutation normal uniform standard_normal binomial "
+    "poisson exponential beta gamma chisquare multinomial multivariate_normal geometric laplace logistic lognormal "
+    "pareto power rayleigh triangular vonmises weibull zipf dirichlet hypergeometric negative_binomial f gumbel "
+    "logseries noncentral_chisquare noncentral_f standard_cauchy standard_exponential standard_gamma standard_t wald "
+    "bytes seed random_integers ranf sample"
+)
+_OF_GENERATOR = public(np.random.Generator, but=["bit_generator"])
+
+
+def require_size(count: Any, item: int = _ITEM) -> None:
+    """MemoryError for an array that would not be bearable."""
+    if count * item > MAX_BYTES:
+        raise MemoryError(f"an array of {count:,} items: the most here are {MAX_BYTES // item:,}")
+
+
+def _count(shape: Any) -> int:
+    if shape is None:
+        return 1
+    if isinstance(shape, tuple | list):
+        return math.prod(operator.index(one) for one in shape)
+    return operator.index(shape)
+
+
+def _sized(name: str, where: Any) -> Callable[[World], Any]:
+    """A function whose arguments at these places are a shape."""
+    function = getattr(np, name)
+
+    def make(world: World) -> Any:
+        def bounded(*given: Any, **named: Any) -> Any:
+            shape = given[0] if given else named.get("shape", named.get("N", named.get("n", named.get("dimensions"))))
+            count = _count(shape)
+            if type(where) is tuple:
+                second = given[where[1]] if len(given) > where[1] else named.get("M")
+                count *= count if second is None else _count(second)
+            require_size(count)
+            return function(*given, **named)
+
+        return _named(bounded, function)
+
+    return make
+
+
+def _named(made: Any, function: Any) -> Any:
+    made.__name__ = made.__qualname__ = function.__name__
+    made.__doc__ = function.__doc__
+    return made
+
+
+def _arange(world: World) -> Any:
+    def arange(*given: Any, **named: Any) -> Any:
+        if len(given) <= 3 and all(isinstance(one, int | float) for one in given) and given:
+            start, stop, step = (0, given[0], 1) if len(given) == 1 else (*given, 1)[:3]
+            if step:
+                require_size(max(0, (stop - start) / step))
+        return np.arange(*given, **named)
+
+    return _named(arange, np.arange)
+
+
+def _spaced(name: str) -> Callable[[World], Any]:
+    function = getattr(np, name)
+
+    def make(world: World) -> Any:
+        def spaced(start: Any, stop: Any, num: Any = 50, *given: Any, **named: Any) -> Any:
+            require_size(operator.index(num))
+            return function(start, stop, num, *given, **named)
+
+        return _named(spaced, function)
+
+    return make
+
+
+def _repeated(name: str) -> Callable[[World], Any]:
+    function = getattr(np, name)
+
+    def make(world: World) -> Any:
+        def repeated(a: Any, times: Any = None, *given: Any, **named: Any) -> Any:
+            key = "reps" if name == "tile" else "repeats"
+            times = named.pop(key) if times is None and key in named else times
+            counts = np.asarray(times)
+            most = counts.prod() if name == "tile" else counts.max(initial=0)
+            array = np.asarray(a)
+            require_size(int(most) * array.size, array.itemsize)
+            return function(a, times, *given, **named)
+
+        return _named(repeated, function)
+
+    return make
+
+
+def _from_text(name: str) -> Callable[[World], Any]:
+    function = getattr(np, name)
+
+    def make(world: World) -> Any:
+        def read(fname: Any, *given: Any, **named: Any) -> Any:
+            return function(_lines(world, fname), *given, **named)
+
+        return _named(read, function)
+
+    return make
+
+
+def _lines(world: World, source: Any) -> list[str]:
+    if isinstance(source, list | tuple):
+        return [exact(one) for one in source]
+    if isinstance(source, str | bytes) or hasattr(type(source), "__fspath__"):
+        raise denied("files are not read here: give io.StringIO(text)", "builtin")
+    text = world.gates.read(source, "read").read()
+    return (text.decode() if isinstance(text, bytes) else text).splitlines()
+
+
+def _fromstring(world: World) -> Any:
+    def fromstring(string: Any, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+        return np.fromstring(exact(string), dtype=dtype, count=count, sep=sep)
+
+    return fromstring
+
+
+def _generator(world: World) -> Any:
+    if "numpy random" not in world.values:
+        world.values["numpy random"] = np.random.RandomState()
+    return world.values["numpy random"]
+
+
+def _draw(name: str) -> Callable[[World], Any]:
+    def make(world: World) -> Any:
+        return getattr(_generator(world), name)
+
+    return make
+
+
+_SCALARS = tuple({one for one in vars(np).values() if isinstance(one, type) and issubclass(one, np.generic)})
+_OF_ARRAY = names(
+    "T all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy cumprod "
+    "cumsum diagonal dot dtype fill flags flat flatten imag item itemsize mT max mean min nbytes ndim nonzero "
+    "partition prod put ravel real repeat reshape round searchsorted shape size sort squeeze std strides sum "
+    "swapaxes take tobytes tolist trace transpose var view "
+)
+_OF_SCALAR = public(np.generic, but=_INSIDES)
+_RESULTS = tuple(
+    one
+    for module in (vars(np.linalg).get("_linalg"), np.lib)
+    if module is not None
+    for one in vars(module).values()
+    if isinstance(one, type) and issubclass(one, tuple) and hasattr(one, "_fields")
+)
+_REPLACED: dict[str, Callable[[World], Any]] = {
+    **{name: _sized(name, where) for name, where in _SIZED.items()},
+    **{name: _spaced(name) for name in ("linspace", "logspace", "geomspace")},
+    **{name: _repeated(name) for name in ("tile", "repeat")},
+    **{name: _from_text(name) for name in ("loadtxt", "genfromtxt")},
+    "arange": _arange,
+    "fromstring": _fromstring,
+    "ndarray": lambda world: world.typeof_class(np.ndarray),
+    "__version__": lambda world: np.__version__,
+}
+_FUNCTIONS = type(np.mean)
+
+AUDITS = (
+    ModuleAudit(
+        name="numpy",
+        members=_GRANTED - frozenset(_REPLACED),
+        replaced=_REPLACED,
+        submodules=names("random linalg fft char typing"),
+        types=(
+            TypeAudit(
+                type=np.ndarray,
+                reads=_OF_ARRAY,
+                statics=frozenset(),
+                writes=names("shape real imag flat"),
+                constructable=False,
+            ),
+            TypeAudit(type=np.generic, reads=_OF_SCALAR),
+            *(
+                TypeAudit(type=kind, reads=public(kind, but=_INSIDES), statics=names("fromhex from_bytes"))
+                for kind in _SCALARS
+                if kind is not np.generic
+            ),
+            TypeAudit(
+                type=np.dtype,
+                reads=names(
+                    "name kind char num str itemsize type fields names byteorder isnative shape ndim subdtype base "
+                    "descr alignment hasobject isalignedstruct isbuiltin flags newbyteorder"
+                ),
+            ),
+            TypeAudit(type=type(np.dtype)),
+            TypeAudit(
+                type=type(np.zeros(1).flags),
+                reads=names(
+                    "c_contiguous f_contiguous contiguous owndata writeable aligned forc fnc farray carray behaved"
+                ),
+                constructable=False,
+            ),
+            audit(np.flatiter, but=["base"], constructable=False),
+            TypeAudit(type=np.ufunc, reads=public(np.ufunc, but=["resolve_dtypes"]), constructable=False),
+            TypeAudit(type=_FUNCTIONS, constructable=False),
+            TypeAudit(type=np.vectorize, reads=names("otypes excluded signature")),
+            audit(np.poly1d, subclassable=False),
+            audit(np.finfo, also=names("bits dtype eps epsneg max min maxexp minexp nmant precision resolution tiny")),
+            audit(np.iinfo, also=names("bits dtype kind")),
+            audit(np.ndenumerate),
+            audit(np.ndindex),
+            audit(np.broadcast),
+            TypeAudit(type=np.errstate),
+            *(TypeAudit(type=type(vars(np)[name])) for name in ("r_", "c_", "s_", "mgrid", "ogrid")),
+            *(audit(kind, also=kind._fields, constructable=False) for kind in _RESULTS),
+        ),
+        note="no files, no views of foreign memory, nothing that looks into frames or changes the process's state; "
+        "submodules are those named here",
+    ),
+    ModuleAudit(
+        name="numpy.random",
+        members=names("default_rng Generator RandomState"),
+        replaced={name: _draw(name) for name in sorted(_DRAWS) if hasattr(np.random.RandomState, name)},
+        types=(
+            TypeAudit(type=np.random.Generator, reads=_OF_GENERATOR, constructable=False),
+            TypeAudit(type=np.random.RandomState, reads=_DRAWS),
+        ),
+        note="drawn from a generator of the session's own; the bits behind it are memory",
+    ),
+    ModuleAudit(
+        name="numpy.linalg",
+        members=frozenset(name for name in np.linalg.__all__ if not name.startswith("_")),
+        note="all that is public",
+    ),
+    ModuleAudit(name="numpy.fft", members=frozenset(np.fft.__all__), note="all that is public"),
+    ModuleAudit(
+        name="numpy.char",
+        members=frozenset(name for name in np.char.__all__ if name not in ("chararray", "array", "asarray")),
+        note="not the class of arrays that is going from numpy",
+    ),
+    ModuleAudit(name="numpy.typing", members=names("NDArray ArrayLike DTypeLike"), note="for annotations"),
+)
