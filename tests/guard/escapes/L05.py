@@ -1,0 +1,471 @@
+#: eval
+#: threat: L5
+#: from: eval
+#: proves: canary
+result = eval("__import__('vaults').CANARY")
+#: exec
+#: threat: L5
+#: from: exec
+#: proves: canary
+exec("result = __import__('vaults').CANARY")
+#: compile
+#: threat: L5
+#: from: compile and a function type
+#: proves: canary
+c = compile("__import__('vaults').CANARY", 'x', 'eval')
+result = eval(c)
+#: eval-by-other-route
+#: threat: L5
+#: from: eval found among the built-ins
+#: proves: canary
+e = [f for n, f in vars(__import__('builtins')).items() if n == 'eval'][0]
+result = e("__import__('vaults').CANARY")
+#: eval-aliased
+#: threat: L5
+#: from: a name bound elsewhere
+#: proves: canary
+def f(run=eval):
+    return run("__import__('vaults').CANARY")
+result = f()
+#: eval-in-map
+#: threat: L5
+#: from: smolagents: calls that are not call nodes of a name
+#: proves: canary
+result = list(map(eval, ["__import__('vaults').CANARY"]))
+#: eval-as-decorator
+#: threat: L5
+#: from: pyjails: decorators call without parentheses
+#: proves: canary
+@eval
+@'"{}"'.format
+@lambda f: 'x'
+def a(): pass
+result = eval('vault._secret')
+#: eval-by-class-getitem
+#: threat: L5
+#: from: pyjails: subscription that calls
+#: proves: canary
+class A: pass
+A.__class_getitem__ = eval
+result = A['vault._secret']
+#: eval-by-operator
+#: threat: L5
+#: from: pyjails: operators that call
+#: proves: canary
+class M(type):
+    __getitem__ = lambda cls, s: eval(s)
+class A(metaclass=M): pass
+result = A['vault._secret']
+#: eval-nfkc
+#: threat: L5
+#: from: identifiers normalised after the check
+#: proves: canary
+result = ｅval('vault._secret')
+#: eval-in-annotation
+#: threat: L5
+#: from: annotations run
+#: proves: canary
+def f(x: eval('vault._secret')): pass
+result = f.__annotations__['x']
+#: eval-in-default
+#: threat: L5
+#: from: defaults run
+#: proves: canary
+f = lambda x=eval('vault._secret'): x
+result = f()
+#: get-type-hints-evaluates
+#: threat: L5
+#: from: typing evaluates string annotations
+#: proves: canary
+import typing
+class A:
+    x: 'vault._secret.__class__ and typing.Literal[vault._secret]'
+result = typing.get_type_hints(A, globals())
+#: forward-ref-evaluates
+#: threat: L5
+#: from: typing.ForwardRef evaluates
+#: proves: canary
+import typing
+result = typing.ForwardRef('vault._secret and typing.Literal[vault._secret]')._evaluate(globals(), {}, recursive_guard=frozenset())
+#: get-type-hints-of-function
+#: threat: L5
+#: from: typing evaluates string annotations
+#: proves: canary
+import typing
+def f(x: 'typing.Literal[__import__("vaults").CANARY]'): pass
+result = typing.get_type_hints(f)
+#: inspect-signature-evaluates
+#: threat: L5
+#: from: inspect evaluates string annotations
+#: proves: canary
+import inspect
+def f(x: 'vault._secret'): pass
+result = inspect.signature(f, eval_str=True)
+#: inspect-get-annotations
+#: threat: L5
+#: from: inspect evaluates string annotations
+#: proves: canary
+import inspect
+class A:
+    x: 'vault._secret'
+result = inspect.get_annotations(A, eval_str=True)
+#: dataclass-field-name
+#: threat: L5
+#: from: agex: dataclasses execute field names
+#: proves: canary
+import dataclasses
+D = dataclasses.make_dataclass('D', [('x', 'int', dataclasses.field(default=vault._secret))])
+result = D()
+#: dataclass-annotations-as-code
+#: threat: L5
+#: from: dataclasses put names into source
+#: proves: canary
+import dataclasses
+class A: pass
+A.__annotations__ = {'x=vault._secret if 1 else 0': int}
+try:
+    dataclasses.dataclass(A)
+finally:
+    result = vault._secret
+#: dataclass-default-factory
+#: threat: L5
+#: from: dataclasses call factories
+#: proves: canary
+import dataclasses
+@dataclasses.dataclass
+class D:
+    x: str = dataclasses.field(default_factory=vault.__getstate__)
+result = D()
+#: dataclass-init-globals
+#: threat: L5
+#: from: functions made by dataclasses
+#: proves: canary
+import dataclasses
+@dataclasses.dataclass
+class D:
+    x: int
+result = D.__init__.__globals__['vault']._secret if 'vault' in D.__init__.__globals__ else D.__init__.__builtins__['__import__']('vaults').CANARY
+#: namedtuple-field-names
+#: threat: L5
+#: from: namedtuple once executed its field names
+#: proves: canary
+import collections
+P = collections.namedtuple('P', ['x'], defaults=[vault._secret])
+result = P()
+#: namedtuple-module
+#: threat: L5
+#: from: namedtuple sets __module__
+#: proves: canary
+import collections, sys
+P = collections.namedtuple('P', 'x', module='vaults')
+result = sys.modules[P.__module__].CANARY
+#: namedtuple-new-globals
+#: threat: L5
+#: from: functions made by namedtuple
+#: proves: canary
+import collections
+result = collections.namedtuple('P', 'x')._make.__func__.__globals__['__builtins__']['__import__']('vaults').CANARY
+#: timeit
+#: threat: L5
+#: from: timeit runs source
+#: proves: canary
+import timeit
+result = []
+timeit.timeit('result.append(vault._secret)', number=1, globals=globals())
+#: cprofile-run
+#: threat: L5
+#: from: profilers run source
+#: proves: canary
+import cProfile
+cProfile.runctx('global result; result = vault._secret', globals(), {})
+#: doctest-run
+#: threat: L5
+#: from: doctest runs source
+#: proves: canary
+import doctest
+result = []
+doctest.DocTestRunner().run(doctest.DocTestParser().get_doctest('>>> result.append(vault._secret)', globals(), 'n', 'f', 0))
+#: code-interact
+#: threat: L5
+#: from: the code module runs source
+#: proves: canary
+import code
+code.InteractiveInterpreter(globals()).runsource('result = vault._secret')
+#: pickle-loads
+#: threat: L5
+#: from: pickle calls what the bytes name
+#: proves: canary
+import pickle
+result = pickle.loads(b'cvaults\nCANARY\n.')
+#: pickle-reduce
+#: threat: L5
+#: from: pickle calls what __reduce__ names
+#: proves: canary
+import pickle
+class R:
+    def __reduce__(self):
+        return (getattr, (vault, '_secret'))
+result = pickle.loads(pickle.dumps(R()))
+#: marshal
+#: threat: L5
+#: from: marshal makes code objects
+#: proves: canary
+import marshal
+F = type(lambda: 0)
+result = F(marshal.loads(marshal.dumps((lambda: vault._secret).__code__)), globals())()
+#: shelve-and-copyreg
+#: threat: L5
+#: from: copyreg registers constructors
+#: proves: canary
+import copyreg, copy
+class A: pass
+copyreg.pickle(A, lambda a: (getattr, (vault, '_secret')))
+result = copy.copy(A())
+#: copy-reduce
+#: threat: L5
+#: from: copy calls what __reduce_ex__ names
+#: proves: canary
+import copy
+class R:
+    def __reduce_ex__(self, p):
+        return (getattr, (vault, '_secret'))
+result = copy.copy(R())
+#: deepcopy-reduce-to-vars
+#: threat: L5
+#: from: copy calls what __reduce__ names
+#: proves: canary
+import copy
+class R:
+    def __reduce__(self):
+        return (vars, (vault,))
+result = copy.deepcopy(R())
+#: copy-reduce-state
+#: threat: L5
+#: from: copy sets the state that __reduce__ names
+#: proves: canary
+import copy
+class R:
+    def __reduce__(self):
+        return (object.__getattribute__, (vault, '__dict__'))
+result = copy.copy(R())
+#: deepcopy-hook-with-memo
+#: threat: L5
+#: from: __deepcopy__ is handed the memo
+#: proves: canary
+import copy
+class R:
+    def __deepcopy__(self, memo):
+        memo[id(vault)] = vault
+        return vars(vault)
+result = copy.deepcopy([vault, R()])
+#: copy-of-host-object
+#: threat: L5
+#: from: a copy shows what the original hid
+#: proves: canary
+import copy
+v = copy.deepcopy(vault)
+result = v._secret
+#: module-of-host-function
+#: threat: L5
+#: from: functions tell the name of their module
+#: proves: canary
+result = __import__(greet.__module__).CANARY
+#: string-template-subclass
+#: threat: L5
+#: from: Template with its own pattern
+#: proves: canary
+import string
+class T(string.Template):
+    idpattern = '[a-z._]+'
+class M(dict):
+    def __missing__(self, k):
+        return eval(k)
+result = T('$vault._secret').substitute(M())
+#: json-object-hook-eval
+#: threat: L5
+#: from: hooks that are handed text
+#: proves: canary
+import json
+result = json.loads('{"a": 1}', object_hook=lambda d: eval('vault._secret'))
+#: json-parse-constant-eval
+#: threat: L5
+#: from: hooks that are built-ins
+#: proves: canary
+import json
+result = json.loads('NaN', parse_constant=lambda s: eval('vault._secret'))
+#: json-parse-float-getattr
+#: threat: L5
+#: from: hooks that are handed names
+#: proves: canary
+import json
+result = json.loads('[0.1]', parse_float=lambda s: getattr(vault, '_secret'))
+#: re-sub-with-eval
+#: threat: L5
+#: from: hooks of re
+#: proves: canary
+import re
+result = re.sub('.+', lambda m: str(eval(m[0])), 'vault._secret')
+#: re-template-expand
+#: threat: L5
+#: from: re templates
+#: proves: canary
+import re
+result = re.match('(?P<x>.*)', 'vault._secret').expand(r'\g<x>') and vault._secret
+#: logging-formatter-style
+#: threat: L5
+#: from: logging formats with str.format
+#: proves: canary
+import logging
+r = logging.LogRecord('n', 10, 'p', 1, 'm', (), None)
+r.v = vault
+result = logging.Formatter('{v._secret}', style='{').format(r)
+#: logging-log-record-globals
+#: threat: L5
+#: from: logging finds frames
+#: proves: canary
+import logging
+result = logging.os.environ['CANARY']
+#: ast-literal-and-compile
+#: threat: L5
+#: from: ast compiles
+#: proves: canary
+import ast
+result = eval(compile(ast.parse('vault._secret', mode='eval'), 'x', 'eval'))
+#: types-function-type
+#: threat: L5
+#: from: types makes functions
+#: proves: canary
+import types
+result = types.FunctionType((lambda: CANARY).__code__, greet.__globals__)()
+#: types-code-replace
+#: threat: L5
+#: from: types makes code
+#: proves: canary
+import types
+f = lambda: CANARY
+result = types.FunctionType(f.__code__.replace(co_name='g'), greet.__globals__)()
+#: types-dynamic-class
+#: threat: L5
+#: from: types.new_class runs a callback with the namespace
+#: proves: canary
+import types
+def body(ns):
+    ns['got'] = vault._secret
+result = types.new_class('A', (), {}, body).got
+#: simplenamespace-vars
+#: threat: L5
+#: from: types.SimpleNamespace holds anything
+#: proves: canary
+import types
+n = types.SimpleNamespace(**vars(vault))
+result = n
+#: pandas-eval
+#: threat: L5
+#: from: pandas evaluates source
+#: proves: canary
+#: plain: no
+import pandas
+result = pandas.eval('vault._secret', engine='python', parser='python')
+#: pandas-query-at
+#: threat: L5
+#: from: pandas DataFrame.query with @
+#: proves: canary
+#: plain: no
+import pandas
+frame = pandas.DataFrame({'a': [1]})
+result = frame.query('@vault._secret != a', engine='python'), frame.eval('@vault._secret', engine='python')
+#: pandas-read-pickle
+#: threat: L5
+#: from: pandas unpickles
+#: proves: canary
+#: plain: no
+import pandas, io
+result = pandas.read_pickle(io.BytesIO(b'cvaults\nCANARY\n.'))
+#: pandas-read-csv-path
+#: threat: L5
+#: from: pandas opens files
+#: proves: canary
+#: plain: no
+import pandas, toolbox
+result = pandas.read_csv(toolbox.WHERE, header=None).to_string()
+#: pandas-pipe-and-apply
+#: threat: L5
+#: from: pandas calls methods by name
+#: proves: canary
+#: plain: no
+import pandas
+result = pandas.Series([vault]).apply('_secret')
+#: pandas-io-common
+#: threat: L5
+#: from: modules within pandas
+#: proves: canary
+#: plain: no
+import pandas
+result = pandas.io.common.os.environ['CANARY']
+#: numpy-load-pickle
+#: threat: L5
+#: from: numpy unpickles
+#: proves: canary
+#: plain: no
+import numpy, io
+result = numpy.load(io.BytesIO(b'cvaults\nCANARY\n.'), allow_pickle=True)
+#: numpy-fromfile
+#: threat: L5
+#: from: numpy opens files
+#: proves: canary
+#: plain: no
+import numpy, toolbox
+result = bytes(numpy.fromfile(toolbox.WHERE, dtype='u1'))
+#: numpy-loadtxt
+#: threat: L5
+#: from: numpy opens files
+#: proves: canary
+#: plain: no
+import numpy, toolbox
+result = numpy.loadtxt(toolbox.WHERE, dtype=str)
+#: numpy-memmap
+#: threat: L5
+#: from: numpy maps files
+#: proves: canary
+#: plain: no
+import numpy, toolbox
+result = bytes(numpy.memmap(toolbox.WHERE, mode='r'))
+#: numpy-f2py-and-testing
+#: threat: L5
+#: from: modules within numpy
+#: proves: canary
+#: plain: no
+import numpy
+result = numpy.lib.os.environ['CANARY'] if hasattr(numpy.lib, 'os') else numpy.testing._private.utils.os.environ['CANARY']
+#: numpy-vectorize-getattr
+#: threat: L5
+#: from: numpy calls functions
+#: proves: canary
+#: plain: no
+import numpy
+result = numpy.frompyfunc(getattr, 2, 1)(vault, '_secret')
+#: numpy-ctypeslib
+#: threat: L5
+#: from: numpy leads to ctypes
+#: proves: canary
+#: plain: no
+import numpy
+result = numpy.ctypeslib.ctypes.pythonapi and vault._secret
+#: numpy-array-object-interface
+#: threat: L5
+#: from: __array_interface__ hands addresses
+#: proves: canary
+#: plain: no
+import numpy
+class A:
+    @property
+    def __array_interface__(self):
+        return {'shape': (8,), 'typestr': '|u1', 'data': (id(vault), True), 'version': 3}
+result = vault._secret if numpy.array(A()).size == 8 else None
+#: sqlite-load
+#: threat: L5
+#: from: sqlite opens files
+#: proves: canary
+import sqlite3, toolbox
+sqlite3.connect(toolbox.WHERE + '.db').execute('create table t (x)')
+result = open(toolbox.WHERE).read()

@@ -1,0 +1,48 @@
+"""A module of the host that is granted whole. It holds more than it means to give."""
+
+import os
+
+_hidden = os.environ["CANARY"]
+WHERE = os.environ["CANARY_FILE"]
+SIZES = ["small", "large"]
+
+
+class Tool:
+    """A thing with a name."""
+
+    kinds = ["hammer"]
+
+    def __init__(self, name):
+        self.name = name
+        self._maker = _hidden
+
+    def use(self, times=1):
+        """What it does."""
+        return f"{self.name} " * times
+
+
+class ToolError(Exception):
+    """A tool that broke."""
+
+
+def shout(text):
+    """The text in capitals."""
+    return str(text).upper()
+
+
+def measure(things, key=len):
+    """The key of each."""
+    return [key(thing) for thing in things]
+
+
+def fail():
+    """Raises."""
+    hidden = _hidden
+    raise ToolError("broke", len(hidden))
+
+
+def parts():
+    """A generator of the host's."""
+    hidden = _hidden
+    yield "handle"
+    yield "head" if hidden else "none"

@@ -1,0 +1,71 @@
+"""Every known way out of a sandbox within a Python process, tried against the guard: nothing is reached, nothing changed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import corpus
+import pytest
+from levels import why_not_local
+
+FILES = {path.stem: path for path in corpus.files(corpus.ESCAPES)}
+ATTEMPTS = [program for path in FILES.values() for program in corpus.programs(path)]
+RUNNER = Path(__file__).parent / "attempts.py"
+SPARE_MB = 150
+"""What an interpreter takes for itself while a cell runs, beyond the cell's limit."""
+
+
+@cache
+def outcomes(how: str, file: str) -> dict[str, dict[str, object]]:
+    """What became of the attempts of a file, by name."""
+    told = subprocess.run(
+        [sys.executable, "-W", "ignore", str(RUNNER), how, str(FILES[file])],
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert told.returncode == 0, told.stderr
+    return {one["name"]: one for one in map(json.loads, told.stdout.splitlines())}
+
+
+def test_the_corpus_is_wide():
+    assert len(ATTEMPTS) >= 250
+    assert {attempt.keys["threat"] for attempt in ATTEMPTS} == {f"L{number}" for number in range(1, 11)}
+
+
+def test_an_attempt_says_where_it_is_from_and_what_it_proves():
+    for attempt in ATTEMPTS:
+        assert attempt.keys["from"], attempt.name
+        assert attempt.keys["proves"] in ("canary", "mutates", "hangs", "memory"), attempt.name
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_without_a_guard_an_attempt_succeeds(file):
+    """So that what the guard stops is an attempt, and no program that fails by itself."""
+    for attempt in corpus.programs(FILES[file]):
+        found = outcomes("plain", file).get(attempt.name) if attempt.keys["proves"] in ("canary", "mutates") else None
+        if found is not None:
+            done = found["canary"] if attempt.keys["proves"] == "canary" else found["changed"]
+            assert done, (attempt.name, found)
+
+
+def _cases():
+    for file, path in FILES.items():
+        for attempt in corpus.programs(path):
+            if attempt.runs_here:
+                mark = pytest.mark.threat(attempt.keys["threat"])
+                yield pytest.param(file, attempt, id=f"{file}-{attempt.name}", marks=mark)
+
+
+@pytest.mark.skipif(bool(why_not_local()), reason=why_not_local())
+@pytest.mark.parametrize(("file", "attempt"), list(_cases()))
+def test_behind_the_guard_it_reaches_nothing(file, attempt):
+    found = outcomes("guard", file)[attempt.name]
+    assert found["canary"] is False, found
+    assert found["changed"] == [], found
+    assert found["ended"] in ("completed", "raised", "refused", "timeout", "memory"), found
+    assert found["megabytes"] <= 64 + SPARE_MB, found
