@@ -23,8 +23,10 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 import types
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +37,8 @@ from corpus import Program, programs  # noqa: E402
 
 LIMIT_SECONDS, PATIENCE = 0.5, 6.0
 MEMORY_MB = 64
-WATCHED = (
-    "builtins math json re random string collections datetime functools itertools decimal copy enum typing".split()
-)
+WATCHED = ("builtins", "math", "json", "re", "random", "string", "collections", "datetime", "functools", "itertools")
+WATCHED += ("decimal", "copy", "enum", "typing")
 
 
 def attempt(program: Program, how: str) -> dict[str, object]:
@@ -98,7 +99,24 @@ def _guarded(source: str, given: dict[str, Any]) -> dict[str, Any]:
         if ended != "timeout":
             after = session.run("1 + 1")
             ended = ended if after.value == 2 else f"{ended}, then {after.error}"
-    return {"ended": ended, "error": message, "shown": shown}
+    return {"ended": ended, "error": message, "shown": shown, "left": _left()}
+
+
+def _left() -> int:
+    """How many threads still run the cell's code, a moment after its session was closed."""
+    for _ in range(20):
+        stacks = [_files(frame) for frame in sys._current_frames().values()]
+        running = sum("<cell 1>" in stack for stack in stacks)
+        if not running:
+            break
+        time.sleep(0.05)
+    return running
+
+
+def _files(frame: types.FrameType | None) -> Iterator[str]:
+    while frame is not None:
+        yield frame.f_code.co_filename
+        frame = frame.f_back
 
 
 def _text(value: object) -> str:

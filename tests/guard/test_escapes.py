@@ -1,4 +1,4 @@
-"""Every known way out of a sandbox within a Python process, tried against the guard: nothing is reached, nothing changed."""
+"""Known ways out of a sandbox within a Python process, tried against the guard: nothing is reached, nothing changed."""
 
 from __future__ import annotations
 
@@ -68,4 +68,5 @@ def test_behind_the_guard_it_reaches_nothing(file, attempt):
     assert found["canary"] is False, found
     assert found["changed"] == [], found
     assert found["ended"] in ("completed", "raised", "refused", "timeout", "memory"), found
+    assert found["left"] == 0, found
     assert found["megabytes"] <= 64 + SPARE_MB, found

@@ -1,6 +1,7 @@
 """A module of the host that is granted whole. It holds more than it means to give."""
 
 import os
+from typing import ClassVar
 
 _hidden = os.environ["CANARY"]
 WHERE = os.environ["CANARY_FILE"]
@@ -10,7 +11,7 @@ SIZES = ["small", "large"]
 class Tool:
     """A thing with a name."""
 
-    kinds = ["hammer"]
+    kinds: ClassVar = ["hammer"]
 
     def __init__(self, name):
         self.name = name
