@@ -33,7 +33,7 @@ def outcomes(how: str, file: str) -> dict[str, dict[str, object]]:
 
 
 def test_the_corpus_is_wide():
-    assert len(ATTEMPTS) >= 250
+    assert len(ATTEMPTS) >= 600
     assert {attempt.keys["threat"] for attempt in ATTEMPTS} == {f"L{number}" for number in range(1, 11)}
 
 
@@ -43,22 +43,23 @@ def test_an_attempt_says_where_it_is_from_and_what_it_proves():
         assert attempt.keys["proves"] in ("canary", "mutates", "hangs", "memory"), attempt.name
 
 
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", [file for file in FILES if not file.startswith(("L07", "L10"))])
 def test_without_a_guard_an_attempt_succeeds(file):
-    """So that what the guard stops is an attempt, and no program that fails by itself."""
+    """So that what the guard stops is an attempt, and no program that fails by itself. But for what does not end."""
     for attempt in corpus.programs(FILES[file]):
-        found = outcomes("plain", file).get(attempt.name) if attempt.keys["proves"] in ("canary", "mutates") else None
-        if found is not None:
-            done = found["canary"] if attempt.keys["proves"] == "canary" else found["changed"]
-            assert done, (attempt.name, found)
+        if attempt.runs_here and attempt.keys.get("plain") != "no":
+            found = outcomes("plain", file)[attempt.name]
+            assert found["canary"] if attempt.keys["proves"] == "canary" else found["changed"], (attempt.name, found)
 
 
 def _cases():
     for file, path in FILES.items():
         for attempt in corpus.programs(path):
             if attempt.runs_here:
-                mark = pytest.mark.threat(attempt.keys["threat"])
-                yield pytest.param(file, attempt, id=f"{file}-{attempt.name}", marks=mark)
+                marks = [pytest.mark.threat(attempt.keys["threat"])]
+                if "open" in attempt.keys:
+                    marks.append(pytest.mark.xfail(run=False, reason=attempt.keys["open"]))
+                yield pytest.param(file, attempt, id=f"{file}-{attempt.name}", marks=marks)
 
 
 @pytest.mark.skipif(bool(why_not_local()), reason=why_not_local())

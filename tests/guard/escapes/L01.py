@@ -264,6 +264,7 @@ result = Mine("x").tell()
 #: threat: L1
 #: from: what is one's own by inheritance
 #: proves: canary
+#: open: an instance of a subclass shows what the host's class wrote into it
 import toolbox
 class Mine(toolbox.Tool):
     def __init__(self):
@@ -274,6 +275,7 @@ result = Mine().seen
 #: threat: L1
 #: from: what is one's own by inheritance
 #: proves: canary
+#: open: an instance of a subclass shows what the host's class wrote into it
 import toolbox
 class Mine(toolbox.Tool):
     pass

@@ -44,7 +44,7 @@ heapq.heappush(rows[1], 0)
 #: from: functions that change lists
 #: proves: mutates
 import random
-random.Random(5).shuffle(rows)
+random.Random(1).shuffle(rows)
 #: argument-through-bisect
 #: threat: L8
 #: from: C functions that change lists
@@ -162,6 +162,7 @@ toolbox.Tool.kinds = []
 #: threat: L8
 #: from: lists of a granted class
 #: proves: mutates
+#: open: lists of granted modules and classes are handed out as they are
 import toolbox
 toolbox.Tool.kinds.append('x')
 #: module-attribute-set
@@ -180,6 +181,7 @@ del toolbox.shout
 #: threat: L8
 #: from: lists of a module
 #: proves: mutates
+#: open: lists of granted modules and classes are handed out as they are
 import toolbox
 toolbox.SIZES.append('huge')
 #: module-dict-changed

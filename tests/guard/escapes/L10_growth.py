@@ -1,0 +1,214 @@
+#: generators-many
+#: threat: L10
+#: from: very many objects
+#: proves: memory
+x = []
+while True:
+    x.append((i for i in ()))
+#: strings-many
+#: threat: L10
+#: from: very many objects
+#: proves: memory
+x = []
+n = 0
+while True:
+    n += 1
+    x.append(str(n) * 100)
+#: dict-growing
+#: threat: L10
+#: from: very many keys
+#: proves: memory
+d = {}
+n = 0
+while True:
+    d[n] = n
+    n += 1
+#: class-factory
+#: threat: L10
+#: from: very many classes
+#: proves: memory
+x = []
+while True:
+    x.append(type('A', (), {}))
+#: deque-and-bytearray-growing
+#: threat: L10
+#: from: growth in place
+#: proves: memory
+b = bytearray(1)
+while True:
+    b += b
+#: stringio-growing
+#: threat: L10
+#: from: files in memory
+#: proves: memory
+import io
+b = io.StringIO()
+while True:
+    b.write('x' * 10**6)
+#: bytesio-seek
+#: threat: L10
+#: from: files in memory
+#: proves: memory
+import io
+b = io.BytesIO()
+b.seek(10**10)
+b.write(b'x')
+#: lru-cache-growing
+#: threat: L10
+#: from: caches without bound
+#: proves: memory
+import functools
+@functools.cache
+def f(n): return 'x' * 10**5
+n = 0
+while True:
+    n += 1
+    f(n)
+#: print-flood
+#: threat: L10
+#: from: agex: output that the host keeps
+#: proves: hangs
+while True:
+    print('x' * 10**6)
+#: print-one-large
+#: threat: L10
+#: from: output that the host keeps
+#: proves: memory
+#: open: one call takes more than the limit
+print('x' * 10**8 * 10)
+#: exception-message-large
+#: threat: L10
+#: from: messages that the host keeps
+#: proves: memory
+raise ValueError('x' * 10**9)
+#: result-large
+#: threat: L10
+#: from: values that the host reads
+#: proves: memory
+#: open: one call takes more than the limit
+'x' * (3 * 10**8)
+#: comprehension-endless
+#: threat: L10
+#: from: loops in C
+#: proves: memory
+import itertools
+[x for x in itertools.repeat('x' * 100)]
+#: array-of-size
+#: threat: L10
+#: from: modules that allocate
+#: proves: memory
+import array
+array.array('b', [0]) * 10**10
+#: struct-of-size
+#: threat: L10
+#: from: modules that allocate
+#: proves: memory
+import struct
+struct.pack('10000000000x')
+#: base64-and-zlib-bomb
+#: threat: L10
+#: from: modules that allocate
+#: proves: memory
+import zlib
+d = zlib.compress(b'0' * 10**7)
+zlib.decompress(d) * 1000
+#: hashlib-pbkdf2
+#: threat: L10
+#: from: C functions that take long
+#: proves: hangs
+import hashlib
+hashlib.pbkdf2_hmac('sha256', b'x', b'y', 10**9)
+#: hashlib-scrypt
+#: threat: L10
+#: from: C functions that take memory
+#: proves: memory
+import hashlib
+hashlib.scrypt(b'x', salt=b'y', n=2**20, r=8, p=1, maxmem=2**31 - 1)
+#: time-sleep-long
+#: threat: L10
+#: from: sleep
+#: proves: hangs
+import time
+time.sleep(10**8)
+#: date-arithmetic-loop
+#: threat: L10
+#: from: C functions without end
+#: proves: hangs
+import datetime
+sum((datetime.timedelta(1) for _ in iter(int, 1)), datetime.timedelta())
+#: random-sample-large
+#: threat: L10
+#: from: modules that allocate
+#: proves: memory
+import random
+random.Random(1).choices([1, 2], k=10**9)
+#: random-bits-large
+#: threat: L10
+#: from: modules that allocate
+#: proves: memory
+import random
+random.Random(1).getrandbits(10**10)
+#: random-bytes-large
+#: threat: L10
+#: from: modules that allocate
+#: proves: memory
+import random
+random.Random(1).randbytes(10**9)
+#: difflib-slow
+#: threat: L10
+#: from: modules that are quadratic
+#: proves: hangs
+import difflib
+difflib.SequenceMatcher(None, 'ab' * 50000, 'ba' * 50000).ratio()
+#: str-translate-blow-up
+#: threat: L10
+#: from: str.translate
+#: proves: memory
+#: open: one call takes more than the limit
+('a' * 10**6).translate({97: 'b' * 10**5})
+#: splitlines-blow-up
+#: threat: L10
+#: from: many small strings
+#: proves: memory
+#: open: one call takes more than the limit
+('\n' * (5 * 10**7)).splitlines()
+#: textwrap-and-string-multiplied
+#: threat: L10
+#: from: modules that allocate
+#: proves: memory
+import textwrap
+textwrap.indent('\n'.join('a' * 10**5), 'x' * 10**6)
+#: csv-and-json-large
+#: threat: L10
+#: from: modules that allocate
+#: proves: memory
+import json
+json.dumps([0] * 10**6, indent=10**6)
+#: copy-blow-up
+#: threat: L10
+#: from: copies that are not shared
+#: proves: hangs
+#: open: one call of C code that doubles with each level
+import copy
+x = 'a'
+for _ in range(60):
+    x = [x, x]
+repr(x)
+#: nested-list-equality
+#: threat: L10
+#: from: comparisons that double
+#: proves: hangs
+#: open: one call of C code that doubles with each level
+x = y = 1
+for _ in range(60):
+    x, y = [x, x], [y, y]
+x == y
+#: hash-of-nested-tuple
+#: threat: L10
+#: from: hashes that double
+#: proves: hangs
+#: open: one call of C code that doubles with each level
+x = 1
+for _ in range(60):
+    x = (x, x)
+hash(x)
