@@ -17,6 +17,7 @@ T = TypeVar("T")
 Wait = int | tuple[int, float] | Callable[[], object]
 Waits = Generator[Wait, Any, T]
 
+_LATER_SECONDS = 0.002
 SECONDS = 60.0
 """How long one descriptor is waited for; then the step is thrown a TimeoutError."""
 
@@ -42,7 +43,10 @@ async def awaited(waits: Waits[T]) -> T:
 
 
 def soon(call: Callable[[], object]) -> None:
-    """Have something called that nobody waits for: when whoever runs on the event loop waits for something."""
+    """Have something called that nobody waits for: when whoever runs on the event loop waits for something.
+
+    On asyncio two milliseconds from now: another thread, which has just been given an answer, goes first.
+    """
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -50,7 +54,7 @@ def soon(call: Callable[[], object]) -> None:
 
         trio.lowlevel.current_trio_token().run_sync_soon(call)
     else:
-        loop.call_soon(call)
+        loop.call_later(_LATER_SECONDS, call)
 
 
 def _outcome(call: Callable[[], object]) -> tuple[object, Exception | None]:
