@@ -23,8 +23,9 @@ from cellblock.guard.tables import READS
 SMALL = 16
 """A constant that multiplies whatever it is given by no more than this needs no check."""
 
-_TEMPS, _SOFT = 1, 2
-"""Flags of a place: names may be bound in it for a moment; an ImportError raised there is caught."""
+_TEMPS, _SOFT, _ITERABLE = 1, 2, 4
+"""Flags of a place: names may be bound in it for a moment; an ImportError raised there is caught; it is part of what
+a comprehension goes through, where lambdas bind none either."""
 
 _IMPORT_ERRORS = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
 _SIMPLE = (ast.Name, ast.Constant)
@@ -337,7 +338,7 @@ class Rewriter:
 
     def _lambda(self, node: ast.Lambda, scope: Scope, flags: int, slot: Slot) -> None:
         inner = self._scope("function", scope.owner)
-        self._push(node, "body", inner, _TEMPS)
+        self._push(node, "body", inner, flags & _ITERABLE or _TEMPS)
         self._arguments(node.args, scope, inner, flags)
 
     def _arguments(self, node: ast.arguments, scope: Scope, inner: Scope, flags: int) -> None:
@@ -385,7 +386,12 @@ class Rewriter:
             scope.suspends = True
         for part in node.generators:
             _real_range(part)
-        self._push_children(node, scope, flags & ~_TEMPS)
+            self._push(part, "iter", scope, (flags | _ITERABLE) & ~_TEMPS)
+            self._push(part, "target", scope, flags & ~_TEMPS)
+            self._push(part, "ifs", scope, flags & ~_TEMPS)
+        for field in ("elt", "key", "value"):
+            if hasattr(node, field):
+                self._push(node, field, scope, flags & ~_TEMPS)
 
     def _loop(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
         _real_range(node)
