@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import types
 from collections.abc import Callable
+from enum import Enum, EnumType
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
@@ -14,6 +15,7 @@ from cellblock.guard.refusal import denied
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
+EnumDict = type(EnumType.__prepare__("_", (Enum,)))
 _MARK = "class.world"
 """Holds the world in the dict of a class that is its own; no name can be spelled so."""
 
@@ -69,19 +71,43 @@ class Classes:
 
     def make(self, metaclass: type, name: str, bases: Any, defined: Any, /, **named: Any) -> type:
         """A class by calling `type`, or `type.__new__` from a metaclass."""
-        if type(bases) is not tuple or type(defined) is not dict:
+        if type(bases) is not tuple or type(defined) not in (dict, EnumDict):
             raise TypeError("type() argument 2 must be tuple, argument 3 dict")
         bases = types.resolve_bases(bases)
         self.require_bases(bases)
         if not issubclass(metaclass, type):
             raise TypeError(f"{metaclass!r} is not a subtype of type")
         self._require_metaclass(metaclass)
-        defined = dict(defined)
-        self._require_namespace(defined, metaclass)
+        defined = dict(defined) if type(defined) is dict else defined
+        self._require_namespace(defined, metaclass, exact=type(defined) is dict)
         self._require_methods(bases, defined)
         self._tame(defined)
-        found = type.__new__(metaclass, plain(name), bases, defined, **named)
+        dict.__setitem__(defined, _MARK, self)
+        found = self._foreign_new(metaclass)(metaclass, plain(name), bases, defined, **named)
         return self.adopt(found)
+
+    def metaclass(self, base: type) -> type:
+        """A metaclass of this world's own that makes classes as a given one does."""
+        found = type(base)(base.__name__, (base,), {"__new__": self._new(), "__module__": base.__module__})
+        found.__qualname__ = base.__qualname__
+        return self.adopt(found)
+
+    def _foreign_new(self, metaclass: type) -> Callable[..., type]:
+        """How the first metaclass of the host's makes classes."""
+        for one in lineage(metaclass):
+            if "__new__" in namespace(one) and not self.own(one):
+                return one.__new__
+        return type.__new__
+
+    def _new(self) -> Any:
+        """`__new__` of metaclasses that have none of their own: calling one is making a class, too."""
+
+        def __new__(cls: type, /, *given: Any, **named: Any) -> type:
+            if len(given) != 3:
+                raise TypeError("type.__new__() takes exactly 3 arguments")
+            return self.make(cls, *given, **named)
+
+        return staticmethod(__new__)
 
     def require_bases(self, bases: tuple[Any, ...]) -> None:
         """That each may be inherited from."""
@@ -122,6 +148,13 @@ class Classes:
         if any(isinstance(base, type) and issubclass(base, type) for base in bases):
             for name in NOT_IN_METACLASS & set(defined):
                 raise denied(f"a metaclass cannot define {name}", "class")
+            if "__new__" not in defined and not any(
+                "__new__" in namespace(one) and self.own(one)
+                for base in bases
+                if isinstance(base, type)
+                for one in lineage(base)
+            ):
+                defined["__new__"] = self._new()
 
     def _tame(self, defined: Any) -> None:
         """Wrap the methods that libraries ask for attributes of any name."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from copy import deepcopy
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.anatomy import lineage, namespace
 from cellblock.guard.audits import LIBRARIES, audit_of, audited
 from cellblock.guard.standins import Module
 from cellblock.guard.tables import ModuleAudit, TypeAudit
@@ -15,6 +17,7 @@ from cellblock.policy import Policy
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
+_MUTABLE = (list, dict, set, bytearray)
 _FUTURE = ("annotations", "division", "generator_stop", "print_function", "unicode_literals", "absolute_import")
 
 
@@ -104,7 +107,9 @@ class Importer:
                 continue
             if isinstance(value, type) and value not in self._world.types:
                 reads = frozenset(n for n in dir(value) if grant.members.allow(n))
-                types[value] = TypeAudit(type=value, reads=reads, statics=reads)
+                copied = class_data(value, reads)
+                rest = reads - set(copied)
+                types[value] = TypeAudit(type=value, reads=rest, statics=rest, replaced=copied, static_replaced=copied)
             members[one] = self._handed(value)
         self._world.grant_types(types, host=True)
         return members | dict(grant.replaced)
@@ -112,4 +117,19 @@ class Importer:
     def _handed(self, value: Any) -> Any:
         if inspect.ismodule(value):
             raise TypeError(f"{value.__name__} is a module and cannot be a member")
-        return self._world.in_place_of(value)
+        return copy_of_data(self._world.in_place_of(value))
+
+
+def class_data(kind: type, granted: Any) -> dict[str, Any]:
+    """What stands in for a class's own lists, dicts and sets, of those that are granted: copies."""
+
+    def copied(name: str) -> Any:
+        return lambda world, value: copy_of_data(getattr(value, name))
+
+    held = {name for one in lineage(kind)[:-1] for name, value in namespace(one).items() if type(value) in _MUTABLE}
+    return {name: copied(name) for name in held if name in granted}
+
+
+def copy_of_data(value: Any) -> Any:
+    """A copy of a host's list, dict, set or bytearray, which code could change; anything else as it is."""
+    return deepcopy(value) if type(value) in _MUTABLE else value

@@ -319,7 +319,6 @@ REFUSED_BUILTINS = frozenset(
         "exec",
         "compile",
         "open",
-        "input",
         "breakpoint",
         "exit",
         "quit",

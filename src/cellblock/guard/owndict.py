@@ -17,7 +17,8 @@ class OwnDict(dict[str, Any]):
     __slots__ = ("_owner", "_world")
 
     def __init__(self, world: World, owner: Any) -> None:
-        super().__init__(world.shown(object.__getattribute__(owner, "__dict__")))
+        held = world.shown(object.__getattribute__(owner, "__dict__"))
+        super().__init__({name: value for name, value in held.items() if not world.hides(type(owner), name)})
         self._world = world
         self._owner = owner
 

@@ -12,9 +12,9 @@ from typing import Any
 
 MAX_BITS = 10_000_000
 """Of an integer that one operation makes: about a second at worst."""
-MAX_ITEMS = 50_000_000
+MAX_ITEMS = 10_000_000
 """Of a sequence that one operation makes; `MAX_BYTES` bounds texts."""
-MAX_BYTES = 500_000_000
+MAX_BYTES = 100_000_000
 MAX_WIDTH = 10_000_000
 
 NUMBERS = frozenset((int, float, complex, bool, Decimal, Fraction))

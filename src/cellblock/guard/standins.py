@@ -206,7 +206,12 @@ class LongRange(Sequence[int]):
         return repr(self._real)
 
     def index(self, value: Any, *_: Any) -> int:
-        return self._real.index(value)
+        if type(value) in (int, bool):
+            return self._real.index(value)
+        for place, number in enumerate(self):
+            if number == value:
+                return place
+        raise ValueError(f"{value!r} is not in range")
 
     def count(self, value: Any) -> int:
-        return self._real.count(value)
+        return self._real.count(value) if type(value) in (int, bool) else sum(number == value for number in self)

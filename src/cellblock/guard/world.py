@@ -17,7 +17,7 @@ from cellblock.guard.check import check
 from cellblock.guard.classes import Classes
 from cellblock.guard.formatting import bound_format, bound_format_map
 from cellblock.guard.gates import Gates
-from cellblock.guard.imports import Importer, grants
+from cellblock.guard.imports import Importer, class_data, grants
 from cellblock.guard.managers import AsyncManager, Manager
 from cellblock.guard.matching import matcher
 from cellblock.guard.names import RESERVED, is_dunder
@@ -152,11 +152,15 @@ class World:
         self._granted_names: set[str] = {"print", "display", "help"}
         for known in self.policy.classes:
             reads, statics, writes = (_Matching(one) for one in (known.members, known.statics, known.writes))
+            copied = class_data(known.cls, reads)
+            reads.hidden = statics.hidden = frozenset(copied)
             found = TypeAudit(
                 type=known.cls,
                 reads=reads,  # type: ignore[arg-type]
                 statics=statics,  # type: ignore[arg-type]
                 writes=writes,  # type: ignore[arg-type]
+                replaced=copied,
+                static_replaced=copied,
                 constructable=known.constructable,
                 subclassable=known.subclassable,
             )
@@ -206,7 +210,7 @@ class World:
         if self.classes.own(kind):
             return kind
         audit = self.types.get(kind)
-        if audit is not None and audit.constructable:
+        if audit is not None and audit.constructable and not issubclass(kind, type):
             return kind
         standin = self._standins.get(kind)
         if standin is None:
@@ -240,6 +244,10 @@ class World:
     def own_dict(self, value: Any) -> OwnDict:
         """`__dict__` of an object of the code's own."""
         return OwnDict(self, value)
+
+    def hides(self, kind: type, name: str) -> bool:
+        """Whether an object of the code's own has this name from a class of the host that does not grant it."""
+        return any(one in self.host_types and name not in self.types[one].reads for one in lineage(kind))
 
     def shown(self, found: Mapping[str, Any]) -> dict[str, Any]:
         """The names of a namespace that code can spell."""
@@ -304,9 +312,10 @@ class _Matching:
 
     def __init__(self, members: Any) -> None:
         self._members = members
+        self.hidden: frozenset[str] = frozenset()
 
     def __contains__(self, name: str) -> bool:
-        return bool(self._members.allow(name))
+        return name not in self.hidden and bool(self._members.allow(name))
 
 
 def _reach(known: set[type], gate: Callable[[Any, str], Any], name: str) -> Callable[[Any], Any]:

@@ -492,8 +492,8 @@ AUDITS = (
     ),
     ModuleAudit(
         name="abc",
-        members=names("ABC ABCMeta abstractproperty abstractclassmethod abstractstaticmethod"),
-        replaced={"abstractmethod": _abstract},
+        members=names("ABC abstractproperty abstractclassmethod abstractstaticmethod"),
+        replaced={"abstractmethod": _abstract, "ABCMeta": lambda world: world.classes.metaclass(abc.ABCMeta)},
         types=(
             audit(abc.ABC, subclassable=True),
             TypeAudit(type=abc.ABCMeta, reads=names("register"), subclassable=True),

@@ -72,6 +72,10 @@ def _is_ambiguous(body: list[Any]) -> bool:
             starts = [_first(list(one)) for one in value[1]]
             if any(one & other for i, one in enumerate(starts) for other in starts[:i]):
                 return True
+            follow = _first(flat[index + 1 :] + flat[:index])
+            empty = [all(map(_is_nullable, one)) for one in value[1]]
+            if any(empty) and any(start & follow for start, none in zip(starts, empty, strict=True) if not none):
+                return True
             if sum(all(map(_is_nullable, one)) for one in value[1]) > 1:
                 return True
             if any(_is_ambiguous(list(one)) for one in value[1]):
