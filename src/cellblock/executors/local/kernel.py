@@ -114,7 +114,7 @@ class LocalKernel:
     def turn(self, request: Request, *, max_output_bytes: int) -> LocalTurn:
         self.require_open()
         turn = LocalTurn(max_output_bytes=max_output_bytes, take=self._take, look=self._look)
-        self._turn, self._memory = turn, 0
+        self._turn, self._memory = turn, _resident()
         if self._runner.world.dead:
             turn.tell(_killed())
         else:
@@ -126,10 +126,7 @@ class LocalKernel:
 
     def _look(self) -> None:
         """While a cell runs: whether this process has grown by more than the session may."""
-        held = _resident()
-        if not self._memory:
-            self._memory = held
-        elif held - self._memory > self._spec.limits.max_memory_mb << 20:
+        if _resident() - self._memory > self._spec.limits.max_memory_mb << 20:
             self._end("memory")
 
     def interrupt(self) -> None:

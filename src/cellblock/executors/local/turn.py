@@ -17,7 +17,7 @@ from cellblock.wire.messages import Finished, ToolReply, ToolRoom
 from cellblock.wire.text import Text
 
 _MOMENT = 0.001
-_LOOK_SECONDS = 0.05
+_LOOK_SECONDS = 0.01
 
 
 class LocalTurn:
