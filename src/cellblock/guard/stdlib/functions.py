@@ -40,6 +40,8 @@ def _update_wrapper(world: World) -> Callable[..., Any]:
         updated: Any = functools.WRAPPER_UPDATES,
     ) -> Any:
         for name in assigned:
+            if name == "__type_params__":
+                continue  # belongs to the wrapped function's own scope, and cannot be set
             try:
                 value = get(wrapped, name)
             except AttributeError:
