@@ -49,7 +49,7 @@ def attempt(program: Program, how: str) -> dict[str, object]:
     canary = vaults.CANARY
     given = {"vault": vaults.Vault(), "rows": [1, [2, 3], {"k": "v"}], "greet": vaults.greet}
     before = _state(given, toolbox, vaults)
-    found = (_plainly if how == "plain" else _guarded)(program.source, given)
+    found = _plainly(program.source, given) if how == "plain" else _guarded(program, given)
     after = _state(given, toolbox, vaults)
     changed = sorted(key for key in before if before[key] != after.get(key)) + sorted(after.keys() - before.keys())
     shown = found.pop("shown")
@@ -79,18 +79,24 @@ def _drive(coroutine: Any) -> None:
             coroutine.send(None)
 
 
-def _guarded(source: str, given: dict[str, Any]) -> dict[str, Any]:
+def _guarded(program: Program, given: dict[str, Any]) -> dict[str, Any]:
     import toolbox
     import vaults
     from levels import local_session
 
     from cellblock import ExecutionLimits, Policy
 
-    policy = Policy().fn(vaults.greet).cls(vaults.Vault).cls(toolbox.Tool, subclassable=True).module(toolbox)
+    policy = (
+        Policy(libraries=program.grants)
+        .fn(vaults.greet)
+        .cls(vaults.Vault)
+        .cls(toolbox.Tool, subclassable=True)
+        .module(toolbox)
+    )
     limits = ExecutionLimits(timeout_seconds=LIMIT_SECONDS, max_memory_mb=MEMORY_MB, max_output_bytes=20_000)
     with local_session(policy=policy, limits=limits) as session:
         session["vault"], session["rows"] = given["vault"], given["rows"]
-        cell = session.run(source)
+        cell = session.run(program.source)
         shown = cell.text + _text(cell.error) + _text(cell.value)
         ended = cell.error.kind if cell.error else "completed"
         message = f"{cell.error.type}: {cell.error.message}" if cell.error else None
@@ -182,21 +188,22 @@ def main(how: str, path: Path) -> None:
         os.environ["CANARY"] = secrets.token_hex(12)
         os.environ["CANARY_FILE"] = str(Path(folder) / "canary")
         Path(os.environ["CANARY_FILE"]).write_text(os.environ["CANARY"])
-        _warm(how)
-        for program in programs(path):
+        found = programs(path)
+        _warm(how, {name for program in found if program.runs_here for name in program.grants})
+        for program in found:
             if program.runs_here and not (
                 program.keys.get("plain") == "no" if how == "plain" else "open" in program.keys
             ):
                 print(json.dumps({"name": program.name, **_apart(program, how)}), flush=True)
 
 
-def _warm(how: str) -> None:
+def _warm(how: str, libraries: set[str]) -> None:
     import toolbox
     import vaults
 
     assert toolbox.WHERE
     assert vaults.CANARY
-    for name in WATCHED:
+    for name in (*WATCHED, *libraries):
         __import__(name)
     if importlib.util.find_spec("typing_extensions"):
         __import__("typing_extensions")  # puts functions of its own into `typing`
@@ -210,7 +217,9 @@ def _warm(how: str) -> None:
 
         assert anyio._backends._asyncio
         assert cellblock.executors.local.kernel
-        World(Policy().module(toolbox), write=lambda stream, text: None)  # builds the audits of the standard library
+        World(
+            Policy(libraries=libraries).module(toolbox), write=lambda stream, text: None
+        )  # builds the audits of the standard library
 
 
 def _apart(program: Program, how: str) -> dict[str, object]:

@@ -7,6 +7,7 @@ supported can parse them.
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -30,9 +31,14 @@ class Program:
 
     @property
     def runs_here(self) -> bool:
-        """Whether this Python is one that the program is written for."""
-        least = self.keys.get("python", "3.11")
-        return sys.version_info >= tuple(int(part) for part in least.split("."))
+        """Whether this Python is one that the program is written for, and has the libraries it is granted."""
+        least = tuple(int(part) for part in self.keys.get("python", "3.11").split("."))
+        return sys.version_info >= least and all(importlib.util.find_spec(name) for name in self.grants)
+
+    @property
+    def grants(self) -> tuple[str, ...]:
+        """The libraries beyond the standard one that its policy names."""
+        return tuple(self.keys["grants"].split(", ")) if "grants" in self.keys else ()
 
     @property
     def needs(self) -> tuple[str, ...]:
