@@ -15,8 +15,8 @@ from levels import why_not_local
 FILES = {path.stem: path for path in corpus.files(corpus.ESCAPES)}
 ATTEMPTS = [program for path in FILES.values() for program in corpus.programs(path)]
 RUNNER = Path(__file__).parent / "attempts.py"
-SPARE_MB = 150
-"""What an interpreter takes for itself while a cell runs, beyond the cell's limit."""
+SPARE_MB = 250
+"""What an interpreter takes for itself, and a cell between two looks at its memory, beyond the limit."""
 
 
 @cache
