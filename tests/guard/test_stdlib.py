@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from runner import guarded
 
+from cellblock.errors import SourceRejected
 from cellblock.guard.audits import _HOME_OF, audit_of
 from cellblock.guard.names import FRAMES
 from cellblock.guard.standins import Module, TypeOfTypes, TypeStandIn
@@ -259,3 +260,15 @@ def test_what_reaches_out_is_refused(what: str) -> None:
     found = guarded(REFUSED[what], host={"held": held})
     assert found.error in ("SecurityError", "refused", "AttributeError"), found
     assert "CANARY" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("module", "word"),
+    [("os", "content"), ("threading", "asyncio"), ("pickle", "json"), ("os.path", "content"), ("numpy", "libraries")],
+)
+def test_a_module_that_is_not_granted_says_what_to_use(module: str, word: str) -> None:
+    for source in (f"import {module}", f"from {module} import x"):
+        with pytest.raises(SourceRejected) as refused:
+            _world().check(source, "<cell 1>")
+        assert refused.value.refusals[0].rule == "import"
+        assert word in refused.value.hint

@@ -13,6 +13,7 @@ from copy import deepcopy
 from typing import Any
 
 from cellblock.guard import build, spelling
+from cellblock.guard.elsewhere import instead_of
 from cellblock.guard.literals import literal_type, plain_format, plain_modulo, plain_spec
 from cellblock.guard.names import DEFINABLE, REFUSED_BUILTINS, RESERVED, WRITABLE, is_dunder, mangled, never_read
 from cellblock.guard.patterns import checks_of
@@ -124,7 +125,7 @@ class Rewriter:
             elif isinstance(child, ast.AST):
                 stack.append((child, scope, flags, (node, field)))
 
-    def _refuse(self, rule: str, what: str, at: Any) -> None:
+    def _refuse(self, rule: str, what: str, at: Any, instead: str = "") -> None:
         line = getattr(at, "lineno", 1)
         column = getattr(at, "col_offset", 0)
         self.refusals.append(
@@ -134,7 +135,7 @@ class Rewriter:
                 line=line,
                 column=column,
                 end_column=getattr(at, "end_col_offset", None) or column + 1,
-                instead=BY_ID[rule].instead,
+                instead=instead or BY_ID[rule].instead,
             )
         )
 
@@ -461,7 +462,7 @@ class Rewriter:
         for alias in node.names:
             self._binds(alias.asname or alias.name.partition(".")[0], alias, scope)
             if not flags & _SOFT and not self._modules(alias.name):
-                self._refuse("import", f"{alias.name} is not granted", alias)
+                self._refuse("import", f"{alias.name} is not granted", alias, instead_of(alias.name))
 
     def _import_from(self, node: ast.ImportFrom, scope: Scope, flags: int, slot: Slot) -> None:
         for alias in node.names:
@@ -471,7 +472,7 @@ class Rewriter:
         if node.level:
             self._refuse("import", "relative imports lead nowhere here", node)
         elif module != "__future__" and not flags & _SOFT and not self._modules(module):
-            self._refuse("import", f"{module} is not granted", node)
+            self._refuse("import", f"{module} is not granted", node, instead_of(module))
 
     def _type_alias(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
         self._push_children(node, scope, flags & ~_TEMPS)
