@@ -33,7 +33,6 @@ class Threat:
         return not self.not_due
 
 
-_NO_GUARD = "the guard does not exist yet"
 _NO_CHECKPOINTS = "checkpoints and branches do not exist yet"
 _NO_STORE = "the store does not exist yet"
 _NO_SERVER = "the server does not exist yet"
@@ -41,7 +40,7 @@ _WALLED = (ISOLATED, SANDBOXED)
 
 
 def _language(id: str, title: str, wall: str) -> Threat:
-    return Threat(id=id, title=title, levels=(LOCAL,), wall=wall, not_due=_NO_GUARD)
+    return Threat(id=id, title=title, levels=(LOCAL,), wall=wall)
 
 
 def _walls(id: str, title: str, wall: str, not_due: str = "", *, reduced: str = "") -> Threat:

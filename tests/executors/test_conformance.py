@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from cellblock.executors.local.launcher import LocalLauncher
 from cellblock.executors.process.launcher import ProcessLauncher
 from cellblock.executors.protocol import Kernel, KernelSpec, Launcher
 from cellblock.executors.reduced.kernel import ReducedLauncher
@@ -43,3 +44,13 @@ class TestReducedLauncher(_OnEachLoop):
     @pytest.fixture
     def launcher(self, readable_python: str) -> Launcher:
         return _WithPython(readable_python)
+
+
+class TestLocalLauncher(_OnEachLoop):
+    gives_mounts = False
+    goes_back = False
+    reaches_system = False
+
+    @pytest.fixture
+    def launcher(self) -> Launcher:
+        return LocalLauncher()

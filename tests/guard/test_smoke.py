@@ -43,6 +43,7 @@ def test_attempt_reaches_nothing(path: Path) -> None:
     assert "the secret" not in shown.text + shown.message
     how, _, what = verdict.partition(": ")
     if how == "harmless":
+        assert shown.error is None, shown
         return
     kind, rule = ("refused", what) if how == "refused" else what.split()
     assert shown.error == kind, shown

@@ -104,6 +104,8 @@ class Ending:
     def __init__(self) -> None:
         self.flag: list[object] = []
         self.thread = 0
+        self.cell = 0
+        """How many cells have begun."""
         self._raised = False
         self._loops: list[AbstractEventLoop] = []
         self._kinds: dict[str, type[Stop]] = {}
@@ -132,12 +134,13 @@ class Ending:
         with self.lock:
             self.flag.clear()
             self.over = False
+            self.cell += 1
             self.thread = threading.get_ident()
 
-    def raise_in(self, reason: str) -> bool:
-        """Raise it in the thread of the cell, if one is running; as often as wanted."""
+    def raise_in(self, reason: str, cell: int | None = None) -> bool:
+        """Raise it in the thread of the cell, if one is running, the one of this number; as often as wanted."""
         with self.lock:
-            if not self.thread:
+            if not self.thread or cell not in (None, self.cell):
                 return False
             self.flag[:] = [True]
             self._raised = True

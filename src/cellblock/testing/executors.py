@@ -131,6 +131,9 @@ class ExecutorConformance:
     goes_back = True
     """Whether the kernels keep checkpoints. Those of an executor that keeps none tell of no steps, ever."""
 
+    reaches_system = True
+    """Whether cells use files, processes and the system's modules. Where they do not, what takes those is left out."""
+
     @pytest.fixture
     def launcher(self) -> Launcher:
         """The launcher under test."""
@@ -215,11 +218,13 @@ class ExecutorConformance:
         ]
 
     async def test_text_arrives_while_the_cell_runs(self, kernel: Kernel) -> None:
+        self._require_system()
         turn = await running(kernel, _UNTIL_TOLD)
         kernel.files.write("go", b"")
         assert isinstance((await rest(turn))[-1], Finished)
 
     async def test_waiting_for_an_event_may_be_cancelled_and_taken_up_again(self, kernel: Kernel) -> None:
+        self._require_system()
         turn = await running(kernel, _UNTIL_TOLD + "print('gone on')\n42")
         for _ in range(3):
             with anyio.move_on_after(0.01) as scope:
@@ -243,6 +248,7 @@ class ExecutorConformance:
         assert all(event.cut == 0 for event in events if isinstance(event, Written))
 
     async def test_character_is_whole_however_it_was_written(self, kernel: Kernel) -> None:
+        self._require_system()
         source = "import sys\nraw = sys.stdout.buffer\nfor n in 'é€😀'.encode(): raw.write(bytes([n])), raw.flush()"
         assert merged(await told(kernel, source)) == [("stdout", "é€😀")]
 
@@ -263,6 +269,7 @@ class ExecutorConformance:
             assert await value(kernel, f"{number}") == number
 
     async def test_what_a_cell_past_its_time_started_ends_and_the_worker_lives(self, kernel: Kernel) -> None:
+        self._require_system()
         source = "import subprocess\none = subprocess.Popen(['sleep', '1000'])\nprint('begun')\nwhile True: pass"
         turn = await running(kernel, source)
         kernel.time_out(PATIENCE)
@@ -278,6 +285,7 @@ class ExecutorConformance:
         assert isinstance((await rest(turn))[-1], Died)
 
     async def test_kill_ends_a_cell_that_refuses_interrupts(self, kernel: Kernel) -> None:
+        self._require_system()
         source = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('begun')\nwhile True: pass"
         turn = await running(kernel, source)
         kernel.interrupt()
@@ -290,6 +298,7 @@ class ExecutorConformance:
         await dies(kernel, "x")
 
     async def test_text_written_before_a_death_is_told(self, kernel: Kernel) -> None:
+        self._require_system()
         events = await told(kernel, "import os\nprint('last words')\nos._exit(3)")
         assert merged(events) == [("stdout", "last words\n")]
         assert events[-1] in (Died(status=3), Died())
@@ -316,6 +325,7 @@ class ExecutorConformance:
     # --- going back ---
 
     async def test_recovery_without_checkpoints_empties_names_and_keeps_files(self, launcher: Launcher) -> None:
+        self._require_system()
         kernel = await launcher.open(KernelSpec(limits=ExecutionLimits(max_checkpoints=0)))
         await finished(kernel, "x = 1\nopen('kept', 'w').write('1')")
         assert (kernel.steps, len(kernel.states)) == (0, 1)
@@ -327,6 +337,7 @@ class ExecutorConformance:
         await kernel.close()
 
     async def test_recovery_is_to_before_the_request_that_died(self, kernel: Kernel) -> None:
+        self._require_system()
         self._require_checkpoints()
         for step in range(3):
             recovery = await self._die(kernel, "x = -1\nopen('kept', 'w').write('no')\nopen('new', 'w').close()")
@@ -353,6 +364,7 @@ class ExecutorConformance:
             assert await value(kernel, "x") == number
 
     async def test_steps_are_requests_that_change_the_session_whether_they_fail_or_not(self, kernel: Kernel) -> None:
+        self._require_system()
         self._require_checkpoints()
         steps: list[tuple[Request | str, dict[str, str]]] = [
             ("x = 1", {"x": "1"}),
@@ -391,6 +403,7 @@ class ExecutorConformance:
             assert await value(kernel, Fetch(name="x")) == 0
 
     async def test_as_many_steps_are_kept_as_the_limit_says(self, launcher: Launcher) -> None:
+        self._require_system()
         self._require_checkpoints()
         kernel = await launcher.open(KernelSpec(limits=ExecutionLimits(max_checkpoints=3)))
         for number in range(6):
@@ -402,6 +415,7 @@ class ExecutorConformance:
         await kernel.close()
 
     async def test_changes_of_files_by_the_host_are_a_step_once_they_are_noted(self, kernel: Kernel) -> None:
+        self._require_system()
         self._require_checkpoints()
         await finished(kernel, "x = 1")
         kernel.note_files()
@@ -420,6 +434,10 @@ class ExecutorConformance:
         await kernel.recover(1)
         assert kernel.files.list() == []
         assert await value(kernel, "x") == 1
+
+    def _require_system(self) -> None:
+        if not self.reaches_system:
+            pytest.skip("cells of this executor reach nothing of the system")
 
     def _require_checkpoints(self) -> None:
         if not self.goes_back:
@@ -449,11 +467,13 @@ class ExecutorConformance:
         assert [row[3] for row in rows if row[0] == "x"] == ["[1, 2]"]
 
     async def test_clear_empties_names_and_keeps_files(self, kernel: Kernel) -> None:
+        self._require_system()
         await finished(kernel, "x = 1\nopen('kept', 'w').close()")
         await finished(kernel, Clear())
         assert await value(kernel, "'x' in globals(), __import__('os').path.exists('kept')") == (False, True)
 
     async def test_shell_runs_in_the_workspace_and_tells_a_status_that_is_not_0(self, kernel: Kernel) -> None:
+        self._require_system()
         kernel.files.write("in.txt", b"a\nb\n")
         events = await told(kernel, Shell(command="wc -l < in.txt; echo no >&2"))
         assert sorted(merged(events)) == [("stderr", "no\n"), ("stdout", "2\n")]
@@ -471,6 +491,7 @@ class ExecutorConformance:
         assert seen == [{"x": "int", "y": "str"}, {"x": "float", "y": "str"}, {"x": "float"}]
 
     async def test_capabilities_name_the_level_the_interpreter_and_each_wall_once(self, kernel: Kernel) -> None:
+        self._require_system()
         told_of = kernel.capabilities
         assert told_of.trust_level
         assert told_of.python == await value(kernel, "__import__('platform').python_version()")
@@ -480,6 +501,7 @@ class ExecutorConformance:
             assert isinstance(wall, Applied) or (wall.reason and wall.remedy)
 
     async def test_same_seed_same_random_numbers_and_hashes(self, launcher: Launcher) -> None:
+        self._require_system()
         drawn = []
         for seed in (7, 7, 8):
             kernel = await launcher.open(KernelSpec(seed=seed))
@@ -490,6 +512,7 @@ class ExecutorConformance:
     # --- files ---
 
     async def test_files_of_the_host_and_of_cells_are_the_same_files(self, kernel: Kernel) -> None:
+        self._require_system()
         kernel.files.write("deep/er/in.bin", b"\0in")
         assert await value(kernel, "open('deep/er/in.bin', 'rb').read()") == b"\0in"
         await finished(kernel, "open('out', 'w').write('out')")
@@ -499,6 +522,7 @@ class ExecutorConformance:
         assert await value(kernel, "__import__('os').path.exists('out')") is False
 
     async def test_paths_that_lead_outside_are_refused(self, kernel: Kernel) -> None:
+        self._require_system()
         await finished(kernel, "import os\nos.symlink('/etc/hostname', 'link')\nos.symlink('/', 'root')")
         for path in ("../x", "/etc/hostname", "link", "root/etc/hostname", "a/../../../etc/hostname", "", "a\0b"):
             with pytest.raises(FileRefused):
@@ -542,6 +566,7 @@ class ExecutorConformance:
     # --- kernels beside one another, and their end ---
 
     async def test_kernels_share_neither_names_nor_files(self, launcher: Launcher) -> None:
+        self._require_system()
         one, two = await launcher.open(KernelSpec()), await launcher.open(KernelSpec())
         await finished(one, "x = 1\nopen('mine', 'w').close()\nopen('/tmp/mine', 'w').close()")
         seen = "import os\n('x' in globals(), os.path.exists('mine'), os.path.exists('/tmp/mine'))"
@@ -551,6 +576,7 @@ class ExecutorConformance:
         await two.close()
 
     async def test_kernels_run_at_the_same_time(self, launcher: Launcher) -> None:
+        self._require_system()
         kernels = [await launcher.open(KernelSpec()) for _ in range(4)]
         turns = [await running(kernel, _UNTIL_TOLD + "42") for kernel in kernels]
         for kernel, turn in reversed(list(zip(kernels, turns, strict=True))):
@@ -584,6 +610,7 @@ class ExecutorConformance:
         await kernel.close()
 
     async def test_close_gives_back_every_descriptor(self, launcher: Launcher) -> None:
+        self._require_system()
         await (await launcher.open(KernelSpec())).close()  # what is shared by all kernels is open from here on
         before = _descriptors()
         for number in range(3):

@@ -139,23 +139,23 @@ class LocalKernel:
     def kill(self) -> None:
         runner, turn = self._runner, self._turn
         runner.world.dead = True
-        self._end("kill")
         if turn is not None:
             turn.tell(_killed())
+        self._end("kill")
 
     def _end(self, reason: str) -> None:
         """Have the cell ended: again and again, as what is raised inside a finalizer is lost."""
         turn, ending = self._turn, self._runner.world.ending
         runner = self._runner
-        if turn is None or not runner.busy or not ending.raise_in(reason):
+        cell = ending.cell
+        if turn is None or not runner.busy or not ending.raise_in(reason, cell):
             return
 
         def insist() -> None:
             for _ in range(_TIMES):
                 pause.wait(_AGAIN)
-                if turn.ended or runner.turn_under_way is not turn:
+                if not ending.raise_in(reason, cell):
                     return
-                ending.raise_in(reason)
 
         pause = threading.Event()
         threading.Thread(target=insist, name="cellblock-local-ending", daemon=True).start()
@@ -213,9 +213,9 @@ class LocalKernel:
             return
         self._closed = True
         quiet.end()
-        self._end("close")
         if self._turn is not None and not self._turn.ended:
             self._turn.close()
+        self._end("close")
         self._runner.finish()
         await anyio.to_thread.run_sync(self._runner.wait, _PATIENCE)
 

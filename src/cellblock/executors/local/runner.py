@@ -69,11 +69,6 @@ class Runner:
         self.busy = True
         self._inbox.put((request, turn))
 
-    @property
-    def turn_under_way(self) -> LocalTurn | None:
-        """The turn whose request is being carried out."""
-        return self._turn
-
     def finish(self) -> None:
         """Let the thread end, once it has nothing to do."""
         self._inbox.put(None)
