@@ -123,6 +123,10 @@ REFUSED = {
     "a method by name, pivoted": "pd.pivot_table(pd.DataFrame({'a': [1], 'b': 1}), index='a', aggfunc='to_pickle')",
     "a name that lies": "class S(str):\n    def __eq__(self, o): return True\n    def __hash__(self): return hash('sum')\n"
     "pd.DataFrame({'a': [1]}).agg(S('to_pickle'))",
+    "a method by name in a pair of its own": "pd.DataFrame({'a': [1], 'b': 1}).groupby('a').agg(x=pd.NamedAgg('b', 'to_pickle'))",
+    "a method by name in a list of its own": "class L(list): pass\npd.DataFrame({'a': [1]}).agg(L(['to_pickle']))",
+    "a method by name of what walks": "class W:\n    def __call__(self, x): return x\n    def __iter__(self): return iter(['to_pickle'])\n"
+    "pd.DataFrame({'a': [1]}).agg(W())",
     "evaluated attributes": "pd.DataFrame({'a': [1]}).query('a.__class__ == 1')",
     "evaluated calls": "pd.DataFrame({'a': [1]}).eval('@print(1)')",
     "evaluated variables of the host": "pd.DataFrame({'a': [1]}).query('a == @function')",

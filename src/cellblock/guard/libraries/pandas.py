@@ -6,9 +6,11 @@ import ast
 import contextlib
 import io
 import re
+import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from cellblock.guard.refusal import denied
@@ -30,6 +32,7 @@ _EXPRESSION = (
     *(ast.And, ast.Or, ast.Not, ast.Invert, ast.USub, ast.UAdd, ast.Load, ast.Store, ast.Module, ast.Expr, ast.Assign),
     *(ast.operator, ast.cmpop),
 )
+_FUNCTION_TYPES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc, type(np.mean), type)
 _QUOTED = re.compile(r"`([^`]*)`")
 _LOCAL = re.compile(r"@([A-Za-z_]\w*)")
 
@@ -43,15 +46,25 @@ def _require_names(given: Any) -> Any:
         if exact(given) not in _AGGREGATES:
             raise denied(f"{exact(given)!r:.60} is no function to summarise by: give the function itself", "attribute")
         return exact(given)
-    if type(given) is list or type(given) is tuple:
-        return type(given)(_require_names(one) for one in given)
-    if isinstance(given, dict):
-        return {key: _require_names(one) for key, one in given.items()}
-    return given
+    if given is None or isinstance(given, _FUNCTION_TYPES):
+        return given
+    if hasattr(given, "keys"):
+        return {key: _require_names(given[key]) for key in list(given.keys())}
+    if hasattr(given, "__iter__"):
+        return [_require_names(one) for one in given]
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        return given(*arguments, **named)
+
+    return call  # which is no list and no dict, whatever the object is
 
 
 def _named_pair(given: Any) -> Any:
     """What `agg(total=("column", "sum"))` takes."""
+    if isinstance(given, pd.NamedAgg):
+        if _require_names(given.aggfunc) is not given.aggfunc:
+            raise denied("NamedAgg takes a name or a function", "attribute")
+        return given
     if isinstance(given, tuple) and len(given) == 2:
         return (given[0], _require_names(given[1]))
     return _require_names(given)
