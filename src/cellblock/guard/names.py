@@ -301,6 +301,7 @@ WRITABLE = (
     | frozenset(
         [
             "__annotations__",
+            "__type_params__",
             "__wrapped__",
             "__cause__",
             "__context__",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import types
+import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -116,6 +117,8 @@ _ITERATORS = (
     type(iter(int, 1)),
     type(iter(type("_", (), {"__getitem__": lambda self, n: n})())),
 )
+_VARIABLES = ("TypeVar", "ParamSpec", "TypeVarTuple", "TypeAliasType")
+"""What the syntax for type parameters makes."""
 _OTHERS: tuple[type, ...] = (
     type({}.keys()),
     type({}.values()),
@@ -126,6 +129,7 @@ _OTHERS: tuple[type, ...] = (
     types.MappingProxyType,
     types.GenericAlias,
     types.UnionType,
+    *(kind for name, kind in vars(typing).items() if name in _VARIABLES),
 )
 
 
@@ -157,6 +161,7 @@ BUILTIN_TYPES: dict[type, TypeAudit] = {
         _generator(types.GetSetDescriptorType, ""),
         _generator(types.MemberDescriptorType, ""),
         _generator(super, "__init__"),
+        TypeAudit(type=vars(typing)["Generic"], subclassable=True),
         *_errors(),
     )
 }

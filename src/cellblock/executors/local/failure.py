@@ -45,7 +45,7 @@ def describe(error: BaseException, lines: Mapping[str, list[str]], max_text: int
     except Stop:
         raise
     except Exception as broken:  # the cell's exception class may raise anything from what it overrides
-        text, message = f"{name}: <no traceback: {type_name(broken)}>\n", ""
+        text, message = f"{name}: <no traceback: {type_name(broken)}>\n", _own_message(error)
     kind = "memory" if isinstance(error, MemoryError) else "refused" if isinstance(error, Denied) else "raised"
     hint = BY_ID[error.rule].instead if isinstance(error, Denied) and error.rule in BY_ID else ""
     return Failure(
@@ -74,6 +74,8 @@ def _with_line(frame: traceback.FrameSummary, lines: Mapping[str, list[str]]) ->
     number = frame.lineno or 0
     source = lines[frame.filename]
     line = source[number - 1] if 0 < number <= len(source) else ""
+    if frame.end_lineno != number:  # carets are for what stands on one line
+        return traceback.FrameSummary(frame.filename, number, frame.name, lookup_line=False, line=line)
     return traceback.FrameSummary(
         frame.filename,
         number,
@@ -84,3 +86,11 @@ def _with_line(frame: traceback.FrameSummary, lines: Mapping[str, list[str]]) ->
         colno=frame.colno,
         end_colno=frame.end_colno,
     )
+
+
+def _own_message(error: BaseException) -> str:
+    """An error's message, past what its class says of itself."""
+    try:
+        return BaseException.__str__(error)
+    except Exception:  # from what it was raised with
+        return ""
