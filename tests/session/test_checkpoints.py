@@ -125,3 +125,19 @@ def test_oldest_copies_end_though_the_event_loop_gets_no_turn() -> None:
 
     before, then = asyncio.run(counts())
     assert then == before
+
+
+@pytest.mark.usefixtures("no_spares")
+def test_copies_that_become_ready_when_nobody_wants_them_any_more_end(open_session: Callable[..., Session]) -> None:
+    """The session's own processes keep a copy from the processor until later cells have been run."""
+    session = open_session(limits=ExecutionLimits(max_checkpoints=1, timeout_seconds=60))
+    for _ in range(3):
+        session.run("1")
+    before = soon(lambda: len(below()), -1, seconds=1)
+    session.run("import subprocess\nbusy = [subprocess.Popen(['sh', '-c', 'while :; do :; done']) for _ in range(6)]")
+    for _ in range(100):
+        session.run("1")
+    session.run("for one in busy: one.kill()\nfor one in busy: one.wait()")
+    for _ in range(2):
+        session.run("1")
+    assert soon(lambda: len(below()) <= before, True) is True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import select
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from cellblock.worker import control
 
@@ -36,9 +36,17 @@ class Copies:
             else:
                 os.close(channel)
 
+    def drop(self, numbers: Collection[int]) -> None:
+        """These checkpoints are none any more: a copy that is still being made for one ends when the host lets go."""
+        for channel in [channel for channel, number in self._expected.items() if number in numbers]:
+            self._close(channel)
+
     def forget(self) -> None:
         """No copy is being made any more."""
-        for channel in self._expected:
-            self._wait.unregister(channel)
-            os.close(channel)
-        self._expected.clear()
+        for channel in tuple(self._expected):
+            self._close(channel)
+
+    def _close(self, channel: int) -> None:
+        del self._expected[channel]
+        self._wait.unregister(channel)
+        os.close(channel)

@@ -167,6 +167,7 @@ class Service:
         """A step has come to its end: a checkpoint."""
         self._expect(message, descriptors)
         forgotten, number = _numbers(message["forgotten"]), _number(message["number"])
+        self._copies.drop(forgotten)
         self._budget.end(forgotten)
         self._watch.exempt(self._budget.frozen)
         self._quota.make(len(self._watch.frozen), making=True)
