@@ -60,9 +60,14 @@ def readers(tree: ast.AST) -> Iterator[str]:
 HOST = sorted(path for path in PACKAGE.rglob("*.py") if INSIDE not in path.parents)
 
 
+IN_MEMORY = {"guard/stdlib/copies.py": {"copyreg", "__setstate__"}}
+"""Copies objects by the methods that pickle uses, too. Nothing of it is made of bytes."""
+
+
 @pytest.mark.parametrize("path", HOST, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_module_of_the_host_can_unpickle(path: Path) -> None:
-    assert list(readers(ast.parse(path.read_text()))) == []
+    allowed = IN_MEMORY.get(str(path.relative_to(PACKAGE)), set())
+    assert set(readers(ast.parse(path.read_text()))) - allowed == set()
 
 
 @pytest.mark.parametrize(

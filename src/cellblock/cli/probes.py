@@ -77,12 +77,13 @@ def _no_namespace_shared(answer: object, bait: Bait) -> bool:
     return all(answer[kind] != host[kind] for kind in host)
 
 
-def _stopped_before_limit(answer: object, bait: Bait) -> bool:
+def _stopped_at_limit(answer: object, bait: Bait) -> bool:
+    """Twice as many are tried. Frozen copies that are being made or are ending have room, which a cell may find free."""
     limit = bait["processes"]
     if not isinstance(answer, str) or not isinstance(limit, int):
         return False
     ended, _, count = answer.partition(" after ")
-    return ended == "EAGAIN" and count.split()[0].isdigit() and int(count.split()[0]) < limit
+    return ended == "EAGAIN" and count.split()[0].isdigit() and int(count.split()[0]) < 2 * limit
 
 
 _SYSCALLS = """
@@ -263,7 +264,7 @@ attempt(lambda: fcntl.ioctl(open("/dev/urandom", "rb"), 0x80045200, bytes(4)))
         mechanism="rlimits",
         title="fork past the number of processes",
         source=FORKS,
-        judge=_stopped_before_limit,
+        judge=_stopped_at_limit,
     ),
     Probe(
         mechanism="rlimits",

@@ -26,9 +26,19 @@ class Quota:
         """This is the worker, and so many processes its cells may have; 0 where the worker keeps its limit itself."""
         self._worker, self._cells = worker, cells
 
-    def make(self, copies: int, *, making: bool = False) -> None:
+    def make(self, copies: int) -> None:
         """There are so many frozen copies, and one that is being made beside, perhaps by a step between."""
-        self._copies, self._making = copies, SPARE_PROCESSES if making else 0
+        self._copies, self._making = copies, SPARE_PROCESSES
+        self._set([self._worker])
+
+    def made(self, copies: int) -> None:
+        """There are so many, and none is being made."""
+        self._copies, self._making = copies, 0
+        self._set([self._worker])
+
+    def have(self, copies: int) -> None:
+        """There are so many by now, whether one is being made or not."""
+        self._copies = copies
         self._set([self._worker])
 
     def give(self, branches: int, processes: Iterable[int]) -> None:

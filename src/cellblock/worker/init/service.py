@@ -94,6 +94,9 @@ class Service:
         sooner, too_old = self._budget.look(self._watch.running, self._watch.worker)
         if too_old is not None:
             self._let_go(too_old, "max_checkpoint_mb")
+        if self._watch.frozen != self._budget.frozen:  # what was let go has ended
+            self._watch.exempt(self._budget.frozen)
+            self._quota.have(len(self._watch.frozen))
         if self._peak is not None:
             self._peak.find()
         self._look_at = time.monotonic() + (pause if sooner is None else min(pause, sooner))
@@ -127,7 +130,7 @@ class Service:
             return
         self._budget.add(process, number, channel)
         self._watch.exempt(self._budget.frozen)
-        self._quota.make(len(self._watch.frozen))
+        self._quota.made(len(self._watch.frozen))
 
     def _let_go(self, number: int, limit: str) -> None:
         """End the copies, and forget the files, of every checkpoint up to one."""
@@ -170,7 +173,7 @@ class Service:
         self._copies.drop(forgotten)
         self._budget.end(forgotten)
         self._watch.exempt(self._budget.frozen)
-        self._quota.make(len(self._watch.frozen), making=True)
+        self._quota.make(len(self._watch.frozen))
         self._budget.spared, self._budget.reserved = 2 if message["tentative"] else 1, False
         self._history.forget(forgotten)
         if (full := self._history.keep(number, spared=self._budget.spared - 1)) is not None:
@@ -196,7 +199,7 @@ class Service:
             self._peak.close()
         self._peak = Peak(worker)
         self._quota.of(worker, _number(message["processes"]))
-        self._quota.make(len(self._watch.frozen), making=True)
+        self._quota.make(len(self._watch.frozen))
 
     def _sweep(self, message: Message, _descriptors: list[int]) -> None:
         """End every process but the frozen copies that are spared, and set the files back to a checkpoint."""
