@@ -78,7 +78,7 @@ def _no_namespace_shared(answer: object, bait: Bait) -> bool:
 
 
 def _stopped_at_limit(answer: object, bait: Bait) -> bool:
-    """Twice as many are tried. Frozen copies that are being made or are ending have room, which a cell may find free."""
+    """Twice as many are tried. Frozen copies that are being made or are ending have room that a cell may find free."""
     limit = bait["processes"]
     if not isinstance(answer, str) or not isinstance(limit, int):
         return False
