@@ -18,7 +18,7 @@ Cellblock = Callable[..., "subprocess.CompletedProcess[bytes]"]
 def test_small_demo_contains_everything_it_tries(cellblock: Cellblock, tmp_path: Path) -> None:
     done = cellblock("demo", "--fast", "--out", "made", environment={"PYTHONIOENCODING": "utf-8"})
     lines = done.stdout.decode().splitlines()
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, done.stderr) == (0, b""), done.stdout.decode()
     assert [line[0] for line in lines[:10]] == ["\u2713"] * 10
     assert lines[-1] == "contained: 6 attempts on the host, 2 cells that would not have ended"
     assert sorted(path.name for path in (tmp_path / "made").iterdir()) == [
@@ -30,7 +30,7 @@ def test_whole_demo_leaves_a_notebook_a_page_and_a_chart(cellblock: Cellblock, t
     pytest.importorskip("pandas")
     pytest.importorskip("matplotlib")
     done = cellblock("demo", "--out", "made")
-    assert (done.returncode, done.stderr, b"\x1b" in done.stdout) == (0, b"", False)
+    assert (done.returncode, done.stderr, b"\x1b" in done.stdout) == (0, b"", False), done.stdout.decode()
     notebook = nbformat.read(tmp_path / "made" / "cellblock-demo.ipynb", as_version=4)
     nbformat.validate(notebook)
     ends = [next((o["ename"] for o in cell.outputs if o["output_type"] == "error"), "") for cell in notebook.cells]

@@ -117,7 +117,10 @@ async def _drain(turn: ProcessTurn, told: list[TurnEvent]) -> bool:
 
 def _check_turns(case: Case, told: list[list[TurnEvent]]) -> None:
     for events in told:
-        assert all(isinstance(event, (Written, Curbed, m.Display, m.ToolCalled, m.Finished, Died)) for event in events)
+        assert all(
+            isinstance(event, (Written, Curbed, m.Display, m.ToolCalled, m.Reserved, m.Finished, Died))
+            for event in events
+        )
         assert not any(isinstance(event, (m.Finished, Died)) for event in events[:-1]), "an event after the end"
         text = [event for event in events if isinstance(event, Written)]
         assert sum(len(event.text.encode()) for event in text) <= 3 * (_MOST_TEXT * 3 // 2 + 1), "too much text"

@@ -149,7 +149,7 @@ wire.close()
     answer = host.cell(_FORGE + offer)
     host.cell("pass")
     time.sleep(0.2)
-    return {"answer": answer, "kept": len(os.listdir("/proc/self/fd")) - before}
+    return {"answer": answer, "kept": max(0, len(os.listdir("/proc/self/fd")) - before)}
 
 
 def _child_floods(host: Host) -> object:

@@ -5,6 +5,7 @@ So this module imports next to nothing: each millisecond before the start is one
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import socket
@@ -56,7 +57,9 @@ class Launched:
 
 def await_end(process: subprocess.Popen[bytes]) -> None:
     """Wait for a process that is ending, and kill it if that takes ten seconds."""
-    if process.poll() is None:
+    with contextlib.suppress(ProcessLookupError):  # it was collected, by another thread perhaps
+        if process.poll() is not None:
+            return
         end = os.pidfd_open(process.pid)  # `Popen.wait` looks every few milliseconds; this wakes at once
         ended = select.poll()
         ended.register(end, select.POLLIN)
