@@ -44,7 +44,7 @@ from cellblock.wire.messages import Awake, Bind, Clear, Hello, Request, Run
 from cellblock.wire.messages import Shell as RunShell
 
 _TRIES = 3
-_DEATH_SECONDS = 0.5
+_DEATH_SECONDS = 3.0
 _MAKING_SECONDS = 2.0
 _WAKING_SECONDS = 10.0
 _BESIDE = 8
