@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellblock.executors.process.text import _MAX_PIECES, TextBudget
 from cellblock.executors.protocol import Written
+from cellblock.executors.text import _MAX_PIECES, TextBudget
 from cellblock.wire.text import Text
 
 texts = st.lists(

@@ -12,7 +12,16 @@ from enum import EnumType
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
-from cellblock.guard.names import DESCRIBING, HEAVY, OPERATIONS, WRITABLE, is_dunder, never_read
+from cellblock.guard.names import (
+    DESCRIBING,
+    ERROR_PARTS,
+    HEAVY,
+    OPERATIONS,
+    TYPING,
+    WRITABLE,
+    is_dunder,
+    never_read,
+)
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import Holding, Module, TypeOfTypes, TypeStandIn, module_name
 from cellblock.guard.tables import BUILTIN_TYPES, TypeAudit
@@ -21,24 +30,6 @@ if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 _MAX_KNOWN = 20_000
-_ERROR_PARTS = frozenset(["__cause__", "__context__", "__suppress_context__", "__notes__"])
-_TYPING = frozenset(
-    [
-        "__origin__",
-        "__args__",
-        "__parameters__",
-        "__bound__",
-        "__constraints__",
-        "__value__",
-        "__type_params__",
-        "__metadata__",
-        "__supertype__",
-        "__forward_arg__",
-        "__default__",
-        "__covariant__",
-        "__contravariant__",
-    ]
-)
 _OF_FUNCTIONS = frozenset(
     ["__dict__", "__annotations__", "__defaults__", "__kwdefaults__", "__wrapped__", "__type_params__"]
 )
@@ -186,13 +177,13 @@ class Gates:
         where = holder(lineage(kind), name)
         if where is not None and self._own(where):
             return value
-        if name in DESCRIBING or name in OPERATIONS or (name in _ERROR_PARTS and issubclass(kind, BaseException)):
+        if name in DESCRIBING or name in OPERATIONS or (name in ERROR_PARTS and issubclass(kind, BaseException)):
             return value
         if name == "__init__" and (own or kind in BUILTIN_TYPES):
             return value
         if own and (where is None or name in ("__annotations__", "__match_args__", "__slots__", "__post_init__")):
             return value
-        if name in _TYPING and namespace(kind).get("__module__", "types") in ("types", "typing", "builtins"):
+        if name in TYPING and namespace(kind).get("__module__", "types") in ("types", "typing", "builtins"):
             return value
         return self._refuse(kind, name)
 
@@ -245,9 +236,6 @@ class Gates:
         ):
             return value
         raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted", "type")
-
-    def _grants(self, kind: type, name: str) -> bool:
-        return any(one in self._types and name in self._types[one].reads for one in lineage(kind))
 
     def _unbound(self, audit: TypeAudit, name: str) -> Any:
         def unbound(instance: Any, *given: Any, **named: Any) -> Any:
@@ -386,7 +374,7 @@ class Gates:
             return value
         if kind is types.FunctionType and self._world.made(value):
             return value
-        if name in _ERROR_PARTS and issubclass(kind, BaseException):
+        if name in ERROR_PARTS and issubclass(kind, BaseException):
             return value
         for one in lineage(kind):
             audit = self._types.get(one)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-
 FRAMES = frozenset(
     [
         "gi_frame",
@@ -143,26 +141,55 @@ HEAVY = frozenset(f"__{name}__" for name in _HEAVY)
 _SHOWN = "__name__ __qualname__ __doc__ __module__"
 DESCRIBING = frozenset(_SHOWN.split())
 
+_HOOKS = frozenset(
+    [
+        "__init__",
+        "__new__",
+        "__post_init__",
+        "__init_subclass__",
+        "__set_name__",
+        "__get__",
+        "__set__",
+        "__delete__",
+        "__getattr__",
+        "__getattribute__",
+        "__setattr__",
+        "__delattr__",
+        "__dir__",
+        "__class_getitem__",
+    ]
+)
+"""How classes are made, and how their attributes are looked up."""
+
+ERROR_PARTS = frozenset(["__cause__", "__context__", "__suppress_context__", "__notes__"])
+"""What an exception tells beside its arguments."""
+
+TYPING = frozenset(
+    [
+        "__origin__",
+        "__args__",
+        "__parameters__",
+        "__bound__",
+        "__constraints__",
+        "__value__",
+        "__type_params__",
+        "__metadata__",
+        "__supertype__",
+        "__forward_arg__",
+        "__default__",
+        "__covariant__",
+        "__contravariant__",
+    ]
+)
+"""What annotations tell of themselves."""
+
 DEFINABLE = (
     OPERATIONS
     | HEAVY
     | DESCRIBING
+    | _HOOKS
     | frozenset(
         [
-            "__init__",
-            "__new__",
-            "__post_init__",
-            "__init_subclass__",
-            "__set_name__",
-            "__get__",
-            "__set__",
-            "__delete__",
-            "__getattr__",
-            "__getattribute__",
-            "__setattr__",
-            "__delattr__",
-            "__dir__",
-            "__class_getitem__",
             "__instancecheck__",
             "__subclasscheck__",
             "__slots__",
@@ -226,22 +253,11 @@ READABLE = (
     OPERATIONS
     | HEAVY
     | DESCRIBING
+    | _HOOKS
+    | ERROR_PARTS
+    | TYPING
     | frozenset(
         [
-            "__init__",
-            "__new__",
-            "__post_init__",
-            "__init_subclass__",
-            "__set_name__",
-            "__get__",
-            "__set__",
-            "__delete__",
-            "__getattr__",
-            "__getattribute__",
-            "__setattr__",
-            "__delattr__",
-            "__dir__",
-            "__class_getitem__",
             "__class__",
             "__dict__",
             "__annotations__",
@@ -249,10 +265,6 @@ READABLE = (
             "__slots__",
             "__copy__",
             "__deepcopy__",
-            "__cause__",
-            "__context__",
-            "__suppress_context__",
-            "__notes__",
             "__members__",
             "__wrapped__",
             "__dataclass_fields__",
@@ -260,13 +272,6 @@ READABLE = (
             "__author__",
             "__file__",
             "__all__",
-            "__origin__",
-            "__args__",
-            "__parameters__",
-            "__bound__",
-            "__constraints__",
-            "__value__",
-            "__type_params__",
             "__test__",
             "__instancecheck__",
             "__subclasscheck__",
@@ -276,12 +281,6 @@ READABLE = (
             "__required_keys__",
             "__optional_keys__",
             "__total__",
-            "__metadata__",
-            "__supertype__",
-            "__forward_arg__",
-            "__default__",
-            "__covariant__",
-            "__contravariant__",
             "__replace__",
             "__rich_repr__",
             "__html__",
@@ -298,15 +297,12 @@ READABLE = (
 
 WRITABLE = (
     DESCRIBING
+    | ERROR_PARTS
     | frozenset(
         [
             "__annotations__",
             "__type_params__",
             "__wrapped__",
-            "__cause__",
-            "__context__",
-            "__suppress_context__",
-            "__notes__",
             "__signature__",
         ]
     )
@@ -345,8 +341,6 @@ RESERVED = frozenset(
     ]
 )
 """Names of a module's own that code neither reads nor binds."""
-
-BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 
 
 def is_dunder(name: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
 from types import CodeType
 
@@ -17,16 +16,6 @@ class Program:
     filename: str
     body: CodeType | None
     last: CodeType | None
-    reads: frozenset[str]
-    writes: frozenset[str]
-    reaches: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
-    """A rewritten tree and the attributes that it names."""
-
-    tree: ast.Module
     reads: frozenset[str]
     writes: frozenset[str]
     reaches: frozenset[str]

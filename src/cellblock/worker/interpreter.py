@@ -9,7 +9,7 @@ import sys
 import traceback
 import types
 from ast import Expr, Expression, Module, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from inspect import CO_COROUTINE
 from typing import TYPE_CHECKING, Any
 
@@ -198,20 +198,26 @@ def _own_message(error: BaseException) -> str:
         return ""
 
 
-def _start_at_cell(summary: traceback.TracebackException) -> None:
+def linked(summary: traceback.TracebackException) -> Iterator[traceback.TracebackException]:
+    """A summary, and those of all that it was raised from, during or together with, each once."""
     pending, seen = [summary], set()
     while pending:
         one = pending.pop()
         if id(one) in seen:
             continue
         seen.add(id(one))
+        yield one
+        pending += [link for link in (one.__cause__, one.__context__) if link is not None]
+        pending += getattr(one, "exceptions", None) or []
+
+
+def _start_at_cell(summary: traceback.TracebackException) -> None:
+    for one in linked(summary):
         ours = [i for i, frame in enumerate(one.stack) if frame.filename.startswith("<cell")]
         if ours:
             del one.stack[: ours[0]]
         # ours are between theirs too: where an interrupt was raised, where `display` and a signal's handler were called
         one.stack[:] = [frame for frame in one.stack if not _is_runner(frame)]
-        pending += [link for link in (one.__cause__, one.__context__) if link is not None]
-        pending += getattr(one, "exceptions", None) or []
 
 
 def _is_runner(frame: traceback.FrameSummary) -> bool:

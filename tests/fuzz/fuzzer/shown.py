@@ -14,8 +14,8 @@ import cellblock.session.page  # noqa: F401 - what readers import when they are 
 from cellblock.cell import Cell, CellState
 from cellblock.cli.terminal import Printer
 from cellblock.executors.process.linked import gone
-from cellblock.executors.process.text import TextBudget
 from cellblock.executors.protocol import Recovery, Written
+from cellblock.executors.text import TextBudget
 from cellblock.session.inert import inert
 from cellblock.session.notebook import Notebook
 from cellblock.session.record import Recorder, losses

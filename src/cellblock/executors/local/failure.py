@@ -11,7 +11,7 @@ from cellblock.guard.rules import BY_ID
 from cellblock.guard.signals import Stop
 from cellblock.values.represent import type_name
 from cellblock.wire.messages import Failure
-from cellblock.worker.interpreter import cut
+from cellblock.worker.interpreter import cut, linked
 from cellblock.worker.show.mime import utf8
 
 
@@ -59,15 +59,8 @@ def describe(error: BaseException, lines: Mapping[str, list[str]], max_text: int
 
 def _keep_cells(summary: traceback.TracebackException, lines: Mapping[str, list[str]]) -> None:
     """Leave the frames of cells, each with its line: what stands above and between is the runner's and the guard's."""
-    pending, seen = [summary], set()
-    while pending:
-        one = pending.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
+    for one in linked(summary):
         one.stack[:] = [_with_line(frame, lines) for frame in one.stack if frame.filename in lines]
-        pending += [link for link in (one.__cause__, one.__context__) if link is not None]
-        pending += getattr(one, "exceptions", None) or []
 
 
 def _with_line(frame: traceback.FrameSummary, lines: Mapping[str, list[str]]) -> traceback.FrameSummary:

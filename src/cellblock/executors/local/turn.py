@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 
 from cellblock.errors import SessionClosed
-from cellblock.executors.process.text import TextBudget
 from cellblock.executors.protocol import Died, TurnEvent
+from cellblock.executors.text import TextBudget
 from cellblock.wire.messages import Finished, ToolReply, ToolRoom
 from cellblock.wire.text import Text
 

@@ -28,15 +28,15 @@ class Frozen:
         """It is of the worker of this pid, which is no copy of itself, whatever a cell says with its end."""
         self._worker = worker
 
-    def pid(self, seconds: float = _READY_SECONDS) -> int:
-        """The copy's process by its number in the session; 0 where there is none, or it is not ready in that time.
+    def pid(self) -> int:
+        """The copy's process by its number in the session; 0 where there is none, or it is not ready yet.
 
         The kernel stamped it on the copy's word that it is ready. A worker that died before it made the copy leaves
         an end of file.
         """
         if self.gone:
             return 0
-        if not self._inner and self._has_spoken(seconds):
+        if not self._inner and self._has_spoken:
             self._copy = control.ready(self.channel)
             self._inner = inner_pid(self._copy) if self._copy != self._worker else 0
         return self._inner
@@ -48,7 +48,7 @@ class Frozen:
     @property
     def ended(self) -> bool:
         """Whether its process was there, and is no more, which was not known."""
-        if self.gone or not self.pid(0):
+        if self.gone or not self.pid():
             return False
         try:
             with open(f"/proc/{self._copy}/stat", "rb") as file:
@@ -59,12 +59,13 @@ class Frozen:
     @property
     def settled(self) -> bool:
         """Whether the copy is ready, or will never be."""
-        return bool(self._inner) or self._has_spoken(0)
+        return bool(self._inner) or self._has_spoken
 
-    def _has_spoken(self, seconds: float) -> bool:
+    @property
+    def _has_spoken(self) -> bool:
         wait = select.poll()
         wait.register(self.channel, select.POLLIN)
-        return bool(wait.poll(seconds * 1e3))
+        return bool(wait.poll(0))
 
     def wake(self) -> socket.socket:
         """Wake the copy, which leaves another behind; the socket it speaks on."""
@@ -279,7 +280,7 @@ class Checkpoints:
 
     def known(self) -> list[int]:
         """The same, of those that are ready by now."""
-        return [pid for one in self._memories() if (pid := one.pid(0))]
+        return [pid for one in self._memories() if (pid := one.pid())]
 
     def _memories(self) -> list[Frozen]:
         return list({id(one.memory): one.memory for one in self._states if one.memory is not None}.values())

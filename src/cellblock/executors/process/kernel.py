@@ -59,26 +59,17 @@ class ProcessKernel(LinkedKernel):
     Belongs to no event loop until it is first used on one.
     """
 
-    def __init__(
-        self,
-        family: Family,
-        shell: Shell,
-        spec: KernelSpec,
-        *,
-        stem: ProcessKernel | None = None,
-        first: Checkpoint | None = None,
-    ) -> None:
-        """A branch has a `stem`, within whose namespaces it lives, and a `first` state."""
+    def __init__(self, family: Family, shell: Shell, spec: KernelSpec, *, stem: ProcessKernel | None = None) -> None:
+        """A branch has a `stem`, within whose namespaces it lives."""
         super().__init__(spec, Enclosure(spec.limits))
         self._family = family
         self._shell = shell
-        self._checkpoints = Checkpoints(spec.limits.max_checkpoints, first)
+        self._checkpoints = Checkpoints(spec.limits.max_checkpoints)
         self._stem = stem
         self._branches: set[int] = set()
         self._room = 0
         self._files_changed = False
         self.capabilities = Capabilities(trust_level="isolated", python="", walls=())
-        self._branch_wall: Wall = Applied(mechanism="cgroup", detail="")
 
     def attach(self) -> Waits[None]:
         """Put a worker into the shell and learn what walls it stands behind; `FamilyGone` when nobody is left to.
@@ -266,7 +257,8 @@ class ProcessKernel(LinkedKernel):
 
     def _branch(self, spec: KernelSpec) -> Waits[tuple[ProcessKernel, tuple[Row, ...]]]:
         state = self._checkpoints.newest
-        if state.memory is None or not (yield state.memory.pid):
+        yield from self._checkpoints.pids()
+        if state.memory is None or not state.memory.pid():
             raise CellblockError("the session has no checkpoint to branch from", hint="run a cell, then try again")
         mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
         expect_one(self._family.pid)
@@ -282,7 +274,7 @@ class ProcessKernel(LinkedKernel):
                 *_, root = line = self._line()
                 yield from root._shell.part(state.memory.number(len(line) - 1))
                 try:
-                    lost = yield from branch._part_from(state, self._living())
+                    lost = yield from branch._part_from(self, state)
                 finally:
                     yield from root._shell.part(0)
             except BaseException:
@@ -292,10 +284,9 @@ class ProcessKernel(LinkedKernel):
             for descriptor in (listed, store, *within):
                 os.close(descriptor)
             self._shell.tell("exported")
-        branch.capabilities = self._capabilities_of(branch)
         return branch, (*lost, *_files(missed))
 
-    def _part_from(self, state: Checkpoint, before: Link) -> Waits[tuple[Row, ...]]:
+    def _part_from(self, stem: ProcessKernel, state: Checkpoint) -> Waits[tuple[Row, ...]]:
         """Have the copy that a state of the stem is make this branch's worker; what it could not bring along."""
         assert state.memory is not None
         link = self._link = Link()
@@ -313,29 +304,30 @@ class ProcessKernel(LinkedKernel):
             awake = None
         if awake is None:
             raise CellblockError("the branch's process did not start", hint="run a cell, then try again")
-        examine(link.pid, before.pid)
+        examine(link.pid, stem._living().pid)
         first.follow(link.pid)
         link.adopt(state.names)
-        self._branch_wall = self._enclosure.enclose(link.pid)
+        group = self._enclosure.enclose(link.pid)
+        self.capabilities = self._capabilities_within(stem.capabilities, group)
         self._shell.tell("seal", processes=self._counted)
         self._shell.adopt(inner_pid(link.pid), 0, self._counted, *self._checkpoints.channels())
         self._listen(link, self._shell.channel)
         return _rows(awake)
 
-    def _capabilities_of(self, branch: ProcessKernel) -> Capabilities:
+    def _capabilities_within(self, stem: Capabilities, group: Wall) -> Capabilities:
         """A branch's walls are those of its stem, in namespaces of its own, and one more."""
         own = {
             "namespaces": Applied(
                 mechanism="namespaces", detail="user, mount, pid, net, ipc, uts; within its parent's"
             ),
-            **{wall.mechanism: wall for wall in branch._shell.walls},
-            "cgroup": branch._branch_wall,
+            **{wall.mechanism: wall for wall in self._shell.walls},
+            "cgroup": group,
         }
-        walls = tuple(own.get(wall.mechanism, wall) for wall in self.capabilities.walls)
+        walls = tuple(own.get(wall.mechanism, wall) for wall in stem.walls)
         apart = Applied(mechanism="branch", detail="not dumpable, executes no programs, signals itself alone")
         if any(wall.mechanism == apart.mechanism for wall in walls):
-            return replace(self.capabilities, walls=walls)
-        return replace(self.capabilities, walls=(*walls, apart))
+            return replace(stem, walls=walls)
+        return replace(stem, walls=(*walls, apart))
 
     def _recover(self, steps: int) -> Waits[Recovery]:
         self.kill()
@@ -369,7 +361,7 @@ class ProcessKernel(LinkedKernel):
                 raise files_gone() from None
             self.begin()
             return Awake(lost=_files(missed))
-        if not state.memory.pid(0):
+        if not state.memory.pid():
             return None
         before = self._living()
         self._family.forget(before.token)

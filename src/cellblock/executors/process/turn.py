@@ -14,8 +14,8 @@ from typing import Protocol
 import anyio.lowlevel
 
 from cellblock.executors.process.link import Link
-from cellblock.executors.process.text import TextBudget
 from cellblock.executors.protocol import Curbed, Died, TurnEvent, WorkerGone
+from cellblock.executors.text import TextBudget
 from cellblock.wire.frames import ProtocolError
 from cellblock.wire.messages import Display, Finished, Request, Reserved, ToolCalled, ToolReply, ToolRoom
 from cellblock.wire.text import Demultiplexer, Place, Text

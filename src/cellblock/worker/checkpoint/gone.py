@@ -40,11 +40,8 @@ def losses(namespace: Mapping[str, object], woken: Woken, renewed: frozenset[str
                 break
     rows += _files(woken)
     rows += _connections(woken, told)
-    rows += (
-        []
-        if woken.branch is None
-        else [(f"mapping of {path}", "mmap", _MAPPED, "map it again") for path in woken.branch.mapped]
-    )
+    if woken.branch is not None:
+        rows += [(f"mapping of {path}", "mmap", _MAPPED, "map it again") for path in woken.branch.mapped]
     rows += [(f"thread {name}", "Thread", _THREAD, "start it again") for name in woken.threads if name not in told]
     return tuple(rows[:_MAX_ROWS])
 

@@ -95,8 +95,7 @@ class Service:
         if too_old is not None:
             self._let_go(too_old, "max_checkpoint_mb")
         if self._watch.frozen != self._budget.frozen:  # what was let go has ended
-            self._watch.exempt(self._budget.frozen)
-            self._quota.have(len(self._watch.frozen))
+            self._count_copies()
         if self._peak is not None:
             self._peak.find()
         self._look_at = time.monotonic() + (pause if sooner is None else min(pause, sooner))
@@ -129,8 +128,12 @@ class Service:
             os.close(channel)
             return
         self._budget.add(process, number, channel)
+        self._count_copies(making=False)
+
+    def _count_copies(self, *, making: bool | None = None) -> None:
+        """What the budget knows as copies counts to no limit of the session's."""
         self._watch.exempt(self._budget.frozen)
-        self._quota.made(len(self._watch.frozen))
+        self._quota.have(len(self._watch.frozen), making=making)
 
     def _let_go(self, number: int, limit: str) -> None:
         """End the copies, and forget the files, of every checkpoint up to one."""
@@ -172,8 +175,7 @@ class Service:
         forgotten, number = _numbers(message["forgotten"]), _number(message["number"])
         self._copies.drop(forgotten)
         self._budget.end(forgotten)
-        self._watch.exempt(self._budget.frozen)
-        self._quota.make(len(self._watch.frozen))
+        self._count_copies(making=True)
         self._budget.spared, self._budget.reserved = 2 if message["tentative"] else 1, False
         self._history.forget(forgotten)
         if (full := self._history.keep(number, spared=self._budget.spared - 1)) is not None:
@@ -199,7 +201,7 @@ class Service:
             self._peak.close()
         self._peak = Peak(worker)
         self._quota.of(worker, _number(message["processes"]))
-        self._quota.make(len(self._watch.frozen))
+        self._quota.have(len(self._watch.frozen), making=True)
 
     def _sweep(self, message: Message, _descriptors: list[int]) -> None:
         """End every process but the frozen copies that are spared, and set the files back to a checkpoint."""
