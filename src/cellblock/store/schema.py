@@ -2,7 +2,7 @@
 
 `sessions`: `epoch` grows with each holder, and whoever writes names his; `until` is when an unheard holder has lost it.
 `objects`: `condemned` is when a collection found that nothing led there; `place` is where a body outside lies.
-`commits` lists what belongs to a session; a commit itself is an object. `trimmed`: the last entry that left the journal.
+`commits` lists what belongs to a session; a commit itself is an object. `trimmed`: the last entry that has gone.
 """
 
 from __future__ import annotations

@@ -119,6 +119,10 @@ class Store:
         """Make a session of the same user that shares another's history and goes on from `at`; nothing is copied."""
         self._catalogue.fork(user, name, new, self.read(user, name).resolve(at).id)
 
+    def renew(self) -> None:
+        """Say that this process still has the sessions it holds; a thread of the store's does so by itself."""
+        self._keeper.renew()
+
     # --- users ---
 
     def usage(self, user: str) -> StoreUsage:
