@@ -22,10 +22,5 @@ def postgres() -> Iterator[Server]:
 
 @pytest.fixture
 def postgres_url(postgres: Server) -> str:
-    """The URL of an empty schema."""
-    import psycopg
-
-    schema = f"s{next(_numbers)}"
-    with psycopg.connect(postgres.url(), autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {schema}")
-    return postgres.url(schema)
+    """The URL of a schema that does not exist yet."""
+    return f"{postgres.url}&schema=s{next(_numbers)}"

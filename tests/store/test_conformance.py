@@ -13,6 +13,7 @@ from cellblock.store.database import Database
 from cellblock.store.places import DirectoryPlace, Place
 from cellblock.store.postgres import PostgresDatabase
 from cellblock.store.sqlite import SqliteDatabase
+from cellblock.store.urls import parse_url
 from cellblock.testing import StoreConformance
 
 
@@ -46,7 +47,8 @@ class TestPostgres(StoreConformance):
     @pytest.fixture
     def connect(self, postgres_url: str, opened: list[Database]) -> Callable[[], Database]:
         def connect() -> Database:
-            opened.append(PostgresDatabase(postgres_url, "under test"))
+            parts = parse_url(postgres_url)
+            opened.append(PostgresDatabase(parts.location, parts.shown, parts.schema))
             return opened[-1]
 
         return connect

@@ -19,6 +19,7 @@ from cellblock.errors import StoreError
 from cellblock.store import HeldSession, Store, StoredSession, open_store
 from cellblock.store.database import Transaction, Uncertain
 from cellblock.store.postgres import PostgresDatabase
+from cellblock.store.urls import parse_url
 
 HERE = Path(__file__).parent
 PROGRAM = HERE / "mortal.py"
@@ -122,13 +123,8 @@ def test_kill_at_every_step_loses_nothing_acknowledged_in_postgres(postgres: Ser
 
 
 def _kill_at_in_postgres(postgres: Server, postgres_url: str, most: int) -> None:
-    import psycopg
-
     for last in chosen(steps_of(postgres_url), most, seed=13):
-        with psycopg.connect(postgres.url(), autocommit=True) as connection:
-            connection.execute(f"DROP SCHEMA IF EXISTS k{last} CASCADE")
-            connection.execute(f"CREATE SCHEMA k{last}")
-        url = postgres.url(f"k{last}")
+        url = f"{postgres_url}_{last}"
         said = run(url, last)
         with open_store(url) as store:
             check(store, said)
@@ -204,7 +200,8 @@ def test_commit_whose_answer_is_lost_is_made_once(postgres: Server, postgres_url
                 raise Uncertain("the answer was lost")
             return done
 
-    database = Breaking(postgres_url, "under test")
+    parts = parse_url(postgres_url)
+    database = Breaking(parts.location, parts.shown, parts.schema)
     with Store(database) as store:
         held = store.hold("ana", "q3")
         database.breaks = True

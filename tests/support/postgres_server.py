@@ -27,8 +27,9 @@ class Server:
     programs: Path
     process: subprocess.Popen[bytes]
 
-    def url(self, schema: str = "public") -> str:
-        return f"postgresql://cellblock@/postgres?host={self.directory}&options=-csearch_path%3D{schema}"
+    @property
+    def url(self) -> str:
+        return f"postgresql://cellblock@/postgres?host={self.directory}"
 
     def kill(self) -> None:
         """End all of its processes at once, whatever they are doing."""

@@ -40,7 +40,7 @@ def _database(parts: StoreUrl) -> Database:
     if parts.kind == "postgresql":
         from cellblock.store.postgres import PostgresDatabase
 
-        return PostgresDatabase(parts.location, parts.shown)
+        return PostgresDatabase(parts.location, parts.shown, parts.schema)
     return SqliteDatabase(parts.location if parts.kind == "sqlite" else None)
 
 
