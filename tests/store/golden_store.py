@@ -22,7 +22,7 @@ TABLES = ("meta", "users", "objects", "sessions", "commits", "refs", "journal")
 
 
 def write(store: Store) -> None:
-    """Two users, three sessions, branches, tags, a merge, a head on no branch, entries, condemned garbage."""
+    """Two users, three sessions, branches, tags, a merge, a head on no branch, entries, garbage."""
     with store.hold("ana", "q3", settings={"seed": 7, "text": "é\0"}) as held:
         with held.batch() as batch:
             small, text = batch.put(b"small"), batch.put(b"compressible " * 500)
