@@ -19,8 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-_COMMANDS = ("run", "repl", "doctor", "demo")
-_WITH_SESSION = (["run"], ["repl"])
+_COMMANDS = ("run", "repl", "notebook", "doctor", "demo")
+_WITH_SESSION = (["run"], ["repl"], ["notebook"])
 _OTHERS = ("-h", "--h", "--py")
 """Options, as short as they can be written, with which no session opens or one with another interpreter may."""
 
