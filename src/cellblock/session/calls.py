@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -12,6 +11,7 @@ import anyio
 from cellblock.errors import SessionClosed
 from cellblock.events import ToolCall
 from cellblock.executors.protocol import Kernel
+from cellblock.session.background import Background
 from cellblock.session.tools import Toolbox
 from cellblock.values.forms import BESIDE_BYTES
 from cellblock.wire.frames import ProtocolError
@@ -28,23 +28,21 @@ class Calls:
         self._kernel = kernel
         self._asked: dict[int, tuple[anyio.Event, list[Place]]] = {}
         self._speaking = anyio.Lock(fast_acquire=True)
-        self._scopes: set[anyio.CancelScope] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Background()
 
     def begin(self, call: ToolCalled, reply: Reply) -> ToolCall:
         """Start to answer a call; what the caller of the session is told of it."""
         try:
             args, kwargs = self._toolbox.arguments(call)
         except ValueError as error:
-            self._spawn(self._say, reply, ToolReply(call=call.call, error=("ValueError", str(error))))
+            self._tasks.start(self._quietly, self._say, reply, ToolReply(call=call.call, error=("ValueError", str(error))))
             return ToolCall(id=call.call, name=call.name)
-        self._spawn(self._answer, call, args, kwargs, reply)
+        self._tasks.start(self._quietly, self._answer, call, args, kwargs, reply)
         return ToolCall(id=call.call, name=call.name, args=args, kwargs=kwargs)
 
     def cancel(self) -> None:
         """The cell has ended: its calls are of no use any more."""
-        for scope in list(self._scopes):
-            scope.cancel()
+        self._tasks.cancel()
 
     async def _answer(
         self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object], reply: Reply
@@ -80,25 +78,6 @@ class Calls:
         async with self._speaking:  # an answer may take many packets
             await reply(answer)
 
-    def _spawn(self, function: Callable[..., Awaitable[None]], *args: object) -> None:
-        """A task beside the caller, which may be between two steps of a stream: no group of tasks can be open there."""
-
-        async def run() -> None:
-            with anyio.CancelScope() as scope:
-                self._scopes.add(scope)
-                try:
-                    with contextlib.suppress(ProtocolError, SessionClosed):  # the cell ended meanwhile
-                        await function(*args)
-                finally:
-                    self._scopes.discard(scope)
-
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            import trio
-
-            trio.lowlevel.spawn_system_task(run)
-        else:
-            task = loop.create_task(run())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+    async def _quietly(self, function: Callable[..., Awaitable[None]], *args: object) -> None:
+        with contextlib.suppress(ProtocolError, SessionClosed):  # the cell ended meanwhile
+            await function(*args)
