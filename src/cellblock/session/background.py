@@ -1,4 +1,4 @@
-"""Tasks that run beside the caller of a session, which may be between two steps of a stream: no group can be open there."""
+"""Tasks beside the caller of a session, which may be between two steps of a stream: no group can be open there."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import secrets
-import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -13,21 +12,28 @@ from typing import Any, Literal, Self
 
 import anyio
 
-from cellblock.cell import Cell, CellKind, CellState, Lost
-from cellblock.errors import CellblockError, SessionBusy, SessionClosed, UnpicklableError
+from cellblock.cell import Cell, CellState, Lost
+from cellblock.errors import CellblockError, SessionClosed, UnpicklableError
 from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
-from cellblock.executors.protocol import Capabilities, Kernel, KernelSpec
+from cellblock.executors.protocol import Capabilities, KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
-from cellblock.session.binding import pickled, require_sendable
-from cellblock.session.execution import Execution, equip, recover
+from cellblock.session.binding import pickled
+from cellblock.session.execution import equip, recover
 from cellblock.session.files import AsyncFiles
 from cellblock.session.notebook import Notebook
 from cellblock.session.record import losses
 from cellblock.session.tools import Toolbox
+from cellblock.session.turns import Turns
+from cellblock.state import Resumed, State, Versioned
 from cellblock.walls import Walls
-from cellblock.wire.messages import Bind, Clear, Fetch, Request, Run, Shell, Survey
+from cellblock.wire.messages import Clear, Fetch, Run, Survey
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what only sessions that last need
+    from cellblock.session.lasting import Lasting, Past
+    from cellblock.store import Commit
 
 _MAX_NAMES = 10_000
 _PREVIEW = 120
@@ -45,7 +51,7 @@ class Name:
     preview: str
 
 
-class AsyncSession:
+class AsyncSession(Turns):
     """A place to run code that remembers.
 
     Calls are first come, first served; `wait=False` raises `SessionBusy` instead of waiting. `interrupt` and
@@ -60,9 +66,12 @@ class AsyncSession:
 
     def __init__(
         self,
+        name: str | None = None,
         *,
-        trust_level: Literal["local", "isolated"] = "isolated",
-        walls: Walls = "full",
+        user: str = "",
+        state: State | None = None,
+        trust_level: Literal["local", "isolated"] | None = None,
+        walls: Walls | None = None,
         limits: ExecutionLimits | None = None,
         preload: Iterable[str] = (),
         python: str | None = None,
@@ -77,32 +86,29 @@ class AsyncSession:
             raise ValueError('policy= is for trust_level="local": elsewhere the kernel is what stands in the way')
         if not isinstance(limits, ExecutionLimits | None):
             raise TypeError(f"limits must be ExecutionLimits, not {type(limits).__name__}")
-        self.limits = limits or ExecutionLimits()
+        given = {"trust_level": trust_level, "walls": walls, "limits": limits, "seed": seed, "python": python}
+        given |= {"preload": preload or None, "mounts": mounts}
+        self._said = frozenset(key for key, value in given.items() if value is not None)
+        self.name = name
+        self.user = user
+        self.resumed: Resumed | None = None
+        """What the session was resumed from, where it existed before."""
+        self._mode = _mode(name, state)
+        self.trust_level: str = trust_level or "isolated"
+        self.walls: Walls = walls or "full"
         self.seed = secrets.randbits(64) if seed is None else seed
-        self.trust_level = trust_level
-        self.walls = walls
-        self.notebook = Notebook()
-        self._launcher = launcher_for(trust_level, walls)
-        self._spec = KernelSpec(
-            limits=self.limits,
+        spec = KernelSpec(
+            limits=limits or ExecutionLimits(),
             preload=tuple(preload),
             python=python,
             seed=self.seed,
             mounts=_mounts(mounts or {}),
             policy=policy,
         )
-        self._kernel: Kernel | None = None
-        self._turns = anyio.Semaphore(1, fast_acquire=True)
-        self._count = 0
-        self._ids = random.Random(self.seed)  # noqa: S311 - names cells; nothing rests on it
-        self._lost: tuple[Lost, ...] = ()
-        self._state = 0
-        self._cells: dict[int, str] = {}
-        """The cells that can be undone, by the states that they led to."""
-        self._toolbox = Toolbox(tools)
+        self._launcher = launcher_for(self.trust_level, self.walls)
+        self._spec = spec
+        super().__init__(limits=spec.limits, seed=self.seed, toolbox=Toolbox(tools))
         self._branched = 0
-        self._closed = False
-        self._host = os.getpid()
 
     def __repr__(self) -> str:
         level = self.trust_level if self.walls == "full" else f"{self.trust_level}, {self.walls} walls"
@@ -112,28 +118,71 @@ class AsyncSession:
     # ------------------------------------------------------------------------------- life
 
     async def open(self) -> Self:
-        """Start the session's process; `IsolationUnavailable` names the wall this machine cannot give."""
+        """Start the session's process; `IsolationUnavailable` names the wall this machine cannot give.
+
+        A session that lasts is resumed from its store: `resumed` tells from what, and what was lost. `SessionBusy` where
+        another program has it open.
+        """
         self._require_open()
         if self._kernel is None:
-            kernel = await self._launcher.open(self._spec)
-            if self._closed:
-                await kernel.close()
-                raise SessionClosed("the session was closed while it opened", hint="open a new one")
+            if self._mode is not None and self._lasting is None:
+                await self._take_up(self._mode)
             try:
-                await equip(kernel, self._toolbox)
+                self._kernel = await self._opened()
+                if self._lasting is not None:
+                    await self._resume(self._lasting)
             except BaseException:
-                await kernel.close()
+                await self._let_go()
                 raise
-            self._kernel = kernel
         return self
 
+    async def _opened(self) -> Kernel:
+        """A new kernel with the session's tools."""
+        kernel = await self._launcher.open(self._spec)
+        try:
+            if self._closed:
+                raise SessionClosed("the session was closed while it opened", hint="open a new one")
+            await equip(kernel, self._toolbox)
+        except BaseException:
+            await kernel.close()
+            raise
+        return kernel
+
+    async def _take_up(self, mode: Versioned) -> None:
+        """Take the session's place in its store, and its settings."""
+        from cellblock.session.lasting import Lasting
+        from cellblock.session.settings import merged, to_plain, to_spec
+
+        given = to_plain(self._spec, self.trust_level, self.walls)
+        self._lasting = await Lasting.open(mode.url, self.user, str(self.name), given)
+        settings = merged(self._lasting.settings, given, self._said)
+        self.trust_level, self.walls = settings["trust_level"], settings["walls"]
+        self._spec = to_spec(settings)
+        self.limits, self.seed = self._spec.limits, self._spec.seed
+        self._launcher = launcher_for(self.trust_level, self.walls)
+        if settings != self._lasting.settings:
+            await self._lasting.configure(settings)
+
     async def close(self) -> None:
-        """End the session and everything it started. Its notebook stays readable."""
+        """End the session and everything it started. Its notebook stays readable.
+
+        What a session that lasts has done is in its store by then.
+        """
         self._closed = True
-        if self._kernel is not None:
-            kernel, self._kernel = self._kernel, None
-            with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True):
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        lasting, self._lasting = self._lasting, None
+        try:
+            if lasting is not None:
+                await lasting.finish()
+        finally:
+            if self._kernel is not None:
+                kernel, self._kernel = self._kernel, None
                 await kernel.close()
+            if lasting is not None:
+                await lasting.close()
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -142,6 +191,107 @@ class AsyncSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    # ---------------------------------------------------------------------------- versions
+
+    async def _resume(self, lasting: Lasting) -> None:
+        """Go on from where the session was, or begin one that is new."""
+        await self._turns.acquire()
+        try:
+            kernel = self._living()
+            if (head := await lasting.head()) is None:
+                await lasting.start(kernel)
+            else:
+                self.resumed = await self._rebuild(lasting, kernel, await lasting.past(head, journal=True))
+        finally:
+            self._give_turn()
+
+    async def _rebuild(self, lasting: Lasting, kernel: Kernel, past: Past) -> Resumed:
+        """Bring a kernel that has run nothing yet to where a commit and what follows it lead."""
+        from cellblock.session.lasting import interrupted, replaying
+
+        saved = () if past.snapshot is None else await kernel.restore(past.snapshot, lasting.fetch)
+        lost = tuple(Lost(name=one.name, type=one.type, reason=one.reason, remedy=one.remedy) for one in saved)
+        self._lost += lost
+        notebook = Notebook()
+        for cell, parts in past.cells:
+            notebook.record(cell, parts)
+        self.notebook = notebook
+        self._ids = random.Random(f"{self.seed}/{past.number}")  # noqa: S311 - names cells; nothing rests on it
+        self._cells, self._state = {}, kernel.states[-1]
+        lasting.stands(kernel.states[-1], past.head)
+        replayed = []
+        for replay in past.replays:
+            self._count = replay.number - 1
+            draft = Cell(
+                id=replay.id, number=replay.number, kind=replay.kind, source=replay.source, state=CellState.RUNNING
+            )
+            execution = self._start(kernel, draft, replaying(replay))
+            replayed.append(await execution.to_end())
+            notebook.record(replayed[-1], execution.recorder.blobs)
+            self._settle(draft.id)
+            if replay.committed:
+                lasting.stands(kernel.states[-1], past.head)
+            else:
+                lasting.commit(kernel, replayed[-1], execution.recorder.blobs, notebook.cells)
+                await lasting.forked()
+        self._count = past.number
+        begun = None if past.begun is None else interrupted(past.begun)
+        if begun is not None:
+            notebook.record(begun, {})
+            lasting.commit(kernel, begun, {}, notebook.cells)
+        return Resumed(commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost)
+
+    async def flush(self) -> None:
+        """Until all that was done is in the store for good, a loss of power included; `StoreError` where it is not."""
+        await self._require_lasting("flush").flush()
+
+    async def log(self, revision: str = "HEAD", *, limit: int = 50) -> list[Commit]:
+        """The newest commits that lead to a revision, newest first: one for each step."""
+        lasting = self._require_lasting("log")
+        await lasting.committed()
+        return await lasting.log(revision, limit)
+
+    async def checkout(self, revision: str) -> None:
+        """Go to the state of a commit: names, files and notebook. What comes next follows from there; nothing is lost.
+
+        A revision is `HEAD~3`, a tag, a branch, or the beginning of a commit's id; `UnknownCommit` for anything else.
+        """
+        lasting = self._require_lasting("checkout")
+        await self._acquire(wait=True)
+        try:
+            await lasting.committed()
+            await self._go_to(lasting, await lasting.resolve(revision))
+        finally:
+            self._give_turn()
+
+    async def _go_to(self, lasting: Lasting, commit: Commit) -> None:
+        """Have a new kernel in the state of a commit take the place of this one."""
+        past = await lasting.past(commit, journal=False)
+        old, new = self._living(), await self._opened()
+        self._kernel = new
+        try:
+            await self._rebuild(lasting, new, past)
+        except BaseException:
+            self._kernel = old
+            with anyio.CancelScope(shield=True):
+                await new.close()
+            raise
+        with anyio.CancelScope(shield=True):
+            await lasting.move(commit)
+            await old.close()
+
+    async def tag(self, name: str, revision: str = "HEAD") -> None:
+        """Give a commit a name of its own."""
+        lasting = self._require_lasting("tag")
+        await lasting.committed()
+        await lasting.tag(name, revision)
+
+    def _require_lasting(self, what: str) -> Lasting:
+        self._living()
+        if self._lasting is None:
+            raise CellblockError(f"{what} is for sessions with versions", hint='open it with a name: Session("name")')
+        return self._lasting
 
     @property
     def capabilities(self) -> Capabilities:
@@ -152,18 +302,6 @@ class AsyncSession:
     def files(self) -> AsyncFiles:
         """The session's files, which its cells see as ordinary files."""
         return AsyncFiles(self._living().files, self._change_files)
-
-    def _living(self) -> Kernel:
-        if os.getpid() != self._host:
-            raise SessionClosed("the session belongs to the process this one was forked from", hint="open a new one")
-        self._require_open()
-        if self._kernel is None:
-            raise SessionClosed("the session is not open", hint="use `async with` or `await session.open()`")
-        return self._kernel
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise SessionClosed("the session was closed", hint="open a new one")
 
     # ------------------------------------------------------------------------------ cells
 
@@ -213,10 +351,17 @@ class AsyncSession:
             raise ValueError(f"steps must be a whole number above 0, not {steps!r}")
         kernel = await self._acquire(wait=True)
         try:
+            await self._committed()
             if (bound := await kernel.reserve(steps)) is not None:
-                raise self._not_undone(steps, kernel.steps, bound)
+                if self._lasting is None:
+                    raise self._not_undone(steps, kernel.steps, bound)
+                await self._go_to(self._lasting, await self._lasting.resolve(f"HEAD~{steps}"))
+                return
             recovery = await recover(kernel, steps, toolbox=self._toolbox)
             self._lost += losses(recovery, "the session was set back")
+            if self._lasting is not None:
+                self._settle()
+                await self._lasting.went_back(kernel.states[-1])
         finally:
             self._give_turn()
 
@@ -320,171 +465,22 @@ class AsyncSession:
         """The bytes behind an output's URI."""
         return self.notebook.read(uri)
 
-    # ---------------------------------------------------------------------------- turning
-
-    async def _to_end(self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None) -> Cell:
-        return await self._follow(await self._begin(source, kind, wait, cell_id))
-
-    async def _begin(self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None) -> Execution:
-        """Wait for the session's turn and start the next cell; `_end` must follow."""
-        _require_text(source)
-        return self._start(await self._acquire(wait), source, kind, cell_id)
-
-    def _begin_at_once(self, source: str) -> Execution | None:
-        """Start the next cell if nobody else has the session's turn; `_end_at_once` must follow."""
-        _require_text(source)
-        kernel = self._living()
-        try:
-            self._turns.acquire_nowait()
-        except anyio.WouldBlock:
-            return None
-        return self._start(kernel, source, "python", None)
-
-    def _start(self, kernel: Kernel, source: str, kind: CellKind, cell_id: str | None) -> Execution:
-        """Send the next cell down; what is to be kept of it is made while it runs."""
-        try:
-            number = self._count + 1
-            request = _request(source, kind, number, self.limits)
-            began = time.monotonic()
-            turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
-            self._count = number
-            draft = Cell(
-                id=cell_id or f"c{self._ids.getrandbits(40):010x}",
-                number=number,
-                source=source,
-                kind=kind,
-                state=CellState.RUNNING,
-            )
-            self.notebook.record(draft, {})
-            lost, self._lost = self._lost, ()
-            return Execution(
-                kernel,
-                self.limits,
-                draft,
-                request,
-                turn,
-                began=began,
-                seconds=self.limits.timeout_seconds,
-                toolbox=self._toolbox,
-                lost=lost,
-            )
-        except BaseException:
-            self._give_turn()
-            raise
-
-    async def _follow(self, execution: Execution) -> Cell:
-        """A cell that was started, when it has ended."""
-        try:
-            return await execution.to_end()
-        finally:
-            await self._end(execution)
-
-    def _end_at_once(self, execution: Execution) -> Cell | None:
-        """A cell that was started, if it ends within a moment; else `_follow` must follow."""
-        cell = execution.at_once()
-        if cell is not None:
-            try:
-                self.notebook.record(cell, execution.recorder.blobs)
-            finally:
-                self._give_turn(cell.id)
-        return cell
-
-    async def _end(self, execution: Execution) -> None:
-        """Record a cell, which is ended first if its caller left it, and give the turn on."""
-        try:
-            cell = execution.cell or await execution.abandon()
-            self.notebook.record(cell, execution.recorder.blobs)
-        finally:
-            self._give_turn(execution.cell_id)
-
-    async def _ask(self, request: Request) -> Cell:
-        """Carry out a request that is no cell."""
-        kernel = await self._acquire(wait=True)
-        seconds = self.limits.timeout_seconds
-        if isinstance(request, Bind):  # the host's own values: no matter how short the cells are to be
-            seconds = max(seconds, _HOST_SECONDS)
-        try:
-            if isinstance(request, Bind):
-                request = await self._stored(kernel, request)
-            began = time.monotonic()
-            turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
-            execution = Execution(
-                kernel,
-                self.limits,
-                _HOST_STEP,
-                request,
-                turn,
-                began=began,
-                seconds=seconds,
-                toolbox=self._toolbox,
-            )
-            try:
-                cell = await execution.to_end()
-            finally:
-                if execution.cell is None:
-                    await execution.abandon()
-            self._lost += cell.lost  # of a host's request nobody sees it: the next cell says so
-            return cell
-        finally:
-            self._give_turn()
-
-    async def _stored(self, kernel: Kernel, request: Bind) -> Bind:
-        """The request with its large buffers in the worker's memory already, where they can be put there."""
-        first, *large = request.buffers
-        if large and await kernel.store(large, _HOST_SECONDS):
-            request = Bind(name=request.name, buffers=(first,), is_stored=True)
-        require_sendable(request)
-        return request
-
-    async def _acquire(self, wait: bool) -> Kernel:
-        """Take the session's one turn; the kernel that is alive by then."""
-        kernel = self._living()
-        try:
-            self._turns.acquire_nowait()
-            return kernel
-        except anyio.WouldBlock:
-            if not wait:
-                raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
-        await self._turns.acquire()
-        try:
-            return self._living()  # closed while this call waited
-        except SessionClosed:
-            self._give_turn()
-            raise
-
-    def _give_turn(self, cell_id: str | None = None) -> None:
-        """Give the session's turn on, after a cell or something else. What the host has changed of the files meanwhile
-        is a step first."""
-        if (kernel := self._kernel) is not None:
-            self._mark(kernel.states, cell_id)
-            self._note_files(kernel)
-        self._turns.release()
-
-    def _mark(self, states: tuple[int, ...], cell_id: str | None) -> None:
-        """Remember which state a cell led to, and mark cells whose states are gone as undone."""
-        for state in [state for state in self._cells if state not in states]:
-            undone = self._cells.pop(state)
-            if state > states[0]:  # else it was too long ago to be gone back to
-                self.notebook.mark_undone(undone)
-        if states[-1] > self._state and cell_id is not None:
-            self._cells[states[-1]] = cell_id
-
-    def _note_files(self, kernel: Kernel) -> None:
-        kernel.note_files()
-        self._state = kernel.states[-1]
-
-    async def _change_files(self, change: Callable[[], None]) -> None:
-        """Does not wait for its turn: a cell may be waiting for a file."""
-        kernel = self._living()
-        await kernel.change_files(change)
-        if self._turns.value:  # else the one who has the turn notes it
-            self._note_files(kernel)
-
 
 _HELD = {
     "max_checkpoint_mb": "the memory of older states came to more than ExecutionLimits(max_checkpoint_mb=…), {} MB",
     "max_disk_mb": "the files of older states came to more than ExecutionLimits(max_disk_mb=…), {} MB",
 }
+
+
+def _mode(name: str | None, state: State | None) -> Versioned | None:
+    """How a session lasts: one with a name in the default store, where nothing else is said."""
+    if not isinstance(state, State | None):
+        raise TypeError(f"state must be Versioned() or Live(), not {type(state).__name__}")
+    if name is None and state is not None:
+        raise ValueError('a session that lasts has a name: Session("name", state=…)')
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"name must be str, not {type(name).__name__}")
+    return Versioned() if name is not None and state is None else state
 
 
 def _mounts(mounts: Any) -> tuple[tuple[str, str], ...]:
@@ -513,14 +509,3 @@ def _said(text: str) -> str:
 
     line = " ".join(inert(text[:_MOST_SAID]).split())
     return f"{line}…" if len(text) > _MOST_SAID else line
-
-
-def _request(source: str, kind: CellKind, number: int, limits: ExecutionLimits) -> Request:
-    if kind == "shell":
-        return Shell(command=source)
-    return Run(source=source, filename=f"<cell {number}>", max_text=limits.max_output_bytes)
-
-
-def _require_text(source: object) -> None:
-    if not isinstance(source, str):
-        raise TypeError(f"source must be str, not {type(source).__name__}")
