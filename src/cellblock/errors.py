@@ -31,6 +31,14 @@ class SessionClosed(CellblockError):
     """The session was closed, its processes died, or this is a forked copy of the process that opened it."""
 
 
+class CaptureFailed(CellblockError):
+    """A state of a session could not be saved. The session is as it was."""
+
+
+class RestoreFailed(CellblockError):
+    """What was saved of a session could not be put into a new one."""
+
+
 class SessionBusy(CellblockError):
     """Another call is using the session and `wait=False` was asked for."""
 

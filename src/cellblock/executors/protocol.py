@@ -6,12 +6,13 @@ executor: a tool call is an event, and its answer goes down with `Turn.reply`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
+from cellblock.snapshots import Lost, Snapshot
 from cellblock.walls import Wall
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Display, Finished, Place, Request, Reserved, ToolCalled, ToolReply, ToolRoom
@@ -148,6 +149,33 @@ class Files(Protocol):
     def delete(self, path: str) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Bytes of a snapshot, and their address, which the host has computed."""
+
+    address: str
+    data: bytes
+
+
+class Capture(Protocol):
+    """A state of a session that is being saved: its memory is a process's own by now, its files stay.
+
+    `CaptureFailed` where the session's code, or its end, keeps it from being saved; the session goes on.
+    """
+
+    async def begin(self, previous: Snapshot | None) -> None:
+        """Start reading. `previous` is a snapshot of the same session whose bytes the caller has: they do not come."""
+        ...
+
+    async def read(self) -> Chunk | Snapshot:
+        """The next bytes; each address comes once, before the snapshot, which is the last."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it, read or not. Safe to call twice, and while `read` waits."""
+        ...
+
+
 class Kernel(Protocol):
     """A live worker behind its walls."""
 
@@ -245,6 +273,23 @@ class Kernel(Protocol):
         """Another kernel in the present state, or that before the request under way, and what it could not bring along.
 
         It goes on apart, and lives on when this one is closed.
+        """
+        ...
+
+    async def capture(self, *, seconds: float = 60.0) -> Capture:
+        """The present state, or that before the request under way, held to be saved, within so many seconds of being
+        begun. The state itself may be let go of afterwards.
+
+        `CaptureFailed` where there is no such state, or too many are being saved.
+        """
+        ...
+
+    async def restore(
+        self, snapshot: Snapshot, fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]], *, seconds: float = 60.0
+    ) -> tuple[Lost, ...]:
+        """Put what was saved into a kernel that has run nothing yet; the names that could not be, with the reasons.
+
+        `fetch` gives the bytes of addresses. That is no step: `steps` is 0 afterwards.
         """
         ...
 

@@ -27,12 +27,15 @@ from cellblock.wire.messages import (
     Request,
     Reserve,
     Reserved,
+    Restore,
     Run,
     Shell,
+    Supplied,
     Survey,
     ToolCalled,
     ToolReply,
     ToolRoom,
+    Wanted,
 )
 
 MAX_HEAD_BYTES = 8 * 2**20
@@ -50,6 +53,8 @@ _REQUESTS: dict[str, type] = {
     "equip": Equip,
     "reply": ToolReply,
     "room": ToolRoom,
+    "restore": Restore,
+    "supplied": Supplied,
 }
 _EVENTS: dict[str, type] = {
     "hello": Hello,
@@ -57,11 +62,12 @@ _EVENTS: dict[str, type] = {
     "display": Display,
     "tool": ToolCalled,
     "reserved": Reserved,
+    "wanted": Wanted,
     "finished": Finished,
 }
 _MAY_LACK = {"beside"}
 """Fields that are left out of most messages."""
-_WITH_BUFFERS = {Bind, ToolReply, Display, ToolCalled, Finished}
+_WITH_BUFFERS = {Bind, ToolReply, Restore, Supplied, Display, ToolCalled, Finished}
 _TAGS = {cls: tag for tag, cls in (_REQUESTS | _EVENTS).items()}
 # Held here so that a cell which rebinds json's names breaks nothing of the worker's.
 as_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
@@ -270,6 +276,7 @@ _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
     Display: {"data": _bundle, "mimes": _mimes, "is_result": _flag, "mark": count},
     ToolCalled: {"call": count, "name": _name, "mark": count, "beside": _places},
     Reserved: {"call": count, "places": _places},
+    Wanted: {"call": count, "addresses": names},
     Finished: {
         "number": count,
         "failure": _failure,

@@ -97,7 +97,22 @@ class ToolRoom:
     lengths: tuple[int, ...]
 
 
-Request = Run | Shell | Bind | Reserve | Fetch | Survey | Clear | Equip | ToolReply | ToolRoom
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restore:
+    """Bind what a record, the one buffer, says; the worker asks for the bytes that it refers to."""
+
+    buffers: tuple[Buffer, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supplied:
+    """The bytes that `Wanted` asked for, in its order."""
+
+    call: int
+    buffers: tuple[Buffer, ...] = ()
+
+
+Request = Run | Shell | Bind | Reserve | Fetch | Survey | Clear | Equip | ToolReply | ToolRoom | Restore | Supplied
 
 # ------------------------------------------------------------------------------------------ events
 
@@ -156,6 +171,14 @@ class Reserved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is restored needs the bytes of these addresses."""
+
+    call: int
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """What a cell raised."""
 
@@ -185,4 +208,4 @@ class Finished:
     beside: tuple[Place, ...] = ()
 
 
-Event = Hello | Awake | Display | ToolCalled | Reserved | Finished
+Event = Hello | Awake | Display | ToolCalled | Reserved | Wanted | Finished

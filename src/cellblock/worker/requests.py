@@ -13,6 +13,7 @@ from typing import Any
 
 from cellblock.values import portable
 from cellblock.values.represent import type_name
+from cellblock.wire.codec import from_json
 from cellblock.wire.messages import (
     Awake,
     Bind,
@@ -23,8 +24,10 @@ from cellblock.wire.messages import (
     Finished,
     Request,
     Reserve,
+    Restore,
     Run,
     Shell,
+    Supplied,
     Survey,
     ToolReply,
     ToolRoom,
@@ -33,7 +36,9 @@ from cellblock.wire.packed import pack_request
 from cellblock.worker import control, exits, shell, survey
 from cellblock.worker.beside import leave, reserve
 from cellblock.worker.channel import Channel, Quiet
+from cellblock.worker.checkpoint import scribe
 from cellblock.worker.checkpoint.gone import losses
+from cellblock.worker.checkpoint.plain import load
 from cellblock.worker.checkpoint.seeds import sow
 from cellblock.worker.checkpoint.twin import Woken, freeze
 from cellblock.worker.checkpoint.twin import reap as reap_copies
@@ -56,6 +61,7 @@ from cellblock.worker.show.display import bundle
 from cellblock.worker.show.figures import close_shown, install
 from cellblock.worker.show.figures import flush as open_figures
 from cellblock.worker.streams import Streams
+from cellblock.worker.supplies import Supplies, needed
 from cellblock.worker.tools import Tools
 from cellblock.worker.voice import Voice
 
@@ -160,7 +166,7 @@ class Worker:
                 killed |= begun(interrupted)
             if killed:
                 killed = reap(killed)
-            if not isinstance(request, ToolReply | ToolRoom):  # to a call of a cell that has ended meanwhile
+            if not isinstance(request, ToolReply | ToolRoom | Supplied):  # to a call of a cell that has ended meanwhile
                 self._voice.speak(self._carry_out(number, request))
             interrupted = self._meter.began() if was_interrupted() else None
         return exits.CHANGED_BETWEEN
@@ -198,13 +204,14 @@ class Worker:
 
     def _freeze_soon(self, end: socket, ours: tuple[int, ...]) -> Woken | None:
         """Where cells have taken all the processes they may have, init makes room for one more, once told to."""
+        write = partial(scribe.write, namespace=self._interpreter.namespace)
         for _ in range(_TRIES):
             with suppress(BlockingIOError):
-                return freeze(end, ours, self._streams.descriptors)
+                return freeze(end, ours, self._streams.descriptors, write)
             if self._channel.pending:  # which the host sends after it was said
                 break
             sleep(_PAUSE_SECONDS)
-        return freeze(end, ours, self._streams.descriptors)
+        return freeze(end, ours, self._streams.descriptors, write)
 
     def _rehearse(self) -> None:
         """Go through the motions of a cell, so that its pages are this process's own again before the next one.
@@ -333,7 +340,9 @@ class Worker:
                 self._interpreter.clear()
             case Equip():
                 self._equip(request)
-            case ToolReply() | ToolRoom():
+            case Restore():
+                return ours(self._encode, self._restore(bytes(request.buffers[0])))
+            case ToolReply() | ToolRoom() | Supplied():
                 raise RuntimeError("a reply to no call")
         return NO_VALUE
 
@@ -355,6 +364,12 @@ class Worker:
         )
         for spec in request.tools:
             self._interpreter.builtins.__dict__[str(spec["name"])] = tools.stub(spec)
+
+    def _restore(self, told: bytes) -> list[list[str]]:
+        """Bind what a record says; the names that could not be."""
+        record: Any = from_json(told)
+        supplies = Supplies(self._channel, self._voice.speak, needed(record))
+        return load(self._interpreter.namespace, record, get=supplies.get, wanted=None)
 
     def _failure(self, error: BaseException) -> Failure | None:
         """A failure from what was raised; leaving with `sys.exit()` or `sys.exit(0)` is none."""

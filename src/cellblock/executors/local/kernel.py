@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import platform
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import anyio.to_thread
 
-from cellblock.errors import CellblockError, FileRefused, SessionClosed
+from cellblock.errors import CaptureFailed, CellblockError, FileRefused, RestoreFailed, SessionClosed
 from cellblock.executors.local import quiet
 from cellblock.executors.local.runner import Runner
 from cellblock.executors.local.turn import LocalTurn
-from cellblock.executors.protocol import Capabilities, Died, Kernel, KernelSpec, Named, Recovery
+from cellblock.executors.protocol import Capabilities, Capture, Died, Kernel, KernelSpec, Named, Recovery
 from cellblock.policy import Policy
+from cellblock.snapshots import Lost, Snapshot
 from cellblock.walls import Applied, Unavailable, Wall
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Place, Request, ToolReply, ToolRoom
@@ -207,6 +208,18 @@ class LocalKernel:
             "a session at trust level local cannot be branched: it lives in this process, and keeps no checkpoints",
             hint='use trust_level="isolated"',
         )
+
+    async def capture(self, *, seconds: float = 60.0) -> Capture:
+        """See `Kernel`."""
+        raise CaptureFailed(
+            "a session at trust level local has no process that could save it", hint='use trust_level="isolated"'
+        )
+
+    async def restore(
+        self, snapshot: Snapshot, fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]], *, seconds: float = 60.0
+    ) -> tuple[Lost, ...]:
+        """See `Kernel`."""
+        raise RestoreFailed("a session at trust level local cannot be restored", hint='use trust_level="isolated"')
 
     async def close(self) -> None:
         if self._closed:

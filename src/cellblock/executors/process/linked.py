@@ -15,15 +15,19 @@ from types import MappingProxyType
 import anyio
 from anyio import to_thread
 
-from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed
+from cellblock.errors import CellblockError, IsolationUnavailable, RestoreFailed, SessionClosed
 from cellblock.executors.process import memory
 from cellblock.executors.process.demand import limits_of
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.link import Link
-from cellblock.executors.process.turn import Before, ProcessTurn
+from cellblock.executors.process.turn import Before, Fetch, ProcessTurn
 from cellblock.executors.protocol import Died, Kernel, KernelSpec, Named, WorkerGone
+from cellblock.snapshots import Snapshot
+from cellblock.values import portable
+from cellblock.wire.codec import as_json
 from cellblock.wire.frames import Buffer
-from cellblock.wire.messages import Finished, Hello, Place, Request, Reserve
+from cellblock.wire.messages import Finished, Hello, Place, Request, Reserve, Restore
+from cellblock.wire.saving import pack_record
 from cellblock.worker import exits
 
 Row = tuple[str, str, str, str]
@@ -149,6 +153,30 @@ class LinkedKernel:
             turn.close()
         return True
 
+    async def _restore_names(self, snapshot: Snapshot, fetch: Fetch, seconds: float) -> tuple[Row, ...]:
+        """Have the worker bind what was saved; the names that could not be."""
+        record = as_json(pack_record(snapshot)).encode()
+        turn = self.turn(Restore(buffers=(record,)), max_output_bytes=0)
+        turn.fetch = fetch
+        try:
+            with anyio.fail_after(seconds):
+                if not turn.sent:
+                    await turn.send_rest(seconds)
+                while not isinstance(event := await turn.next(), Finished | Died):
+                    continue
+        except TimeoutError:
+            self.kill()
+            raise RestoreFailed(f"it took longer than {seconds:g} s", hint="allow more") from None
+        except WorkerGone as gone:
+            raise RestoreFailed(f"the session's process ended: {said_of(gone.death)}") from None
+        finally:
+            turn.close()
+        if isinstance(event, Died):
+            raise RestoreFailed(f"the session's process ended: {event.reason or said_of(event)}")
+        if event.failure is not None:
+            raise RestoreFailed(f"{event.failure.type}: {event.failure.message}")
+        return rows_of(event)
+
     @property
     def beside(self) -> bool:
         """See `Kernel`."""
@@ -199,6 +227,18 @@ class LinkedKernel:
     def _setup(self, link: Link) -> dict[str, object]:
         """What a worker is told before it walls itself in."""
         return {"nonce": link.nonce.hex(), "limits": limits_of(self._spec.limits)}
+
+
+def rows_of(event: Finished) -> tuple[Row, ...]:
+    """Security border: the rows that a reply's value says."""
+    try:
+        told = portable.unpack(event.buffers)
+    except portable.MalformedValue:
+        told = None
+    if not isinstance(told, list):
+        raise RestoreFailed("the session's process did not say what was lost")
+    rows = [row for row in told if isinstance(row, list) and len(row) == 4 and all(isinstance(one, str) for one in row)]
+    return tuple((name, kind, reason, remedy) for name, kind, reason, remedy in rows)
 
 
 def boot_time() -> float:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from anyio import to_thread
 
-from cellblock.errors import CellblockError, IsolationUnavailable, MountRefused
+from cellblock.errors import CaptureFailed, CellblockError, IsolationUnavailable, MountRefused, RestoreFailed
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.family import FamilyGone, Profile
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.linked import LinkedKernel, boot_time, gone, not_started, require_walls, said_of
 from cellblock.executors.process.waits import Waits, awaited
-from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
+from cellblock.executors.protocol import Capabilities, Capture, Died, KernelSpec, Recovery
 from cellblock.executors.reduced.family import family_of
 from cellblock.executors.reduced.keeper import Keeper
+from cellblock.snapshots import Lost, Snapshot
 from cellblock.walls import Applied, Unavailable, Wall
 
 _TRIES = 3
@@ -151,6 +153,16 @@ class ReducedKernel(LinkedKernel):
             await awaited(self.attach())
             self.begin()
             return Recovery(exact=False, fresh=True, lost=lost)
+
+    async def capture(self, *, seconds: float = 60.0) -> Capture:
+        """See `Kernel`."""
+        raise CaptureFailed('walls="reduced" saves nothing yet', hint=_FULL)
+
+    async def restore(
+        self, snapshot: Snapshot, fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]], *, seconds: float = 60.0
+    ) -> tuple[Lost, ...]:
+        """See `Kernel`."""
+        raise RestoreFailed('walls="reduced" restores nothing yet', hint=_FULL)
 
     async def close(self) -> None:
         async with self._changing:

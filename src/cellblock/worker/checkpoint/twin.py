@@ -21,7 +21,9 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from cellblock.worker import control
 from cellblock.worker.checkpoint import descriptors, openmp
@@ -39,6 +41,8 @@ _EVERY_SIGNAL = frozenset(signal.valid_signals())
 _OF_THREADS = ("ignore", None, DeprecationWarning, None, 0)
 """Of warnings that there are threads: they stay where they are."""
 _IMPORT_SECONDS = 0.1
+Write = Callable[[int, Mapping[str, object]], object]
+"""Becomes a scribe, given its socket and its limits. Does not return."""
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 
 
@@ -52,11 +56,11 @@ class Woken:
     branch: Branch | None = None
 
 
-def freeze(channel: socket.socket, ours: tuple[int, ...], text: tuple[int, int]) -> Woken | None:
+def freeze(channel: socket.socket, ours: tuple[int, ...], text: tuple[int, int], write: Write) -> Woken | None:
     """Leave a frozen copy behind, which waits on `channel`. None here; in the copy, once woken, what it found.
 
     `ours` are descriptors that the copy goes on to use as they are, `text` those of them that a branch gets others
-    for. Raises OSError where no copy can be made.
+    for, `write` is what a scribe does. Raises OSError where no copy can be made.
     """
     found = descriptors.held((channel.fileno(), *ours))
     threads = tuple(one.name for one in threading.enumerate() if one is not threading.current_thread())
@@ -78,7 +82,7 @@ def freeze(channel: socket.socket, ours: tuple[int, ...], text: tuple[int, int])
                 prctl(PR_SET_DUMPABLE, 1)
         if not copy:
             return None
-        woken = _wait(channel, found, ours, text)
+        woken = _wait(channel, found, ours, text, partial(_write_down, write, state))
         if not (hidden or isinstance(woken, Branch)):
             prctl(PR_SET_DUMPABLE, 1)
         _consume_signals()
@@ -113,7 +117,7 @@ def _await_imports() -> None:
 
 
 def _wait(
-    channel: socket.socket, found: list[descriptors.Held], ours: tuple[int, ...], text: tuple[int, int]
+    channel: socket.socket, found: list[descriptors.Held], ours: tuple[int, ...], text: tuple[int, int], write: Write
 ) -> int | Branch:
     """In the copy: be frozen until the host says to wake. Ends here when the host lets go. Returns in branches, too."""
     try:
@@ -121,9 +125,11 @@ def _wait(
         descriptors.let_go(found)
         channel.send(control.READY)
         message, ends = control.receive(channel)
-        while message == control.SHOW or (message is not None and "branch" in message):
+        while message is not None and "wake" not in message:
             if message == control.SHOW:
                 _show(ends)
+            elif "save" in message:
+                _make_scribe(message, ends, write)
             elif (branch := part(message, ends, found, ours, text)) is not None:
                 return branch
             message, ends = control.receive(channel)
@@ -132,6 +138,25 @@ def _wait(
     if message is None:
         os._exit(0)
     return descriptors.out_of_the_way(ends[0], found) if ends else -1
+
+
+def _make_scribe(message: Mapping[str, object], ends: list[int], write: Write) -> None:
+    """In the copy: fork a scribe. Where that cannot be done its socket just closes."""
+    reap()  # those that have ended
+    with contextlib.suppress(OSError):
+        if not clone_silently():
+            write(ends[0], message)
+    for end in ends:
+        os.close(end)
+
+
+def _write_down(write: Write, state: tuple[object, ...], end: int, message: Mapping[str, object]) -> None:
+    """In a scribe."""
+    try:
+        random.setstate(state)
+        write(end, message)
+    finally:
+        os._exit(1)
 
 
 def _show(ends: list[int]) -> None:
