@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from cellblock.session.notebook import Notebook as Notebook
     from cellblock.session.ready import keep_ready as keep_ready
     from cellblock.session.session import AsyncSession as AsyncSession
+    from cellblock.state import Resumed as Resumed
+    from cellblock.state import Versioned as Versioned
     from cellblock.values.portable import Opaque as Opaque
 
 __version__ = "0.1.0.dev0"
@@ -56,6 +58,7 @@ _HOME = {
     "OutputType": "cellblock.outputs",
     "Policy": "cellblock.policy",
     "PreloadFailed": "cellblock.errors",
+    "Resumed": "cellblock.state",
     "Session": "cellblock.session.blocking",
     "SecurityError": "cellblock.errors",
     "SessionBusy": "cellblock.errors",
@@ -65,6 +68,7 @@ _HOME = {
     "UnknownCell": "cellblock.errors",
     "UnpicklableError": "cellblock.errors",
     "Usage": "cellblock.limits",
+    "Versioned": "cellblock.state",
     "keep_ready": "cellblock.session.ready",
 }
 

@@ -20,7 +20,12 @@ from cellblock.policy import Policy
 from cellblock.session.files import MAX_READ_BYTES, AsyncFiles
 from cellblock.session.notebook import Notebook
 from cellblock.session.session import AsyncSession, Name
+from cellblock.state import Resumed, State
 from cellblock.walls import Walls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cellblock.store import Commit
 
 T = TypeVar("T")
 
@@ -34,9 +39,12 @@ class Session:
 
     def __init__(
         self,
+        name: str | None = None,
         *,
-        trust_level: Literal["local", "isolated"] = "isolated",
-        walls: Walls = "full",
+        user: str = "",
+        state: State | None = None,
+        trust_level: Literal["local", "isolated"] | None = None,
+        walls: Walls | None = None,
         limits: ExecutionLimits | None = None,
         preload: Iterable[str] = (),
         python: str | None = None,
@@ -47,6 +55,9 @@ class Session:
     ) -> None:
         self._session = _call(
             _make,
+            name,
+            user=user,
+            state=state,
             trust_level=trust_level,
             walls=walls,
             limits=limits,
@@ -153,6 +164,30 @@ class Session:
         branch._tasks = set()
         return branch
 
+    @property
+    def resumed(self) -> Resumed | None:
+        """What the session was resumed from, where it existed before."""
+        return self._session.resumed
+
+    def flush(self) -> None:
+        """Until all that was done is in the store for good, a loss of power included; `StoreError` where it is not."""
+        self._in_turn(self._session.flush)
+
+    def log(self, revision: str = "HEAD", *, limit: int = 50) -> list[Commit]:
+        """The newest commits that lead to a revision, newest first: one for each step."""
+        return self._in_turn(partial(self._session.log, revision, limit=limit))
+
+    def checkout(self, revision: str) -> None:
+        """Go to the state of a commit: names, files and notebook. What comes next follows from there; nothing is lost.
+
+        A revision is `HEAD~3`, a tag, a branch, or the beginning of a commit's id; `UnknownCommit` for anything else.
+        """
+        self._in_turn(self._session.checkout, revision)
+
+    def tag(self, name: str, revision: str = "HEAD") -> None:
+        """Give a commit a name of its own."""
+        self._in_turn(self._session.tag, name, revision)
+
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""
         self._session.interrupt()
@@ -231,8 +266,8 @@ class Files:
         _call(self._files.delete, path)
 
 
-async def _make(**options: Any) -> AsyncSession:
-    return AsyncSession(**options)
+async def _make(name: str | None, **options: Any) -> AsyncSession:
+    return AsyncSession(name, **options)
 
 
 _loop: asyncio.AbstractEventLoop | None = None

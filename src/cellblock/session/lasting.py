@@ -454,7 +454,7 @@ def interrupted(begun: Replay) -> Cell:
         error=CellError(
             type="Interrupted",
             message="the program that ran the session ended while this cell ran",
-            hint="the session is as it was before this cell; what it did outside is done: run it again if that is right",
+            hint="the session is as it was before this cell; what it did outside of it is done",
             kind="crashed",
         ),
         rolled_back=True,

@@ -16,7 +16,7 @@ from cellblock.cell import Cell, CellState, Lost
 from cellblock.errors import CellblockError, SessionClosed, UnpicklableError
 from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
-from cellblock.executors.protocol import Capabilities, KernelSpec
+from cellblock.executors.protocol import Capabilities, Kernel, KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
 from cellblock.session.binding import pickled
@@ -120,8 +120,8 @@ class AsyncSession(Turns):
     async def open(self) -> Self:
         """Start the session's process; `IsolationUnavailable` names the wall this machine cannot give.
 
-        A session that lasts is resumed from its store: `resumed` tells from what, and what was lost. `SessionBusy` where
-        another program has it open.
+        A session that lasts is resumed from its store: `resumed` tells from what, and what was lost. `SessionBusy`
+        where another program has it open.
         """
         self._require_open()
         if self._kernel is None:
