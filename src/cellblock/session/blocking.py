@@ -13,13 +13,14 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 from cellblock.cell import Cell
+from cellblock.differences import Diff, Name
 from cellblock.events import Event
 from cellblock.executors.protocol import Capabilities
 from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
 from cellblock.session.files import MAX_READ_BYTES, AsyncFiles
 from cellblock.session.notebook import Notebook
-from cellblock.session.session import AsyncSession, Name
+from cellblock.session.session import AsyncSession
 from cellblock.state import Resumed, State
 from cellblock.walls import Walls
 
@@ -41,7 +42,7 @@ class Session:
         self,
         name: str | None = None,
         *,
-        user: str = "",
+        user: str = "default",
         state: State | None = None,
         trust_level: Literal["local", "isolated"] | None = None,
         walls: Walls | None = None,
@@ -152,15 +153,17 @@ class Session:
         """
         self._in_turn(self._session.undo, steps)
 
-    def branch(self) -> Session:
+    def branch(self, name: str | None = None) -> Session:
         """Another session with the same names, objects and files, from which on the two go apart.
 
         While a cell runs, the state is the one before it. What two processes cannot have both (pipes, sockets, shared
         memory) is closed in the branch: its next cell says so in `lost`. It executes no programs. Its first state is
         the oldest that its `undo` goes back to. Takes time by the size of the files, which are copied.
+
+        The branch of a session that lasts is one of its own, under a name in the same store; `merge` brings it back.
         """
         branch = Session.__new__(Session)
-        branch._session = _call(self._session.branch)
+        branch._session = _call(self._session.branch, name)
         branch._tasks = set()
         return branch
 
@@ -177,12 +180,25 @@ class Session:
         """The newest commits that lead to a revision, newest first: one for each step."""
         return self._in_turn(partial(self._session.log, revision, limit=limit))
 
+    def diff(self, before: str = "HEAD~1", after: str = "HEAD") -> Diff:
+        """What lies between two revisions: names with previews, files with sizes, and the steps in between."""
+        return self._in_turn(self._session.diff, before, after)
+
     def checkout(self, revision: str) -> None:
         """Go to the state of a commit: names, files and notebook. What comes next follows from there; nothing is lost.
 
         A revision is `HEAD~3`, a tag, a branch, or the beginning of a commit's id; `UnknownCommit` for anything else.
         """
         self._in_turn(self._session.checkout, revision)
+
+    def merge(self, other: Session | str, *, prefer: Literal["ours", "theirs"] | None = None) -> Commit:
+        """Take over what another version has changed since the two parted: names with what they share, and files.
+
+        `other` is a branch of this session, open, or by its name; or a revision of this one. The commit has both for
+        parents. `MergeConflict`, and nothing is merged, where both changed the same, unless one is preferred.
+        """
+        theirs = other._session if isinstance(other, Session) else other
+        return self._in_turn(partial(self._session.merge, theirs, prefer=prefer))
 
     def tag(self, name: str, revision: str = "HEAD") -> None:
         """Give a commit a name of its own."""

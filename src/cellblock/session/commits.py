@@ -10,7 +10,7 @@ from typing import Any
 from cellblock.cell import Cell
 from cellblock.session.archive import from_plain, to_plain
 from cellblock.session.shown import Blob
-from cellblock.snapshots import Buffer, File, Group, Lost, SavedName, Snapshot
+from cellblock.snapshots import Buffer, File, Group, SavedName, Snapshot
 from cellblock.store import JSON, Batch, Commit, StoredSession, blobs, records
 
 Tree = dict[str, JSON]
@@ -39,86 +39,61 @@ class Written:
 
 def read_written(session: StoredSession, commit: Commit) -> Written:
     """What a commit holds, to write the next one by."""
-    return Written(dict(commit.trees), {kind: dict(session.tree(root)) for kind, root in commit.trees.items()})
+    return Written(dict(commit.trees), {kind: dict(session.tree(root).pairs()) for kind, root in commit.trees.items()})
 
 
 def put_snapshot(batch: Batch, written: Written, snapshot: Snapshot) -> dict[str, JSON]:
     """Write a snapshot whose chunks are there already; what the commit's detail says of it."""
-    groups = _put_groups(batch, snapshot)
-    names: Tree = {
-        one.name: {"group": records(groups[one.group]), "type": one.type, "size": one.size, "preview": one.preview}
-        for one in snapshot.names
-    }
+    groups = {group.key: records(batch.record(_group(group))) for group in snapshot.groups}
+    names: Tree = {one.name: {**_name(one), "record": groups[one.group]} for one in snapshot.names}
+    written.put(batch, "groups", dict(groups))
     written.put(batch, "names", names)
-    written.put(batch, "ambient", {kind: records(groups[key]) for kind, key in snapshot.ambient})
     written.put(batch, "files", {one.path: _file(one) for one in snapshot.files})
+    inside = {"declarations": snapshot.declarations, "ambient": snapshot.ambient}
     return {
-        "environment": dict(snapshot.environment),
-        "declarations": records(batch.record(list(snapshot.declarations))),
-        "lost": [[one.name, one.type, one.reason, one.remedy] for one in snapshot.lost],
+        "inside": {what: blobs(batch.put(text.encode())) for what, text in inside.items()},
+        "environment": [list(pair) for pair in snapshot.environment],
+        "lost": [list(row) for row in snapshot.lost],
     }
-
-
-def _put_groups(batch: Batch, snapshot: Snapshot) -> dict[str, str]:
-    """Addresses of the records of groups, by key; what a group needs comes before it."""
-    waiting = {group.key: group for group in snapshot.groups}
-    written: dict[str, str] = {}
-
-    def put(key: str) -> str:
-        if key in written:
-            return written[key]
-        group = waiting.pop(key)
-        needs = {one: records(put(one)) for one in group.needs}
-        written[key] = batch.record(
-            {
-                "key": key,
-                "stream": blobs(*group.stream),
-                "buffers": [{"length": one.length, "chunks": blobs(*one.chunks)} for one in group.buffers],
-                "needs": needs,
-            }
-        )
-        return written[key]
-
-    for key in list(waiting):
-        put(key)
-    return written
 
 
 def get_snapshot(session: StoredSession, commit: Commit) -> Snapshot:
     """The snapshot that a commit holds."""
-    groups: dict[str, Group] = {}
-    keys: dict[str, str] = {}
-
-    def get(link: Any) -> str:
-        (address,) = _addresses(link, "@")
-        if address not in keys:
-            record: Any = session.record(address)
-            needs = tuple(get(one) for one in record["needs"].values())
-            key = keys[address] = record["key"] if record["key"] not in groups else address
-            groups[key] = Group(
-                key=key,
-                stream=_addresses(record["stream"], "/"),
-                buffers=tuple(Buffer(one["length"], _addresses(one["chunks"], "/")) for one in record["buffers"]),
-                needs=needs,
-            )
-        return keys[address]
-
     detail: Any = commit.detail
-    names: Any = session.tree(commit.trees.get("names"))
-    ambient = session.tree(commit.trees.get("ambient"))
-    files: Any = session.tree(commit.trees.get("files"))
+    trees = {kind: session.tree(commit.trees.get(kind)) for kind in ("groups", "names", "files")}
+    groups: Any = trees["groups"].pairs()
+    names: Any = trees["names"].pairs()
+    files: Any = trees["files"].pairs()
+    inside = detail.get("inside", {})
     return Snapshot(
-        names=tuple(
-            SavedName(name=name, group=get(one["group"]), type=one["type"], size=one["size"], preview=one["preview"])
-            for name, one in names.items()
-        ),
-        ambient=tuple((kind, get(link)) for kind, link in ambient.items()),
-        files=tuple(_file_of(path, one) for path, one in files.items()),
-        groups=tuple(groups.values()),
-        lost=tuple(Lost(name=a, type=b, reason=c, remedy=d) for a, b, c, d in detail.get("lost", ())),
-        declarations=tuple(session.record(_addresses(detail["declarations"], "@")[0])),  # type: ignore[arg-type]
-        environment=detail.get("environment", {}),
+        groups=tuple(_group_of(key, session.record(_addresses(link, "@")[0])) for key, link in groups),
+        names=tuple(_name_of(name, one) for name, one in sorted(names)),
+        files=tuple(_file_of(path, one) for path, one in sorted(files)),
+        lost=tuple((row[0], row[1], row[2], row[3]) for row in detail.get("lost", ())),
+        environment=tuple((pair[0], pair[1]) for pair in detail.get("environment", ())),
+        **{what: _bytes(session, link).decode() for what, link in inside.items()},
     )
+
+
+def _group(group: Group) -> JSON:
+    return {
+        "stream": blobs(*group.stream),
+        "buffers": [{"length": one.length, "chunks": blobs(*one.chunks)} for one in group.buffers],
+        "needs": list(group.needs),
+    }
+
+
+def _group_of(key: str, plain: Any) -> Group:
+    buffers = tuple(Buffer(one["length"], _addresses(one["chunks"], "/")) for one in plain["buffers"])
+    return Group(key=key, stream=_addresses(plain["stream"], "/"), buffers=buffers, needs=tuple(plain["needs"]))
+
+
+def _name(one: SavedName) -> dict[str, JSON]:
+    return {"group": one.group, "type": one.type, "size": one.size, "preview": one.preview}
+
+
+def _name_of(name: str, plain: Any) -> SavedName:
+    return SavedName(name=name, group=plain["group"], type=plain["type"], size=plain["size"], preview=plain["preview"])
 
 
 def put_cell(batch: Batch, cell: Cell, parts: Mapping[str, Blob]) -> str:
@@ -159,13 +134,14 @@ def _file(one: File) -> JSON:
         "size": one.size,
         "chunks": blobs(*one.chunks),
         "target": one.target,
-        "holes": list(one.holes),
+        "holes": [list(hole) for hole in one.holes],
+        "same": one.same,
     }
 
 
 def _file_of(path: str, plain: Any) -> File:
-    chunks = _addresses(plain["chunks"], "/")
-    return File(**{**plain, "path": path, "chunks": chunks, "holes": tuple(plain["holes"])})
+    holes = tuple((hole[0], hole[1]) for hole in plain["holes"])
+    return File(**{**plain, "path": path, "chunks": _addresses(plain["chunks"], "/"), "holes": holes})
 
 
 def _addresses(link: Any, kind: str) -> tuple[str, ...]:

@@ -12,13 +12,15 @@ import base64
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import islice
+from typing import Any, Literal
 
 import anyio
 from anyio import to_thread
 
 from cellblock.cell import Cell, CellError, CellKind, CellState
-from cellblock.errors import CaptureFailed, CellblockError, StoreError
+from cellblock.differences import Diff
+from cellblock.errors import CaptureFailed, CellblockError, StoreError, UnknownCommit, UnknownSession
 from cellblock.executors.protocol import Capture, Chunk, Kernel
 from cellblock.session.background import Background
 from cellblock.session.calls import Answer
@@ -33,6 +35,7 @@ from cellblock.session.commits import (
     read_written,
 )
 from cellblock.session.shown import Blob
+from cellblock.session.timeline import difference, merge
 from cellblock.snapshots import Snapshot
 from cellblock.store import JSON, Batch, Commit, HeldSession, Store, open_store, records
 from cellblock.wire.messages import ToolCalled, ToolReply
@@ -100,7 +103,8 @@ class _Step:
 class Lasting:
     """One session's place in a store, held by this program until `close`."""
 
-    def __init__(self, store: Store, held: HeldSession) -> None:
+    def __init__(self, url: str | None, store: Store, held: HeldSession) -> None:
+        self._url = url
         self._store = store
         self._held = held
         self._background = Background()
@@ -124,7 +128,7 @@ class Lasting:
         def opened() -> Lasting:
             store = open_store(url)
             try:
-                return cls(store, store.hold(user, name, settings=settings))
+                return cls(url, store, store.hold(user, name, settings=settings))
             except BaseException:
                 store.close()
                 raise
@@ -347,15 +351,63 @@ class Lasting:
 
     async def log(self, revision: str, limit: int) -> list[Commit]:
         """The commits that lead to a revision, newest first."""
-        return await to_thread.run_sync(lambda: self._held.log(revision, limit=limit))
+        return await to_thread.run_sync(lambda: list(islice(self._held.log(revision), limit)))
+
+    async def diff(self, before: str, after: str) -> Diff:
+        """What lies between two revisions."""
+
+        def found() -> Diff:
+            return difference(self._held, self._held.resolve(before), self._held.resolve(after))
+
+        return await to_thread.run_sync(found)
 
     async def tag(self, name: str, revision: str) -> None:
         """Name a commit."""
         await to_thread.run_sync(lambda: self._held.tag(name, at=revision))
 
-    def stands(self, state: int, commit: str) -> None:
-        """The kernel's state of this number is that of a commit."""
-        self._commits[state] = commit
+    async def found(self, other: str) -> Commit:
+        """The commit that a revision means, or where another session of the user stands."""
+
+        def find() -> Commit:
+            try:
+                return self._held.resolve(other)
+            except UnknownCommit as unknown:
+                try:
+                    head = self._held.adopt(other)
+                except UnknownSession:
+                    raise unknown from None
+                if head.commit is None:
+                    raise
+                return self._held.resolve(head.commit)
+
+        return await to_thread.run_sync(find)
+
+    async def merge(self, theirs: Commit, prefer: Literal["ours", "theirs"] | None) -> Commit:
+        """Make a commit of the session's newest and another."""
+        return await to_thread.run_sync(merge, self._held, theirs, prefer)
+
+    async def fork(self, name: str, seed: int) -> Lasting:
+        """Another session that stands where this one does."""
+
+        def forked() -> Lasting:
+            store = open_store(self._url)
+            try:
+                store.fork(self._held.user, self._held.name, name)
+                held = store.hold(self._held.user, name, create=False)
+                held.configure({**self._held.settings, "seed": str(seed)})
+                other = Lasting(self._url, store, held)
+            except BaseException:
+                store.close()
+                raise
+            other._written, other._snapshot, other._last = self._written.copy(), self._snapshot, 0
+            other._places, other._kept = dict(self._places), dict(self._kept)
+            return other
+
+        return await to_thread.run_sync(forked)
+
+    def stands(self, state: int, commit: str | None) -> None:
+        """The kernel's state of this number is that of a commit; None is the newest."""
+        self._commits[state] = commit or str(self._held.head().commit)
 
     async def went_back(self, state: int) -> None:
         """The kernel is in an earlier state again: so is the session."""
@@ -415,7 +467,7 @@ class Lasting:
             past.begun, past.number = begun, begun.number
 
     def _read_cells(self, commit: Commit) -> list[tuple[Cell, dict[str, Blob]]]:
-        tree: Any = self._held.tree(commit.trees.get("cells"))
+        tree: Any = dict(self._held.tree(commit.trees.get("cells")).pairs())
         found = []
         for key in sorted(tree)[-MOST_CELLS:]:
             cell, parts = get_cell(self._held, tree[key]["@"])

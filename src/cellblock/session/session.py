@@ -6,13 +6,13 @@ import os
 import random
 import secrets
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Self
 
 import anyio
 
 from cellblock.cell import Cell, CellState, Lost
+from cellblock.differences import Diff, Name
 from cellblock.errors import CellblockError, SessionClosed, UnpicklableError
 from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
@@ -42,15 +42,6 @@ _MOST_SAID = 500
 _HOST_STEP = Cell(id="host", number=0, source="", state=CellState.RUNNING, kind="host")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Name:
-    """What a name in the session holds: its type, its own size in bytes, and the beginning of its repr."""
-
-    type: str
-    size: int
-    preview: str
-
-
 class AsyncSession(Turns):
     """A place to run code that remembers.
 
@@ -68,7 +59,7 @@ class AsyncSession(Turns):
         self,
         name: str | None = None,
         *,
-        user: str = "",
+        user: str = "default",
         state: State | None = None,
         trust_level: Literal["local", "isolated"] | None = None,
         walls: Walls | None = None,
@@ -211,7 +202,7 @@ class AsyncSession(Turns):
         from cellblock.session.lasting import interrupted, replaying
 
         saved = () if past.snapshot is None else await kernel.restore(past.snapshot, lasting.fetch)
-        lost = tuple(Lost(name=one.name, type=one.type, reason=one.reason, remedy=one.remedy) for one in saved)
+        lost = tuple(Lost(name=name, type=kind, reason=why, remedy=remedy) for name, kind, why, remedy in saved)
         self._lost += lost
         notebook = Notebook()
         for cell, parts in past.cells:
@@ -252,6 +243,12 @@ class AsyncSession(Turns):
         await lasting.committed()
         return await lasting.log(revision, limit)
 
+    async def diff(self, before: str = "HEAD~1", after: str = "HEAD") -> Diff:
+        """What lies between two revisions: names with previews, files with sizes, and the steps in between."""
+        lasting = self._require_lasting("diff")
+        await lasting.committed()
+        return await lasting.diff(before, after)
+
     async def checkout(self, revision: str) -> None:
         """Go to the state of a commit: names, files and notebook. What comes next follows from there; nothing is lost.
 
@@ -280,6 +277,25 @@ class AsyncSession(Turns):
         with anyio.CancelScope(shield=True):
             await lasting.move(commit)
             await old.close()
+
+    async def merge(self, other: AsyncSession | str, *, prefer: Literal["ours", "theirs"] | None = None) -> Commit:
+        """Take over what another version has changed since the two parted: names with what they share, and files.
+
+        `other` is a branch of this session, open, or by its name; or a revision of this one. The commit has both for
+        parents. `MergeConflict`, and nothing is merged, where both changed the same, unless one is preferred.
+        """
+        lasting = self._require_lasting("merge")
+        if isinstance(other, AsyncSession):
+            await other._require_lasting("merge").committed()
+        await self._acquire(wait=True)
+        try:
+            await lasting.committed()
+            theirs = await lasting.found(other if isinstance(other, str) else str(other.name))
+            merged = await lasting.merge(theirs, prefer)
+            await self._go_to(lasting, merged)
+            return merged
+        finally:
+            self._give_turn()
 
     async def tag(self, name: str, revision: str = "HEAD") -> None:
         """Give a commit a name of its own."""
@@ -340,7 +356,6 @@ class AsyncSession(Turns):
     async def clear(self) -> None:
         """Remove every record and unbind every name; CellblockError where that failed. Files stay."""
         _answer(await self._ask(Clear()), "clear")
-        self.notebook.clear()
 
     async def undo(self, steps: int = 1) -> None:
         """Go back by so many steps, each a cell, a command or a change from the host: names, objects and files.
@@ -385,20 +400,25 @@ class AsyncSession(Turns):
         hint = f"raise ExecutionLimits({bound}=…) before the session is opened" if few else ""
         return CellblockError(message, hint=hint)
 
-    async def branch(self) -> AsyncSession:
+    async def branch(self, name: str | None = None) -> AsyncSession:
         """Another session with the same names, objects and files, from which on the two go apart.
 
         While a cell runs, the state is the one before it. What two processes cannot have both (pipes, sockets, shared
         memory) is closed in the branch: its next cell says so in `lost`. It executes no programs. Its first state is
         the oldest that its `undo` goes back to. Takes time by the size of the files, which are copied.
+
+        The branch of a session that lasts is one of its own, under a name in the same store; `merge` brings it back.
         """
         kernel = self._living()
+        if name is not None and self._lasting is None:
+            raise ValueError("a branch has a name where the session that it is of has one")
         if not self.limits.max_checkpoints:
             raise CellblockError(
                 "a session without checkpoints cannot be branched", hint="open it with max_checkpoints above 0"
             )
         if not kernel.branchable:
             await self._ask(Run(source="", filename="<branch>", max_text=self.limits.max_output_bytes))
+        await self._committed()
         self._branched += 1
         seed = random.Random(f"{self.seed}/{self._branched}").getrandbits(64)  # noqa: S311 - reproducible, not secret
         branch = AsyncSession(
@@ -411,13 +431,22 @@ class AsyncSession(Turns):
             mounts=dict(self._spec.mounts),
             tools=self._toolbox.tools,
         )
+        if self._lasting is not None:
+            branch.name, branch.user = name or f"{self.name}-{self._branched}", self.user
+            branch._lasting = await self._lasting.fork(branch.name, seed)
         with anyio.CancelScope(shield=True):
-            kernel, rows = await kernel.branch(branch._spec)
-        branch._kernel, branch._state, branch._count = kernel, kernel.states[-1], self._count
+            try:
+                branch._kernel, rows = await kernel.branch(branch._spec)
+            except BaseException:
+                await branch._let_go()
+                raise
+        branch._state, branch._count = branch._kernel.states[-1], self._count
         branch.notebook = self.notebook.copy()
         branch._lost = tuple(
             Lost(name=name, type=kind, reason=reason, remedy=remedy) for name, kind, reason, remedy in rows
         )
+        if branch._lasting is not None:
+            branch._lasting.stands(branch._state, None)
         return branch
 
     def interrupt(self) -> None:

@@ -182,6 +182,8 @@ class Turns:
                 if execution.cell is None:
                     await execution.abandon()
             self._lost += cell.lost  # of a host's request nobody sees it: the next cell says so
+            if isinstance(request, Clear) and cell.ok:
+                self.notebook.clear()
             if isinstance(request, Bind | Clear) and cell.ok:
                 self._commit("clear" if isinstance(request, Clear) else f"{request.name} = …")
         finally:
