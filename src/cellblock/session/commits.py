@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from cellblock.cell import Cell
+from cellblock.differences import Name
 from cellblock.session.archive import from_plain, to_plain
 from cellblock.session.shown import Blob
 from cellblock.snapshots import Buffer, File, Group, SavedName, Snapshot
@@ -120,6 +121,19 @@ def get_cell(session: StoredSession, address: str) -> tuple[Cell, dict[str, Blob
     record: Any = session.record(address)
     parts = {uri: Blob(one["mime"], _bytes(session, one["data"])) for uri, one in record["parts"].items()}
     return from_plain(json.loads(_bytes(session, record["cell"]))), parts
+
+
+def cells_of(session: StoredSession, commit: Commit) -> Iterator[tuple[Cell, dict[str, Blob]]]:
+    """The notebook of a commit, in order."""
+    tree: Any = dict(session.tree(commit.trees.get("cells")).pairs())
+    for key in sorted(tree):
+        yield get_cell(session, _addresses(tree[key], "@")[0])
+
+
+def names_of(session: StoredSession, commit: Commit) -> dict[str, Name]:
+    """The names of a commit, sorted."""
+    names: Any = session.tree(commit.trees.get("names")).pairs()
+    return {name: Name(type=one["type"], size=one["size"], preview=one["preview"]) for name, one in sorted(names)}
 
 
 def _bytes(session: StoredSession, link: Any) -> bytes:

@@ -20,7 +20,7 @@ from anyio import to_thread
 
 from cellblock.cell import Cell, CellError, CellKind, CellState
 from cellblock.differences import Diff
-from cellblock.errors import CaptureFailed, CellblockError, StoreError, UnknownCommit, UnknownSession
+from cellblock.errors import CaptureFailed, CellblockError, StoreError
 from cellblock.executors.protocol import Capture, Chunk, Kernel
 from cellblock.session.background import Background
 from cellblock.session.calls import Answer
@@ -35,7 +35,7 @@ from cellblock.session.commits import (
     read_written,
 )
 from cellblock.session.shown import Blob
-from cellblock.session.timeline import difference, merge
+from cellblock.session.timeline import difference, find, merge
 from cellblock.snapshots import Snapshot
 from cellblock.store import JSON, Batch, Commit, HeldSession, Store, open_store, records
 from cellblock.wire.messages import ToolCalled, ToolReply
@@ -367,20 +367,7 @@ class Lasting:
 
     async def found(self, other: str) -> Commit:
         """The commit that a revision means, or where another session of the user stands."""
-
-        def find() -> Commit:
-            try:
-                return self._held.resolve(other)
-            except UnknownCommit as unknown:
-                try:
-                    head = self._held.adopt(other)
-                except UnknownSession:
-                    raise unknown from None
-                if head.commit is None:
-                    raise
-                return self._held.resolve(head.commit)
-
-        return await to_thread.run_sync(find)
+        return await to_thread.run_sync(find, self._held, other)
 
     async def merge(self, theirs: Commit, prefer: Literal["ours", "theirs"] | None) -> Commit:
         """Make a commit of the session's newest and another."""

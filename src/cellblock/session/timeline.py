@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from cellblock.differences import Diff, FileChange, Name, NameChange, StepTaken
-from cellblock.errors import MergeConflict
+from cellblock.errors import MergeConflict, UnknownCommit, UnknownSession
 from cellblock.store import Commit, HeldSession, StoredSession
 
 _MOST_STEPS = 1000
@@ -55,6 +55,20 @@ def _steps(session: StoredSession, before: Commit, after: Commit) -> list[StepTa
             break
         steps.append(StepTaken(commit=commit.id, kind=commit.kind, number=commit.number, message=commit.message))
     return steps[::-1]
+
+
+def find(session: HeldSession, other: str) -> Commit:
+    """The commit that a revision means, or where another session of the user stands; `UnknownCommit` if neither."""
+    try:
+        return session.resolve(other)
+    except UnknownCommit as unknown:
+        try:
+            head = session.adopt(other)
+        except UnknownSession:
+            raise unknown from None
+        if head.commit is None:
+            raise
+        return session.resolve(head.commit)
 
 
 def merge(session: HeldSession, theirs: Commit, prefer: Literal["ours", "theirs"] | None) -> Commit:
