@@ -113,3 +113,14 @@ class SessionHeld(SessionBusy):
 
 class UnknownCommit(CellblockError):
     """No commit, branch or tag of the session answers to what was asked for."""
+
+
+class MergeConflict(CellblockError):
+    """Two versions changed the same `names` or `files` to different ends; nothing was merged."""
+
+    def __init__(
+        self, message: str, *, hint: str = "", names: tuple[str, ...] = (), files: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.names = names
+        self.files = files
