@@ -77,20 +77,31 @@ class AsyncSession(Turns):
             raise ValueError('policy= is for trust_level="local": elsewhere the kernel is what stands in the way')
         if not isinstance(limits, ExecutionLimits | None):
             raise TypeError(f"limits must be ExecutionLimits, not {type(limits).__name__}")
-        given = {"trust_level": trust_level, "walls": walls, "limits": limits, "seed": seed, "python": python}
-        given |= {"preload": preload or None, "mounts": mounts}
-        self._said = frozenset(key for key, value in given.items() if value is not None)
+        preload = tuple(preload)
+        self._said = frozenset(
+            what
+            for what, value in (
+                ("trust_level", trust_level),
+                ("walls", walls),
+                ("limits", limits),
+                ("seed", seed),
+                ("python", python),
+                ("preload", preload or None),
+                ("mounts", mounts),
+            )
+            if value is not None
+        )
         self.name = name
         self.user = user
         self.resumed: Resumed | None = None
         """What the session was resumed from, where it existed before."""
         self._mode = _mode(name, state)
-        self.trust_level: str = trust_level or "isolated"
+        self.trust_level: Literal["local", "isolated"] = trust_level or "isolated"
         self.walls: Walls = walls or "full"
         self.seed = secrets.randbits(64) if seed is None else seed
         spec = KernelSpec(
             limits=limits or ExecutionLimits(),
-            preload=tuple(preload),
+            preload=preload,
             python=python,
             seed=self.seed,
             mounts=_mounts(mounts or {}),
@@ -436,11 +447,11 @@ class AsyncSession(Turns):
             branch._lasting = await self._lasting.fork(branch.name, seed)
         with anyio.CancelScope(shield=True):
             try:
-                branch._kernel, rows = await kernel.branch(branch._spec)
+                branch._kernel, rows = kernel, _ = await kernel.branch(branch._spec)
             except BaseException:
                 await branch._let_go()
                 raise
-        branch._state, branch._count = branch._kernel.states[-1], self._count
+        branch._state, branch._count = kernel.states[-1], self._count
         branch.notebook = self.notebook.copy()
         branch._lost = tuple(
             Lost(name=name, type=kind, reason=reason, remedy=remedy) for name, kind, reason, remedy in rows
