@@ -15,13 +15,16 @@ if TYPE_CHECKING:
     from cellblock.errors import CellblockError as CellblockError
     from cellblock.errors import FileRefused as FileRefused
     from cellblock.errors import IsolationUnavailable as IsolationUnavailable
+    from cellblock.errors import MergeConflict as MergeConflict
     from cellblock.errors import MountRefused as MountRefused
     from cellblock.errors import PreloadFailed as PreloadFailed
     from cellblock.errors import SecurityError as SecurityError
     from cellblock.errors import SessionBusy as SessionBusy
     from cellblock.errors import SessionClosed as SessionClosed
     from cellblock.errors import SourceRejected as SourceRejected
+    from cellblock.errors import StoreError as StoreError
     from cellblock.errors import UnknownCell as UnknownCell
+    from cellblock.errors import UnknownCommit as UnknownCommit
     from cellblock.errors import UnpicklableError as UnpicklableError
     from cellblock.events import Done as Done
     from cellblock.events import ToolCall as ToolCall
@@ -51,6 +54,9 @@ _HOME = {
     "FileRefused": "cellblock.errors",
     "IsolationUnavailable": "cellblock.errors",
     "Lost": "cellblock.cell",
+    "MergeConflict": "cellblock.errors",
+    "UnknownCommit": "cellblock.errors",
+    "StoreError": "cellblock.errors",
     "MountRefused": "cellblock.errors",
     "Notebook": "cellblock.session.notebook",
     "Opaque": "cellblock.values.portable",

@@ -88,6 +88,11 @@ class Session:
         self.close()
 
     @property
+    def name(self) -> str | None:
+        """The session's name in its store; None where it does not last."""
+        return self._session.name
+
+    @property
     def limits(self) -> ExecutionLimits:
         """The limits the session was opened with."""
         return self._session.limits
