@@ -13,11 +13,13 @@ class Versioned:
 
     `url` names the store: `sqlite:///cells.db`, `postgresql://…`; None is `$CELLBLOCK_STORE`, or else a file in the
     user's data directory. With `strict`, a cell that binds a name to what cannot be saved fails, and is rolled back;
-    otherwise such names stay while the session's process lives, and are told as `lost`.
+    otherwise such names stay while the session's process lives, and are told as `lost`. A session that is not used for
+    `hibernate_after` seconds gives its processes up, until it is used again.
     """
 
     url: str | None = None
     strict: bool = False
+    hibernate_after: float | None = None
 
 
 State = Versioned

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -304,3 +305,31 @@ def test_clear_and_delete_are_kept(opened: Open) -> None:
     session.clear()
     session = _again(session, opened)
     assert (len(session.notebook), session.names()) == (0, {})
+
+
+def test_a_session_that_sleeps_holds_no_process_and_wakes_when_it_is_used(opened: Open) -> None:
+    session = opened()
+    pid = session.run("import os\nx = [1]\nopen('f', 'w').write('text')\nos.getpid()").value
+    session.hibernate()
+    assert "asleep" in repr(session)
+    assert [wall.state for wall in session.capabilities.walls]
+    session.interrupt()
+    assert session.files.read("f") == b"text"
+    assert "asleep" not in repr(session)
+    session.hibernate()
+    assert session.run("x").value == [1]
+    assert [cell.number for cell in session.notebook.cells] == [1, 2]
+    assert session.notebook[0].value == pid
+    session.hibernate()
+    session.close()
+    assert opened().run("x").value == [1]
+
+
+def test_a_session_that_is_not_used_goes_to_sleep(url: str) -> None:
+    with Session("one", state=Versioned(url, hibernate_after=0.2)) as session:
+        session.run("x = 1")
+        deadline = time.monotonic() + 10
+        while "asleep" not in repr(session) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert "asleep" in repr(session)
+        assert session.run("x").value == 1

@@ -181,6 +181,13 @@ class Session:
         """Until all that was done is in the store for good, a loss of power included; `StoreError` where it is not."""
         self._in_turn(self._session.flush)
 
+    def hibernate(self) -> None:
+        """End the session's processes once all is in the store; the next call that needs them makes others.
+
+        What cannot be saved is gone with them, and told as `lost` by the cell that comes next.
+        """
+        self._in_turn(self._session.hibernate)
+
     def log(self, revision: str = "HEAD", *, limit: int = 50) -> list[Commit]:
         """The newest commits that lead to a revision, newest first: one for each step."""
         return self._in_turn(partial(self._session.log, revision, limit=limit))

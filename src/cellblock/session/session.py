@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import secrets
+import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -16,9 +18,10 @@ from cellblock.differences import Diff, Name
 from cellblock.errors import CellblockError, SessionClosed, UnpicklableError
 from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
-from cellblock.executors.protocol import Capabilities, Kernel, KernelSpec
+from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
+from cellblock.session.background import Background
 from cellblock.session.binding import pickled
 from cellblock.session.execution import equip, recover
 from cellblock.session.files import AsyncFiles
@@ -111,10 +114,12 @@ class AsyncSession(Turns):
         self._spec = spec
         super().__init__(limits=spec.limits, seed=self.seed, toolbox=Toolbox(tools))
         self._branched = 0
+        self._capabilities: Capabilities | None = None
+        self._background = Background()
 
     def __repr__(self) -> str:
         level = self.trust_level if self.walls == "full" else f"{self.trust_level}, {self.walls} walls"
-        state = "closed" if self._closed else "open" if self._kernel else "not open"
+        state = "closed" if self._closed else "asleep" if self._asleep else "open" if self._kernel else "not open"
         return f"<{type(self).__name__} {level}, {state}>"
 
     # ------------------------------------------------------------------------------- life
@@ -126,7 +131,7 @@ class AsyncSession(Turns):
         where another program has it open.
         """
         self._require_open()
-        if self._kernel is None:
+        if self._kernel is None and not self._asleep:
             if self._mode is not None and self._lasting is None:
                 await self._take_up(self._mode)
             try:
@@ -136,6 +141,8 @@ class AsyncSession(Turns):
             except BaseException:
                 await self._let_go()
                 raise
+            if self._mode is not None and self._mode.hibernate_after is not None:
+                self._background.start(self._doze, self._mode.hibernate_after)
         return self
 
     async def _opened(self) -> Kernel:
@@ -176,6 +183,8 @@ class AsyncSession(Turns):
 
     async def _let_go(self) -> None:
         lasting, self._lasting = self._lasting, None
+        self._asleep = False
+        self._background.cancel()
         try:
             if lasting is not None:
                 await lasting.finish()
@@ -208,17 +217,18 @@ class AsyncSession(Turns):
         finally:
             self._give_turn()
 
-    async def _rebuild(self, lasting: Lasting, kernel: Kernel, past: Past) -> Resumed:
+    async def _rebuild(self, lasting: Lasting, kernel: Kernel, past: Past, *, keep_notebook: bool = False) -> Resumed:
         """Bring a kernel that has run nothing yet to where a commit and what follows it lead."""
         from cellblock.session.lasting import interrupted, replaying
 
         saved = () if past.snapshot is None else await kernel.restore(past.snapshot, lasting.fetch)
         lost = tuple(Lost(name=name, type=kind, reason=why, remedy=remedy) for name, kind, why, remedy in saved)
         self._lost += lost
-        notebook = Notebook()
-        for cell, parts in past.cells:
-            notebook.record(cell, parts)
-        self.notebook = notebook
+        if not keep_notebook:
+            self.notebook = Notebook()
+            for cell, parts in past.cells:
+                self.notebook.record(cell, parts)
+        notebook = self.notebook
         self._ids = random.Random(f"{self.seed}/{past.number}")  # noqa: S311 - names cells; nothing rests on it
         self._cells, self._state = {}, kernel.states[-1]
         lasting.stands(kernel.states[-1], past.head)
@@ -243,6 +253,46 @@ class AsyncSession(Turns):
             notebook.record(begun, {})
             lasting.commit(kernel, begun, {}, notebook.cells)
         return Resumed(commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost)
+
+    async def hibernate(self) -> None:
+        """End the session's processes once all is in the store; the next call that needs them makes others.
+
+        What cannot be saved is gone with them, and told as `lost` by the cell that comes next.
+        """
+        lasting = self._require_lasting("hibernate")
+        await self._turns.acquire()
+        try:
+            await lasting.committed()
+            if (kernel := self._kernel) is not None:
+                self._capabilities = kernel.capabilities
+                self._kernel, self._asleep = None, True
+                with anyio.CancelScope(shield=True):
+                    await kernel.close()
+        finally:
+            self._give_turn()
+
+    async def _wake(self) -> None:
+        lasting = self._require_lasting("wake")
+        kernel = await self._opened()
+        self._kernel, self._asleep = kernel, False
+        try:
+            head = await lasting.resolve("HEAD")
+            await self._rebuild(lasting, kernel, await lasting.past(head, journal=False), keep_notebook=True)
+        except BaseException:
+            self._kernel, self._asleep = None, True
+            with anyio.CancelScope(shield=True):
+                await kernel.close()
+            raise
+
+    async def _doze(self, seconds: float) -> None:
+        """Hibernate whenever nothing was done for so long. What the store does not take keeps the session awake."""
+        while not self._closed:
+            left = self._used + seconds - time.monotonic()
+            if left <= 0 and not self._asleep and self._turns.value:
+                with contextlib.suppress(CellblockError):
+                    await self.hibernate()
+                left = seconds
+            await anyio.sleep(max(left, seconds / 10))
 
     async def flush(self) -> None:
         """Until all that was done is in the store for good, a loss of power included; `StoreError` where it is not."""
@@ -315,7 +365,7 @@ class AsyncSession(Turns):
         await lasting.tag(name, revision)
 
     def _require_lasting(self, what: str) -> Lasting:
-        self._living()
+        self._require_usable()
         if self._lasting is None:
             raise CellblockError(f"{what} is for sessions with versions", hint='open it with a name: Session("name")')
         return self._lasting
@@ -323,12 +373,16 @@ class AsyncSession(Turns):
     @property
     def capabilities(self) -> Capabilities:
         """The walls around this session, mechanism by mechanism."""
-        return self._living().capabilities
+        return self._capabilities if self._asleep and self._capabilities is not None else self._living().capabilities
 
     @property
     def files(self) -> AsyncFiles:
         """The session's files, which its cells see as ordinary files."""
-        return AsyncFiles(self._living().files, self._change_files)
+        self._require_usable()
+        return AsyncFiles(self._files, self._change_files)
+
+    async def _files(self) -> Files:
+        return (await self._awake()).files
 
     # ------------------------------------------------------------------------------ cells
 
@@ -420,7 +474,7 @@ class AsyncSession(Turns):
 
         The branch of a session that lasts is one of its own, under a name in the same store; `merge` brings it back.
         """
-        kernel = self._living()
+        kernel = await self._awake()
         if name is not None and self._lasting is None:
             raise ValueError("a branch has a name where the session that it is of has one")
         if not self.limits.max_checkpoints:
@@ -462,11 +516,13 @@ class AsyncSession(Turns):
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""
-        self._living().interrupt()
+        if not self._asleep:
+            self._living().interrupt()
 
     def kill(self) -> None:
         """End the session's process at once. Does not wait; the running cell reports it."""
-        self._living().kill()
+        if not self._asleep:
+            self._living().kill()
 
     # ----------------------------------------------------------------------------- values
 

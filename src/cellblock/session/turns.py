@@ -6,12 +6,13 @@ import os
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 
 import anyio
 
 from cellblock.cell import Cell, CellKind, CellState, Lost
 from cellblock.errors import SessionBusy, SessionClosed
-from cellblock.executors.protocol import Kernel
+from cellblock.executors.protocol import Files, Kernel
 from cellblock.limits import ExecutionLimits
 from cellblock.session.binding import require_sendable
 from cellblock.session.calls import Answer
@@ -46,16 +47,36 @@ class Turns:
         """The cells that can be undone, by the states that they led to."""
         self._toolbox = toolbox
         self._lasting: Lasting | None = None
+        self._asleep = False
+        self._used = time.monotonic()
         self._closed = False
         self._host = os.getpid()
 
     def _living(self) -> Kernel:
-        if os.getpid() != self._host:
-            raise SessionClosed("the session belongs to the process this one was forked from", hint="open a new one")
-        self._require_open()
+        """The kernel, of a session that does not sleep."""
+        self._require_usable()
         if self._kernel is None:
             raise SessionClosed("the session is not open", hint="use `async with` or `await session.open()`")
         return self._kernel
+
+    def _require_usable(self) -> None:
+        if os.getpid() != self._host:
+            raise SessionClosed("the session belongs to the process this one was forked from", hint="open a new one")
+        self._require_open()
+        if self._kernel is None and not self._asleep:
+            raise SessionClosed("the session is not open", hint="use `async with` or `await session.open()`")
+
+    async def _awake(self) -> Kernel:
+        """The kernel, of a session that may sleep, for one who does not have its turn."""
+        self._require_usable()
+        if self._asleep:
+            await self._acquire(wait=True)
+            self._give_turn()
+        return self._living()
+
+    async def _wake(self) -> None:
+        """Give a session that sleeps a kernel again; whoever has its turn does so."""
+        raise NotImplementedError
 
     def _require_open(self) -> None:
         if self._closed:
@@ -83,9 +104,9 @@ class Turns:
         `_end_at_once` must follow.
         """
         _require_text(source)
-        kernel = self._living()
         if self._lasting is not None:
             return None
+        kernel = self._living()
         try:
             self._turns.acquire_nowait()
         except anyio.WouldBlock:
@@ -202,7 +223,7 @@ class Turns:
 
     async def _acquire(self, wait: bool) -> Kernel:
         """Take the session's one turn; the kernel that is alive by then."""
-        kernel = self._living()
+        self._require_usable()
         try:
             self._turns.acquire_nowait()
         except anyio.WouldBlock:
@@ -211,10 +232,12 @@ class Turns:
             await self._turns.acquire()
         else:
             if self._lasting is None:
-                return kernel
+                return self._living()
         try:
             if self._lasting is not None:
                 await self._lasting.forked()
+            if self._asleep:
+                await self._wake()
             return self._living()  # closed while this call waited
         except BaseException:
             self._give_turn()
@@ -224,6 +247,7 @@ class Turns:
         """Give the session's turn on, after a cell or something else. What the host has changed of the files meanwhile
         is a step first."""
         self._settle(cell_id)
+        self._used = time.monotonic()
         self._turns.release()
 
     def _settle(self, cell_id: str | None = None) -> None:
@@ -262,10 +286,10 @@ class Turns:
         kernel.note_files()
         self._state = kernel.states[-1]
 
-    async def _change_files(self, change: Callable[[], None]) -> None:
+    async def _change_files(self, change: Callable[[Files], None]) -> None:
         """Does not wait for its turn: a cell may be waiting for a file."""
-        kernel = self._living()
-        await kernel.change_files(change)
+        kernel = await self._awake()
+        await kernel.change_files(partial(change, kernel.files))
         if self._turns.value:  # else the one who has the turn notes it, and commits it with what it did
             self._note_files(kernel)
             self._commit("files")
