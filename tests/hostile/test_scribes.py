@@ -37,10 +37,10 @@ class Sly:
             answer = self.attack()
         except BaseException as error:
             answer = f'{type(error).__name__}: {error}'
-        return str, (f'<<{answer}>>',)
+        return str, (two * '<' + str(answer) + two * '>',)
     def attack(self):
         %s
-here = os.getpid()
+here, two = os.getpid(), 2
 sly = Sly()
 """
 _IS_OPEN = "import os\ndef _is_open(one):\n    try: os.fstat(one)\n    except OSError: return False\n    return True\n"
@@ -271,8 +271,8 @@ FAILED = {
         "the process that saves broke the protocol: b'R' is not allowed while saving",
     ),
     "an address of nothing": (
-        "tell(dict(groups=[dict(key='k', stream=['sha256-' + '0' * 64], buffers=[], needs=[])], names=[], lost=[], "
-        "declarations=[], ambient={}))",
+        "tell(dict(format=1, python='', groups=[dict(key='k', stream=['sha256-' + '0' * 64], buffers=[], needs=[])], names=[], lost=[], "
+        "declarations=[], ambient=[]))",
         "the process that saves broke the protocol: an address of nothing that came: 'sha256-" + "0" * 64 + "'",
     ),
     "JSON without an end": (
@@ -336,8 +336,8 @@ async def test_only_addresses_of_the_snapshot_before_are_taken_as_known(kernel: 
     (group,) = [one.group for one in before.names if one.name == "old"]
     (known,) = next(one.stream for one in before.groups if one.key == group)
     await finished(kernel, "del old\n" + _IS_OPEN + _SPEECH)
-    forged = f"tell(dict(groups=[dict(key='k', stream=[{known!r}], buffers=[], needs=[])], names=[], lost=[], "
-    last = await finished(kernel, _SLY % (forged + "declarations=[], ambient={}))"))
+    forged = f"tell(dict(format=1, python='', groups=[dict(key='k', stream=[{known!r}], buffers=[], needs=[])], names=[], lost=[], "
+    last = await finished(kernel, _SLY % (forged + "declarations=[], ambient=[]))"))
     assert last.failure is None
     with pytest.raises(CaptureFailed, match="an address of nothing that came"):
         await save(kernel)
