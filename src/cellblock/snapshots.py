@@ -1,28 +1,22 @@
-"""What a saved session consists of: bytes by their addresses, and what refers to them.
-
-An address is `sha256-` and the hex digits of the hash of the bytes as they are, before any compression. Nothing here
-is ever unpickled by the host: groups are read back inside a wall.
-"""
+"""What a saved session is made of: groups of names, files, and what could not be kept. Opaque to whoever stores it."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
 
 CHUNK_BYTES = 2**20
+"""The most that one chunk holds."""
+
 Chunks = tuple[str, ...]
-"""Addresses of consecutive pieces, each of `CHUNK_BYTES` but the last."""
+"""Addresses of consecutive pieces. An address is `sha256-` and the 64 hexadecimal digits of the piece's hash."""
 
 
-def address_of(data: bytes | bytearray | memoryview) -> str:
-    """The address of some bytes."""
-    return f"sha256-{hashlib.sha256(data).hexdigest()}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Buffer:
-    """A buffer out of band, of so many bytes."""
+    """One large piece of memory, such as an array's, beside the stream that refers to it. Length in bytes."""
 
     length: int
     chunks: Chunks
@@ -30,7 +24,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Names that share objects. `needs` are the keys of groups that are loaded before it."""
+    """Names that share objects, saved together. `needs` are keys of the groups that are to be loaded before."""
 
     key: str
     stream: Chunks
@@ -46,7 +40,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedName:
-    """A name, the key of its group, and what a person is shown of its value; `size` in bytes, about."""
+    """One name of a session, and in which group its value is. `size` in bytes, without what the value refers to."""
 
     name: str
     group: str
@@ -56,15 +50,26 @@ class SavedName:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class File:
-    """A file of the session: `path` begins with "workspace/", "tmp/" or "shm/".
+class Lost:
+    """What a snapshot lacks. A name that is saved all the same lacks only the part that the reason tells of."""
 
-    `kind` is "file", "directory", "link" (to `target`) or "pipe". `holes` are where a file holds no data, from and to;
-    its chunks have zeros there. Files of one `same` above 0 are names of one file.
+    name: str
+    type: str
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file, directory, link (to `target`) or named pipe of the session's; its path begins with `workspace/`, `tmp/`
+    or `shm/`.
+
+    `holes` are where a file holds no data, from and to, in bytes; its chunks have zeros there. Files of one `same`
+    above 0 are names of one file.
     """
 
     path: str
-    kind: str
+    kind: Literal["file", "directory", "link", "pipe"]
     mode: int
     modified_ns: int
     size: int = 0
@@ -74,25 +79,30 @@ class File:
     same: int = 0
 
 
-Lost = tuple[str, str, str, str]
-"""What could not be saved: name, type, reason, remedy."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A session's names and files at one moment. `index` is the next saver's, and opaque; so are, as JSON, `ambient`
-    (what belongs to no name) and `declarations`."""
+    """All of a session at one moment.
+
+    `declarations` are the imports and definitions of its cells, as source, in order. `environment` tells which
+    interpreter wrote the groups: another version cannot read them. `index` is for the next snapshot alone.
+    """
 
     groups: tuple[Group, ...] = ()
     names: tuple[SavedName, ...] = ()
     files: tuple[File, ...] = ()
     lost: tuple[Lost, ...] = ()
-    declarations: str = "[]"
-    ambient: str = "{}"
-    environment: tuple[tuple[str, str], ...] = ()
+    declarations: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    ambient: tuple[tuple[str, str], ...] = ()
+    """What surrounds the names, such as the state of `random`: what it is, and its group."""
     index: bytes = b""
 
     def addresses(self) -> set[str]:
         """Every address that it refers to."""
         found = {address for group in self.groups for address in group.addresses()}
         return found.union(*(file.chunks for file in self.files)) if self.files else found
+
+
+def address_of(data: bytes | bytearray | memoryview) -> str:
+    """The address of a piece."""
+    return f"sha256-{hashlib.sha256(data).hexdigest()}"

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
-from cellblock.snapshots import Lost, Snapshot
+from cellblock.snapshots import Snapshot
 from cellblock.walls import Wall
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Display, Finished, Place, Request, Reserved, ToolCalled, ToolReply, ToolRoom
@@ -286,7 +286,7 @@ class Kernel(Protocol):
 
     async def restore(
         self, snapshot: Snapshot, fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]], *, seconds: float = 60.0
-    ) -> tuple[Lost, ...]:
+    ) -> tuple[tuple[str, str, str, str], ...]:
         """Put what was saved into a kernel that has run nothing yet; the names that could not be, with the reasons.
 
         `fetch` gives the bytes of addresses. That is no step: `steps` is 0 afterwards.

@@ -34,6 +34,7 @@ _MAX = {
     RECORD: MAX_RECORD_BYTES,
     FAILED: _MAX_WORDS_BYTES,
 }
+_MAX_SOURCE = 2**20
 _ADDRESS_BYTES = 32
 _PREFIX = "sha256-"
 
@@ -137,7 +138,7 @@ def read_record(data: bytes, index: bytes, has: Callable[[str], bool]) -> Snapsh
     """The snapshot, without files, that a record says. `has` tells whether the bytes of an address are there."""
     if not room.fits(data, _MAX_RECORD_ROOM):
         raise ProtocolError("a record that takes too much memory")
-    head = _object(data, {"groups", "names", "lost", "declarations", "ambient"})
+    head = _object(data, {"format", "python", "groups", "names", "lost", "declarations", "ambient"})
     groups = tuple(_group(one, has) for one in _list(head["groups"], 1_000_000))
     keys = {group.key for group in groups}
     if len(keys) != len(groups):
@@ -151,8 +152,9 @@ def read_record(data: bytes, index: bytes, has: Callable[[str], bool]) -> Snapsh
         groups=groups,
         names=names,
         lost=tuple(_lost(one) for one in _list(head["lost"], 100_000)),
-        declarations=_json(head["declarations"]),
-        ambient=_json(head["ambient"]),
+        declarations=tuple(_words(one, _MAX_SOURCE) for one in _list(head["declarations"], 100_000)),
+        ambient=tuple(_ambient(one, keys) for one in _list(head["ambient"], 100_000)),
+        environment={"format": str(count(head["format"])), "magic": _words(head["python"], 100)},
         index=index,
     )
 
@@ -170,9 +172,11 @@ def pack_record(snapshot: Snapshot) -> dict[str, object]:
             for one in snapshot.groups
         ],
         "names": [[one.name, one.group, one.type, one.size, one.preview] for one in snapshot.names],
-        "lost": [list(one) for one in snapshot.lost],
-        "declarations": from_json(snapshot.declarations.encode()),
-        "ambient": from_json(snapshot.ambient.encode()),
+        "lost": [[one.name, one.type, one.reason, one.remedy] for one in snapshot.lost],
+        "declarations": list(snapshot.declarations),
+        "ambient": [list(one) for one in snapshot.ambient],
+        "format": int(snapshot.environment["format"]),
+        "python": snapshot.environment["magic"],
     }
 
 
@@ -221,10 +225,10 @@ def _group(value: object, has: Callable[[str], bool]) -> Group:
     if type(value) is not dict or value.keys() != {"key", "stream", "buffers", "needs"}:
         raise ProtocolError("expected a group")
     return Group(
-        key=_words(value["key"], 200),
+        key=_words(value["key"]),
         stream=_chunks(value["stream"], has),
         buffers=tuple(_buffer(one, has) for one in _list(value["buffers"], 1_000_000)),
-        needs=tuple(_words(one, 200) for one in _list(value["needs"], 100_000)),
+        needs=tuple(map(_words, _list(value["needs"], 1_000_000))),
     )
 
 
@@ -237,7 +241,14 @@ def _saved(value: object, keys: Collection[str]) -> SavedName:
 
 def _lost(value: object) -> Lost:
     name, kind, reason, remedy = (_words(one) for one in _row(value, 4))
-    return name, kind, reason, remedy
+    return Lost(name=name, type=kind, reason=reason, remedy=remedy)
+
+
+def _ambient(value: object, keys: Collection[str]) -> tuple[str, str]:
+    what, group = (_words(one) for one in _row(value, 2))
+    if group not in keys:
+        raise ProtocolError("surroundings of no group")
+    return what, group
 
 
 def _row(value: object, length: int) -> list[object]:
@@ -245,10 +256,3 @@ def _row(value: object, length: int) -> list[object]:
     if len(row) != length:
         raise ProtocolError("expected a row")
     return row
-
-
-def _json(value: object) -> str:
-    try:
-        return as_json(value)
-    except (ValueError, RecursionError) as error:
-        raise ProtocolError(f"not JSON: {error}") from None

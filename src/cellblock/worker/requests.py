@@ -38,7 +38,6 @@ from cellblock.worker.beside import leave, reserve
 from cellblock.worker.channel import Channel, Quiet
 from cellblock.worker.checkpoint import scribe
 from cellblock.worker.checkpoint.gone import losses
-from cellblock.worker.checkpoint.plain import load
 from cellblock.worker.checkpoint.seeds import sow
 from cellblock.worker.checkpoint.twin import Woken, freeze
 from cellblock.worker.checkpoint.twin import reap as reap_copies
@@ -57,6 +56,7 @@ from cellblock.worker.interrupts import (
 from cellblock.worker.meter import Meter
 from cellblock.worker.names import Names
 from cellblock.worker.reap import Children, begun, reap
+from cellblock.worker.saving import load
 from cellblock.worker.show.display import bundle
 from cellblock.worker.show.figures import close_shown, install
 from cellblock.worker.show.figures import flush as open_figures

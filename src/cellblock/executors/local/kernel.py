@@ -14,7 +14,7 @@ from cellblock.executors.local.runner import Runner
 from cellblock.executors.local.turn import LocalTurn
 from cellblock.executors.protocol import Capabilities, Capture, Died, Kernel, KernelSpec, Named, Recovery
 from cellblock.policy import Policy
-from cellblock.snapshots import Lost, Snapshot
+from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Unavailable, Wall
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Place, Request, ToolReply, ToolRoom
@@ -217,7 +217,7 @@ class LocalKernel:
 
     async def restore(
         self, snapshot: Snapshot, fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]], *, seconds: float = 60.0
-    ) -> tuple[Lost, ...]:
+    ) -> tuple[tuple[str, str, str, str], ...]:
         """See `Kernel`."""
         raise RestoreFailed("a session at trust level local cannot be restored", hint='use trust_level="isolated"')
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import array
 import contextlib
-import hashlib
 import os
 import select
 import signal
@@ -25,7 +24,7 @@ from cellblock.executors.process.checkpoints import inner_pid
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.savedfiles import Listing, SavedFiles
 from cellblock.executors.protocol import Chunk
-from cellblock.snapshots import File, Snapshot
+from cellblock.snapshots import File, Snapshot, address_of
 from cellblock.wire import saving
 from cellblock.wire.frames import ProtocolError
 from cellblock.worker import control
@@ -58,13 +57,13 @@ class Captured:
         *,
         seconds: float,
         most: int,
-        environment: tuple[tuple[str, str], ...],
+        python: str,
         admitted: tuple[socket.socket, ...],
         ended: Callable[[], None],
     ) -> None:
         """`listed` is init's channel, `admitted` are what may be closed once there is a scribe."""
         self._stream, self._listed, self._admitted = stream, listed, admitted
-        self._files, self._seconds, self._environment, self._ended = files, seconds, environment, ended
+        self._files, self._seconds, self._python, self._ended = files, seconds, python, ended
         self._conversation = saving.Conversation(most)
         self._deadline = time.monotonic() + _MAKING_SECONDS
         self._pid, self._pidfd = 0, -1
@@ -137,7 +136,7 @@ class Captured:
         while True:
             kind, data = self._frame()
             if kind == saving.CHUNK:
-                address = f"sha256-{hashlib.sha256(data).hexdigest()}"
+                address = address_of(data)
                 if address not in has:
                     has.add(address)
                     yield Chunk(address, data)
@@ -145,7 +144,7 @@ class Captured:
                 index = data
             elif kind == saving.RECORD:
                 snapshot = saving.read_record(data, index, has.__contains__)
-                yield replace(snapshot, files=files, environment=self._environment)
+                yield replace(snapshot, files=files, environment={"python": self._python, **snapshot.environment})
                 return
             else:
                 raise CaptureFailed(f"names cannot be saved: {saving.read_failure(data)}", hint=_HINT)

@@ -276,7 +276,7 @@ class ProcessKernel(LinkedKernel):
             listed,
             seconds=seconds,
             most=_SAVED_TIMES * self._spec.limits.max_memory_mb * 2**20 + _SAVED_BYTES,
-            environment=(("python", self.capabilities.python),),
+            python=self.capabilities.python,
             admitted=(admitted,),
             ended=self._note_captured,
         )

@@ -5,20 +5,24 @@ Init keeps contents in chunks, each a file of a store that no cell sees. One who
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import stat
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from cellblock.executors.protocol import Chunk
-from cellblock.snapshots import CHUNK_BYTES, File
+from cellblock.snapshots import CHUNK_BYTES, File, address_of
 from cellblock.worker.confine import layout
 
 _ROOTS = {layout.WORKSPACE + "/": "workspace/", layout.TMP + "/": "tmp/", layout.SHM + "/": "shm/"}
 _HOLE = "hole of "
-_KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link", stat.S_IFIFO: "pipe"}
+_KINDS: dict[int, Literal["file", "directory", "link", "pipe"]] = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "directory",
+    stat.S_IFLNK: "link",
+    stat.S_IFIFO: "pipe",
+}
 
 
 class Listing:
@@ -56,7 +60,7 @@ class SavedFiles:
                 address = self._known.get(name)
                 if address is None or address not in has:
                     data = bytes(length) if name.startswith(_HOLE) else _read(listing.store, name)
-                    address = f"sha256-{hashlib.sha256(data).hexdigest()}"
+                    address = address_of(data)
                     if address not in has:
                         has.add(address)
                         yield Chunk(address, data)

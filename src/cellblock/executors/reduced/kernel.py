@@ -20,7 +20,7 @@ from cellblock.executors.process.waits import Waits, awaited
 from cellblock.executors.protocol import Capabilities, Capture, Died, KernelSpec, Recovery
 from cellblock.executors.reduced.family import family_of
 from cellblock.executors.reduced.keeper import Keeper
-from cellblock.snapshots import Lost, Snapshot
+from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Unavailable, Wall
 
 _TRIES = 3
@@ -160,7 +160,7 @@ class ReducedKernel(LinkedKernel):
 
     async def restore(
         self, snapshot: Snapshot, fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]], *, seconds: float = 60.0
-    ) -> tuple[Lost, ...]:
+    ) -> tuple[tuple[str, str, str, str], ...]:
         """See `Kernel`."""
         raise RestoreFailed('walls="reduced" restores nothing yet', hint=_FULL)
 

@@ -7,22 +7,21 @@ none of the session's; it starts, signals and meets no other process. It ends wh
 
 from __future__ import annotations
 
-import base64
 import gc
 import os
 import resource
 import socket
 import sys
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from cellblock.values.represent import type_name
 from cellblock.walls import Unavailable
 from cellblock.wire import saving
 from cellblock.worker.checkpoint import owning
-from cellblock.worker.checkpoint.plain import save
 from cellblock.worker.confine import landlock, layout, seccomp
+from cellblock.worker.saving import save
 
 _FILTER = seccomp.build_for_scribe()
 _NICE = 10
@@ -32,20 +31,7 @@ _OWN = {layout.HOME.removeprefix("/"), "workspace", "tmp", "proc"}
 _MOST_WORDS = 1000
 
 
-class Saving(Protocol):
-    """What a scribe writes with; see `Seam` in the architecture."""
-
-    def __call__(
-        self,
-        namespace: MutableMapping[str, Any],
-        *,
-        put: Callable[[bytes | memoryview], str],
-        index: bytes,
-        unchanged: Callable[[int, int], bool],
-    ) -> dict[str, Any]: ...
-
-
-def write(end: int, message: Mapping[str, object], namespace: MutableMapping[str, Any]) -> NoReturn:
+def write(end: int, message: Mapping[str, object], namespace: dict[str, Any]) -> NoReturn:
     """In the copy that is to be a scribe: wall in, save, end. `end` is its socket, `message` its limits."""
     status = 1
     try:
@@ -57,7 +43,7 @@ def write(end: int, message: Mapping[str, object], namespace: MutableMapping[str
             teller.say(saving.HELLO, saving.pack_words({"walls": walls}))
             index, teller.known = saving.unpack_beginning(_begun(stream))
             record = save(namespace, put=teller.put, index=index, unchanged=_never)
-            teller.say(saving.INDEX, base64.b64decode(record.pop("index")))
+            teller.say(saving.INDEX, record.pop("index").encode())
             teller.say(saving.RECORD, saving.pack_words(record))
             status = 0
         except BaseException as error:
