@@ -47,13 +47,17 @@ class StepTaken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diff:
-    """From one commit to another. `steps` are those that only the second comes from, oldest first."""
+    """From one commit to another. `steps` are those that only the second comes from, oldest first.
+
+    Not `exact`: the state of one of the two was not saved; what is told is of the one before it that was.
+    """
 
     before: str
     after: str
     names: tuple[NameChange, ...] = ()
     files: tuple[FileChange, ...] = ()
     steps: tuple[StepTaken, ...] = ()
+    exact: bool = True
 
     def __bool__(self) -> bool:
         return bool(self.names or self.files or self.steps)

@@ -11,7 +11,7 @@ from cellblock.cell import Cell
 from cellblock.differences import Name
 from cellblock.session.archive import from_plain, to_plain
 from cellblock.session.shown import Blob
-from cellblock.snapshots import Buffer, File, Group, SavedName, Snapshot
+from cellblock.snapshots import Buffer, File, Group, Lost, SavedName, Snapshot
 from cellblock.store import JSON, Batch, Commit, StoredSession, blobs, records
 
 Tree = dict[str, JSON]
@@ -50,29 +50,31 @@ def put_snapshot(batch: Batch, written: Written, snapshot: Snapshot) -> dict[str
     written.put(batch, "groups", dict(groups))
     written.put(batch, "names", names)
     written.put(batch, "files", {one.path: _file(one) for one in snapshot.files})
-    inside = {"declarations": snapshot.declarations, "ambient": snapshot.ambient}
     return {
-        "inside": {what: blobs(batch.put(text.encode())) for what, text in inside.items()},
-        "environment": [list(pair) for pair in snapshot.environment],
-        "lost": [list(row) for row in snapshot.lost],
+        "ambient": [[label, key] for label, key in snapshot.ambient],
+        "declarations": blobs(batch.put(json.dumps(snapshot.declarations).encode())),
+        "environment": [[what, value] for what, value in snapshot.environment.items()],
+        "lost": [[one.name, one.type, one.reason, one.remedy] for one in snapshot.lost],
     }
 
 
-def get_snapshot(session: StoredSession, commit: Commit) -> Snapshot:
-    """The snapshot that a commit holds."""
+def get_snapshot(session: StoredSession, commit: Commit) -> Snapshot | None:
+    """The snapshot that a commit holds; None for one from before the first step."""
     detail: Any = commit.detail
+    if not detail.get("environment"):
+        return None
     trees = {kind: session.tree(commit.trees.get(kind)) for kind in ("groups", "names", "files")}
     groups: Any = trees["groups"].pairs()
     names: Any = trees["names"].pairs()
     files: Any = trees["files"].pairs()
-    inside = detail.get("inside", {})
     return Snapshot(
         groups=tuple(_group_of(key, session.record(_addresses(link, "@")[0])) for key, link in groups),
         names=tuple(_name_of(name, one) for name, one in sorted(names)),
         files=tuple(_file_of(path, one) for path, one in sorted(files)),
-        lost=tuple((row[0], row[1], row[2], row[3]) for row in detail.get("lost", ())),
-        environment=tuple((pair[0], pair[1]) for pair in detail.get("environment", ())),
-        **{what: _bytes(session, link).decode() for what, link in inside.items()},
+        lost=tuple(Lost(name=a, type=b, reason=c, remedy=d) for a, b, c, d in detail["lost"]),
+        declarations=tuple(json.loads(_bytes(session, detail["declarations"]))),
+        environment=dict(detail["environment"]),
+        ambient=tuple((label, key) for label, key in detail["ambient"]),
     )
 
 

@@ -44,6 +44,9 @@ MOST_CELLS = 500
 """Cells that a resumed session's notebook starts with; older ones are in the log."""
 _MOST_ANSWER_BYTES = 4 * 2**20
 _MESSAGE = 200
+_SLOTS, _SLOT_SECONDS = 3, 0.25
+"""States that are held to be saved at a time, and how long the next step waits for that: then it goes on, and the one
+before it is committed by its source alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,8 @@ class _Step:
     answers: list[JSON]
     through: int
     capture: Capture | None = None
+    has_slot: bool = False
+    unsaved: str = "steps came faster than they could be saved"
     forked: anyio.Event = field(default_factory=anyio.Event)
 
 
@@ -112,6 +117,7 @@ class Lasting:
         self._working = False
         self._idle = anyio.Event()
         self._idle.set()
+        self._slots = anyio.Semaphore(_SLOTS)
         self._failure: CellblockError | None = None
         self._written = Written()
         self._snapshot: Snapshot | None = None
@@ -255,9 +261,13 @@ class Lasting:
 
     async def _fork(self, kernel: Kernel, step: _Step) -> None:
         try:
-            step.capture = await kernel.capture()
-        except CaptureFailed:  # it is committed by its source
-            pass
+            with anyio.move_on_after(_SLOT_SECONDS):
+                await self._slots.acquire()
+                step.has_slot = True
+            if step.has_slot:
+                step.capture = await kernel.capture()
+        except CaptureFailed as error:  # it is committed by its source
+            step.unsaved = str(error)
         finally:
             step.forked.set()
 
@@ -279,6 +289,8 @@ class Lasting:
                 finally:
                     if step.capture is not None:
                         step.capture.close()
+                    if step.has_slot:
+                        self._slots.release()
                     self._queue.popleft()
         finally:
             self._working = False
@@ -287,20 +299,21 @@ class Lasting:
     async def _commit(self, step: _Step) -> None:
         batch = await to_thread.run_sync(self._held.batch)
         with batch:
-            snapshot = await self._read(step.capture, batch.put)
+            snapshot = await self._read(step, batch.put)
             commit = await to_thread.run_sync(self._write, batch, step, snapshot)
         if snapshot is not None:
             self._snapshot = snapshot
         self._commits[step.state] = commit.id
 
-    async def _read(self, capture: Capture | None, put: Callable[[bytes], str]) -> Snapshot | None:
-        if capture is None:
+    async def _read(self, step: _Step, put: Callable[[bytes], str]) -> Snapshot | None:
+        if (capture := step.capture) is None:
             return None
         try:
             await capture.begin(self._snapshot)
             while isinstance(event := await capture.read(), Chunk):
                 await to_thread.run_sync(put, event.data)
-        except CaptureFailed:
+        except CaptureFailed as error:
+            step.unsaved = str(error)
             return None
         return event
 
@@ -321,6 +334,8 @@ class Lasting:
         written.put(batch, "cells", cells)
         if step.answers:
             detail["answers"] = records(batch.record(step.answers))
+        if snapshot is None:
+            detail["unsaved"] = step.unsaved
         if step.cell is not None:
             detail["rolled_back"] = step.cell.rolled_back
         commit = batch.commit(

@@ -22,6 +22,7 @@ def difference(session: StoredSession, before: Commit, after: Commit) -> Diff:
         names=tuple(sorted(_names(session, before, after), key=lambda one: one.name)),
         files=tuple(sorted(_files(session, before, after), key=lambda one: one.path)),
         steps=tuple(_steps(session, before, after)),
+        exact=before.snapshot and after.snapshot,
     )
 
 
