@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from cellblock.cell import Lost
+
 CHUNK_BYTES = 2**20
 """The most that one chunk holds."""
 
@@ -50,16 +52,6 @@ class SavedName:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
-    """What a snapshot lacks. A name that is saved all the same lacks only the part that the reason tells of."""
-
-    name: str
-    type: str
-    reason: str
-    remedy: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class File:
     """A file, directory, link (to `target`) or named pipe of the session's; its path begins with `workspace/`, `tmp/`
     or `shm/`.
@@ -83,6 +75,7 @@ class File:
 class Snapshot:
     """All of a session at one moment.
 
+    `lost` is what it lacks: a name that is saved all the same lacks only the part that the reason tells of.
     `declarations` are the imports and definitions of its cells, as source, in order. `environment` tells which
     interpreter wrote the groups: another version cannot read them. `index` is for the next snapshot alone.
     """

@@ -36,6 +36,7 @@ from cellblock.wire.messages import Clear, Fetch, Run, Survey
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what only sessions that last need
     from cellblock.session.lasting import Lasting, Past
+    from cellblock.snapshots import Snapshot
     from cellblock.store import Commit
 
 _MAX_NAMES = 10_000
@@ -221,8 +222,7 @@ class AsyncSession(Turns):
         """Bring a kernel that has run nothing yet to where a commit and what follows it lead."""
         from cellblock.session.lasting import interrupted, replaying
 
-        saved = () if past.snapshot is None else await kernel.restore(past.snapshot, lasting.fetch)
-        lost = tuple(Lost(name=name, type=kind, reason=why, remedy=remedy) for name, kind, why, remedy in saved)
+        lost = () if past.snapshot is None else await self._restore(lasting, kernel, past.snapshot)
         self._lost += lost
         if not keep_notebook:
             self.notebook = Notebook()
@@ -253,6 +253,13 @@ class AsyncSession(Turns):
             notebook.record(begun, {})
             lasting.commit(kernel, begun, {}, notebook.cells)
         return Resumed(commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost)
+
+    async def _restore(self, lasting: Lasting, kernel: Kernel, snapshot: Snapshot) -> tuple[Lost, ...]:
+        """What could not be saved, and what could be and not be loaded."""
+        rows = await kernel.restore(snapshot, lasting.fetch)
+        loaded = tuple(Lost(name=name, type=kind, reason=why, remedy=remedy) for name, kind, why, remedy in rows)
+        told = {one.name for one in loaded}
+        return tuple(one for one in snapshot.lost if one.name not in told) + loaded
 
     async def hibernate(self) -> None:
         """End the session's processes once all is in the store; the next call that needs them makes others.
