@@ -193,9 +193,11 @@ class Captured:
             except BlockingIOError:
                 self._await(self._stream, self._deadline)
                 continue
+            except ConnectionError:
+                count, ancillary = 0, []
             self._look_at(ancillary)
             if not count:
-                raise CaptureFailed("the process that saves has ended", hint=_HINT)
+                raise _ended()
             view = view[count:]
         return bytes(data)
 
@@ -216,6 +218,8 @@ class Captured:
                 view = view[self._stream.send(view) :]
             except BlockingIOError:
                 self._await(self._stream, self._deadline, select.POLLOUT)
+            except ConnectionError:
+                raise _ended() from None
 
     def _await(self, what: socket.socket, deadline: float, event: int = select.POLLIN) -> None:
         wait = select.poll()
@@ -251,6 +255,10 @@ class Captured:
         os.close(self._canceller)
         self._canceller = -1
         self._ended()
+
+
+def _ended() -> CaptureFailed:
+    return CaptureFailed("the process that saves has ended", hint=_HINT)
 
 
 _HINT = "see what the session's objects do when they are pickled"
