@@ -40,6 +40,7 @@ class _WithPython(ReducedLauncher):
 class TestReducedLauncher(_OnEachLoop):
     gives_mounts = False
     goes_back = False
+    saves = False
 
     @pytest.fixture
     def launcher(self, readable_python: str) -> Launcher:
@@ -49,6 +50,7 @@ class TestReducedLauncher(_OnEachLoop):
 class TestLocalLauncher(_OnEachLoop):
     gives_mounts = False
     goes_back = False
+    saves = False
     reaches_system = False
 
     @pytest.fixture

@@ -16,6 +16,8 @@ import struct
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 from anyio import to_thread
 
@@ -23,6 +25,7 @@ from cellblock.errors import CaptureFailed
 from cellblock.executors.process.checkpoints import inner_pid
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.savedfiles import Listing, SavedFiles
+from cellblock.executors.process.waits import Waits
 from cellblock.executors.protocol import Chunk
 from cellblock.snapshots import File, Snapshot, address_of
 from cellblock.wire import saving
@@ -36,6 +39,7 @@ _ANCILLARY = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(64 * 4)
 _CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)
 
 Step = Chunk | Snapshot
+T = TypeVar("T")
 
 
 def scribe_ends() -> tuple[socket.socket, socket.socket]:
@@ -72,6 +76,17 @@ class Captured:
         stream.setblocking(False)
         self._cancel, self._canceller = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
+    def meet(self) -> Waits[None]:
+        """Wait until there is a scribe that has put up its walls; CaptureFailed where there will be none."""
+        try:
+            yield self._stream.fileno(), _MAKING_SECONDS
+            yield partial(self._guarded, self._hear_hello)
+        except TimeoutError:
+            self.close()
+            raise CaptureFailed(
+                "the process that saves did not start", hint="see whether the machine is overloaded"
+            ) from None
+
     async def begin(self, previous: Snapshot | None) -> None:
         """See `Capture`."""
         if self._steps is not None:
@@ -90,8 +105,11 @@ class Captured:
             self._give_back()
 
     def _next(self, steps: Iterator[Step]) -> Step:
+        return self._guarded(lambda: next(steps))
+
+    def _guarded(self, call: Callable[[], T]) -> T:
         try:
-            return next(steps)
+            return call()
         except StopIteration:
             raise CaptureFailed("it has been read", hint="capture again") from None
         except ProtocolError as error:
@@ -122,11 +140,6 @@ class Captured:
             listing.close()
 
     def _read_names(self, previous: Snapshot, has: set[str], files: tuple[File, ...]) -> Iterator[Step]:
-        kind, data = self._frame()
-        if kind == saving.FAILED:
-            raise CaptureFailed(f"names cannot be saved: {saving.read_failure(data)}", hint=_HINT)
-        saving.read_hello(data)
-        self._know_scribe()
         self._conversation.begin()
         self._deadline = time.monotonic() + self._seconds
         known = {address for group in previous.groups for address in group.addresses()}
@@ -148,6 +161,13 @@ class Captured:
                 return
             else:
                 raise CaptureFailed(f"names cannot be saved: {saving.read_failure(data)}", hint=_HINT)
+
+    def _hear_hello(self) -> None:
+        kind, data = self._frame()
+        if kind == saving.FAILED:
+            raise CaptureFailed(f"names cannot be saved: {saving.read_failure(data)}", hint=_HINT)
+        saving.read_hello(data)
+        self._know_scribe()
 
     def _know_scribe(self) -> None:
         """The process that said hello, by the kernel's word: it is to be ended in time, and spared until then."""
@@ -173,9 +193,11 @@ class Captured:
             except BlockingIOError:
                 self._await(self._stream, self._deadline)
                 continue
+            except ConnectionError:
+                count, ancillary = 0, []
             self._look_at(ancillary)
             if not count:
-                raise CaptureFailed("the process that saves has ended", hint=_HINT)
+                raise _ended()
             view = view[count:]
         return bytes(data)
 
@@ -196,6 +218,8 @@ class Captured:
                 view = view[self._stream.send(view) :]
             except BlockingIOError:
                 self._await(self._stream, self._deadline, select.POLLOUT)
+            except ConnectionError:
+                raise _ended() from None
 
     def _await(self, what: socket.socket, deadline: float, event: int = select.POLLIN) -> None:
         wait = select.poll()
@@ -231,6 +255,10 @@ class Captured:
         os.close(self._canceller)
         self._canceller = -1
         self._ended()
+
+
+def _ended() -> CaptureFailed:
+    return CaptureFailed("the process that saves has ended", hint=_HINT)
 
 
 _HINT = "see what the session's objects do when they are pickled"

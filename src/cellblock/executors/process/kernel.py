@@ -270,7 +270,7 @@ class ProcessKernel(LinkedKernel):
             admitted = root._shell.admit(state.memory.number(len(line) - 1))  # before the copy is asked
             state.memory.save({"seconds": int(seconds) + 1}, end.fileno())
         self._captures += 1
-        return Captured(
+        captured = Captured(
             stream,
             self._saved,
             listed,
@@ -280,6 +280,12 @@ class ProcessKernel(LinkedKernel):
             admitted=(admitted,),
             ended=self._note_captured,
         )
+        try:
+            yield from captured.meet()
+        except BaseException:
+            captured.close()
+            raise
+        return captured
 
     def _note_captured(self) -> None:
         self._captures -= 1

@@ -127,6 +127,8 @@ def _never(_start: int, _end: int) -> bool:
 
 
 def _said(error: BaseException) -> str:
+    if isinstance(error, MemoryError):
+        return "the session's memory limit leaves no room to save in (raise max_memory_mb)"
     try:
         return f"{type_name(error)}: {error}"[:_MOST_WORDS]
     except BaseException:  # of a class that the cells made

@@ -292,7 +292,8 @@ class Service:
             os.close(descriptors[0])
             return
         files = self._history.listed(number, ways=False)
-        control.send(capture.channel, {"files": True}, [files, self._history.store])
+        with contextlib.suppress(OSError):  # the host has let go of it already
+            control.send(capture.channel, {"files": True}, [files, self._history.store], flags=socket.MSG_DONTWAIT)
         os.close(files)
 
     def _know_scribes(self) -> None:
