@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.members import listed, row_name
+
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
@@ -35,6 +37,8 @@ class TypeAudit:
     static_replaced: Mapping[str, Replaced] = field(default_factory=dict)
     constructable: bool = True
     subclassable: bool = False
+    refused: frozenset[str] | None = None
+    """Public names that were looked at and left out, where `reads` are those of a reviewed row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,8 @@ class ModuleAudit:
     types: tuple[TypeAudit, ...] = ()
     submodules: frozenset[str] = frozenset()
     note: str = ""
+    refused: frozenset[str] | None = None
+    """Public names that were looked at and left out, where `members` are those of a reviewed row."""
 
 
 def names(text: str) -> frozenset[str]:
@@ -59,8 +65,8 @@ def names(text: str) -> frozenset[str]:
 
 
 def public(kind: type, *, but: Iterable[str] = ()) -> frozenset[str]:
-    """The public names of a class, without those of `but`."""
-    return frozenset(name for name in dir(kind) if not name.startswith("_")) - frozenset(but)
+    """The names that the reviewed row of a class grants, without those of `but`."""
+    return listed(row_name(kind)) - frozenset(but)
 
 
 def audit(
@@ -74,7 +80,7 @@ def audit(
     replaced: Mapping[str, Replaced] | None = None,
     static_replaced: Mapping[str, Replaced] | None = None,
 ) -> TypeAudit:
-    """An audit of a class of which all that is public is harmless, `but` these names."""
+    """An audit of a class by its reviewed row: what it names is granted, `but` is what was left out of it."""
     reads = public(kind, but=but) | frozenset(also)
     return TypeAudit(
         type=kind,
@@ -85,6 +91,7 @@ def audit(
         subclassable=subclassable,
         replaced=replaced or {},
         static_replaced=static_replaced or {},
+        refused=frozenset(but),
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import types
 from abc import ABCMeta
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -33,6 +34,13 @@ from cellblock.policy import Policy
 NO_VALUE = object()
 """What a program without a last expression gives."""
 
+_MAPPING = names("clear get items keys pop popitem setdefault update values")
+_OWN_TYPES: dict[type, frozenset[str]] = {
+    Globals: _MAPPING,
+    OwnDict: _MAPPING | names("copy"),
+    LongRange: names("count index start step stop"),
+    Stream: names("write writelines flush isatty writable readable encoding errors closed name"),
+}
 _WIDTHS = ("ljust", "rjust", "center", "zfill", "expandtabs")
 
 
@@ -51,6 +59,7 @@ class World:
         """Functions of the host's whose attributes of these names are granted."""
         self.redirections: dict[str, list[Any]] = {"stdout": [], "stderr": []}
         self.types: dict[type, TypeAudit] = dict(BUILTIN_TYPES)
+        self._given: dict[type, TypeAudit] = {}
         self.host_types: set[type] = set()
         self.metaclasses: set[type] = {type, ABCMeta}
         self.values: dict[str, Any] = {}
@@ -133,7 +142,10 @@ class World:
 
     def grant_types(self, audits: Mapping[type, TypeAudit], *, host: bool = False) -> None:
         """Types that code may meet from now on. `host`: their instances may hold what was not granted."""
-        fresh = {kind: one for kind, one in audits.items() if self.types.get(kind) is not one}
+        fresh = {kind: one for kind, one in audits.items() if self._given.get(kind) is not one}
+        self._given.update(fresh)
+        self.types.update(fresh)
+        fresh = {kind: self._with_replaced(one) for kind, one in fresh.items()}
         self.types.update(fresh)
         if host:
             self.host_types.update(fresh)
@@ -141,6 +153,23 @@ class World:
             if issubclass(kind, type):
                 self.metaclasses.add(kind)
         self.gates.learn(fresh)
+
+    def _with_replaced(self, audit: TypeAudit) -> TypeAudit:
+        """An audit without the members that something else stands in for where they come from."""
+        classes = lineage(audit.type)
+        lost = {
+            name
+            for one in classes[1:]
+            if one in self.types
+            for name in self.types[one].replaced
+            if name not in audit.replaced
+            and (name in audit.reads or name in audit.statics)
+            and holder(classes, name) is holder(classes[classes.index(one) :], name)
+        }
+        if not lost:
+            return audit
+        refused = None if audit.refused is None else audit.refused | lost
+        return replace(audit, reads=audit.reads - lost, statics=audit.statics - lost, refused=refused)
 
     def in_place_of(self, value: Any) -> Any:
         """What code gets where a module has this value."""
@@ -187,8 +216,8 @@ class World:
         to_bytes: dict[str, Any] = {"to_bytes": _bounded(int, "to_bytes")}
         self.types[int] = audit(int, but=to_bytes, subclassable=True, replaced=to_bytes)
         self.types[bool] = audit(bool, but=to_bytes, replaced=to_bytes)
-        for kind in (Globals, LongRange, OwnDict, Stream):
-            self.types[kind] = audit(kind, but=["buffer"], constructable=False)
+        for kind, reads in _OWN_TYPES.items():
+            self.types[kind] = TypeAudit(type=kind, reads=reads, constructable=False)
         self.types[Range] = TypeAudit(type=Range, constructable=True)
         self.types[range] = TypeAudit(type=range, reads=public(range), constructable=False)
         self.types[property] = audit(property, subclassable=True, also=names("fget fset fdel"))
@@ -316,6 +345,11 @@ class _Matching:
 
     def __contains__(self, name: str) -> bool:
         return name not in self.hidden and bool(self._members.allow(name))
+
+    def __sub__(self, names: Iterable[str]) -> _Matching:
+        found = _Matching(self._members)
+        found.hidden = self.hidden | frozenset(names)
+        return found
 
 
 def _reach(known: set[type], gate: Callable[[Any, str], Any], name: str) -> Callable[[Any], Any]:

@@ -380,3 +380,9 @@ result = type(vault).__dict__["name"].__get__(vault).__globals__["CANARY"]
 #: from: type.__dict__['__dict__'] gives any class's namespace
 #: proves: canary
 result = type.__dict__["__dict__"].__get__(type(vault))["name"].__globals__["CANARY"]
+#: format-of-an-audited-str-subclass
+#: threat: L1
+#: from: tables that name a method again for a subclass
+#: proves: canary
+import enum
+result = type(enum.STRICT).format("{0._secret}", vault)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cellblock.guard.members import listed
 from cellblock.guard.refusal import denied
 from cellblock.guard.sizes import MAX_BYTES
 from cellblock.guard.stdlib.exact import exact
@@ -75,7 +77,6 @@ _DRAWS = names(
     "logseries noncentral_chisquare noncentral_f standard_cauchy standard_exponential standard_gamma standard_t wald "
     "bytes seed random_integers ranf sample"
 )
-_OF_GENERATOR = public(np.random.Generator, but=["bit_generator"])
 
 
 def require_size(count: Any, item: int = _ITEM) -> None:
@@ -207,7 +208,14 @@ _OF_ARRAY = names(
     "partition prod put ravel real repeat reshape round searchsorted shape size sort squeeze std strides sum "
     "swapaxes take tobytes tolist trace transpose var view "
 )
-_OF_SCALAR = public(np.generic, but=_INSIDES)
+
+
+def _scalar(kind: type) -> TypeAudit:
+    """The audit of a kind of scalar: the row of them all, and what its own adds."""
+    reads = public(np.generic) | public(kind)
+    return TypeAudit(type=kind, reads=reads, statics=names("fromhex from_bytes") & reads, refused=_INSIDES)
+
+
 _RESULTS = tuple(
     one
     for module in (vars(np.linalg).get("_linalg"), np.lib)
@@ -241,12 +249,7 @@ AUDITS = (
                 writes=names("shape real imag flat"),
                 constructable=False,
             ),
-            TypeAudit(type=np.generic, reads=_OF_SCALAR),
-            *(
-                TypeAudit(type=kind, reads=public(kind, but=_INSIDES), statics=names("fromhex from_bytes"))
-                for kind in _SCALARS
-                if kind is not np.generic
-            ),
+            *map(_scalar, _SCALARS),
             TypeAudit(
                 type=np.dtype,
                 reads=names(
@@ -263,7 +266,7 @@ AUDITS = (
                 constructable=False,
             ),
             audit(np.flatiter, but=["base"], constructable=False),
-            TypeAudit(type=np.ufunc, reads=public(np.ufunc, but=["resolve_dtypes"]), constructable=False),
+            replace(audit(np.ufunc, but=["resolve_dtypes"], constructable=False), statics=frozenset()),
             TypeAudit(type=_FUNCTIONS, constructable=False),
             TypeAudit(type=np.vectorize, reads=names("otypes excluded signature")),
             audit(np.poly1d, subclassable=False),
@@ -284,20 +287,22 @@ AUDITS = (
         members=names("default_rng Generator RandomState"),
         replaced={name: _draw(name) for name in sorted(_DRAWS) if hasattr(np.random.RandomState, name)},
         types=(
-            TypeAudit(type=np.random.Generator, reads=_OF_GENERATOR, constructable=False),
+            replace(audit(np.random.Generator, but=["bit_generator"], constructable=False), statics=frozenset()),
             TypeAudit(type=np.random.RandomState, reads=_DRAWS),
         ),
         note="drawn from a generator of the session's own; the bits behind it are memory",
     ),
     ModuleAudit(
         name="numpy.linalg",
-        members=frozenset(name for name in np.linalg.__all__ if not name.startswith("_")),
+        members=listed("numpy.linalg"),
+        refused=frozenset(),
         note="all that is public",
     ),
-    ModuleAudit(name="numpy.fft", members=frozenset(np.fft.__all__), note="all that is public"),
+    ModuleAudit(name="numpy.fft", members=listed("numpy.fft"), refused=frozenset(), note="all that is public"),
     ModuleAudit(
         name="numpy.char",
-        members=frozenset(name for name in np.char.__all__ if name not in ("chararray", "array", "asarray")),
+        members=listed("numpy.char"),
+        refused=names("chararray array asarray"),
         note="not the class of arrays that is going from numpy",
     ),
     ModuleAudit(name="numpy.typing", members=names("NDArray ArrayLike DTypeLike"), note="for annotations"),

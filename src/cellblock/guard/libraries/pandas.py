@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cellblock.guard.members import listed
 from cellblock.guard.refusal import denied
 from cellblock.guard.stdlib.exact import exact
 from cellblock.guard.stdlib.patterns import require_bearable
@@ -298,6 +299,7 @@ def _pandas(kind: type, *, called: bool = False, more: Mapping[str, Replaced] | 
         writes=names("columns index name names") & public(kind),
         replaced=Columns(kind, replaced) if open_ended else replaced,
         constructable=kind is not pd.DataFrame,
+        refused=_OUT,
     )
 
 
@@ -390,5 +392,5 @@ AUDITS = (
         note="no files, pickles, databases or plots; no evaluators but for names, constants and operators; methods "
         "are called by the names of summaries alone; set_option does nothing, as options are the process's",
     ),
-    ModuleAudit(name="pandas.errors", members=frozenset(pd.errors.__all__), note="all that is public"),
+    ModuleAudit(name="pandas.errors", members=listed("pandas.errors"), refused=frozenset(), note="all that is public"),
 )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
 from cellblock.guard.anatomy import plain
+from cellblock.guard.members import listed
 from cellblock.guard.names import is_dunder
 from cellblock.guard.refusal import denied
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, public
@@ -269,9 +270,6 @@ _SIZED = {
     "ilshift": _in_place(sizes.shift_by, operator.ilshift),
     "imod": _in_place(sizes.modulo_by, operator.imod),
 }
-_OPERATOR = frozenset(
-    name for name in operator.__all__ if name not in _SIZED and name not in ("attrgetter", "methodcaller")
-)
 
 # --------------------------------------------------------------------------------- contextlib
 
@@ -466,7 +464,8 @@ AUDITS = (
     ),
     ModuleAudit(
         name="operator",
-        members=_OPERATOR,
+        members=listed("operator"),
+        refused=frozenset(),
         replaced={"attrgetter": _attrgetter, "methodcaller": _methodcaller, **_SIZED},
     ),
     ModuleAudit(
@@ -504,7 +503,8 @@ AUDITS = (
     ),
     ModuleAudit(
         name="typing",
-        members=frozenset(typing.__all__) - _NOT_TYPING,
+        members=listed("typing"),
+        refused=_NOT_TYPING,
         replaced=_REPLACED_TYPING,
         types=(
             audit(typing.Generic, subclassable=True),
@@ -518,9 +518,7 @@ AUDITS = (
                 if name in vars(typing)
             ),
             *(
-                TypeAudit(
-                    type=kind, reads=public(tuple) if issubclass(kind, tuple) else public(dict), subclassable=True
-                )
+                TypeAudit(type=kind, reads=public(tuple if issubclass(kind, tuple) else dict), subclassable=True)
                 for function in (typing.NamedTuple, typing.TypedDict)
                 for kind in resolve_bases((function,))
             ),

@@ -8,7 +8,6 @@ import enum
 import re
 import string
 import textwrap
-import unicodedata
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +72,10 @@ _WRAPPER_PATTERNS = names("wordsep_re wordsep_simple_re sentence_end_re unicode_
 AUDITS = (
     ModuleAudit(
         name="string",
-        members=frozenset(string.__all__) - {"Formatter"},
+        members=names(
+            "Template ascii_letters ascii_lowercase ascii_uppercase capwords digits hexdigits octdigits printable "
+            "punctuation whitespace"
+        ),
         replaced={"Formatter": _formatter},
         types=(audit(string.Template, also=["template"]),),
         note="Formatter reads no attributes; Template compiles the patterns of its subclasses, and so has none",
@@ -103,7 +105,10 @@ AUDITS = (
     ),
     ModuleAudit(
         name="difflib",
-        members=frozenset(difflib.__all__) - {"Match"},
+        members=names(
+            "Differ HtmlDiff IS_CHARACTER_JUNK IS_LINE_JUNK SequenceMatcher context_diff diff_bytes "
+            "get_close_matches ndiff restore unified_diff"
+        ),
         note="Match is what the others give",
         types=(
             audit(difflib.SequenceMatcher, also=["a", "b", "ratio"]),
@@ -114,7 +119,10 @@ AUDITS = (
     ),
     ModuleAudit(
         name="unicodedata",
-        members=frozenset(name for name in dir(unicodedata) if name.islower() and not name.startswith("_"))
-        - {"ucd_3_2_0"},
+        members=names(
+            "bidirectional category combining decimal decomposition digit east_asian_width is_normalized lookup "
+            "mirrored name normalize numeric unidata_version"
+        ),
+        note="ucd_3_2_0 is an object of the same functions, of another version",
     ),
 )
