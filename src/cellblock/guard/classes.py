@@ -9,6 +9,7 @@ from enum import Enum, EnumType
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
+from cellblock.guard.heirs import Heirs
 from cellblock.guard.names import DEFINABLE, NOT_IN_METACLASS, is_dunder
 from cellblock.guard.refusal import denied
 
@@ -27,6 +28,7 @@ class Classes:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.heirs = Heirs(world)
 
     def own(self, kind: type) -> bool:
         """Whether code of this world made a class."""
@@ -58,12 +60,14 @@ class Classes:
                 defined["__orig_bases__"] = given
             self._require_namespace(defined, metaclass)
             self._require_methods(bases, defined)
+            found = self.heirs.require(bases, metaclass, defined)
             self._tame(defined)
             if self._is_foreign(metaclass):  # its own by the time that hooks see it
                 dict.__setitem__(defined, _MARK, self)
             made = metaclass(name, bases, defined, **named)
             if isinstance(made, type) and self._is_made_by_type(metaclass):
                 self.adopt(made)
+            self.heirs.note(made, found)
             return made
 
         finish.__prepare__ = lambda *_, **__: prepared  # type: ignore[attr-defined]
@@ -81,9 +85,11 @@ class Classes:
         defined = dict(defined) if type(defined) is dict else defined
         self._require_namespace(defined, metaclass, exact=type(defined) is dict)
         self._require_methods(bases, defined)
+        names = self.heirs.require(bases, metaclass, defined)
         self._tame(defined)
         dict.__setitem__(defined, _MARK, self)
         found = self._foreign_new(metaclass)(metaclass, plain(name), bases, defined, **named)
+        self.heirs.note(found, names)
         return self.adopt(found)
 
     def metaclass(self, base: type) -> type:

@@ -8,6 +8,7 @@ code asks first. It runs no code of the object's: classes are looked at through 
 from __future__ import annotations
 
 import types
+from collections.abc import Iterable
 from enum import EnumType
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,7 @@ class Gates:
         self._world = world
         self._types = world.types
         self._own = world.classes.own
+        self._heirs = world.classes.heirs
         self.reads: dict[str, set[type]] = {}
         self.writes: dict[str, set[type]] = {}
         self._statics: dict[str, set[type]] = {}
@@ -61,7 +63,7 @@ class Gates:
                     kind for kind, audit in self._types.items() if name in audit.reads and not issubclass(kind, type)
                 )
                 known.add(Module)
-            elif name == "__init__":
+            elif name == "__init__" and not self._world.host_types:
                 known.add(super)
         return known
 
@@ -75,6 +77,8 @@ class Gates:
 
     def learn(self, audits: dict[type, TypeAudit]) -> None:
         """Types that were granted just now."""
+        if self._world.host_types and "__init__" in self.reads:
+            self.reads["__init__"].discard(super)
         for name, known in self.reads.items():
             if not name.startswith("_"):
                 known.update(
@@ -119,7 +123,7 @@ class Gates:
         if is_dunder(name):
             return self._read_dunder(value, kind, name, own)
         found = self._decide(lineage(kind), name, value)
-        if found is value:
+        if found is value and not (own and self._world.hides(kind, name)):
             self._remember(self.reads, name, kind)
         return found
 
@@ -129,12 +133,13 @@ class Gates:
     def _decide(self, classes: tuple[type, ...], name: str, value: Any) -> Any:
         """An attribute without underscores at both ends, looked up in these classes."""
         where = holder(classes, name)
-        if where is not None and self._own(where):
-            return value
         kind = type(value)
-        rest = classes if where is None else classes[classes.index(where) :]
+        if where is not None and self._own(where):
+            if not self._heirs.may_read(value, where, name):
+                raise self._refusal(kind, name)
+            return value
         granted = None
-        for one in classes if where is None or not self._own(kind) else rest:
+        for one in _through(classes, where if self._own(kind) else None):
             audit = self._types.get(one)
             if audit is None:
                 continue
@@ -145,16 +150,12 @@ class Gates:
         if granted is not None:
             return value
         if where is None and self._own(kind):
-            if any(self._hides(one, name) for one in classes):
+            if self._world.hides(kind, name):
                 raise self._refusal(kind, name)
             return value
         if where is None and self._is_closed(kind):
             return value  # there is none, and CPython says so
         raise self._refusal(kind, name)
-
-    def _hides(self, kind: type, name: str) -> bool:
-        """Whether an instance of a class of the host may hold something of the host's under this name."""
-        return kind in self._world.host_types and name not in self._types[kind].reads
 
     def _is_closed(self, kind: type) -> bool:
         """Whether instances have no attributes but those that their class defines."""
@@ -208,10 +209,11 @@ class Gates:
         classes = lineage(value)
         where = holder(classes, name)
         if where is not None and self._own(where):
+            if not self._heirs.may_read_class(where, name):
+                raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted")
             self._remember(self._statics, name, value)
             return value
-        rest = classes if where is None or not self._own(value) else classes[classes.index(where) :]
-        for one in rest:
+        for one in _through(classes, where if self._own(value) else None):
             audit = self._types.get(one)
             if audit is not None and name in audit.static_replaced:
                 return Holding(name, audit.static_replaced[name](self._world, value))
@@ -261,6 +263,8 @@ class Gates:
         where = holder(lineage(value), name) or holder(lineage(kind), name)
         if where is None or self._own(where):
             return value
+        if name == "__init__" and where in self._world.host_types:
+            return Holding(name, self._own_init(value))
         inherited = name in OPERATIONS or name in ("__init__", "__init_subclass__", "__class_getitem__")
         if inherited and (where in self._types or where is type):
             return value
@@ -269,6 +273,16 @@ class Gates:
         if name in ("__members__", "__annotations__", "__match_args__", "__parameters__") and self._audited(value):
             return value
         raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted", "type")
+
+    def _own_init(self, kind: Any) -> Any:
+        """`__init__` of a class of the host, for what the code made: it would make a host's object anew."""
+
+        def init(instance: Any, /, *given: Any, **named: Any) -> None:
+            if not self._own(type(instance)):
+                raise denied(f"{name_of(type(instance))!r} cannot be initialised again", "store")
+            kind.__init__(instance, *given, **named)
+
+        return init
 
     def _read_super(self, value: Any, name: str) -> Any:
         start, of, itself = _super_class(value), _super_of(value), _super_self(value)
@@ -279,7 +293,9 @@ class Gates:
         if name == "__new__":
             return Holding(name, self._world.maker(holder(rest, name) or object))
         where = holder(rest, name)
-        if where is None or self._own(where) or name in DESCRIBING:
+        if name == "__init__" and where in self._world.host_types and not self._own(type(itself)):
+            raise denied(f"{name_of(type(itself))!r} cannot be initialised again", "store")
+        if where is None or self._own(where) or name in DESCRIBING or name == "__init__":
             return value
         if name in ("__setattr__", "__delattr__", "__getattribute__") and where is object:
             return Holding(name, self._checked_method(itself, name))
@@ -288,14 +304,14 @@ class Gates:
         if name in OPERATIONS and (where in self._types or where is type or self._audited(where)):
             return value
         if not is_dunder(name) and not isinstance(itself, type):
-            for one in rest:
+            for one in _through(rest, where):
                 audit = self._types.get(one)
                 if audit is not None and name in audit.replaced:
                     return Holding(name, audit.replaced[name](self._world, itself))
                 if audit is not None and name in audit.reads:
                     return value
         elif not is_dunder(name):
-            for one in rest:
+            for one in _through(rest, where):
                 audit = self._types.get(one)
                 if audit is not None and name in audit.statics:
                     return value
@@ -364,11 +380,13 @@ class Gates:
         if issubclass(kind, type):
             if self._own(value):
                 self._world.classes.require_defined(value, name)
+                if not self._heirs.may_set(value, name):
+                    raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
                 self._forget(name)
                 return value
             raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
         if self._own(kind):
-            if any(self._hides(one, name) for one in lineage(kind)):
+            if self._world.hides(kind, name):
                 raise denied(f"attribute {name!r} of {name_of(kind)!r} cannot be set", "store")
             self._remember(self.writes, name, kind)
             return value
@@ -390,6 +408,11 @@ class Gates:
         if isinstance(value, type):
             self._forget(name)
         return found
+
+
+def _through(classes: tuple[type, ...], where: type | None) -> Iterable[type]:
+    """Those of some classes that have what `where` defines; all of them for None."""
+    return classes if where is None else (one for one in classes if where in lineage(one))
 
 
 def _is_member(kind: type, name: str) -> bool:

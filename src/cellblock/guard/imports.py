@@ -45,8 +45,9 @@ class Importer:
     def __call__(
         self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
     ) -> object:
-        if type(fromlist) is list:  # Python's own C code, which takes no notice of what it gets
-            return importlib.import_module(name)
+        if type(fromlist) is list:  # PyImport_Import, which takes no notice of what it gets: it looks in sys.modules
+            importlib.import_module(name)
+            return None
         if level:
             raise ImportError("relative imports lead nowhere here")
         module = self.module(name)
@@ -54,7 +55,7 @@ class Importer:
             return module if "." not in name else self.module(name.partition(".")[0])
         for one in fromlist:
             if one != "*" and one not in vars(module):
-                raise ImportError(f"cannot import name {one!r} from {name!r} (not granted)", name=name)
+                raise ImportError(f"cannot import name {one!r} from {name!r}: not granted [import]", name=name)
         return module
 
     def module(self, name: str) -> Module:
@@ -62,7 +63,7 @@ class Importer:
         found = self._modules.get(name)
         if found is None:
             if not grants(self._policy, name):
-                raise ModuleNotFoundError(f"No module named {name!r} is granted", name=name)
+                raise ModuleNotFoundError(f"No module named {name!r} is granted [import]", name=name)
             found = self._modules[name] = Module(name, self._members(name))
         return found
 

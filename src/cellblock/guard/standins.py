@@ -46,7 +46,7 @@ class Module(Single):
         _NAMES[id(self)] = name
 
     def __getattr__(self, name: str) -> object:
-        raise AttributeError(f"module {_NAMES.get(id(self))!r} has no attribute {name!r} that is granted")
+        raise AttributeError(f"module {_NAMES.get(id(self))!r} has no attribute {name!r} that is granted [import]")
 
     def __repr__(self) -> str:
         return f"<module {_NAMES.get(id(self))!r}>"
