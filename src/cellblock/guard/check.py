@@ -30,9 +30,32 @@ def check(
     features that are switched off. `flags` are those that earlier sources set by `from __future__`.
     """
     source = source.removeprefix("\ufeff")
+    flags = (flags & _FUTURE_FLAGS) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    tree, rewriter = _rewritten(source, filename, modules, bound, without, flags)
+    return _compiled(tree, rewriter, source, filename, flags)
+
+
+def examine(
+    source: str,
+    *,
+    modules: Callable[[str], bool],
+    bound: frozenset[str] | set[str],
+    without: frozenset[str],
+) -> None:
+    """As `check`, for who will not run it: `SourceRejected` or a SyntaxError, or nothing. Compiles nothing."""
+    _rewritten(source.removeprefix("\ufeff"), "<cell>", modules, bound, without, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+def _rewritten(
+    source: str,
+    filename: str,
+    modules: Callable[[str], bool],
+    bound: frozenset[str] | set[str],
+    without: frozenset[str],
+    flags: int,
+) -> tuple[ast.Module, Rewriter]:
     if len(source) > MAX_SOURCE:
         raise rejection([_whole("size", f"source of {len(source):,} characters")], source)
-    flags = (flags & _FUTURE_FLAGS) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     try:
         tree = compile(source, filename, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
     except (MemoryError, RecursionError):
@@ -51,7 +74,7 @@ def check(
     if rewriter.refusals:
         # what CPython itself would not compile is a syntax error first
         raise rejection(rewriter.refusals, source)
-    return _compiled(tree, rewriter, source, filename, flags)
+    return tree, rewriter
 
 
 def _compiled(tree: ast.Module, rewriter: Rewriter, source: str, filename: str, flags: int) -> Program:

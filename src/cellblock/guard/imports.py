@@ -25,12 +25,11 @@ def grants(policy: Policy, name: str) -> bool:
     """Whether a policy grants a module of this name. Imports nothing."""
     if name == "__future__" or any(one.name == name or one.name.startswith(name + ".") for one in policy.granted):
         return True
-    if name in LIBRARIES and not any(name == one or name.startswith(one + ".") for one in policy.libraries):
-        return False
+    if name in LIBRARIES:
+        named = (*policy.libraries, *(policy.modules or ()))
+        return any(name == one or name.startswith(one + ".") for one in named)
     if not audited(name):
         return False
-    if name in LIBRARIES:
-        return True
     return policy.modules is None or any(name == one or name.startswith(one + ".") for one in policy.modules)
 
 
@@ -64,6 +63,8 @@ class Importer:
         if found is None:
             if not grants(self._policy, name):
                 raise ModuleNotFoundError(f"No module named {name!r} is granted [import]", name=name)
+            if name in LIBRARIES and not audited(name):
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
             found = self._modules[name] = Module(name, self._members(name))
         return found
 

@@ -112,6 +112,10 @@ class World:
             if (spelled := spelling.REACH + name) not in builtins:
                 builtins[spelled] = _reach(gates.known_reads(name), gates.read, name)
 
+    def end_with(self, kind: type[BaseException]) -> None:
+        """Have exceptions of this kind, which come from outside of the world, end its programs too."""
+        self.builtins[spelling.STOP] = self.ending.caught = (self.ending.base, kind)
+
     def names(self) -> list[str]:
         """The names that programs have bound."""
         return [name for name in list(self.globals) if self._is_shown(name)]
@@ -304,7 +308,7 @@ class World:
             spelling.TYPE: type,
             spelling.NUMBERS: sizes.NUMBERS,
             spelling.FORMAT: sizes.formatted,
-            spelling.STOP: ending.base,
+            spelling.STOP: ending.caught,
             spelling.STOPPING: ending.flag,
             spelling.FOREIGN: ending.foreign,
             spelling.ESCAPING: ending.escaping,

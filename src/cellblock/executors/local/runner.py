@@ -10,7 +10,6 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 
 from cellblock.errors import SourceRejected
-from cellblock.executors.local.failure import describe, refused
 from cellblock.executors.local.tools import LocalTools
 from cellblock.executors.local.turn import LocalTurn
 from cellblock.guard.signals import Stop
@@ -33,6 +32,7 @@ from cellblock.wire.messages import (
 )
 from cellblock.worker import survey
 from cellblock.worker.copies import copy_of
+from cellblock.worker.failures import describe, refused
 from cellblock.worker.names import Names
 from cellblock.worker.show.display import bundle
 
