@@ -7,6 +7,7 @@ import fractions
 import statistics
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
