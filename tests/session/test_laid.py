@@ -286,8 +286,9 @@ def test_what_the_sessions_interpreter_cannot_import_keeps_it_from_opening(
 
 def test_library_is_granted_by_either_argument(open_session: Callable[..., Session]) -> None:
     pytest.importorskip("numpy")
-    for policy in (Policy(libraries=["numpy"]), Policy(modules=["math", "numpy"])):
-        session = open_session(policy=policy, preload=["numpy"])
+    for policy, preload in ((Policy(libraries=["numpy"]), []), (Policy(modules=["math", "numpy"]), ["numpy"])):
+        session = open_session(policy=policy, preload=preload)
+        assert session.run("import numpy.random\nnumpy.random.default_rng(1).integers(1, 2)").value == 1
         assert session.run("import numpy as np\nint(np.arange(4).sum())").value == 6
         assert session.run("hasattr(np, 'load')").value is False
     error = open_session(policy=Policy()).run("import numpy").error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from types import CodeType, ModuleType
 from typing import Any
@@ -23,8 +23,8 @@ from cellblock.worker.interrupts import Interrupted
 
 def prepare() -> None:
     """Import the audits of the standard library, and of those libraries that have been imported."""
-    for name in (*STANDARD, *(name for name in LIBRARIES if name.partition(".")[0] in sys.modules)):
-        audit_of(name)
+    _audit(STANDARD)
+    _audit(name for name in LIBRARIES if _package(name) in sys.modules)
 
 
 def lay(data: Mapping[str, Any], runner: list[ModuleType]) -> Guarded:
@@ -34,8 +34,7 @@ def lay(data: Mapping[str, Any], runner: list[ModuleType]) -> Guarded:
     for name in named:
         import_module(name)
     with put_back(runner) as added:
-        for name in named:
-            audit_of(name)
+        _audit(name for name in LIBRARIES if _package(name) in named)
     runner.extend(added)
     return Guarded(policy)
 
@@ -80,6 +79,15 @@ class Guarded(Interpreter):
         if isinstance(error, SourceRejected):
             return failures.refused(error)
         return failures.describe(error, self._sources, max_text)
+
+
+def _audit(names: Iterable[str]) -> None:
+    for name in names:
+        audit_of(name)
+
+
+def _package(name: str) -> str:
+    return name.partition(".")[0]
 
 
 def _write(stream: str, text: str) -> None:
