@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable
+from types import CodeType
+from typing import TypeGuard
 
+from cellblock.guard.build import STORE
 from cellblock.guard.program import Program
 from cellblock.guard.refusal import Refusal, rejection
 from cellblock.guard.rewrite import Rewriter
 from cellblock.guard.rules import BY_ID
+from cellblock.guard.scopes import Scope
 
 MAX_SOURCE = 2_000_000
 """Characters of one source."""
 _FUTURE_FLAGS = 0x1FF0000
+_WITHIN = "<module>.<locals>."
 
 
 def check(
@@ -78,17 +84,9 @@ def _rewritten(
 
 
 def _compiled(tree: ast.Module, rewriter: Rewriter, source: str, filename: str, flags: int) -> Program:
-    last = None
     try:
-        expression = None
-        if tree.body and isinstance(ending := tree.body[-1], ast.Expr):
-            expression = ast.Expression(ending.value)
-            tree.body.pop()
-        body = compile(tree, filename, "exec", flags, dont_inherit=True) if tree.body else None
-        if body is not None:
-            flags |= body.co_flags & _FUTURE_FLAGS
-        if expression is not None:
-            last = compile(expression, filename, "eval", flags, dont_inherit=True)
+        make = _as_module if rewriter.module.plain else _as_function
+        body, last = make(tree, rewriter.module, filename, flags)
     except (MemoryError, RecursionError):
         raise rejection([_whole("nesting", "source that is nested too deeply")], source) from None
     return Program(
@@ -98,7 +96,62 @@ def _compiled(tree: ast.Module, rewriter: Rewriter, source: str, filename: str, 
         reads=frozenset(rewriter.reads),
         writes=frozenset(rewriter.writes),
         reaches=frozenset(rewriter.reaches),
+        groups=frozenset(rewriter.groups),
     )
+
+
+def _as_function(tree: ast.Module, module: Scope, filename: str, flags: int) -> tuple[CodeType | None, CodeType | None]:
+    """One code, of a function in which all names of the module are global and the guard's own are local."""
+    body = tree.body
+    if not body:
+        return None, None
+    first, ending = body[0], body[-1]
+    if isinstance(ending, ast.Expr):
+        body[-1] = ast.copy_location(ast.Return(ending.value), ending)
+    if first is not ending and _is_text(first):
+        module.bound["__doc__"] = []
+        body[0] = ast.copy_location(
+            ast.Assign([ast.copy_location(ast.Name("__doc__", STORE), first)], first.value), first
+        )
+    if module.bound:
+        body.insert(0, ast.copy_location(ast.Global(list(module.bound)), first))
+    kind = ast.AsyncFunctionDef if module.suspends else ast.FunctionDef
+    arguments = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    function = ast.copy_location(kind("<module>", arguments, body, [], None, None), first)
+    if sys.version_info >= (3, 12):
+        function.type_params = []
+    made = compile(ast.Module([function], []), filename, "exec", flags, dont_inherit=True)
+    code = next(one for one in made.co_consts if isinstance(one, CodeType))
+    if module.unnamed:
+        code = _called_after_module(code)
+    return (None, code) if isinstance(ending, ast.Expr) else (code, None)
+
+
+def _is_text(node: ast.stmt) -> TypeGuard[ast.Expr]:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _called_after_module(code: CodeType) -> CodeType:
+    """The code with what is made in it called after where it stands in the module, not in our function."""
+    consts = tuple(
+        _called_after_module(one.replace(co_qualname=one.co_qualname.removeprefix(_WITHIN)))
+        if isinstance(one, CodeType) and one.co_qualname.startswith(_WITHIN)
+        else one
+        for one in code.co_consts
+    )
+    return code.replace(co_consts=consts)
+
+
+def _as_module(tree: ast.Module, module: Scope, filename: str, flags: int) -> tuple[CodeType | None, CodeType | None]:
+    """A code of the statements and one of the last expression, which bind names as modules do."""
+    expression = None
+    if tree.body and isinstance(ending := tree.body[-1], ast.Expr):
+        expression = ast.Expression(ending.value)
+        tree.body.pop()
+    body = compile(tree, filename, "exec", flags, dont_inherit=True) if tree.body else None
+    if body is not None:
+        flags |= body.co_flags & _FUTURE_FLAGS
+    return body, None if expression is None else compile(expression, filename, "eval", flags, dont_inherit=True)
 
 
 def _whole(rule: str, what: str) -> Refusal:

@@ -8,7 +8,7 @@ code asks first. It runs no code of the object's: classes are looked at through 
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import EnumType
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,9 @@ from cellblock.guard.names import (
     is_dunder,
     never_read,
 )
-from cellblock.guard.refusal import denied
-from cellblock.guard.standins import Holding, Module, TypeOfTypes, TypeStandIn, module_name
+from cellblock.guard.refusal import Denied, denied
+from cellblock.guard.scopes import Group
+from cellblock.guard.standins import Holding, Module, TypeOfTypes, TypeStandIn, Watched, module_name
 from cellblock.guard.tables import BUILTIN_TYPES, TypeAudit
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Gates:
         self.reads: dict[str, set[type]] = {}
         self.writes: dict[str, set[type]] = {}
         self._statics: dict[str, set[type]] = {}
+        self._groups: dict[Group, set[type]] = {}
 
     # -------------------------------------------------------------------------------- sets
 
@@ -85,11 +87,44 @@ class Gates:
                     kind for kind, audit in audits.items() if name in audit.reads and not issubclass(kind, type)
                 )
 
+    def group(self, group: Group) -> tuple[set[type], Callable[[Any], Any]]:
+        """The set of types on which all names of a group may be had, and what looks at an object of another."""
+        known = self._groups.setdefault(group, set())
+
+        def watch(value: Any) -> Any:
+            kind = type(value)
+            if not self._grants_all(group, value, kind):
+                return Watched(self, value)
+            if len(known) < _MAX_KNOWN:
+                known.add(kind)
+            return value
+
+        return known, watch
+
+    def _grants_all(self, group: Group, value: Any, kind: type) -> bool:
+        for names, known, ask in (
+            (group.reads, self.known_reads, self.read),
+            (group.writes, self.known_writes, self.write),
+        ):
+            for name in names:
+                if kind in known(name):
+                    continue
+                try:
+                    ask(value, name)
+                except Denied:
+                    return False
+                if kind not in known(name):
+                    return False
+        return True
+
     def _forget(self, name: str) -> None:
         """A class of the code's own lost an attribute: what it hid may be seen again."""
         for sets in (self.reads, self.writes, self._statics):
             if name in sets:
                 sets[name].difference_update([kind for kind in sets[name] if self._own(kind)])
+        for group, known in self._groups.items():
+            if name in group.reads or name in group.writes:
+                known.difference_update([kind for kind in known if self._own(kind)])
 
     def _remember(self, sets: dict[str, set[type]], name: str, kind: type) -> None:
         known = sets.setdefault(name, set())

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType
+from typing import Any
+
+from cellblock.guard.scopes import Group
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Code of a program in a world. `awaited`: calling it gives a coroutine, which is what runs it."""
+
+    call: Callable[[], Any]
+    awaited: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """Checked and compiled source: its statements, and its last expression where there is one.
 
-    `reads` and `writes` are the attributes that it names, whose sets a world must have before it runs.
+    `reads`, `writes` and `groups` are the attributes that it names, whose sets a world must have before it runs. Each
+    code is a function's without arguments, or a module's.
     """
 
     filename: str
@@ -19,3 +32,4 @@ class Program:
     reads: frozenset[str]
     writes: frozenset[str]
     reaches: frozenset[str]
+    groups: frozenset[Group]

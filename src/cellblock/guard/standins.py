@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard.anatomy import name_of
 
 if TYPE_CHECKING:
+    from cellblock.guard.gates import Gates
     from cellblock.guard.world import World
 
 LONGEST_RANGE = 5_000_000
@@ -35,6 +36,26 @@ class Holding:
 
     def __init__(self, name: str, value: object) -> None:
         object.__getattribute__(self, "__dict__")[name] = value
+
+
+class Watched:
+    """Stands for an object of which attributes are read and set: each time the gates are asked."""
+
+    __slots__ = ("gates", "value")
+
+    def __init__(self, gates: Gates, value: object) -> None:
+        object.__setattr__(self, "gates", gates)
+        object.__setattr__(self, "value", value)
+
+    def __getattribute__(self, name: str) -> object:
+        return getattr(_watching(self).read(_watched(self), name), name)
+
+    def __setattr__(self, name: str, new: object) -> None:
+        setattr(_watching(self).write(_watched(self), name), name, new)
+
+
+_watching: Any = vars(Watched)["gates"].__get__
+_watched: Any = vars(Watched)["value"].__get__
 
 
 class Module(Single):

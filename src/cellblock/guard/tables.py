@@ -175,4 +175,7 @@ BUILTIN_TYPES: dict[type, TypeAudit] = {
 """Python's own types."""
 BUILTIN_TYPES.pop(type, None)
 
+SPECIAL = _TEXT | names("to_bytes")
+"""Names that Python's own types have something else for."""
+
 READS: dict[type, frozenset[str]] = {kind: one.reads for kind, one in BUILTIN_TYPES.items()}
