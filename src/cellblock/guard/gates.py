@@ -440,14 +440,38 @@ class Gates:
     def delete(self, value: Any, name: str) -> Any:
         """The object, if an attribute may be deleted from it."""
         found = self.write(value, name)
-        if isinstance(value, type):
+        if issubclass(type(value), type):
+            if not is_dunder(name):
+                self._require_covered(value, name)
             self._forget(name)
         return found
+
+    def _require_covered(self, kind: type, name: str) -> None:
+        """That no object shows what it was not granted once this class lacks a name: what was granted stays so."""
+        for one in _family(kind):
+            where = holder((other for other in lineage(one) if other is not kind), name)
+            if where is None or self._own(where):
+                continue
+            audits = [audit for audit in map(self._types.get, lineage(one)) if audit is not None]
+            if not any(name in audit.reads for audit in audits) or any(name in audit.replaced for audit in audits):
+                raise denied(
+                    f"attribute {name!r} of class {name_of(kind)!r} cannot be deleted: it hides another", "store"
+                )
 
 
 def _through(classes: tuple[type, ...], where: type | None) -> Iterable[type]:
     """Those of some classes that have what `where` defines; all of them for None."""
     return classes if where is None else (one for one in classes if where in lineage(one))
+
+
+def _family(kind: type) -> Iterable[type]:
+    """A class and all that inherit from it."""
+    yield kind
+    for heir in _heirs(kind):
+        yield from _family(heir)
+
+
+_heirs: Callable[[type], list[type]] = vars(type)["__subclasses__"]
 
 
 def _is_member(kind: type, name: str) -> bool:
