@@ -23,6 +23,7 @@ from cellblock.guard.names import (
     is_dunder,
     never_read,
 )
+from cellblock.guard.printing import STREAMS, Settings
 from cellblock.guard.refusal import Denied, denied
 from cellblock.guard.scopes import Group
 from cellblock.guard.standins import Holding, Module, TypeOfTypes, TypeStandIn, Watched, module_name
@@ -203,14 +204,14 @@ class Gates:
 
     def _read_dunder(self, value: Any, kind: type, name: str, own: bool) -> Any:
         if name == "__class__":
-            return value if own else self._refuse(kind, name)
+            return self._read_of_class(value, kind, own)
         if name in ("__setattr__", "__delattr__", "__getattribute__"):
             return Holding(name, self._checked_method(value, name))
         if name == "__new__":
             return Holding(name, self._world.maker(kind))
-        if name == "__dict__":
-            return Holding(name, self._world.own_dict(value)) if own else self._refuse(kind, name)
         where = holder(lineage(kind), name)
+        if name == "__dict__" and (where is None or type(namespace(where)[name]) is types.GetSetDescriptorType):
+            return Holding(name, self._world.own_dict(value)) if own else self._refuse(kind, name)
         if where is not None and self._own(where):
             return value
         if name in DESCRIBING or name in OPERATIONS or (name in ERROR_PARTS and issubclass(kind, BaseException)):
@@ -220,8 +221,20 @@ class Gates:
         if own and (where is None or name in ("__annotations__", "__match_args__", "__slots__", "__post_init__")):
             return value
         if name in TYPING and namespace(kind).get("__module__", "types") in ("types", "typing", "builtins"):
-            return value
+            return Holding(name, self._world.told(getattr(value, name)))
         return self._refuse(kind, name)
+
+    def _read_of_class(self, value: Any, kind: type, own: bool) -> Any:
+        """`__class__` of an object: what `type()` tells, but of plain data, where only the names of it are granted."""
+        if own:
+            return value
+        if kind in BUILTIN_TYPES and not issubclass(kind, BaseException):
+            raise self._refusal(kind, "__class__")
+        return Holding("__class__", self._world.typeof(value))
+
+    def class_of(self, value: Any) -> Any:
+        """What `value.__class__.__name__` reads the name of."""
+        return value.__class__ if self._own(type(value)) else self._world.typeof(value)
 
     def _refuse(self, kind: type, name: str) -> Any:
         raise self._refusal(kind, name)
@@ -291,6 +304,8 @@ class Gates:
             return value
         if name == "__new__":
             return Holding(name, self._world.maker(value))
+        if name == "__class__" and self._own(value):
+            return Holding(name, self._world.typeof(value))
         if name == "__dict__" and self._own(value):
             return Holding(name, types.MappingProxyType(self._world.shown(namespace(value))))
         if name in ("__setattr__", "__delattr__", "__getattribute__"):
@@ -377,7 +392,7 @@ class Gates:
     def _read_module(self, value: Module, name: str) -> Any:
         if name in ("__name__", "__doc__"):
             return Holding(name, module_name(value) if name == "__name__" else None)
-        if name in ("__all__", "__version__", "__file__"):
+        if name in ("__all__", "__version__", "__file__", "__stdin__", "__stdout__", "__stderr__"):
             return value
         if name == "__dict__":
             return Holding(name, types.MappingProxyType(self._world.shown(vars(value))))
@@ -429,6 +444,8 @@ class Gates:
             return value
         if name in ERROR_PARTS and issubclass(kind, BaseException):
             return value
+        if kind is Module and name in STREAMS and module_name(value) == "sys":
+            return Settings(self._world, value)
         for one in lineage(kind):
             audit = self._types.get(one)
             if audit is not None and name in audit.writes and (name in audit.reads or issubclass(one, BaseException)):

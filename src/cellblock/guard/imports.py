@@ -68,6 +68,11 @@ class Importer:
             found = self._modules[name] = Module(name, self._members(name))
         return found
 
+    def renew(self, name: str, member: str, value: object) -> None:
+        """Another value for a member, where the module was imported."""
+        if name in self._modules:
+            vars(self._modules[name])[member] = value
+
     def _members(self, name: str) -> dict[str, object]:
         members: dict[str, object] = {}
         for grant in self._policy.granted:

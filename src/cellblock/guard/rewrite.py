@@ -172,6 +172,12 @@ class Rewriter:
             self._refuse(rule, f"attribute {node.attr} is not granted", node)
             self._push(node, "value", scope, flags)
             return
+        if (
+            name in ("__name__", "__qualname__")
+            and isinstance(receiver, ast.Attribute)
+            and receiver.attr == "__class__"
+        ):
+            receiver = node.value = build.call(receiver, spelling.CLASS_OF, receiver.value)
         if type(node.ctx) is ast.Load:
             kind = literal_type(receiver)
             if kind is not None and (name in READS.get(kind, ()) or (name == "format" and plain_format(receiver))):

@@ -116,6 +116,8 @@ class TypeOfTypes(Single):
 
     __slots__ = ("_world",)
 
+    __module__ = "builtins"
+
     def __init__(self, world: World) -> None:
         self._world = world
 
@@ -136,7 +138,12 @@ class TypeOfTypes(Single):
         return (type,)
 
     def __getitem__(self, item: Any) -> object:
-        return types.GenericAlias(type, item)
+        return types.GenericAlias(self, item)  # type: ignore[arg-type]
+
+    def __getattr__(self, name: str) -> str:
+        if name == "__qualname__":
+            return "type"
+        raise AttributeError(f"type object 'type' has no attribute {name!r}")
 
     def __or__(self, other: Any) -> object:
         return type | (type if other is self else other)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from cellblock.errors import SourceRejected
 from cellblock.guard import sizes, spelling
 from cellblock.guard.anatomy import holder, lineage, name_of
 from cellblock.guard.builtins import Globals, builtins_of
@@ -23,7 +24,7 @@ from cellblock.guard.managers import AsyncManager, Manager
 from cellblock.guard.matching import matcher
 from cellblock.guard.names import RESERVED, is_dunder
 from cellblock.guard.owndict import OwnDict
-from cellblock.guard.printing import Stream, printer
+from cellblock.guard.printing import Input, Stream, printer
 from cellblock.guard.program import Part, Program
 from cellblock.guard.refusal import denied
 from cellblock.guard.signals import Ending
@@ -39,6 +40,7 @@ _OWN_TYPES: dict[type, frozenset[str]] = {
     Globals: _MAPPING,
     OwnDict: _MAPPING | names("copy"),
     LongRange: names("count index start step stop"),
+    Input: names("read readline readlines name encoding closed isatty readable writable"),
     Stream: names("write writelines flush isatty writable readable encoding errors closed name"),
 }
 _WIDTHS = ("ljust", "rjust", "center", "zfill", "expandtabs")
@@ -125,6 +127,18 @@ class World:
         """Have exceptions of this kind, which come from outside of the world, end its programs too."""
         self.builtins[spelling.STOP] = self.ending.caught = (self.ending.base, kind)
 
+    def evaluate(self, source: str, names: Mapping[str, Any] | None = None) -> Any:
+        """The value of an expression that code has as text: checked as a cell is, and refused as running code is."""
+        try:
+            program = self.check(source.strip(), "<text>")
+        except SourceRejected as error:
+            first: Any = error.refusals[0]
+            raise denied(first.what, first.rule) from None
+        if program.body is not None or program.last is None:
+            raise SyntaxError(f"{source!r:.100} is no expression")
+        self.link(program)
+        return eval(program.last, self.globals, dict(names or {}))
+
     def names(self) -> list[str]:
         """The names that programs have bound."""
         return [name for name in list(self.globals) if self._is_shown(name)]
@@ -136,6 +150,16 @@ class World:
             targets[-1].write(text)
         else:
             self.write(stream, text)
+
+    def redirect(self, stream: str, targets: list[Any]) -> None:
+        """Have what is written to a stream go to the last of some targets; to the stream itself where there is none."""
+        self.redirections[stream][:] = targets
+        self.importer.renew("sys", stream, self.current(stream))
+
+    def current(self, stream: str) -> Any:
+        """What a stream is written to."""
+        targets = self.redirections[stream]
+        return targets[-1] if targets else self.streams[stream]
 
     def clear(self) -> None:
         """Unbind them."""
@@ -241,6 +265,12 @@ class World:
         """`type(value)` as code sees it: the class where it was granted, else a stand-in."""
         return self.typeof_class(type(value))
 
+    def told(self, value: Any) -> Any:
+        """What an annotation says of itself, with `type` as code sees it."""
+        if type(value) is tuple:
+            return tuple(map(self.told, value))
+        return self.type if value is type else value
+
     def typeof_class(self, kind: type) -> object:
         """A class as code sees it."""
         if kind is type or kind is TypeOfTypes or kind is TypeStandIn:
@@ -315,6 +345,7 @@ class World:
             spelling.GATE_WRITE: gates.write,
             spelling.GATE_DELETE: gates.delete,
             spelling.TYPE: type,
+            spelling.CLASS_OF: gates.class_of,
             spelling.NUMBERS: sizes.NUMBERS,
             spelling.FORMAT: sizes.formatted,
             spelling.STOP: ending.caught,

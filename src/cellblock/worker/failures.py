@@ -14,6 +14,9 @@ from cellblock.wire.messages import Failure
 from cellblock.worker.interpreter import cut, linked
 from cellblock.worker.show.mime import utf8
 
+_REWORDED = (SyntaxError, NameError, AttributeError, ImportError)
+"""Errors whose summaries say something else than they do, such as what was meant."""
+
 
 def refused(error: SourceRejected) -> Failure:
     """The failure of a source that did not run."""
@@ -42,7 +45,7 @@ def describe(error: BaseException, lines: Mapping[str, list[str]], max_text: int
         summary = traceback.TracebackException.from_exception(error, lookup_lines=False, capture_locals=False)
         _keep_cells(summary, lines)
         text = "".join(summary.format())
-        message = str(error) if isinstance(error, SyntaxError) else str(summary)
+        message = str(error) if isinstance(error, _REWORDED) else str(summary)
     except Stop:
         raise
     except BaseException as broken:  # the cell's exception class may raise anything from what it overrides

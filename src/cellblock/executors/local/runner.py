@@ -187,6 +187,8 @@ class Runner:
                 value = part.call()
                 if part.awaited:
                     value = await value
+            for _ in range(2):
+                await asyncio.sleep(0)  # asynchronous generators that were dropped are closed now
             return value
 
         if self._loop is None or self._loop.is_closed():
