@@ -225,10 +225,11 @@ class Gates:
         return self._refuse(kind, name)
 
     def _read_of_class(self, value: Any, kind: type, own: bool) -> Any:
-        """`__class__` of an object: what `type()` tells, but of plain data, where only the names of it are granted."""
+        """`__class__` of what the code or the standard library made; of plain data and the host's, only its name."""
         if own:
             return value
-        if kind in BUILTIN_TYPES and not issubclass(kind, BaseException):
+        known = kind in self._types and kind not in self._world.host_types
+        if not known or (kind in BUILTIN_TYPES and not issubclass(kind, BaseException)):
             raise self._refusal(kind, "__class__")
         return Holding("__class__", self._world.typeof(value))
 

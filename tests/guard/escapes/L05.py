@@ -89,7 +89,7 @@ result = f()
 #: threat: L5
 #: from: typing evaluates string annotations
 #: proves: canary
-#: harmless: a text is looked up as a name, and never evaluated
+#: refused: attribute
 import typing
 class A:
     x: 'vault._secret.__class__ and typing.Literal[vault._secret]'
@@ -105,7 +105,7 @@ result = typing.ForwardRef('vault._secret and typing.Literal[vault._secret]')._e
 #: threat: L5
 #: from: typing evaluates string annotations
 #: proves: canary
-#: harmless: a text is looked up as a name, and never evaluated
+#: refused: import
 import typing
 def f(x: 'typing.Literal[__import__("vaults").CANARY]'): pass
 result = typing.get_type_hints(f)
