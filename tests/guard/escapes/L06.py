@@ -367,7 +367,7 @@ result = vault._secret
 #: threat: L6
 #: from: annotations that are not checked
 #: proves: canary
-#: harmless: annotations stay texts that nothing evaluates
+#: refused: attribute
 from __future__ import annotations
 import typing
 def f(x: typing.Literal[vault._secret]): pass
