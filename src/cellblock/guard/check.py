@@ -29,15 +29,18 @@ def check(
     bound: frozenset[str] | set[str] = frozenset(),
     without: frozenset[str] = frozenset(),
     flags: int = 0,
+    plain: bool = False,
 ) -> Program:
     """The program of a source; `SourceRejected` with all its refusals, or a SyntaxError as CPython words it.
 
     `modules` tells whether a module is granted. `bound` are names that stand for something already, `without` the
-    features that are switched off. `flags` are those that earlier sources set by `from __future__`.
+    features that are switched off. `flags` are those that earlier sources set by `from __future__`. `plain` has it run
+    as a module, with names of its own where it is given some.
     """
     source = source.removeprefix("\ufeff")
     flags = (flags & _FUTURE_FLAGS) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     tree, rewriter = _rewritten(source, filename, modules, bound, without, flags)
+    rewriter.module.plain |= plain
     return _compiled(tree, rewriter, source, filename, flags)
 
 

@@ -83,7 +83,7 @@ class World:
 
     # ------------------------------------------------------------------------------- running
 
-    def check(self, source: str, filename: str) -> Program:
+    def check(self, source: str, filename: str, *, plain: bool = False) -> Program:
         """The program of a source, under this world's policy and with the names that are bound in it."""
         return check(
             source,
@@ -92,6 +92,7 @@ class World:
             bound=self._bound(),
             without=self.policy.without,
             flags=self._flags,
+            plain=plain,
         )
 
     def run(self, program: Program) -> list[Part]:
@@ -130,7 +131,7 @@ class World:
     def evaluate(self, source: str, names: Mapping[str, Any] | None = None) -> Any:
         """The value of an expression that code has as text: checked as a cell is, and refused as running code is."""
         try:
-            program = self.check(source.strip(), "<text>")
+            program = self.check(source.strip(), "<text>", plain=True)
         except SourceRejected as error:
             first: Any = error.refusals[0]
             raise denied(first.what, first.rule) from None
