@@ -34,8 +34,8 @@ def guarded(source: str, policy: Policy | None = None, host: dict[str, Any] | No
     try:
         program = world.check(source, "<cell 1>")
         world.ending.begin()
-        for part in world.run(program):
-            part.call()
+        for code in world.run(program):
+            eval(code, world.globals)
     except BaseException as raised:
         error = raised
     finally:

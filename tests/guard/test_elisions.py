@@ -125,10 +125,8 @@ def awaited(source, **host):
     world.globals.update(host)
 
     async def run():
-        for part in world.run(world.check(source, "<cell 1>")):
-            found = part.call()
-            if part.awaited:
-                await found
+        for code in world.run(world.check(source, "<cell 1>")):
+            await eval(code, world.globals)
 
     try:
         world.ending.begin()

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any
 
 from cellblock.guard.scopes import Group
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Code of a program in a world. `awaited`: calling it gives a coroutine, which is what runs it."""
-
-    call: Callable[[], Any]
-    awaited: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ from cellblock.guard.matching import matcher
 from cellblock.guard.names import RESERVED, is_dunder
 from cellblock.guard.owndict import OwnDict
 from cellblock.guard.printing import Input, Stream, printer
-from cellblock.guard.program import Part, Program
+from cellblock.guard.program import Program
 from cellblock.guard.refusal import denied
 from cellblock.guard.signals import Ending
 from cellblock.guard.standins import LongRange, Range, TypeOfTypes, TypeStandIn
@@ -95,18 +95,12 @@ class World:
             plain=plain,
         )
 
-    def run(self, program: Program) -> list[Part]:
-        """Make what a program needs, and its parts: to be called in this order."""
+    def run(self, program: Program) -> list[types.CodeType]:
+        """Make what a program needs. Its code is then to be evaluated in `globals`, one after the other."""
         self.link(program)
         if program.body is not None:
             self._flags |= program.body.co_flags & 0x1FF0000
-        return [self._part(code) for code in (program.body, program.last) if code is not None]
-
-    def _part(self, code: types.CodeType) -> Part:
-        awaited = bool(code.co_flags & inspect.CO_COROUTINE)
-        if code.co_flags & inspect.CO_NEWLOCALS:
-            return Part(types.FunctionType(code, self.globals), awaited)
-        return Part(partial(eval, code, self.globals), awaited)
+        return [code for code in (program.body, program.last) if code is not None]
 
     def link(self, program: Program) -> None:
         """Have the sets and functions that a program names."""

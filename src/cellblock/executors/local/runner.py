@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 from cellblock.errors import SourceRejected
 from cellblock.executors.local.tools import LocalTools
 from cellblock.executors.local.turn import LocalTurn
-from cellblock.guard.program import Part
 from cellblock.guard.signals import Stop
 from cellblock.guard.world import World
 from cellblock.policy import Policy
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
     from cellblock.worker.interpreter import Interpreter
+
+_COROUTINE = 0x80
 
 
 class Runner:
@@ -164,28 +165,28 @@ class Runner:
         source = request.source.removeprefix("\ufeff")
         self._lines[request.filename] = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         program = self.world.check(source, request.filename)
-        parts = self.world.run(program)
+        codes = self.world.run(program)
         value: Any = None
-        if any(part.awaited for part in parts):
-            value = self._await(parts)
+        if any(code.co_flags & _COROUTINE for code in codes):
+            value = self._await(codes)
         else:
-            for part in parts:
-                value = part.call()
+            for code in codes:
+                value = eval(code, self.world.globals)
         if value is None or program.last is None:
             return ()
         self.world.builtins["_"] = value
         self._show(value, is_result=True)
         return self._encode(value)
 
-    def _await(self, parts: list[Part]) -> object:
+    def _await(self, codes: list[Any]) -> object:
         """Run a top-level `await` on the session's event loop, which lives on between cells."""
         import asyncio
 
         async def each() -> object:
             value: Any = None
-            for part in parts:
-                value = part.call()
-                if part.awaited:
+            for code in codes:
+                value = eval(code, self.world.globals)
+                if code.co_flags & _COROUTINE:
                     value = await value
             for _ in range(2):
                 await asyncio.sleep(0)  # asynchronous generators that were dropped are closed now
