@@ -290,9 +290,6 @@ READABLE = (
             "__fspath__",
             "__getstate__",
             "__objclass__",
-            "__stdin__",
-            "__stdout__",
-            "__stderr__",
         ]
     )
 )
@@ -320,6 +317,8 @@ REFUSED_BUILTINS = frozenset(
         "compile",
         "open",
         "breakpoint",
+        "exit",
+        "quit",
         "copyright",
         "credits",
         "license",

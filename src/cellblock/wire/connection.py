@@ -23,7 +23,6 @@ from cellblock.wire.messages import (
     Request,
     Reserve,
     Reserved,
-    Restrict,
     Run,
     Shell,
     Survey,
@@ -46,7 +45,7 @@ class State(Enum):
     BUSY = "busy"
 
 
-_START = (Run, Shell, Bind, Reserve, Fetch, Survey, Clear, Equip, Restrict)
+_START = (Run, Shell, Bind, Reserve, Fetch, Survey, Clear, Equip)
 
 _MAY_SEND: dict[tuple[State, type], State] = {
     **{(State.IDLE, request): State.BUSY for request in _START},

@@ -2,7 +2,6 @@
 #: threat: L7
 #: from: agex: control exceptions caught
 #: proves: hangs
-#: ended: timeout
 def spin():
     while True: pass
 while True:
@@ -14,7 +13,6 @@ while True:
 #: threat: L7
 #: from: agex: control exceptions caught
 #: proves: hangs
-#: ended: timeout
 def spin():
     while True: pass
 while True:
@@ -26,7 +24,6 @@ while True:
 #: threat: L7
 #: from: code in finally outlives the limit
 #: proves: hangs
-#: ended: timeout
 def spin():
     while True: pass
 try:
@@ -37,7 +34,6 @@ finally:
 #: threat: L7
 #: from: finally swallows by return
 #: proves: hangs
-#: ended: timeout
 def f():
     try:
         while True: pass
@@ -49,7 +45,6 @@ while True:
 #: threat: L7
 #: from: finally swallows by continue
 #: proves: hangs
-#: ended: timeout
 def spin():
     while True: pass
 while True:
@@ -61,7 +56,6 @@ while True:
 #: threat: L7
 #: from: one handler for each signal sent
 #: proves: hangs
-#: ended: timeout
 def spin():
     while True: pass
 def f(n):
@@ -74,7 +68,6 @@ f(0)
 #: threat: L7
 #: from: __exit__ that returns True
 #: proves: hangs
-#: ended: timeout
 class C:
     def __enter__(self): return self
     def __exit__(self, *a): return True
@@ -87,7 +80,6 @@ while True:
 #: threat: L7
 #: from: __exit__ that does not end
 #: proves: hangs
-#: ended: timeout
 class C:
     def __enter__(self): return self
     def __exit__(self, *a):
@@ -98,7 +90,6 @@ with C():
 #: threat: L7
 #: from: __aexit__ that returns True
 #: proves: hangs
-#: ended: timeout
 class C:
     async def __aenter__(self): return self
     async def __aexit__(self, *a): return True
@@ -111,7 +102,6 @@ while True:
 #: threat: L7
 #: from: suppress(BaseException)
 #: proves: hangs
-#: ended: timeout
 import contextlib
 def spin():
     while True: pass
@@ -122,7 +112,6 @@ while True:
 #: threat: L7
 #: from: a generator that catches
 #: proves: hangs
-#: ended: timeout
 import contextlib
 @contextlib.contextmanager
 def c():
@@ -139,7 +128,6 @@ while True:
 #: threat: L7
 #: from: callbacks that swallow
 #: proves: hangs
-#: ended: timeout
 import contextlib
 def spin():
     while True: pass
@@ -151,7 +139,6 @@ while True:
 #: threat: L7
 #: from: generators that refuse to close
 #: proves: hangs
-#: ended: timeout
 def g():
     while True:
         try:
@@ -167,7 +154,6 @@ while True:
 #: threat: L7
 #: from: __del__ runs when the limit has passed
 #: proves: hangs
-#: refused: class
 class D:
     def __del__(self):
         while True: pass
@@ -178,7 +164,6 @@ while True: pass
 #: threat: L7
 #: from: __del__ runs when the session ends
 #: proves: hangs
-#: refused: class
 class D:
     def __del__(self):
         while True: pass
@@ -187,7 +172,6 @@ keep = D()
 #: threat: L7
 #: from: callbacks of weak references
 #: proves: hangs
-#: refused: class
 import weakref
 class A: pass
 a = A()
@@ -199,7 +183,6 @@ del a
 #: threat: L7
 #: from: finalizers at exit
 #: proves: hangs
-#: refused: import
 import weakref
 class A: pass
 a = A()
@@ -211,7 +194,6 @@ del a
 #: threat: L7
 #: from: functions at exit
 #: proves: hangs
-#: refused: import
 import atexit
 def f():
     while True: pass
@@ -221,7 +203,6 @@ f()
 #: threat: L7
 #: from: a thread of its own
 #: proves: hangs
-#: refused: import
 import threading
 def f():
     while True: pass
@@ -230,7 +211,6 @@ threading.Thread(target=f).start()
 #: threat: L7
 #: from: threads by concurrent.futures
 #: proves: hangs
-#: refused: import
 import concurrent.futures
 def f():
     while True: pass
@@ -239,7 +219,6 @@ concurrent.futures.ThreadPoolExecutor().submit(f).result()
 #: threat: L7
 #: from: signal handlers set by code
 #: proves: hangs
-#: refused: import
 import signal
 signal.signal(signal.SIGALRM, signal.SIG_IGN)
 while True: pass
@@ -247,7 +226,6 @@ while True: pass
 #: threat: L7
 #: from: tracing switched off
 #: proves: hangs
-#: refused: import
 import sys
 sys.settrace(None)
 while True: pass
@@ -255,7 +233,6 @@ while True: pass
 #: threat: L7
 #: from: except* catches BaseException
 #: proves: hangs
-#: ended: timeout
 def spin():
     while True: pass
 while True:
@@ -267,7 +244,6 @@ while True:
 #: threat: L7
 #: from: classes of handlers computed
 #: proves: hangs
-#: ended: timeout
 def spin():
     while True: pass
 kinds = [BaseException]
@@ -280,7 +256,6 @@ while True:
 #: threat: L7
 #: from: handlers whose class says yes
 #: proves: hangs
-#: ended: timeout
 class M(type):
     def __subclasscheck__(cls, c): return True
     def __instancecheck__(cls, o): return True
@@ -296,7 +271,6 @@ while True:
 #: threat: L7
 #: from: signals that are those of Python
 #: proves: hangs
-#: ended: timeout
 def spin():
     while True: pass
 while True:
@@ -308,7 +282,6 @@ while True:
 #: threat: L7
 #: from: another exception raised over it
 #: proves: hangs
-#: ended: timeout
 def spin():
     while True: pass
 while True:
@@ -323,7 +296,6 @@ while True:
 #: threat: L7
 #: from: hostile repr when the host looks
 #: proves: hangs
-#: ended: timeout
 class A:
     def __repr__(self):
         while True: pass
@@ -332,7 +304,6 @@ A()
 #: threat: L7
 #: from: hostile str of an exception
 #: proves: hangs
-#: ended: timeout
 class E(Exception):
     def __str__(self):
         while True: pass
@@ -341,7 +312,6 @@ raise E
 #: threat: L7
 #: from: hostile _repr_html_
 #: proves: hangs
-#: ended: timeout
 class A:
     def _repr_html_(self):
         while True: pass
@@ -350,7 +320,6 @@ A()
 #: threat: L7
 #: from: comparisons that do not end
 #: proves: hangs
-#: ended: timeout
 class A:
     def __eq__(self, o):
         while True: pass
@@ -360,7 +329,6 @@ A() in [A()]
 #: threat: L7
 #: from: keys that do not end
 #: proves: hangs
-#: ended: timeout
 def key(x):
     while True: pass
 sorted([1, 2], key=key)
@@ -368,7 +336,6 @@ sorted([1, 2], key=key)
 #: threat: L7
 #: from: attribute hooks that do not end
 #: proves: hangs
-#: ended: timeout
 class A:
     def __getattr__(self, n):
         while True: pass
@@ -377,7 +344,6 @@ A().x
 #: threat: L7
 #: from: coroutines that never end
 #: proves: hangs
-#: ended: timeout
 class W:
     def __await__(self):
         while True:
@@ -387,7 +353,6 @@ await W()
 #: threat: L7
 #: from: asynchronous loops
 #: proves: hangs
-#: ended: timeout
 async def g():
     while True:
         yield 1
@@ -397,14 +362,12 @@ async for x in g():
 #: threat: L7
 #: from: time.sleep
 #: proves: hangs
-#: ended: timeout
 import time
 time.sleep(10**6)
 #: recursive-handler-chain
 #: threat: L7
 #: from: handlers within handlers
 #: proves: hangs
-#: ended: timeout
 def f():
     try:
         f()
@@ -417,7 +380,6 @@ f()
 #: threat: L7
 #: from: generators that resume one another
 #: proves: hangs
-#: ended: timeout
 def a():
     while True:
         yield from b()
@@ -428,7 +390,6 @@ for _ in a(): pass
 #: threat: L7
 #: from: a loop that lives in the handler
 #: proves: hangs
-#: ended: timeout
 try:
     1 / 0
 except ZeroDivisionError:

@@ -300,10 +300,8 @@ def give_back(group: Group) -> None:
 
 def remove_all() -> None:
     """At the end of this process, when no session of it has a process any more."""
-    global _groups
     if isinstance(_groups, Groups):
-        closed, _groups = _groups, None  # sessions that nobody closed give theirs back later still
-        closed.close()
+        _groups.close()
 
 
 def _after_fork_in_child() -> None:
