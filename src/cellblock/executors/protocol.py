@@ -25,7 +25,7 @@ class KernelSpec:
 
     `progress` is told what a long opening waits for, as a line such as "importing pandas". It is called in a thread.
 
-    `policy` is what code may reach, at the level `local`.
+    `policy` is what code may reach, in the eyes of the guard; None where nothing but walls stands in its way.
     """
 
     limits: ExecutionLimits = field(default_factory=ExecutionLimits)

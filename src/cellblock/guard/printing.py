@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cellblock.guard.standins import Module
     from cellblock.guard.world import World
 
 
@@ -54,6 +55,62 @@ class Stream:
 
     def readable(self) -> bool:
         return False
+
+
+class Input:
+    """`sys.stdin` of a world: there is nothing to read."""
+
+    __slots__ = ()
+
+    name = "<stdin>"
+    encoding = "utf-8"
+    closed = False
+
+    def read(self, size: int | None = -1, /) -> str:
+        return ""
+
+    readline = read
+
+    def readlines(self, hint: int = -1, /) -> list[str]:
+        return []
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def isatty(self) -> bool:
+        return False
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+
+STREAMS = frozenset(("stdin", "stdout", "stderr"))
+"""What code may set of `sys`: its own streams."""
+
+
+class Settings:
+    """`sys`, as far as it may be set."""
+
+    __slots__ = ("_module", "_world")
+    _module: Module
+    _world: World
+
+    def __init__(self, world: World, module: Module) -> None:
+        object.__setattr__(self, "_world", world)
+        object.__setattr__(self, "_module", module)
+
+    def __setattr__(self, name: str, target: Any) -> None:
+        world = self._world
+        if name == "stdin":
+            world.gates.read(target, "readline")
+            world.values["stdin"] = target
+        else:
+            world.gates.read(target, "write")
+            world.redirect(name, [] if target is world.streams[name] else [target])
+        self._module.__dict__[name] = target
 
 
 def printer(world: World) -> Callable[..., None]:

@@ -56,6 +56,9 @@ class AsyncSession:
 
     `mounts` are directories or files of the host that cells see, read-only and without a copy: under a name in the
     workspace, or under a path below `/data`.
+
+    `policy` has cells run behind the guard: at `local`, where None is one that grants the audited standard library, and
+    at `isolated` within the walls, where its functions are called as tools are.
     """
 
     def __init__(
@@ -73,8 +76,6 @@ class AsyncSession:
     ) -> None:
         if not isinstance(policy, Policy | None):
             raise TypeError(f"policy must be a Policy, not {type(policy).__name__}")
-        if policy is not None and trust_level != "local":
-            raise ValueError('policy= is for trust_level="local": elsewhere the kernel is what stands in the way')
         if not isinstance(limits, ExecutionLimits | None):
             raise TypeError(f"limits must be ExecutionLimits, not {type(limits).__name__}")
         self.limits = limits or ExecutionLimits()
@@ -99,7 +100,7 @@ class AsyncSession:
         self._state = 0
         self._cells: dict[int, str] = {}
         """The cells that can be undone, by the states that they led to."""
-        self._toolbox = Toolbox(tools)
+        self._toolbox = Toolbox(tools, granted=() if policy is None or trust_level == "local" else policy.functions)
         self._branched = 0
         self._closed = False
         self._host = os.getpid()
@@ -265,6 +266,7 @@ class AsyncSession:
             seed=seed,
             mounts=dict(self._spec.mounts),
             tools=self._toolbox.tools,
+            policy=self._spec.policy,
         )
         with anyio.CancelScope(shield=True):
             kernel, rows = await kernel.branch(branch._spec)

@@ -444,7 +444,13 @@ class ExecutorConformance:
             pytest.skip("kernels of this executor cannot go back")
 
     async def _die(self, kernel: Kernel, source: str) -> Recovery:
-        assert isinstance((await told(kernel, f"{source}\nimport os\nos._exit(3)"))[-1], Died)
+        if self.reaches_system:
+            events = await told(kernel, f"{source}\nimport os\nos._exit(3)")
+        else:
+            turn = await running(kernel, f"{source}\nprint('begun')\nwhile True: pass")
+            kernel.kill()
+            events = await rest(turn)
+        assert isinstance(events[-1], Died), events[-1]
         return await kernel.recover()
 
     # --- requests that are no cells ---

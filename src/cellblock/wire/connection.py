@@ -23,6 +23,7 @@ from cellblock.wire.messages import (
     Request,
     Reserve,
     Reserved,
+    Restrict,
     Run,
     Shell,
     Survey,
@@ -45,7 +46,7 @@ class State(Enum):
     BUSY = "busy"
 
 
-_START = (Run, Shell, Bind, Reserve, Fetch, Survey, Clear, Equip)
+_START = (Run, Shell, Bind, Reserve, Fetch, Survey, Clear, Equip, Restrict)
 
 _MAY_SEND: dict[tuple[State, type], State] = {
     **{(State.IDLE, request): State.BUSY for request in _START},

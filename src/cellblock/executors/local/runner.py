@@ -10,7 +10,6 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 
 from cellblock.errors import SourceRejected
-from cellblock.executors.local.failure import describe, refused
 from cellblock.executors.local.tools import LocalTools
 from cellblock.executors.local.turn import LocalTurn
 from cellblock.guard.signals import Stop
@@ -33,6 +32,7 @@ from cellblock.wire.messages import (
 )
 from cellblock.worker import survey
 from cellblock.worker.copies import copy_of
+from cellblock.worker.failures import describe, refused
 from cellblock.worker.names import Names
 from cellblock.worker.show.display import bundle
 
@@ -112,10 +112,7 @@ class Runner:
         except BaseException as error:  # it was ended while its failure was told
             ending.over = True
             sys.settrace(None)
-            if isinstance(error, Stop):
-                failure = describe(error, self._lines, self._max_text)
-            else:
-                failure = Failure(type=type_name(error), message="", traceback="", kind="raised")
+            failure = Failure(type=type_name(error), message="", traceback="", kind="raised")
         ending.over = True  # where what ends the cell was lost, too: nothing may come between
         while ending.thread:
             try:
@@ -124,7 +121,6 @@ class Runner:
                 sys.settrace(None)
         if traced is not None:
             sys.settrace(traced)
-        self.world.rehearsal.abandon()
         self.tools.forget()
         gained, dropped = self._found.news()
         return Finished(
@@ -192,6 +188,8 @@ class Runner:
                 value = eval(code, self.world.globals)
                 if code.co_flags & _COROUTINE:
                     value = await value
+            for _ in range(2):
+                await asyncio.sleep(0)  # asynchronous generators that were dropped are closed now
             return value
 
         if self._loop is None or self._loop.is_closed():
@@ -206,7 +204,6 @@ class Runner:
             raise
 
     def _close(self) -> None:
-        self.world.rehearsal.close()
         if self._loop is not None and not self._loop.is_closed():
             self._loop.close()
 

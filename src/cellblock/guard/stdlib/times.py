@@ -41,6 +41,7 @@ AUDITS = (
             *(audit(kind, subclassable=True) for kind in (datetime.timedelta, datetime.tzinfo)),
             audit(datetime.timezone),
             audit(type(datetime.date(2000, 1, 1).isocalendar()), constructable=False),
+            audit(time.struct_time),
         ),
     ),
     ModuleAudit(
