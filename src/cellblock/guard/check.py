@@ -100,6 +100,7 @@ def _compiled(tree: ast.Module, rewriter: Rewriter, source: str, filename: str, 
         writes=frozenset(rewriter.writes),
         reaches=frozenset(rewriter.reaches),
         groups=frozenset(rewriter.groups),
+        swaps=frozenset(rewriter.swaps),
     )
 
 

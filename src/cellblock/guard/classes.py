@@ -34,6 +34,8 @@ class Classes:
     def __init__(self, world: World) -> None:
         self._world = world
         self.heirs = Heirs(world)
+        self.texts: list[type] = []
+        """Kinds of text that the code has made classes of: these may say of themselves what they are not."""
 
     def own(self, kind: type) -> bool:
         """Whether code of this world made a class."""
@@ -147,6 +149,8 @@ class Classes:
                 continue  # the real error is CPython's
             if base is type or self.own(base):
                 continue
+            if issubclass(base, str | bytes | bytearray):
+                self.texts.append(base)
             audit = self._world.types.get(base)
             if audit is not None and not base.__flags__ & _BASE:
                 continue  # CPython says so

@@ -10,6 +10,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterable
 from enum import EnumType
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
@@ -27,7 +28,7 @@ from cellblock.guard.printing import STREAMS, Settings
 from cellblock.guard.refusal import Denied, denied
 from cellblock.guard.scopes import Group
 from cellblock.guard.standins import Holding, Module, TypeOfTypes, TypeStandIn, Watched, module_name
-from cellblock.guard.tables import BUILTIN_TYPES, TypeAudit
+from cellblock.guard.tables import BUILTIN_TYPES, Method, TypeAudit
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -53,6 +54,9 @@ class Gates:
         self.writes: dict[str, set[type]] = {}
         self._statics: dict[str, set[type]] = {}
         self._groups: dict[Group, set[type]] = {}
+        self._swaps: dict[str, dict[type, Any]] = {}
+        self._swapped: dict[tuple[type, str], Any] = {}
+        """What stands in for an attribute of instances of exactly this type, found before."""
 
     # -------------------------------------------------------------------------------- sets
 
@@ -78,10 +82,29 @@ class Gates:
             known.update(kind for kind, audit in self._types.items() if name in audit.writes and name in audit.reads)
         return known
 
+    def swaps(self, name: str) -> dict[type, Any]:
+        """By type, what binds a method of the guard's own to an instance."""
+        found = self._swaps.get(name)
+        if found is None:
+            found = self._swaps[name] = {}
+            self._swap(name, self._types)
+        return found
+
+    def _swap(self, name: str, audits: dict[type, TypeAudit]) -> None:
+        for kind, audit in audits.items():
+            method = audit.replaced.get(name)
+            if isinstance(method, Method):
+                function = method.function(self._world)
+                plain_one = type(function) is types.FunctionType
+                self._swaps[name][kind] = function.__get__ if plain_one else partial(types.MethodType, function)
+
     def learn(self, audits: dict[type, TypeAudit]) -> None:
         """Types that were granted just now."""
         if self._world.host_types and "__init__" in self.reads:
             self.reads["__init__"].discard(super)
+        for name in self._swaps:
+            self._swap(name, audits)
+        self._swapped.clear()
         for name, known in self.reads.items():
             if not name.startswith("_"):
                 known.update(
@@ -137,6 +160,9 @@ class Gates:
     def read(self, value: Any, name: str) -> Any:
         """What to read `name` from instead of `value`."""
         kind = type(value)
+        swapped = self._swapped.get((kind, name))
+        if swapped is not None:
+            return types.SimpleNamespace(**{name: swapped(self._world, value)})
         if kind in self.known_reads(name):
             return value
         if (rule := never_read(name)) is not None:
@@ -180,6 +206,8 @@ class Gates:
             if audit is None:
                 continue
             if name in audit.replaced:
+                if one is kind and not is_dunder(name):
+                    self._swapped[kind, name] = audit.replaced[name]
                 return Holding(name, audit.replaced[name](self._world, value))
             if name in audit.reads and granted is None:
                 granted = audit

@@ -12,8 +12,9 @@ from cellblock.guard.scopes import Group
 class Program:
     """Checked and compiled source: its statements, and its last expression where there is one.
 
-    `reads`, `writes` and `groups` are the attributes that it names, whose sets a world must have before it runs. Each
-    code is a function's without arguments, or a module's.
+    `reads`, `writes` and `groups` are the attributes that it names, whose sets a world must have before it runs;
+    `swaps` those among them that are methods of the guard's own for some types. Each code is a function's without
+    arguments, or a module's.
     """
 
     filename: str
@@ -23,3 +24,4 @@ class Program:
     writes: frozenset[str]
     reaches: frozenset[str]
     groups: frozenset[Group]
+    swaps: frozenset[str]

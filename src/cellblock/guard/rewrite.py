@@ -20,7 +20,7 @@ from cellblock.guard.patterns import checks_of
 from cellblock.guard.refusal import Refusal
 from cellblock.guard.rules import BY_ID
 from cellblock.guard.scopes import LOOP, PARAMETER, Group, Scope, Site, settle, targets
-from cellblock.guard.tables import READS
+from cellblock.guard.tables import READS, SWAPPED
 
 SMALL = 16
 """A constant that multiplies whatever it is given by no more than this needs no check."""
@@ -49,6 +49,7 @@ class Rewriter:
         self.reaches: set[str] = set()
         self.groups: set[Group] = set()
         self.module = Scope("module", None, None)
+        self.swaps: set[str] = set()
         self._modules = modules
         self._bound = set(bound)
         self._without = without
@@ -179,6 +180,9 @@ class Rewriter:
         ):
             receiver = node.value = build.call(receiver, spelling.CLASS_OF, receiver.value)
         if type(node.ctx) is ast.Load:
+            if name in SWAPPED and (flags & _TEMPS or _is_text(receiver)):
+                self._swapped(node, name, scope, flags, slot)
+                return
             kind = literal_type(receiver)
             if kind is not None and (name in READS.get(kind, ()) or (name == "format" and plain_format(receiver))):
                 self._push(node, "value", scope, flags)
@@ -226,6 +230,28 @@ class Rewriter:
             build.call(receiver, gate, build.name(receiver, spelled), build.constant(receiver, site.name)),
         )
         return held, "value"
+
+    def _swapped(self, node: ast.Attribute, name: str, scope: Scope, flags: int, slot: Slot) -> None:
+        """A method that is the guard's own for some types: bound by type, and else read as any attribute."""
+        receiver, temporary, swaps = node.value, spelling.TEMPORARY, spelling.SWAP + name
+        self.swaps.add(name)
+        if _is_text(receiver) and hasattr(str, name):
+            _setter(slot)(build.call(node, swaps + ".str", receiver))
+            return
+        self.reads.add(name)
+        held = build.kept(receiver, temporary, receiver)
+        bind = build.item(node, swaps, build.call(node, spelling.TYPE, build.name(node, temporary)))
+        bound = ast.copy_location(ast.Call(bind, [build.name(node, temporary)], []), node)
+        again = build.call(receiver, spelling.TYPE, build.name(receiver, temporary))
+        node.value = build.either(
+            receiver,
+            build.is_in(receiver, again, spelling.READ + name),
+            build.name(receiver, temporary),
+            build.call(receiver, spelling.GATE, build.name(receiver, temporary), build.constant(receiver, name)),
+        )
+        test = build.is_in(receiver, build.call(receiver, spelling.TYPE, held), swaps)
+        _setter(slot)(build.either(node, test, bound, node))
+        self._stack.append((receiver, scope, flags, (held, "value")))
 
     # ---------------------------------------------------------------------------- operators
 
@@ -565,6 +591,10 @@ def _harmless(kind: type, left: ast.expr | None, right: ast.expr) -> bool:
     if kind is ast.Mod:
         return isinstance(left, ast.Constant) and (not isinstance(left.value, str | bytes) or plain_modulo(left.value))
     return _is_small(right)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is str
 
 
 def _is_small(node: ast.expr) -> bool:

@@ -21,6 +21,32 @@ Replaced = Callable[["World", Any], object]
 """Given the world and the object, what an attribute of it is instead."""
 
 
+class Method:
+    """A `Replaced` that is a method: `make(world)` gives a function that takes the object first.
+
+    `exact` makes what the function takes of an instance of a subclass.
+    """
+
+    __slots__ = ("_exact", "_key", "_make")
+
+    def __init__(
+        self, key: str, make: Callable[[World], Callable[..., Any]], *, exact: Callable[[Any], Any] | None = None
+    ) -> None:
+        self._key = key
+        self._make = make
+        self._exact = exact
+
+    def function(self, world: World) -> Any:
+        """The function, which a world makes once."""
+        found = world.values.get(self._key)
+        if found is None:
+            found = world.values[self._key] = self._make(world)
+        return found
+
+    def __call__(self, world: World, value: Any) -> object:
+        return types.MethodType(self.function(world), value if self._exact is None else self._exact(value))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeAudit:
     """What may be done with a class of the host and its instances.
@@ -95,7 +121,13 @@ def audit(
     )
 
 
-_WIDE = names("ljust rjust center zfill expandtabs")
+SWAPPED = names(
+    "expandtabs ljust rjust center zfill join replace translate split rsplit splitlines "
+    "match fullmatch search findall finditer sub subn"
+)
+"""Names of methods that are the guard's own for some types, and often called: code binds them without a gate."""
+
+_WIDE = names("ljust rjust center zfill expandtabs join replace translate split rsplit splitlines")
 _TEXT = names("format format_map") | _WIDE
 
 _DATA: tuple[TypeAudit, ...] = (
@@ -104,8 +136,8 @@ _DATA: tuple[TypeAudit, ...] = (
     audit(bool, but=["to_bytes"]),
     audit(complex, subclassable=True),
     audit(str, but=_TEXT, subclassable=True),
-    audit(bytes, but=_WIDE, subclassable=True),
-    audit(bytearray, but=_WIDE, subclassable=True),
+    audit(bytes, but=_WIDE - {"translate"}, subclassable=True),
+    audit(bytearray, but=_WIDE - {"translate"}, subclassable=True),
     *(audit(kind) for kind in (range, slice)),
     *(audit(kind, subclassable=True) for kind in (enumerate, zip, map, filter, reversed)),
     audit(property, subclassable=True),

@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from cellblock.errors import SourceRejected
-from cellblock.guard import sizes, spelling
+from cellblock.guard import growth, sizes, spelling
 from cellblock.guard.anatomy import holder, lineage, name_of
 from cellblock.guard.builtins import Globals, builtins_of
 from cellblock.guard.check import check
@@ -27,9 +27,10 @@ from cellblock.guard.owndict import OwnDict
 from cellblock.guard.printing import Input, Stream, printer
 from cellblock.guard.program import Program
 from cellblock.guard.refusal import denied
+from cellblock.guard.rehearsal import Rehearsal
 from cellblock.guard.signals import Ending
 from cellblock.guard.standins import LongRange, Range, TypeOfTypes, TypeStandIn
-from cellblock.guard.tables import BUILTIN_TYPES, TypeAudit, audit, names, public
+from cellblock.guard.tables import BUILTIN_TYPES, Method, TypeAudit, audit, names, public
 from cellblock.policy import Policy
 
 NO_VALUE = object()
@@ -43,7 +44,22 @@ _OWN_TYPES: dict[type, frozenset[str]] = {
     Input: names("read readline readlines name encoding closed isatty readable writable"),
     Stream: names("write writelines flush isatty writable readable encoding errors closed name"),
 }
-_WIDTHS = ("ljust", "rjust", "center", "zfill", "expandtabs")
+
+
+def _text_method(kind: type, name: str) -> Method:
+    def make(world: World) -> Callable[..., Any]:
+        key = f"{kind.__name__} methods"
+        found = world.values.get(key) or growth.methods(kind, world.classes.texts)
+        world.values[key] = found
+        return found[name]
+
+    return Method(f"{kind.__name__}.{name}", make, exact=str.__str__ if kind is str else kind)
+
+
+_TEXT_METHODS: dict[type, dict[str, Any]] = {
+    kind: {name: _text_method(kind, name) for name in growth.methods(kind, [])} for kind in (str, bytes, bytearray)
+}
+_TO_BYTES = sizes.width(int.to_bytes)
 
 
 class World:
@@ -56,6 +72,7 @@ class World:
         self.policy = policy or Policy()
         self.write = write
         self.ending = Ending()
+        self.rehearsal = Rehearsal()
         self.dead = False
         self.open_functions: WeakKeyDictionary[Any, frozenset[str]] = WeakKeyDictionary()
         """Functions of the host's whose attributes of these names are granted."""
@@ -114,6 +131,12 @@ class World:
         for group in program.groups:
             if (spelled := spelling.ALL + group.spelled) not in builtins:
                 builtins[spelled], builtins[spelling.WATCH + group.spelled] = gates.group(group)
+        for name in program.swaps:
+            if (spelled := spelling.SWAP + name) not in builtins:
+                builtins[spelled] = gates.swaps(name)
+                for kind, bind in gates.swaps(name).items():
+                    if kind in (str, bytes):
+                        builtins[f"{spelled}.{kind.__name__}"] = bind
         for name in program.reaches:
             if (spelled := spelling.REACH + name) not in builtins:
                 builtins[spelled] = _reach(gates.known_reads(name), gates.read, name)
@@ -242,10 +265,10 @@ class World:
             "format_map": lambda world, value: bound_format_map(value, index=index),
         }
         for textual in (str, bytes, bytearray):
-            own = {name: _bounded(textual, name) for name in _WIDTHS}
+            own = _TEXT_METHODS[textual]
             replaced = {**own, **(text if textual is str else {})}
             self.types[textual] = audit(textual, but=replaced, subclassable=True, replaced=replaced)
-        to_bytes: dict[str, Any] = {"to_bytes": _bounded(int, "to_bytes")}
+        to_bytes: dict[str, Any] = {"to_bytes": Method("int.to_bytes", lambda world: _TO_BYTES)}
         self.types[int] = audit(int, but=to_bytes, subclassable=True, replaced=to_bytes)
         self.types[bool] = audit(bool, but=to_bytes, replaced=to_bytes)
         for kind, reads in _OWN_TYPES.items():
@@ -396,18 +419,3 @@ def _reach(known: set[type], gate: Callable[[Any, str], Any], name: str) -> Call
         return value if type(value) in known else gate(value, name)
 
     return reach
-
-
-def _width(method: Any, value: Any) -> Callable[..., Any]:
-    bound = sizes.width(partial(method, value))
-    bound.__name__ = bound.__qualname__ = method.__name__
-    return bound
-
-
-def _bounded(kind: type, name: str) -> Callable[[Any, Any], object]:
-    method = getattr(kind, name)
-
-    def replaced(world: Any, value: Any) -> object:
-        return _width(method, value)
-
-    return replaced

@@ -112,7 +112,10 @@ class Runner:
         except BaseException as error:  # it was ended while its failure was told
             ending.over = True
             sys.settrace(None)
-            failure = Failure(type=type_name(error), message="", traceback="", kind="raised")
+            if isinstance(error, Stop):
+                failure = describe(error, self._lines, self._max_text)
+            else:
+                failure = Failure(type=type_name(error), message="", traceback="", kind="raised")
         ending.over = True  # where what ends the cell was lost, too: nothing may come between
         while ending.thread:
             try:
@@ -121,6 +124,7 @@ class Runner:
                 sys.settrace(None)
         if traced is not None:
             sys.settrace(traced)
+        self.world.rehearsal.abandon()
         self.tools.forget()
         gained, dropped = self._found.news()
         return Finished(
@@ -204,6 +208,7 @@ class Runner:
             raise
 
     def _close(self) -> None:
+        self.world.rehearsal.close()
         if self._loop is not None and not self._loop.is_closed():
             self._loop.close()
 

@@ -8,40 +8,15 @@ import enum
 import re
 import string
 import textwrap
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.refusal import denied
 from cellblock.guard.sizes import check_spec
-from cellblock.guard.stdlib.patterns import require_bearable
+from cellblock.guard.stdlib import expressions
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
-
-
-def _checked(name: str) -> Callable[[World], Callable[..., Any]]:
-    """A function of `re` whose pattern is looked at first."""
-    function = getattr(re, name)
-
-    def make(world: World) -> Callable[..., Any]:
-        def checked(pattern: Any, *given: Any, **named: Any) -> Any:
-            given, named = _without_debug(given), {key: _without_debug((one,))[0] for key, one in named.items()}
-            if type(pattern) is not re.Pattern:
-                pattern = str.__str__(pattern) if isinstance(pattern, str) else pattern
-                require_bearable(pattern, named.get("flags", given[0] if name == "compile" and given else 0))
-            return function(pattern, *given, **named)
-
-        checked.__name__ = checked.__qualname__ = name
-        checked.__doc__ = function.__doc__
-        return checked
-
-    return make
-
-
-def _without_debug(given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Flags without `re.DEBUG`, which prints to the host's own output."""
-    return tuple(one & ~re.DEBUG if isinstance(one, re.RegexFlag) else one for one in given)
 
 
 def _formatter(world: World) -> type:
@@ -86,17 +61,19 @@ AUDITS = (
             "A ASCII I IGNORECASE L LOCALE M MULTILINE S DOTALL X VERBOSE U UNICODE NOFLAG DEBUG RegexFlag "
             "Pattern Match error PatternError escape"
         ),
-        replaced={
-            name: _checked(name)
-            for name in ("compile", "match", "fullmatch", "search", "findall", "finditer", "split", "sub", "subn")
-        },
+        replaced={name: expressions.function(name) for name in ("compile", *expressions.METHODS)},
         types=(
-            audit(re.Pattern, but=["scanner"], constructable=False),
-            audit(re.Match, constructable=False),
+            audit(
+                re.Pattern,
+                but=["scanner", *expressions.METHODS],
+                constructable=False,
+                replaced={name: expressions.method(name) for name in expressions.METHODS},
+            ),
+            audit(re.Match, but=["expand"], constructable=False, replaced={"expand": expressions.expand}),
             TypeAudit(type=enum.EnumType),
             audit(re.error, also=["msg", "pattern", "pos", "lineno", "colno"], subclassable=True),
         ),
-        note="nothing ends a match under way: patterns that may take time exponential in the text are refused",
+        note="nothing ends a match under way: one that may take long is tried in a process of its own first",
     ),
     ModuleAudit(
         name="textwrap",
