@@ -93,6 +93,7 @@ class Classes:
             raise TypeError(f"{metaclass!r} is not a subtype of type")
         self._require_metaclass(metaclass)
         defined = dict(defined) if type(defined) is dict else defined
+        dict.setdefault(defined, "__module__", "__main__")
         self._require_namespace(defined, metaclass, exact=type(defined) is dict)
         self._require_methods(bases, defined)
         names = self.heirs.require(bases, metaclass, defined)

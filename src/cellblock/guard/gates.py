@@ -28,7 +28,7 @@ from cellblock.guard.printing import STREAMS, Settings
 from cellblock.guard.refusal import Denied, denied
 from cellblock.guard.scopes import Group
 from cellblock.guard.standins import Holding, Module, TypeOfTypes, TypeStandIn, Watched, module_name
-from cellblock.guard.tables import BUILTIN_TYPES, Method, TypeAudit
+from cellblock.guard.tables import BUILTIN_TYPES, Method, TypeAudit, view_of_copy
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -339,6 +339,8 @@ class Gates:
             return Holding(name, types.MappingProxyType(self._world.shown(namespace(value))))
         if name in ("__setattr__", "__delattr__", "__getattribute__"):
             return Holding(name, lambda instance, *given: self._checked_method(instance, name)(*given))
+        if name == "__members__" and issubclass(kind, EnumType) and (self._own(value) or self._audited(value)):
+            return Holding(name, view_of_copy(namespace(value)["_member_map_"]))
         where = holder(lineage(value), name) or holder(lineage(kind), name)
         if where is None or self._own(where):
             return value

@@ -5,19 +5,19 @@ from __future__ import annotations
 import importlib
 import inspect
 from copy import deepcopy
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import lineage, namespace
 from cellblock.guard.audits import LIBRARIES, audit_of, audited
 from cellblock.guard.standins import Module
-from cellblock.guard.tables import ModuleAudit, TypeAudit
+from cellblock.guard.tables import ModuleAudit, TypeAudit, view_of_copy
 from cellblock.policy import Policy
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
-_MUTABLE = (list, dict, set, bytearray)
+_MUTABLE = (list, dict, set, bytearray, MappingProxyType)
 _FUTURE = ("annotations", "division", "generator_stop", "print_function", "unicode_literals", "absolute_import")
 
 
@@ -138,5 +138,10 @@ def class_data(kind: type, granted: Any) -> dict[str, Any]:
 
 
 def copy_of_data(value: Any) -> Any:
-    """A copy of a host's list, dict, set or bytearray, which code could change; anything else as it is."""
+    """A copy of a host's list, dict, set or bytearray, which code could change; anything else as it is.
+
+    A read-only view of a dict is one of a copy: comparing it hands the dict to the other side's `__eq__`.
+    """
+    if type(value) is MappingProxyType:
+        return view_of_copy(value)
     return deepcopy(value) if type(value) in _MUTABLE else value

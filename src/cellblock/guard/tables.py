@@ -95,6 +95,21 @@ def public(kind: type, *, but: Iterable[str] = ()) -> frozenset[str]:
     return listed(row_name(kind)) - frozenset(but)
 
 
+def view_of_copy(found: Mapping[str, Any]) -> types.MappingProxyType[str, Any]:
+    """A read-only view of a copy: comparing a view hands its dict to `__eq__` of the other side."""
+    return types.MappingProxyType(dict(found))
+
+
+def viewed(name: str) -> Replaced:
+    """What stands in for an attribute that is a read-only view."""
+
+    def replaced(world: World, value: Any) -> object:
+        found = getattr(value, name)
+        return view_of_copy(found) if type(found) is types.MappingProxyType else found
+
+    return replaced
+
+
 def audit(
     kind: type,
     *,
@@ -159,10 +174,8 @@ _ITERATORS = (
 )
 _VARIABLES = ("TypeVar", "ParamSpec", "TypeVarTuple", "TypeAliasType")
 """What the syntax for type parameters makes."""
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _OTHERS: tuple[type, ...] = (
-    type({}.keys()),
-    type({}.values()),
-    type({}.items()),
     type(None),
     type(...),
     type(NotImplemented),
@@ -188,6 +201,7 @@ BUILTIN_TYPES: dict[type, TypeAudit] = {
     for one in (
         *_DATA,
         *(audit(kind, constructable=False) for kind in (*_ITERATORS, *_OTHERS)),
+        *(audit(kind, constructable=False, replaced={"mapping": viewed("mapping")}) for kind in _VIEWS),
         _generator(types.GeneratorType, "send throw close"),
         _generator(types.CoroutineType, "send throw close"),
         _generator(types.AsyncGeneratorType, "asend athrow aclose"),

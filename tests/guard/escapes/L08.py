@@ -535,3 +535,25 @@ toolbox.ToolError.args = ()
 #: harmless: the host's function is called with the code's own values
 import toolbox
 toolbox.measure([rows], key=lambda r: r.append(1) or 0)
+#: view-compared-hands-over-its-dict
+#: threat: L8
+#: from: pyjails: comparing a read-only view hands its dict to __eq__ of the other side
+#: proves: canary
+#: harmless: a view is one of a copy
+import re
+class Got:
+    def __eq__(self, other):
+        other["seen"] = vault
+re.RegexFlag.__members__ == Got()
+result = re.RegexFlag.__members__["seen"].__dict__
+#: view-merged-hands-over-its-dict
+#: threat: L8
+#: from: pyjails: a view on the left of | hands its dict to __ror__ of the right side
+#: proves: canary
+#: harmless: a view is one of a copy
+import re
+class Got:
+    def __ror__(self, other):
+        other["seen"] = vault
+re.compile("(?P<a>x)").groupindex | Got()
+result = re.compile("(?P<a>x)").groupindex["seen"].__dict__

@@ -14,7 +14,7 @@ from cellblock.guard.members import listed
 from cellblock.guard.refusal import denied
 from cellblock.guard.sizes import MAX_BYTES
 from cellblock.guard.stdlib.exact import exact
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, public
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, public, viewed
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -252,8 +252,9 @@ AUDITS = (
             *map(_scalar, _SCALARS),
             TypeAudit(
                 type=np.dtype,
+                replaced={"fields": viewed("fields")},
                 reads=names(
-                    "name kind char num str itemsize type fields names byteorder isnative shape ndim subdtype base "
+                    "name kind char num str itemsize type names byteorder isnative shape ndim subdtype base "
                     "descr alignment hasobject isalignedstruct isbuiltin flags newbyteorder"
                 ),
             ),

@@ -15,7 +15,7 @@ from cellblock.guard.names import is_dunder
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import Module
 from cellblock.guard.stdlib.copies import deepcopy_of
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, viewed
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -223,7 +223,8 @@ AUDIT = ModuleAudit(
     types=(
         TypeAudit(
             type=dataclasses.Field,
-            reads=names("name type default default_factory init repr hash compare metadata kw_only"),
+            reads=names("name type default default_factory init repr hash compare kw_only"),
+            replaced={"metadata": viewed("metadata")},
             constructable=False,
         ),
         audit(dataclasses.FrozenInstanceError, but=["obj"], subclassable=True),

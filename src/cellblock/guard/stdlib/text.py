@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard.refusal import denied
 from cellblock.guard.sizes import check_spec
 from cellblock.guard.stdlib import expressions
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, viewed
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -67,7 +67,10 @@ AUDITS = (
                 re.Pattern,
                 but=["scanner", *expressions.METHODS],
                 constructable=False,
-                replaced={name: expressions.method(name) for name in expressions.METHODS},
+                replaced={
+                    **{name: expressions.method(name) for name in expressions.METHODS},
+                    "groupindex": viewed("groupindex"),
+                },
             ),
             audit(re.Match, but=["expand"], constructable=False, replaced={"expand": expressions.expand}),
             TypeAudit(type=enum.EnumType),
