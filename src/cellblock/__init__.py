@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from cellblock.session.notebook import Notebook as Notebook
     from cellblock.session.ready import keep_ready as keep_ready
     from cellblock.session.session import AsyncSession as AsyncSession
+    from cellblock.state import Live as Live
     from cellblock.values.portable import Opaque as Opaque
 
 __version__ = "0.1.0.dev0"
@@ -48,6 +49,7 @@ _HOME = {
     "ExecutionLimits": "cellblock.limits",
     "FileRefused": "cellblock.errors",
     "IsolationUnavailable": "cellblock.errors",
+    "Live": "cellblock.state",
     "Lost": "cellblock.cell",
     "MountRefused": "cellblock.errors",
     "Notebook": "cellblock.session.notebook",

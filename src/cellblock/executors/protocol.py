@@ -14,7 +14,7 @@ from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
 from cellblock.walls import Wall
 from cellblock.wire.frames import Buffer
-from cellblock.wire.messages import Display, Finished, Place, Request, Reserved, ToolCalled, ToolReply, ToolRoom
+from cellblock.wire.messages import Bind, Display, Finished, Place, Request, Reserved, ToolCalled, ToolReply, ToolRoom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,8 @@ class KernelSpec:
     `progress` is told what a long opening waits for, as a line such as "importing pandas". It is called in a thread.
 
     `policy` is what code may reach, in the eyes of the guard; None where nothing but walls stands in its way.
+
+    One that `forgets` unbinds all names after each cell. At the level `local` alone.
     """
 
     limits: ExecutionLimits = field(default_factory=ExecutionLimits)
@@ -35,6 +37,7 @@ class KernelSpec:
     mounts: tuple[tuple[str, str], ...] = ()
     progress: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     policy: Policy | None = field(default=None, compare=False, repr=False)
+    forgets: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +71,13 @@ class Died:
     reason: str = ""
     excess: str = ""
     untaken: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handed(Bind):
+    """Bind a name to this very object: for a kernel of this process. It goes over no wire."""
+
+    value: object
 
 
 class WorkerGone(Exception):
@@ -164,6 +174,13 @@ class Kernel(Protocol):
 
     def turn(self, request: Request, *, max_output_bytes: int) -> Turn:
         """Start a request, which is sent as far as that takes no waiting; the one before it must have ended."""
+        ...
+
+    def binding(self, name: str, value: object) -> Bind:
+        """The request to bind a name to a copy of a value; UnpicklableError where none can be made.
+
+        The value may be changed once the request has been carried out, and not before.
+        """
         ...
 
     def interrupt(self) -> None:

@@ -19,7 +19,8 @@ from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
 from cellblock.session.files import MAX_READ_BYTES, AsyncFiles
 from cellblock.session.notebook import Notebook
-from cellblock.session.session import AsyncSession, Name
+from cellblock.session.session import _LIVE, AsyncSession, Name
+from cellblock.state import Live
 from cellblock.walls import Walls
 
 T = TypeVar("T")
@@ -44,6 +45,7 @@ class Session:
         mounts: Mapping[str, str | os.PathLike[str]] | None = None,
         tools: Iterable[Callable[..., Any]] = (),
         policy: Policy | None = None,
+        state: Live | None = _LIVE,
     ) -> None:
         self._session = _call(
             _make,
@@ -56,6 +58,7 @@ class Session:
             mounts=mounts,
             tools=tuple(tools),
             policy=policy,
+            state=state,
         )
         self._tasks: set[asyncio.Task[None]] = set()
         _call(self._session.open)

@@ -16,19 +16,21 @@ import anyio
 from cellblock.cell import Cell, CellKind, CellState, Lost
 from cellblock.errors import CellblockError, SessionBusy, SessionClosed, UnpicklableError
 from cellblock.events import Done, Event
+from cellblock.executors.binding import require_sendable
 from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Kernel, KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
-from cellblock.session.binding import pickled, require_sendable
 from cellblock.session.execution import Execution, equip, recover
 from cellblock.session.files import AsyncFiles
 from cellblock.session.notebook import Notebook
 from cellblock.session.record import losses
 from cellblock.session.tools import Toolbox
+from cellblock.state import Live
 from cellblock.walls import Walls
 from cellblock.wire.messages import Bind, Clear, Fetch, Request, Run, Shell, Survey
 
+_LIVE = Live()
 _MAX_NAMES = 10_000
 _PREVIEW = 120
 _HOST_SECONDS = 60.0
@@ -59,6 +61,8 @@ class AsyncSession:
 
     `policy` has cells run behind the guard: at `local`, where None is one that grants the audited standard library, and
     at `isolated` within the walls, where its functions are called as tools are.
+
+    `state` says what is remembered: `Live()` all names, in memory; None, at `local`, nothing from one cell to the next.
     """
 
     def __init__(
@@ -73,9 +77,12 @@ class AsyncSession:
         mounts: Mapping[str, str | os.PathLike[str]] | None = None,
         tools: Iterable[Callable[..., Any]] = (),
         policy: Policy | None = None,
+        state: Live | None = _LIVE,
     ) -> None:
         if not isinstance(policy, Policy | None):
             raise TypeError(f"policy must be a Policy, not {type(policy).__name__}")
+        if not isinstance(state, Live | None):
+            raise TypeError(f"state must be Live() or None, not {type(state).__name__}")
         if not isinstance(limits, ExecutionLimits | None):
             raise TypeError(f"limits must be ExecutionLimits, not {type(limits).__name__}")
         self.limits = limits or ExecutionLimits()
@@ -91,6 +98,7 @@ class AsyncSession:
             seed=self.seed,
             mounts=_mounts(mounts or {}),
             policy=policy,
+            forgets=state is None,
         )
         self._kernel: Kernel | None = None
         self._turns = anyio.Semaphore(1, fast_acquire=True)
@@ -295,10 +303,13 @@ class AsyncSession:
         return _answer(cell, name)
 
     async def set(self, name: str, value: object) -> None:
-        """Bind a name to a copy of any picklable value. The host is trusted: it is unpickled inside."""
+        """Bind a name to a copy of any picklable value. The host is trusted: it is unpickled inside.
+
+        At `local` the copy is a deep one, nothing is pickled, and objects of classes that the policy grants stay live.
+        """
         if not name.isidentifier():
             raise ValueError(f"{name!r} is not a name")
-        cell = await self._ask(pickled(name, value))
+        cell = await self._ask(self._living().binding(name, value))
         if cell.error is not None and cell.error.kind != "raised":
             raise CellblockError(f"{name}: {_said(cell.error.message)}", hint=cell.error.hint)
         if cell.error is not None:

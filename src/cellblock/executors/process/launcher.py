@@ -12,7 +12,7 @@ from cellblock.executors.process.enclosure import expect_one
 from cellblock.executors.process.families import family_of, keep, running
 from cellblock.executors.process.family import FamilyGone, Profile
 from cellblock.executors.process.kernel import ProcessKernel
-from cellblock.executors.process.linked import screen_of
+from cellblock.executors.process.linked import require_memory, screen_of
 from cellblock.executors.process.mounts import Mount, check
 from cellblock.executors.process.shell import Shell
 from cellblock.executors.process.waits import Waits, awaited
@@ -51,6 +51,7 @@ def _ending() -> IsolationUnavailable:
 
 
 def _opening(spec: KernelSpec) -> Waits[ProcessKernel]:
+    require_memory(spec)
     screen_of(spec)  # before anything is made
     mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
     profile, kind = _profile(spec), kind_of(spec.limits)

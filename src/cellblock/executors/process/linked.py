@@ -18,6 +18,7 @@ import anyio
 from anyio import to_thread
 
 from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed
+from cellblock.executors.binding import pickled
 from cellblock.executors.process import memory
 from cellblock.executors.process.demand import limits_of
 from cellblock.executors.process.enclosure import Enclosure
@@ -27,7 +28,7 @@ from cellblock.executors.process.waits import Waits
 from cellblock.executors.protocol import Capabilities, Died, Kernel, KernelSpec, Named, Turn, WorkerGone
 from cellblock.walls import Applied
 from cellblock.wire.frames import Buffer
-from cellblock.wire.messages import Finished, Hello, Place, Request, Reserve, Restrict
+from cellblock.wire.messages import Bind, Finished, Hello, Place, Request, Reserve, Restrict
 from cellblock.worker import exits
 
 if TYPE_CHECKING:
@@ -93,6 +94,10 @@ class LinkedKernel:
             turn.close()
             raise
         return turn
+
+    def binding(self, name: str, value: object) -> Bind:
+        """See `Kernel`."""
+        return pickled(name, value)
 
     def _prepared(self, request: Request) -> tuple[socket.socket | None, Before | None]:
         """What goes with a request: the end for a checkpoint after it, and what has to be waited for before it."""
@@ -225,6 +230,15 @@ class LinkedKernel:
     def _setup(self, link: Link) -> dict[str, object]:
         """What a worker is told before it walls itself in."""
         return {"nonce": link.nonce.hex(), "limits": limits_of(self._spec.limits)}
+
+
+def require_memory(spec: KernelSpec) -> None:
+    """Raise for a session that is to forget: processes do not."""
+    if spec.forgets:
+        raise CellblockError(
+            "state=None is for trust_level='local': a process remembers from cell to cell",
+            hint="leave state= out, and open a session for each task; or call clear() after a cell",
+        )
 
 
 def screen_of(spec: KernelSpec) -> Screen | None:

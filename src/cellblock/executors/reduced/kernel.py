@@ -19,6 +19,7 @@ from cellblock.executors.process.linked import (
     boot_time,
     gone,
     not_started,
+    require_memory,
     require_walls,
     said_of,
     screen_of,
@@ -64,6 +65,7 @@ class ReducedLauncher:
 
 
 def _opening(spec: KernelSpec) -> Waits[ReducedKernel]:
+    require_memory(spec)
     screen_of(spec)  # before anything is made
     profile = Profile(spec.python or sys.executable, spec.preload, spec.policy is not None)
     for _ in range(_TRIES):
