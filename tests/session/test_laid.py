@@ -312,6 +312,16 @@ def test_no_handler_of_a_cells_takes_the_time_limit(open_session: Callable[..., 
         assert session["kept"] == 1
 
 
+def test_pattern_that_takes_for_ever_is_the_walls_to_end(open_session: Callable[..., Session]) -> None:
+    session = open_session(policy=Policy(), limits=ExecutionLimits(timeout_seconds=0.4))
+    session.run("import re\nkept = 1")
+    for call in ("re.match(p, t)", "re.findall(p, t)", "list(re.finditer(p, t))", "re.sub(p, '', t)"):
+        cell = session.run(f"p, t = '(a+)+$', 'a' * 60 + 'b'\n{call}")
+        assert cell.error is not None
+        assert cell.error.kind == "timeout"
+    assert session.run("kept, re.findall('(a+)', 'aab' * 100_000)[-1]").value == (1, "aa")
+
+
 def test_memory_limit_is_the_kernels(open_session: Callable[..., Session]) -> None:
     session = open_session(policy=Policy(), limits=ExecutionLimits(max_memory_mb=64))
     cell = session.run("kept = []\nwhile True: kept.append(bytearray(1_000_000))")

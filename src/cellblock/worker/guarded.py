@@ -11,6 +11,7 @@ from typing import Any
 
 from cellblock.errors import SourceRejected
 from cellblock.guard.audits import LIBRARIES, STANDARD, audit_of, libraries
+from cellblock.guard.rehearsal import Rehearsal
 from cellblock.guard.world import World
 from cellblock.policy import Policy
 from cellblock.wire.granted import policy_of
@@ -49,6 +50,7 @@ class Guarded(Interpreter):
     def __init__(self, policy: Policy) -> None:
         super().__init__()
         self._world = World(policy, write=_write)
+        self._world.rehearsal = _Outright()
         self._world.values["random"] = random._inst  # which is seeded with the session
         self._world.ending.begin()
         self._world.end_with(Interrupted)
@@ -79,6 +81,13 @@ class Guarded(Interpreter):
         if isinstance(error, SourceRejected):
             return failures.refused(error)
         return failures.describe(error, self._sources, max_text)
+
+
+class _Outright(Rehearsal):
+    """Tries nothing beforehand: what takes too long is for the walls to end, whatever it is."""
+
+    def call(self, name: str, source: str | bytes, flags: int, text: str | bytes, *given: Any) -> Any:
+        return (0, True) if name == "finditer" else None
 
 
 def _audit(names: Iterable[str]) -> None:
