@@ -73,7 +73,7 @@ Fraction(3, 2) ** 10**8
 #: threat: L10
 #: from: regexes
 #: proves: hangs
-#: refused: size
+#: ended: timeout, memory
 import re
 re.match('(a+)+$', 'a' * 40 + 'b')
 #: catastrophic-regex-compiled
@@ -88,14 +88,14 @@ p.search('a' * 60 + 'b')
 #: threat: L10
 #: from: regexes
 #: proves: hangs
-#: refused: size
+#: ended: timeout, memory
 import re
 re.sub('(x+x+)+y', '', 'x' * 40)
 #: catastrophic-regex-split
 #: threat: L10
 #: from: regexes
 #: proves: hangs
-#: refused: size
+#: ended: timeout, memory
 import re
 re.split('(?:a*)*b', 'a' * 40)
 #: catastrophic-regex-in-helpers
@@ -116,7 +116,7 @@ re.compile('(?:' * 5000 + 'a' + ')' * 5000)
 #: threat: L10
 #: from: repeats in patterns
 #: proves: hangs
-#: refused: size
+#: ended: timeout, memory
 import re
 re.match('(?:(?:(?:a{1,5000}){1,5000}){1,5000})*b', 'a' * 5000)
 #: sort-with-slow-key
