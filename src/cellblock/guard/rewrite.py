@@ -180,8 +180,9 @@ class Rewriter:
         ):
             receiver = node.value = build.call(receiver, spelling.CLASS_OF, receiver.value)
         if type(node.ctx) is ast.Load:
-            if name in SWAPPED and (flags & _TEMPS or _is_text(receiver)):
-                self._swapped(node, name, scope, flags, slot)
+            own = type(receiver) is ast.Name and scope.decides(receiver.id, stored=False)
+            if name in SWAPPED and (own or flags & _TEMPS or _is_text(receiver)):
+                self._swapped(node, name, scope, flags, slot, own=own)
                 return
             kind = literal_type(receiver)
             if kind is not None and (name in READS.get(kind, ()) or (name == "format" and plain_format(receiver))):
@@ -231,27 +232,26 @@ class Rewriter:
         )
         return held, "value"
 
-    def _swapped(self, node: ast.Attribute, name: str, scope: Scope, flags: int, slot: Slot) -> None:
+    def _swapped(self, node: ast.Attribute, name: str, scope: Scope, flags: int, slot: Slot, *, own: bool) -> None:
         """A method that is the guard's own for some types: bound by type, and else read as any attribute."""
-        receiver, temporary, swaps = node.value, spelling.TEMPORARY, spelling.SWAP + name
+        receiver, swaps = node.value, spelling.SWAP + name
         self.swaps.add(name)
         if _is_text(receiver) and hasattr(str, name):
             _setter(slot)(build.call(node, swaps + ".str", receiver))
             return
-        self.reads.add(name)
-        held = build.kept(receiver, temporary, receiver)
-        bind = build.item(node, swaps, build.call(node, spelling.TYPE, build.name(node, temporary)))
-        bound = ast.copy_location(ast.Call(bind, [build.name(node, temporary)], []), node)
-        again = build.call(receiver, spelling.TYPE, build.name(receiver, temporary))
-        node.value = build.either(
-            receiver,
-            build.is_in(receiver, again, spelling.READ + name),
-            build.name(receiver, temporary),
-            build.call(receiver, spelling.GATE, build.name(receiver, temporary), build.constant(receiver, name)),
-        )
+        named = receiver if own and isinstance(receiver, ast.Name) else None
+        spelled = spelling.TEMPORARY if named is None else named.id
+        held = named or build.kept(receiver, spelled, receiver)
         test = build.is_in(receiver, build.call(receiver, spelling.TYPE, held), swaps)
+        bind = build.item(node, swaps, build.call(node, spelling.TYPE, build.name(node, spelled)))
+        bound = ast.copy_location(ast.Call(bind, [build.name(node, spelled)], []), node)
+        node.value = build.name(receiver, spelled)
+        self._checked(Site(node, name, flags), own=True)
         _setter(slot)(build.either(node, test, bound, node))
-        self._stack.append((receiver, scope, flags, (held, "value")))
+        if named is not None:
+            self._name(named, scope, flags, slot)
+        else:
+            self._stack.append((receiver, scope, flags, (held, "value")))
 
     # ---------------------------------------------------------------------------- operators
 
