@@ -24,6 +24,9 @@ AS_THEY_ARE = (
 )
 """Built-ins that reach nothing but their arguments. What they walk is walked in Python where it is long."""
 
+_WITHOUT_DICT = frozenset(
+    (int, float, complex, str, bytes, bytearray, bool, list, tuple, dict, set, frozenset, type(None))
+)
 _MISSING = object()
 
 
@@ -117,6 +120,8 @@ def _namespaces(world: World) -> dict[str, object]:
     def vars(*given: Any) -> Any:
         if not given:
             return here()
+        if type(given[0]) in _WITHOUT_DICT:
+            raise TypeError("vars() argument must have __dict__ attribute")
         return world.gates.read(given[0], "__dict__").__dict__
 
     def dir(*given: Any) -> list[str]:

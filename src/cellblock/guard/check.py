@@ -1,6 +1,7 @@
 """Source to `Program`: parsed, checked and rewritten whole before any of it runs."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import sys
@@ -73,7 +74,8 @@ def _rewritten(
         raise
     except ValueError as error:
         raise SyntaxError(f"the source cannot be parsed: {error}", (filename, 1, 1, "")) from None
-    rewriter = Rewriter(modules=modules, bound=bound, without=without)
+    texts = bool(flags & __future__.annotations.compiler_flag)
+    rewriter = Rewriter(modules=modules, bound=bound, without=without, texts=texts)
     try:
         rewriter.rewrite(tree)
     except (RecursionError, MemoryError):

@@ -27,7 +27,7 @@ from cellblock.guard.names import (
 from cellblock.guard.printing import STREAMS, Settings
 from cellblock.guard.refusal import Denied, denied
 from cellblock.guard.scopes import Group
-from cellblock.guard.standins import Holding, Module, TypeOfTypes, TypeStandIn, Watched, module_name
+from cellblock.guard.standins import Holding, Module, Range, TypeOfTypes, TypeStandIn, Watched, module_name
 from cellblock.guard.tables import BUILTIN_TYPES, Method, TypeAudit, view_of_copy
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ class Gates:
     def _read_metaclass(self, value: type, kind: type, name: str) -> Any:
         meta = holder(lineage(kind), name)
         if meta is None:
-            if self._own(value) or value in BUILTIN_TYPES or _is_member(value, name):
+            if self._own(value) or value in BUILTIN_TYPES or value is Range or _is_member(value, name):
                 return value  # there is none, unless a metaclass makes one
         elif self._own(meta) or (
             self._own(value) and any(name in one.reads for one in map(self._types.get, lineage(kind)) if one)

@@ -87,6 +87,9 @@ class Input:
         return False
 
 
+_PLAIN = frozenset((str, int, float, bool, complex, bytes, type(None)))
+"""Types whose texts run no code."""
+
 STREAMS = frozenset(("stdin", "stdout", "stderr"))
 """What code may set of `sys`: its own streams."""
 
@@ -121,8 +124,19 @@ def printer(world: World) -> Callable[..., None]:
         for what, given in (("sep", sep), ("end", end)):
             if given is not None and not isinstance(given, str):
                 raise TypeError(f"{what} must be None or a string, not {type(given).__name__}")
-        sep = " " if sep is None else sep
-        text = str.join(sep, [str(value) for value in values]) + ("\n" if end is None else end)
+        sep, end = " " if sep is None else sep, "\n" if end is None else end
+        if file is None and all(type(value) in _PLAIN for value in values):
+            world.say("stdout", str.__str__(str.join(sep, [str(value) for value in values]) + end))
+            return
+        for number, value in enumerate(values):
+            if number and sep:
+                written(file, sep)
+            written(file, str(value))
+        if end:
+            written(file, end)
+
+    def written(file: Any, text: str) -> None:
+        """One piece after the other, as what is printed may print, or fail."""
         if file is None or file is stdout:
             world.say("stdout", str.__str__(text))
         else:

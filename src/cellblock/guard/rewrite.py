@@ -41,7 +41,12 @@ class Rewriter:
     """One pass over one tree. Afterwards `refusals` are what was found, and the sets say which attributes it names."""
 
     def __init__(
-        self, *, modules: Callable[[str], bool], bound: frozenset[str] | set[str], without: frozenset[str]
+        self,
+        *,
+        modules: Callable[[str], bool],
+        bound: frozenset[str] | set[str],
+        without: frozenset[str],
+        texts: bool = False,
     ) -> None:
         self.refusals: list[Refusal] = []
         self.reads: set[str] = set()
@@ -56,14 +61,16 @@ class Rewriter:
         self._builtins: list[ast.Name] = []
         self._stack: list[tuple[Any, Scope, int, Slot]] = []
         self._scopes: list[Scope] = []
-        self._future = False
+        self._future = texts
 
     def rewrite(self, tree: ast.Module) -> None:
         """Check and rewrite a tree in place."""
         module = self.module
         self._scopes.append(module)
-        self._future = any(
-            isinstance(node, ast.ImportFrom) and node.module == "__future__" and node.names[0].name == "annotations"
+        self._future |= any(
+            isinstance(node, ast.ImportFrom)
+            and node.module == "__future__"
+            and any(one.name == "annotations" for one in node.names)
             for node in tree.body
         )
         self._push_list(tree.body, module, _TEMPS)
@@ -161,8 +168,7 @@ class Rewriter:
 
     def _argument(self, node: ast.arg, scope: Scope, flags: int, slot: Slot) -> None:
         self._binds(node.arg, node, scope)
-        if not self._future:
-            self._push(node, "annotation", scope, flags & ~_TEMPS)
+        self._annotation(node, "annotation", scope, flags)
 
     # --------------------------------------------------------------------------- attributes
 
@@ -368,8 +374,7 @@ class Rewriter:
         inner.suspends = asynchronous
         inner.body = node.body
         self._push_list(node.body, inner, _TEMPS | (flags & _SOFT))
-        if not self._future:
-            self._push(node, "returns", scope, flags & ~_TEMPS)
+        self._annotation(node, "returns", scope, flags)
         self._arguments(node.args, scope, inner, flags)
         self._push_list(node.decorator_list, scope, flags)
         self._push_list(getattr(node, "type_params", []), scope, flags & ~_TEMPS)
@@ -386,8 +391,7 @@ class Rewriter:
         for argument in (*node.posonlyargs, *node.args, node.vararg, *node.kwonlyargs, node.kwarg):
             if argument is not None:
                 self._binds(argument.arg, argument, inner, PARAMETER)
-                if not self._future:
-                    self._push(argument, "annotation", scope, flags & ~_TEMPS)
+                self._annotation(argument, "annotation", scope, flags)
 
     def _class(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
         if node.bases or node.keywords:
@@ -402,13 +406,21 @@ class Rewriter:
         self._push_list(node.decorator_list, scope, flags)
         self._push_list(getattr(node, "type_params", []), scope, flags & ~_TEMPS)
 
+    def _annotation(self, node: Any, field: str, scope: Scope, flags: int) -> None:
+        """An annotation, or what becomes a text and is not run: that holds nothing unknown either."""
+        if not self._future:
+            self._push(node, field, scope, flags & ~_TEMPS)
+        elif (found := getattr(node, field)) is not None:
+            for part in ast.walk(found):
+                if type(part) not in _HANDLERS:
+                    self._not_known(part, scope, flags, (node, field))
+
     def _annotated(self, node: ast.AnnAssign, scope: Scope, flags: int, slot: Slot) -> None:
         if isinstance(node.target, ast.Name):
             scope.plain = True
         self._push(node, "value", scope, flags)
         self._push(node, "target", scope, flags)
-        if not self._future:
-            self._push(node, "annotation", scope, flags & ~_TEMPS)
+        self._annotation(node, "annotation", scope, flags)
 
     def _suspending(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
         feature = "async" if isinstance(node, (ast.Await, ast.AsyncFor, ast.AsyncWith)) else "generators"

@@ -161,6 +161,11 @@ class TypeOfTypes(Single):
     __qualname__ = "type"
 
 
+for _standin in (TypeStandIn, TypeOfTypes):
+    type.__setattr__(_standin, "__name__", "type")  # which messages tell
+Module.__name__ = "module"
+
+
 class RangeType(type):
     """The class of the `range` that code sees."""
 

@@ -30,7 +30,7 @@ from cellblock.guard.refusal import denied
 from cellblock.guard.rehearsal import Rehearsal
 from cellblock.guard.signals import Ending
 from cellblock.guard.standins import LongRange, Range, TypeOfTypes, TypeStandIn
-from cellblock.guard.tables import BUILTIN_TYPES, Method, TypeAudit, audit, names, public
+from cellblock.guard.tables import BUILTIN_TYPES, Method, TypeAudit, audit, names
 from cellblock.policy import Policy
 
 NO_VALUE = object()
@@ -274,7 +274,7 @@ class World:
         for kind, reads in _OWN_TYPES.items():
             self.types[kind] = TypeAudit(type=kind, reads=reads, constructable=False)
         self.types[Range] = TypeAudit(type=Range, constructable=True)
-        self.types[range] = TypeAudit(type=range, reads=public(range), constructable=False)
+        self.types[range] = TypeAudit(type=range, reads=_OWN_TYPES[LongRange], constructable=False)
         self.types[property] = audit(property, subclassable=True, also=names("fget fset fdel"))
 
     # ---------------------------------------------------------------------------------- types
