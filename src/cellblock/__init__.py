@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from cellblock.session.notebook import Notebook as Notebook
     from cellblock.session.ready import keep_ready as keep_ready
     from cellblock.session.session import AsyncSession as AsyncSession
+    from cellblock.state import Live as Live
     from cellblock.state import Resumed as Resumed
     from cellblock.state import Versioned as Versioned
     from cellblock.values.portable import Opaque as Opaque
@@ -53,6 +54,7 @@ _HOME = {
     "ExecutionLimits": "cellblock.limits",
     "FileRefused": "cellblock.errors",
     "IsolationUnavailable": "cellblock.errors",
+    "Live": "cellblock.state",
     "Lost": "cellblock.cell",
     "MergeConflict": "cellblock.errors",
     "UnknownCommit": "cellblock.errors",

@@ -8,6 +8,11 @@ from cellblock.cell import Cell, Lost
 
 
 @dataclass(frozen=True, slots=True)
+class Live:
+    """Names stay from one cell to the next, whatever they hold, in the memory of the session, until it is closed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Versioned:
     """Every step of the session is a commit in a store, from which it can be resumed, by this program or another.
 
@@ -22,8 +27,8 @@ class Versioned:
     hibernate_after: float | None = None
 
 
-State = Versioned
-"""The ways of keeping a session."""
+State = Live | Versioned
+"""The ways of keeping what cells do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

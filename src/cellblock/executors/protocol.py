@@ -15,7 +15,7 @@ from cellblock.policy import Policy
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Wall
 from cellblock.wire.frames import Buffer
-from cellblock.wire.messages import Display, Finished, Place, Request, Reserved, ToolCalled, ToolReply, ToolRoom
+from cellblock.wire.messages import Bind, Display, Finished, Place, Request, Reserved, ToolCalled, ToolReply, ToolRoom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,9 @@ class KernelSpec:
 
     `progress` is told what a long opening waits for, as a line such as "importing pandas". It is called in a thread.
 
-    `policy` is what code may reach, at the level `local`.
+    `policy` is what code may reach, in the eyes of the guard; None where nothing but walls stands in its way.
+
+    One that `forgets` unbinds all names after each cell. At the level `local` alone.
     """
 
     limits: ExecutionLimits = field(default_factory=ExecutionLimits)
@@ -36,6 +38,7 @@ class KernelSpec:
     mounts: tuple[tuple[str, str], ...] = ()
     progress: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     policy: Policy | None = field(default=None, compare=False, repr=False)
+    forgets: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +72,13 @@ class Died:
     reason: str = ""
     excess: str = ""
     untaken: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handed(Bind):
+    """Bind a name to this very object: for a kernel of this process. It goes over no wire."""
+
+    value: object
 
 
 class WorkerGone(Exception):
@@ -192,6 +202,13 @@ class Kernel(Protocol):
 
     def turn(self, request: Request, *, max_output_bytes: int) -> Turn:
         """Start a request, which is sent as far as that takes no waiting; the one before it must have ended."""
+        ...
+
+    def binding(self, name: str, value: object) -> Bind:
+        """The request to bind a name to a copy of a value; UnpicklableError where none can be made.
+
+        The value may be changed once the request has been carried out, and not before.
+        """
         ...
 
     def interrupt(self) -> None:

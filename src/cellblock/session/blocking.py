@@ -43,7 +43,7 @@ class Session:
         name: str | None = None,
         *,
         user: str = "default",
-        state: State | None = None,
+        state: State | Literal["default"] | None = "default",
         trust_level: Literal["local", "isolated"] | None = None,
         walls: Walls | None = None,
         limits: ExecutionLimits | None = None,
@@ -58,7 +58,6 @@ class Session:
             _make,
             name,
             user=user,
-            state=state,
             trust_level=trust_level,
             walls=walls,
             limits=limits,
@@ -68,6 +67,7 @@ class Session:
             mounts=mounts,
             tools=tuple(tools),
             policy=policy,
+            state=state,
         )
         self._tasks: set[asyncio.Task[None]] = set()
         _call(self._session.open)

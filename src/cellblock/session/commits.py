@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cellblock.cell import Cell
+from cellblock.cell import Cell, Lost
 from cellblock.differences import Name
 from cellblock.session.archive import from_plain, to_plain
 from cellblock.session.shown import Blob
-from cellblock.snapshots import Buffer, File, Group, Lost, SavedName, Snapshot
+from cellblock.snapshots import Buffer, File, Group, SavedName, Snapshot
 from cellblock.store import JSON, Batch, Commit, StoredSession, blobs, records
 
 Tree = dict[str, JSON]

@@ -22,14 +22,13 @@ from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
 from cellblock.session.background import Background
-from cellblock.session.binding import pickled
 from cellblock.session.execution import equip, recover
 from cellblock.session.files import AsyncFiles
 from cellblock.session.notebook import Notebook
 from cellblock.session.record import losses
 from cellblock.session.tools import Toolbox
 from cellblock.session.turns import Turns
-from cellblock.state import Resumed, State, Versioned
+from cellblock.state import Live, Resumed, State, Versioned
 from cellblock.walls import Walls
 from cellblock.wire.messages import Clear, Fetch, Run, Survey
 
@@ -57,6 +56,13 @@ class AsyncSession(Turns):
 
     `mounts` are directories or files of the host that cells see, read-only and without a copy: under a name in the
     workspace, or under a path below `/data`.
+
+    `policy` has cells run behind the guard: at `local`, where None is one that grants the audited standard library, and
+    at `isolated` within the walls, where its functions are called as tools are.
+
+    `state` says what is remembered: `Versioned(…)` every step, in a store, under the session's `name` and `user`;
+    `Live()` all names, in memory; None, at `local`, nothing from one cell to the next. By default a session with a name
+    is versioned, in the user's own store, and one without is live.
     """
 
     def __init__(
@@ -64,7 +70,7 @@ class AsyncSession(Turns):
         name: str | None = None,
         *,
         user: str = "default",
-        state: State | None = None,
+        state: State | Literal["default"] | None = "default",
         trust_level: Literal["local", "isolated"] | None = None,
         walls: Walls | None = None,
         limits: ExecutionLimits | None = None,
@@ -77,8 +83,6 @@ class AsyncSession(Turns):
     ) -> None:
         if not isinstance(policy, Policy | None):
             raise TypeError(f"policy must be a Policy, not {type(policy).__name__}")
-        if policy is not None and trust_level != "local":
-            raise ValueError('policy= is for trust_level="local": elsewhere the kernel is what stands in the way')
         if not isinstance(limits, ExecutionLimits | None):
             raise TypeError(f"limits must be ExecutionLimits, not {type(limits).__name__}")
         preload = tuple(preload)
@@ -99,7 +103,7 @@ class AsyncSession(Turns):
         self.user = user
         self.resumed: Resumed | None = None
         """What the session was resumed from, where it existed before."""
-        self._mode = _mode(name, state)
+        self.state = _mode(name, state)
         self.trust_level: Literal["local", "isolated"] = trust_level or "isolated"
         self.walls: Walls = walls or "full"
         self.seed = secrets.randbits(64) if seed is None else seed
@@ -110,10 +114,12 @@ class AsyncSession(Turns):
             seed=self.seed,
             mounts=_mounts(mounts or {}),
             policy=policy,
+            forgets=self.state is None,
         )
         self._launcher = launcher_for(self.trust_level, self.walls)
         self._spec = spec
-        super().__init__(limits=spec.limits, seed=self.seed, toolbox=Toolbox(tools))
+        granted = () if policy is None or self.trust_level == "local" else policy.functions
+        super().__init__(limits=spec.limits, seed=self.seed, toolbox=Toolbox(tools, granted=granted))
         self._branched = 0
         self._capabilities: Capabilities | None = None
         self._background = Background()
@@ -133,8 +139,8 @@ class AsyncSession(Turns):
         """
         self._require_open()
         if self._kernel is None and not self._asleep:
-            if self._mode is not None and self._lasting is None:
-                await self._take_up(self._mode)
+            if isinstance(self.state, Versioned) and self._lasting is None:
+                await self._take_up(self.state)
             try:
                 self._kernel = await self._opened()
                 if self._lasting is not None:
@@ -142,8 +148,8 @@ class AsyncSession(Turns):
             except BaseException:
                 await self._let_go()
                 raise
-            if self._mode is not None and self._mode.hibernate_after is not None:
-                self._background.start(self._doze, self._mode.hibernate_after)
+            if isinstance(self.state, Versioned) and self.state.hibernate_after is not None:
+                self._background.start(self._doze, self.state.hibernate_after)
         return self
 
     async def _opened(self) -> Kernel:
@@ -502,6 +508,7 @@ class AsyncSession(Turns):
             seed=seed,
             mounts=dict(self._spec.mounts),
             tools=self._toolbox.tools,
+            policy=self._spec.policy,
         )
         if self._lasting is not None:
             branch.name, branch.user = name or f"{self.name}-{self._branched}", self.user
@@ -541,10 +548,13 @@ class AsyncSession(Turns):
         return _answer(cell, name)
 
     async def set(self, name: str, value: object) -> None:
-        """Bind a name to a copy of any picklable value. The host is trusted: it is unpickled inside."""
+        """Bind a name to a copy of any picklable value. The host is trusted: it is unpickled inside.
+
+        At `local` the copy is a deep one, nothing is pickled, and objects of classes that the policy grants stay live.
+        """
         if not name.isidentifier():
             raise ValueError(f"{name!r} is not a name")
-        cell = await self._ask(pickled(name, value))
+        cell = await self._ask((await self._awake()).binding(name, value))
         if cell.error is not None and cell.error.kind != "raised":
             raise CellblockError(f"{name}: {_said(cell.error.message)}", hint=cell.error.hint)
         if cell.error is not None:
@@ -575,15 +585,19 @@ _HELD = {
 }
 
 
-def _mode(name: str | None, state: State | None) -> Versioned | None:
-    """How a session lasts: one with a name in the default store, where nothing else is said."""
-    if not isinstance(state, State | None):
-        raise TypeError(f"state must be Versioned() or Live(), not {type(state).__name__}")
-    if name is None and state is not None:
-        raise ValueError('a session that lasts has a name: Session("name", state=…)')
-    if name is not None and not isinstance(name, str):
+def _mode(name: str | None, state: State | Literal["default"] | None) -> State | None:
+    """What a session remembers, where it is said and where it is not."""
+    if state != "default" and not isinstance(state, State | None):
+        raise TypeError(f"state must be Versioned(), Live() or None, not {type(state).__name__}")
+    if not isinstance(name, str | None):
         raise TypeError(f"name must be str, not {type(name).__name__}")
-    return Versioned() if name is not None and state is None else state
+    if name is None and isinstance(state, Versioned):
+        raise ValueError('a session that lasts has a name: Session("name", state=…)')
+    if name is not None and (state is None or isinstance(state, Live)):
+        raise ValueError("a session has a name in a store: leave the name out, or state=")
+    if state == "default":
+        return Live() if name is None else Versioned()
+    return state
 
 
 def _mounts(mounts: Any) -> tuple[tuple[str, str], ...]:

@@ -12,9 +12,9 @@ import anyio
 
 from cellblock.cell import Cell, CellKind, CellState, Lost
 from cellblock.errors import SessionBusy, SessionClosed
+from cellblock.executors.binding import require_sendable
 from cellblock.executors.protocol import Files, Kernel
 from cellblock.limits import ExecutionLimits
-from cellblock.session.binding import require_sendable
 from cellblock.session.calls import Answer
 from cellblock.session.execution import Execution
 from cellblock.session.notebook import Notebook

@@ -12,7 +12,6 @@ Each opens a kernel of its own. No test waits for a time to pass; a kernel that 
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -39,7 +38,7 @@ from cellblock.limits import ExecutionLimits
 from cellblock.snapshots import CHUNK_BYTES, File, Snapshot, address_of
 from cellblock.values import portable
 from cellblock.walls import Applied
-from cellblock.wire.messages import Bind, Clear, Display, Fetch, Finished, Request, Run, Shell, Survey
+from cellblock.wire.messages import Clear, Display, Fetch, Finished, Request, Run, Shell, Survey
 
 PATIENCE = 30.0
 """Seconds after which a call that should have returned is taken to hang."""
@@ -411,7 +410,7 @@ class ExecutorConformance:
         steps: list[tuple[Request | str, dict[str, str]]] = [
             ("x = 1", {"x": "1"}),
             ("x = 2\n1/0", {"x": "2"}),
-            (Bind(name="y", buffers=(pickle.dumps(3),)), {"x": "2", "y": "3"}),
+            (kernel.binding("y", 3), {"x": "2", "y": "3"}),
             (Shell(command="echo > made; exit 1"), {"x": "2", "y": "3", "made": "a file"}),
             (Clear(), {"made": "a file"}),
         ]
@@ -486,7 +485,13 @@ class ExecutorConformance:
             pytest.skip("kernels of this executor cannot go back")
 
     async def _die(self, kernel: Kernel, source: str) -> Recovery:
-        assert isinstance((await told(kernel, f"{source}\nimport os\nos._exit(3)"))[-1], Died)
+        if self.reaches_system:
+            events = await told(kernel, f"{source}\nimport os\nos._exit(3)")
+        else:
+            turn = await running(kernel, f"{source}\nprint('begun')\nwhile True: pass")
+            kernel.kill()
+            events = await rest(turn)
+        assert isinstance(events[-1], Died), events[-1]
         return await kernel.recover()
 
     # --- saving and restoring ---
@@ -673,10 +678,14 @@ class ExecutorConformance:
 
     # --- requests that are no cells ---
 
-    async def test_bound_value_is_unpickled_inside_and_fetched_as_portable(self, kernel: Kernel) -> None:
-        await finished(kernel, Bind(name="x", buffers=(pickle.dumps([1, {"a": b"b"}]),)))
+    async def test_bound_value_is_a_copy_and_fetched_as_portable(self, kernel: Kernel) -> None:
+        ours = [1, {"a": b"b"}]
+        await finished(kernel, kernel.binding("x", ours))
+        ours.append("later")
         assert await value(kernel, "x[1]['a']") == b"b"
-        assert await value(kernel, Fetch(name="x")) == [1, {"a": b"b"}]
+        assert await value(kernel, "x.append(2)\nx") == [1, {"a": b"b"}, 2]
+        assert await value(kernel, Fetch(name="x")) == [1, {"a": b"b"}, 2]
+        assert ours == [1, {"a": b"b"}, "later"]
 
     async def test_fetch_of_an_unbound_name_is_a_key_error(self, kernel: Kernel) -> None:
         failure = (await finished(kernel, Fetch(name="nothing"))).failure

@@ -28,6 +28,7 @@ from cellblock.wire.messages import (
     Reserve,
     Reserved,
     Restore,
+    Restrict,
     Run,
     Shell,
     Supplied,
@@ -51,6 +52,7 @@ _REQUESTS: dict[str, type] = {
     "survey": Survey,
     "clear": Clear,
     "equip": Equip,
+    "restrict": Restrict,
     "reply": ToolReply,
     "room": ToolRoom,
     "restore": Restore,
@@ -100,7 +102,8 @@ _OF_FAILURE = ("type", "message", "traceback", "kind")
 
 
 def _fields(failure: Failure) -> dict[str, object]:
-    return {name: getattr(failure, name) for name in _OF_FAILURE}
+    fields = {name: getattr(failure, name) for name in _OF_FAILURE}
+    return {**fields, "rule": failure.rule} if failure.rule else fields
 
 
 def decode_request(frame: Frame) -> tuple[int, Request]:
@@ -257,17 +260,28 @@ def _place(value: object) -> Place:
 def _failure(value: object) -> Failure | None:
     if value is None:
         return None
-    if type(value) is not dict or value.keys() != set(_OF_FAILURE):
+    if type(value) is not dict or value.keys() - {"rule"} != set(_OF_FAILURE):
         raise ProtocolError("expected a failure")
-    kind = value["kind"]
-    if kind not in ("raised", "memory"):
+    kind, rule = value["kind"], _name(value.get("rule", ""))
+    if kind not in ("raised", "memory", "refused") or (kind == "refused") is not bool(rule):
         raise ProtocolError("expected a failure's kind")
     return Failure(
         type=_name(value["type"]),
         message=_text(value["message"]),
         traceback=_text(value["traceback"]),
         kind=kind,
+        rule=rule,
+        hint=_instead(rule) if rule else "",
     )
+
+
+def _instead(rule: str) -> str:
+    """What the guard's rule of this name would have one write, in the host's own words."""
+    from cellblock.guard.rules import BY_ID  # where a cell was refused, and nowhere else
+
+    if rule not in BY_ID:
+        raise ProtocolError("expected a rule of the guard's")
+    return BY_ID[rule].instead
 
 
 _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {

@@ -24,6 +24,7 @@ from cellblock.wire.messages import (
     Reserve,
     Reserved,
     Restore,
+    Restrict,
     Run,
     Shell,
     Supplied,
@@ -49,7 +50,7 @@ class State(Enum):
     RESTORING = "restoring"
 
 
-_START = (Run, Shell, Bind, Reserve, Fetch, Survey, Clear, Equip)
+_START = (Run, Shell, Bind, Reserve, Fetch, Survey, Clear, Equip, Restrict)
 
 _MAY_SEND: dict[tuple[State, type], State] = {
     **{(State.IDLE, request): State.BUSY for request in _START},

@@ -77,6 +77,13 @@ class Equip:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Restrict:
+    """Run cells behind the guard, under a policy, as `wire.granted` tells it. The first request, where there is one."""
+
+    policy: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolReply:
     """The answer to a tool call: a packed portable value, or an error's type and message.
 
@@ -112,7 +119,9 @@ class Supplied:
     buffers: tuple[Buffer, ...] = ()
 
 
-Request = Run | Shell | Bind | Reserve | Fetch | Survey | Clear | Equip | ToolReply | ToolRoom | Restore | Supplied
+Request = (
+    Run | Shell | Bind | Reserve | Fetch | Survey | Clear | Equip | Restrict | ToolReply | ToolRoom | Restore | Supplied
+)
 
 # ------------------------------------------------------------------------------------------ events
 
@@ -180,12 +189,13 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What a cell raised."""
+    """What a cell raised. `rule` is the guard's that refused it, "" where none did."""
 
     type: str
     message: str
     traceback: str
     kind: str
+    rule: str = ""
     hint: str = ""
 
 

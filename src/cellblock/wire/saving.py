@@ -14,7 +14,8 @@ import struct
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 
-from cellblock.snapshots import CHUNK_BYTES, Buffer, Chunks, Group, Lost, SavedName, Snapshot
+from cellblock.cell import Lost
+from cellblock.snapshots import CHUNK_BYTES, Buffer, Chunks, Group, SavedName, Snapshot
 from cellblock.values import room
 from cellblock.wire.codec import as_json, count, from_json
 from cellblock.wire.frames import ProtocolError

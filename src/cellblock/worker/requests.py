@@ -25,6 +25,7 @@ from cellblock.wire.messages import (
     Request,
     Reserve,
     Restore,
+    Restrict,
     Run,
     Shell,
     Supplied,
@@ -33,7 +34,7 @@ from cellblock.wire.messages import (
     ToolRoom,
 )
 from cellblock.wire.packed import pack_request
-from cellblock.worker import control, exits, shell, survey
+from cellblock.worker import control, exits, laid, shell, survey
 from cellblock.worker.beside import leave, reserve
 from cellblock.worker.channel import Channel, Quiet
 from cellblock.worker.checkpoint import scribe
@@ -44,7 +45,7 @@ from cellblock.worker.checkpoint.twin import reap as reap_copies
 from cellblock.worker.copies import copy_of
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.integrity import Broken, Integrity, ours
-from cellblock.worker.interpreter import NO_VALUE, Interpreter, describe
+from cellblock.worker.interpreter import NO_VALUE, Interpreter
 from cellblock.worker.interrupts import (
     Interrupted,
     guard_handlers,
@@ -71,16 +72,6 @@ _BRISK_SECONDS = 1e-5
 _LEAST_SECONDS = 1e-6
 """Shorter ones are told as none, which cannot be set."""
 _TRIES, _PAUSE_SECONDS = 500, 0.002
-_REHEARSED = """
-if 0:  # what cells are made of: parsed and compiled, and not run
-    import a
-    x = y.z(1, key="s")[0] + 2.0
-    x.w, v = [i for i in x if not i], {1: x}
-    for i in x: print(f"{i}")
-    def f(e): return e
-None
-"""
-_REHEARSAL = pack_request(Run(source=_REHEARSED, filename="<rehearsal>", max_text=10_000), 0) or b""
 
 
 class Worker:
@@ -96,7 +87,9 @@ class Worker:
         "_meter",
         "_names",
         "_pid",
+        "_rehearsal",
         "_reserved",
+        "_sealed",
         "_streams",
         "_tools",
         "_value_bytes",
@@ -107,9 +100,8 @@ class Worker:
         self._channel = channel
         self._streams = streams
         self._voice = Voice(channel, streams)
-        self._interpreter = Interpreter()
-        self._names = Names(self._interpreter)
         self._integrity = integrity
+        self._sealed = False
         self._pid = getpid()
         self._tools: Tools | None = None
         self._meter = meter
@@ -121,8 +113,18 @@ class Worker:
         self._kept: tuple[portable.Buffer, ...] = ()
         self._reserved: tuple[memoryview, ...] = ()
         install(self._voice.show)
-        self._interpreter.builtins.__dict__["display"] = self._display
-        integrity.watch(
+        self._use(Interpreter())
+        on_import("IPython.display", self._take_over_display)
+        on_import("PIL.ImageShow", self._take_over_pictures)
+
+    def _use(self, interpreter: Interpreter) -> None:
+        """Run cells in this interpreter from here on."""
+        self._interpreter = interpreter
+        self._names = Names(interpreter)
+        self._rehearsal = pack_request(Run(source=interpreter.rehearsal, filename="<rehearsal>", max_text=10_000), 0)
+        interpreter.offer("display", self._display)
+        channel = self._channel
+        self._integrity.watch(
             (
                 self,
                 ("_channel", "_streams", "_voice", "_interpreter", "_names", "_integrity", "_pid", "_meter"),
@@ -132,11 +134,13 @@ class Worker:
             (self._voice, ("_channel", "_streams", "_pid", "_lock")),
             (channel, tuple(name for name in Channel.__slots__ if name not in ("_hurried", "_checkpoint"))),
         )
-        on_import("IPython.display", self._take_over_display)
-        on_import("PIL.ImageShow", self._take_over_pictures)
 
-    def begin(self, *, value_bytes: int, beside: bool) -> None:
-        """How large values may be, and whether the host reads large buffers out of this process's memory."""
+    def begin(self, *, value_bytes: int, beside: bool, sealed: bool = False) -> None:
+        """How large values may be, and whether the host reads large buffers out of this process's memory.
+
+        One that is `sealed` carries out nothing before it has been given a policy.
+        """
+        self._sealed = sealed
         self._beside = beside
         self._value_bytes = value_bytes if beside else min(value_bytes, MAX_VALUE_BYTES)
 
@@ -221,7 +225,7 @@ class Worker:
         if self._channel.pending:
             return
         try:
-            stage = self._channel.stage(_REHEARSAL)
+            stage = self._channel.stage(self._rehearsal or b"")
         except OSError:
             return
         try:
@@ -312,6 +316,8 @@ class Worker:
 
     def _perform(self, request: Request) -> object:
         reserved, self._reserved = self._reserved, ()
+        if self._sealed:
+            return self._unseal(request)
         match request:
             case Run():
                 self._max_text = request.max_text
@@ -333,7 +339,7 @@ class Worker:
                 self._reserved = reserve(request.lengths)
                 return Packed(self._reserved)
             case Fetch():
-                return ours(self._encode, self._interpreter.namespace[request.name])
+                return ours(self._encode, self._interpreter.bound(request.name))
             case Survey():
                 return ours(self._encode, ours(survey.names, self._interpreter, request.max_names, request.max_preview))
             case Clear():
@@ -342,8 +348,15 @@ class Worker:
                 self._equip(request)
             case Restore():
                 return ours(self._encode, self._restore(bytes(request.buffers[0])))
-            case ToolReply() | ToolRoom() | Supplied():
-                raise RuntimeError("a reply to no call")
+            case ToolReply() | ToolRoom() | Supplied() | Restrict():
+                raise RuntimeError("a reply to no call, or a policy for a session that has none")
+        return NO_VALUE
+
+    def _unseal(self, request: Request) -> object:
+        if not isinstance(request, Restrict):
+            raise RuntimeError("this session's policy has not come")
+        self._use(laid.lay(request.policy))
+        self._sealed = False
         return NO_VALUE
 
     def _encode(self, value: object) -> Packed:
@@ -363,7 +376,7 @@ class Worker:
             self._channel, self._voice.speak, self._streams.place_of_call, encode=portably, beside=self._beside
         )
         for spec in request.tools:
-            self._interpreter.builtins.__dict__[str(spec["name"])] = tools.stub(spec)
+            self._interpreter.offer(str(spec["name"]), tools.stub(spec))
 
     def _restore(self, told: bytes) -> list[list[str]]:
         """Bind what a record says; the names that could not be."""
@@ -378,7 +391,7 @@ class Worker:
         if isinstance(error, shell.CommandFailed):
             return Failure(type="CommandFailed", message=str(error), traceback="", kind="raised")
         ended = isinstance(error, SystemExit) and error.code in (None, 0)
-        failure = None if ended else describe(error, self._max_text)
+        failure = None if ended else self._interpreter.describe(error, self._max_text)
         for held in ("__traceback__", "__context__"):  # their frames would keep the cell's objects alive
             BaseException.__setattr__(error, held, None)  # past a class that lets nothing be set, a frozen one say
         if isinstance(error, MemoryError):

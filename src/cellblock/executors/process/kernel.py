@@ -432,7 +432,7 @@ class ProcessKernel(LinkedKernel):
                 yield from self.attach()
             except FamilyGone:
                 raise files_gone() from None
-            self.begin()
+            yield from self.begin()
             return Awake(lost=_files(missed))
         if not state.memory.pid():
             return None

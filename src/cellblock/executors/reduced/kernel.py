@@ -15,7 +15,16 @@ from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.family import FamilyGone, Profile
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.link import Link
-from cellblock.executors.process.linked import LinkedKernel, boot_time, gone, not_started, require_walls, said_of
+from cellblock.executors.process.linked import (
+    LinkedKernel,
+    boot_time,
+    gone,
+    not_started,
+    require_memory,
+    require_walls,
+    said_of,
+    screen_of,
+)
 from cellblock.executors.process.waits import Waits, awaited
 from cellblock.executors.protocol import Capabilities, Capture, Died, KernelSpec, Recovery
 from cellblock.executors.reduced.family import family_of
@@ -49,9 +58,7 @@ class ReducedLauncher:
             raise MountRefused(
                 'mounts: walls="reduced" gives none', hint=f"write copies with session.files, or {_FULL}"
             )
-        kernel = await awaited(_opening(spec))
-        kernel.begin()
-        return kernel
+        return await awaited(_opening(spec))
 
     def keep_ready(self, spec: KernelSpec, count: int) -> None:
         """None are kept: whoever asks for some is told so."""
@@ -60,7 +67,9 @@ class ReducedLauncher:
 
 
 def _opening(spec: KernelSpec) -> Waits[ReducedKernel]:
-    profile = Profile(spec.python or sys.executable, spec.preload)
+    require_memory(spec)
+    screen_of(spec)  # before anything is made
+    profile = Profile(spec.python or sys.executable, spec.preload, spec.policy is not None)
     for _ in range(_TRIES):
         family = yield partial(family_of, profile, spec.progress)
         try:
@@ -70,6 +79,7 @@ def _opening(spec: KernelSpec) -> Waits[ReducedKernel]:
         kernel = ReducedKernel(keeper, spec)
         try:
             yield from kernel.attach()
+            yield from kernel.begin()
         except BaseException:
             kernel.dispose()
             raise
@@ -151,7 +161,7 @@ class ReducedKernel(LinkedKernel):
             if self._enclosure.full:
                 await to_thread.run_sync(self._enclosure.await_room)
             await awaited(self.attach())
-            self.begin()
+            await awaited(self.begin())
             return Recovery(exact=False, fresh=True, lost=lost)
 
     async def capture(self, *, seconds: float = 60.0) -> Capture:

@@ -45,7 +45,7 @@ class Kinds(dict[type, int]):
     """How the walk treats the objects of each type, found out once for each."""
 
     def __init__(self, origins: Origins) -> None:
-        super().__init__({kind: ATOM for kind in _ATOMS} | {kind: STOP for kind in _CLOSED})
+        super().__init__(dict.fromkeys(_ATOMS, ATOM) | dict.fromkeys(_CLOSED, STOP))
         self._origins = origins
         self.update({types.FunctionType: FUNCTION, str: TEXT, bytes: TEXT, dict: SPACE, weakref.ref: WEAK})
         self.update({tuple: TUPLE, frozenset: TUPLE, type(functools.lru_cache(len)): CACHED})
