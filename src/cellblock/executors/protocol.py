@@ -27,6 +27,8 @@ class KernelSpec:
     `progress` is told what a long opening waits for, as a line such as "importing pandas". It is called in a thread.
 
     `policy` is what code may reach, at the level `local`.
+
+    `saved`: its states are to be captured one after the other; after each step it takes note of which memory was written.
     """
 
     limits: ExecutionLimits = field(default_factory=ExecutionLimits)
@@ -36,6 +38,7 @@ class KernelSpec:
     mounts: tuple[tuple[str, str], ...] = ()
     progress: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     policy: Policy | None = field(default=None, compare=False, repr=False)
+    saved: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from typing import TypeVar
 import anyio
 
 from cellblock.errors import SessionClosed
-from cellblock.executors.process import memory
+from cellblock.executors.process import memory, pages
 from cellblock.executors.process.cgroups import Group
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.waits import SECONDS, Waits
@@ -152,11 +152,11 @@ class Link:
                 self._epoll.register(self.pidfd, select.EPOLLIN)
                 return first
 
-    def begin(self, seed: int) -> None:
-        """Have the worker seed its generators, and take requests from now on."""
+    def begin(self, seed: int, *, saved: bool) -> None:
+        """Have the worker seed its generators, and take requests from now on. `saved`: its states are to be saved."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has ended, which the first turn tells
             self.beside = memory.readable(self.pid)
-            control.send(self._socket, {"seed": seed, "beside": self.beside})
+            control.send(self._socket, {"seed": seed, "beside": self.beside, "saved": saved and pages.exact()})
 
     async def readable(self) -> None:
         """Wait until something can be read or the worker is gone; `SessionClosed` when the link is closed meanwhile."""

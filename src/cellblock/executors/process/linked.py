@@ -55,7 +55,7 @@ class LinkedKernel:
 
     def begin(self) -> None:
         """Let the worker take requests: it is seeded now."""
-        self._living().begin(self._spec.seed)
+        self._living().begin(self._spec.seed, saved=self._spec.saved)
 
     def _listen(self, link: Link, channel: socket.socket) -> None:
         """Hear what comes on a channel, and what the control group has to say, too."""
