@@ -8,8 +8,8 @@ import types
 from typing import Any
 
 from cellblock.worker.saving import building
-from cellblock.worker.saving.pickler import Reduced, Saving, STAND_INS, reducer
 from cellblock.worker.saving.losses import Unsaved
+from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, reducer
 
 _FORMAT = 2
 """Of marshal: the newest that writes equal code as equal bytes, whoever else refers to its parts."""
