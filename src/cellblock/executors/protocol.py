@@ -29,6 +29,8 @@ class KernelSpec:
     `policy` is what code may reach, in the eyes of the guard; None where nothing but walls stands in its way.
 
     One that `forgets` unbinds all names after each cell. At the level `local` alone.
+
+    `saved`: its states are to be captured one after the other; after each step it takes note of which memory was written.
     """
 
     limits: ExecutionLimits = field(default_factory=ExecutionLimits)
@@ -39,6 +41,7 @@ class KernelSpec:
     progress: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     policy: Policy | None = field(default=None, compare=False, repr=False)
     forgets: bool = False
+    saved: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,6 +105,7 @@ def run(
         value_bytes=setup["limits"]["value_bytes"],
         beside=beginning["beside"] is True,
         sealed=beginning["sealed"] is True,
+        saved=beginning.get("saved") is True,
     )
     _serve(worker)
 

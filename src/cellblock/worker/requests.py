@@ -42,6 +42,7 @@ from cellblock.worker.checkpoint.gone import losses
 from cellblock.worker.checkpoint.seeds import sow
 from cellblock.worker.checkpoint.twin import Woken, freeze
 from cellblock.worker.checkpoint.twin import reap as reap_copies
+from cellblock.worker.checkpoint.written import Written
 from cellblock.worker.copies import copy_of
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.integrity import Broken, Integrity, ours
@@ -94,6 +95,7 @@ class Worker:
         "_tools",
         "_value_bytes",
         "_voice",
+        "_written",
     )
 
     def __init__(self, channel: Channel, streams: Streams, meter: Meter, integrity: Integrity) -> None:
@@ -103,6 +105,7 @@ class Worker:
         self._integrity = integrity
         self._sealed = False
         self._pid = getpid()
+        self._written = Written()
         self._tools: Tools | None = None
         self._meter = meter
         meter.adopt_limits()
@@ -135,12 +138,15 @@ class Worker:
             (channel, tuple(name for name in Channel.__slots__ if name not in ("_hurried", "_checkpoint"))),
         )
 
-    def begin(self, *, value_bytes: int, beside: bool, sealed: bool = False) -> None:
+    def begin(self, *, value_bytes: int, beside: bool, sealed: bool = False, saved: bool = False) -> None:
         """How large values may be, and whether the host reads large buffers out of this process's memory.
 
-        One that is `sealed` carries out nothing before it has been given a policy.
+        One that is `sealed` carries out nothing before it has been given a policy. `saved`: copies will be saved, and
+        the kernel can tell what was written between them.
         """
         self._sealed = sealed
+        if saved:
+            self._written.begin()
         self._beside = beside
         self._value_bytes = value_bytes if beside else min(value_bytes, MAX_VALUE_BYTES)
 
@@ -208,14 +214,14 @@ class Worker:
 
     def _freeze_soon(self, end: socket, ours: tuple[int, ...]) -> Woken | None:
         """Where cells have taken all the processes they may have, init makes room for one more, once told to."""
-        write = partial(scribe.write, namespace=self._interpreter.namespace)
+        write = partial(scribe.write, namespace=self._interpreter.namespace, written=self._written)
         for _ in range(_TRIES):
             with suppress(BlockingIOError):
-                return freeze(end, ours, self._streams.descriptors, write)
+                return freeze(end, ours, self._streams.descriptors, write, self._written)
             if self._channel.pending:  # which the host sends after it was said
                 break
             sleep(_PAUSE_SECONDS)
-        return freeze(end, ours, self._streams.descriptors, write)
+        return freeze(end, ours, self._streams.descriptors, write, self._written)
 
     def _rehearse(self) -> None:
         """Go through the motions of a cell, so that its pages are this process's own again before the next one.

@@ -17,7 +17,7 @@ from typing import TypeVar
 import anyio
 
 from cellblock.errors import SessionClosed
-from cellblock.executors.process import memory
+from cellblock.executors.process import memory, pages
 from cellblock.executors.process.cgroups import Group
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.waits import SECONDS, Waits
@@ -153,11 +153,14 @@ class Link:
                 self._epoll.register(self.pidfd, select.EPOLLIN)
                 return first
 
-    def begin(self, seed: int, *, sealed: bool) -> None:
-        """Have the worker seed its generators, and take requests from now on; if it is `sealed`, a policy first."""
+    def begin(self, seed: int, *, sealed: bool, saved: bool) -> None:
+        """Have the worker seed its generators, and take requests from now on; if it is `sealed`, a policy first.
+
+        `saved`: its states are to be saved.
+        """
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has ended, which the first turn tells
             self.beside = memory.readable(self.pid)
-            control.send(self._socket, {"seed": seed, "beside": self.beside, "sealed": sealed})
+            control.send(self._socket, {"seed": seed, "beside": self.beside, "sealed": sealed, "saved": saved and pages.exact()})
 
     def asked(self, request: Request) -> Waits[Finished | None]:
         """The answer to a request that comes before all turns; None when the worker is gone, or took too long."""

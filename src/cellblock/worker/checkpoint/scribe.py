@@ -20,6 +20,7 @@ from cellblock.values.represent import type_name
 from cellblock.walls import Unavailable
 from cellblock.wire import saving
 from cellblock.worker.checkpoint import owning
+from cellblock.worker.checkpoint.written import Written
 from cellblock.worker.confine import landlock, layout, seccomp
 from cellblock.worker.saving import save
 
@@ -31,8 +32,11 @@ _OWN = {layout.HOME.removeprefix("/"), "workspace", "tmp", "proc"}
 _MOST_WORDS = 1000
 
 
-def write(end: int, message: Mapping[str, object], namespace: dict[str, Any]) -> NoReturn:
-    """In the copy that is to be a scribe: wall in, save, end. `end` is its socket, `message` its limits."""
+def write(end: int, message: Mapping[str, object], namespace: dict[str, Any], written: Written) -> NoReturn:
+    """In the copy that is to be a scribe: wall in, save, end. `end` is its socket, `message` its limits.
+
+    The index begins with a line that names the copy, by which `written` tells what is as it was then.
+    """
     status = 1
     try:
         gc.disable()
@@ -42,8 +46,9 @@ def write(end: int, message: Mapping[str, object], namespace: dict[str, Any]) ->
             walls = _wall_in(end, int(str(message["seconds"])))
             teller.say(saving.HELLO, saving.pack_words({"walls": walls}))
             index, teller.known = saving.unpack_beginning(_begun(stream))
-            record = save(namespace, put=teller.put, index=index, unchanged=_never)
-            teller.say(saving.INDEX, record.pop("index").encode())
+            tag, _, before = index.partition(b"\n")
+            record = save(namespace, put=teller.put, index=before, unchanged=written.since(bytes.fromhex(tag.decode())))
+            teller.say(saving.INDEX, written.tag.hex().encode() + b"\n" + record.pop("index").encode())
             teller.say(saving.RECORD, saving.pack_words(record))
             status = 0
         except BaseException as error:
@@ -120,10 +125,6 @@ def _received(stream: socket.socket, length: int) -> bytes:
             os._exit(0)
         view = view[count:]
     return bytes(data)
-
-
-def _never(_start: int, _end: int) -> bool:
-    return False
 
 
 def _said(error: BaseException) -> str:

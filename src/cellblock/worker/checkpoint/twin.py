@@ -13,6 +13,7 @@ import _thread
 import contextlib
 import ctypes
 import errno
+import gc
 import os
 import random
 import signal
@@ -28,6 +29,7 @@ from functools import partial
 from cellblock.worker import control
 from cellblock.worker.checkpoint import descriptors, openmp
 from cellblock.worker.checkpoint.branching import Branch, part
+from cellblock.worker.checkpoint.written import Written
 from cellblock.worker.confine.syscalls import (
     PR_GET_DUMPABLE,
     PR_SET_DUMPABLE,
@@ -56,11 +58,13 @@ class Woken:
     branch: Branch | None = None
 
 
-def freeze(channel: socket.socket, ours: tuple[int, ...], text: tuple[int, int], write: Write) -> Woken | None:
+def freeze(
+    channel: socket.socket, ours: tuple[int, ...], text: tuple[int, int], write: Write, written: Written
+) -> Woken | None:
     """Leave a frozen copy behind, which waits on `channel`. None here; in the copy, once woken, what it found.
 
     `ours` are descriptors that the copy goes on to use as they are, `text` those of them that a branch gets others
-    for, `write` is what a scribe does. Raises OSError where no copy can be made.
+    for, `write` is what a scribe does, `written` is told of each copy. Raises OSError where no copy can be made.
     """
     found = descriptors.held((channel.fileno(), *ours))
     threads = tuple(one.name for one in threading.enumerate() if one is not threading.current_thread())
@@ -69,6 +73,7 @@ def freeze(channel: socket.socket, ours: tuple[int, ...], text: tuple[int, int],
     state = random.getstate()  # a forked copy seeds it anew
     hidden = not prctl(PR_GET_DUMPABLE)  # as a process of a branch is for good
     _await_imports()
+    written.prepare()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _EVERY_SIGNAL)
     hook, sys.unraisablehook = sys.unraisablehook, _hush  # of the hooks that cells set around forks
     try:
@@ -76,7 +81,7 @@ def freeze(channel: socket.socket, ours: tuple[int, ...], text: tuple[int, int],
             prctl(PR_SET_DUMPABLE, 0)  # from its first moment on, nothing can open the copy's memory
         copy = False
         try:
-            copy = _fork_aside()
+            copy = _fork_aside(written)
         finally:
             if not (hidden or copy):
                 prctl(PR_SET_DUMPABLE, 1)
@@ -199,23 +204,33 @@ def _working_directory() -> str | None:
         return None
 
 
-def _fork_aside() -> bool:
+def _fork_aside(written: Written) -> bool:
     """Fork a copy that no wait for children meets. True in the copy. Raises OSError where there can be none.
 
     A process of one thread, as nearly all are, can do without what the C library does for the others.
     """
-    return _fork_alone() if _is_alone() else _fork_among_threads()
+    if _is_alone():
+        return _fork_alone(written)
+    written.look(alone=False)
+    return _fork_among_threads()
 
 
-def _fork_alone() -> bool:
+def _fork_alone(written: Written) -> bool:
     python = ctypes.pythonapi
     python.PyOS_BeforeFork()
+    collects = gc.isenabled()
+    gc.disable()  # finalizers are the cells' code: none runs between the look and the fork
     try:
+        written.look(alone=True)
         child = clone_silently()
     except OSError:
         python.PyOS_AfterFork_Parent()
         raise
+    finally:
+        if collects:
+            gc.enable()
     if child:
+        written.mark()
         python.PyOS_AfterFork_Parent()
         return False
     try:

@@ -37,7 +37,7 @@ ALLOWED: Mapping[str, str] = {
         umask chown fchown lchown fchownat utime utimes futimesat utimensat setxattr lsetxattr fsetxattr
         getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr
         setxattrat getxattrat listxattrat removexattrat""",
-    "memory": """brk mprotect munmap mremap madvise mincore msync mlock mlock2 munlock mlockall munlockall
+    "memory": """brk mprotect munmap mremap mincore msync mlock mlock2 munlock mlockall munlockall
         membarrier get_mempolicy pkey_alloc pkey_free pkey_mprotect map_shadow_stack mseal""",
     "processes and threads": """fork vfork execve execveat exit exit_group wait4 waitid gettid getpid getppid
         getpgid getpgrp setpgid getsid setsid set_tid_address set_robust_list get_robust_list rseq arch_prctl
@@ -109,6 +109,7 @@ _SOCK_TYPE_MASK = 0xF
 _STREAM_DGRAM_SEQPACKET = (1, 2, 5)
 _DEFAULT_TCP_UDP = (0, 6, 17)  # not ICMP, and not MPTCP, whose connections Landlock's TCP rules do not see
 _MSG_FASTOPEN = 0x20000000  # connects inside a send, past Landlock's connect rule
+_MADV_MERGEABLE = 12
 _PRIO_PROCESS = 0
 _SOL_SOCKET, _SOL_IPV6 = 1, 41
 _SIZES_OF_BUFFERS = (7, 8, 32, 33)  # SO_SNDBUF, SO_RCVBUF and their *FORCE
@@ -277,6 +278,8 @@ def _rules(families: frozenset[int], shared_memory: bool) -> dict[str, int | Rul
         "mknod": (plain_mode(1), no_device(1)),
         "mknodat": (plain_mode(2), no_device(2)),
         "mmap": (no_growing_stack,) if shared_memory else (no_growing_stack, no_shared_anonymous),
+        # Pages that the kernel has merged look as if nobody had written to them.
+        "madvise": (Clause((_none_of(2, _MADV_MERGEABLE),), errno.EINVAL),),
         "memfd_create": 0 if shared_memory else errno.EPERM,
         # A thread with a table of its own would have its own count of descriptors.
         "clone": (Clause((_without(0, _CLONE_NEW_ANY | _CLONE_PARENT),)), one_table_of_descriptors),

@@ -26,6 +26,7 @@ _OF_TYPES = {
     if isinstance(kind, type) and kind.__module__ == "builtins"
 }
 """Types that no module of their own holds: `function`, `generator`, `mappingproxy`."""
+_value: Any
 for _value in ({}.keys(), {}.values(), {}.items(), iter(()), iter([]), iter({}), iter(""), iter(b""), iter(set())):
     _OF_TYPES[type(_value).__name__] = type(_value)
 
@@ -52,7 +53,7 @@ def hidden_type(name: str) -> type:
 
 
 def code(data: bytes) -> CodeType:
-    made: CodeType = marshal.loads(data)
+    made: CodeType = marshal.loads(data)  # noqa: S302  # inside the walls, of the session's own
     return made
 
 
@@ -266,6 +267,77 @@ def mapped(path: str, kind: Any, mode: Any, offset: int, shape: tuple[int, ...],
     return numpy.memmap(path, kind, mode, offset, shape, order)
 
 
+def set_state(made: Any, state: Any) -> None:
+    """What loading does by itself, without asking the object for anything: it may answer every name."""
+    slots = None
+    if isinstance(state, tuple) and len(state) == 2:
+        state, slots = state
+    if state:
+        object.__getattribute__(made, "__dict__").update(state)
+    for name, value in (slots or {}).items():
+        object.__setattr__(made, name, value)
+
+
+def database(data: bytes, isolation: Any, row_factory: Any, text_factory: Any) -> Any:
+    """A database of sqlite3's in memory."""
+    import sqlite3
+
+    made = sqlite3.connect(":memory:", isolation_level=isolation)
+    made.deserialize(data)
+    made.row_factory, made.text_factory = row_factory, text_factory
+    return made
+
+
+def by_codec(load: Callable[[Any], Any], saved: Any) -> Any:
+    return load(saved)
+
+
+def class_space(kind: type) -> Any:
+    return vars(kind)
+
+
+def class_item(kind: type, name: str) -> Any:
+    return vars(kind)[name]
+
+
+def weak_method(bound: Any) -> Any:
+    return weakref.WeakMethod(bound)
+
+
+def weak_of(kind: Any, target: Any, callback: Any) -> Any:
+    return kind(target, callback)
+
+
+def set_decoder(made: Any, attributes: dict[str, Any]) -> None:
+    made.__dict__.update(attributes)
+    made.scan_once = attribute("json.scanner", "make_scanner")(made)
+
+
+def foreign_class(like: type, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
+    """A class that only its metaclass can make, that of another class."""
+    made: type = type(like)(name, bases, body)
+    return made
+
+
+def set_foreign(made: type, attributes: dict[str, Any]) -> None:
+    for name, value in attributes.items():
+        setattr(made, name, value)
+
+
+def block_references(kind: Any) -> Any:
+    return kind()
+
+
+def set_block_references(block: Any, references: Any) -> None:
+    block.refs = references
+    references.add_reference(block)
+
+
+def set_index_references(index: Any, references: Any) -> None:
+    index._references = references
+    references.add_index_reference(index)
+
+
 BUILDERS: tuple[Callable[..., Any], ...] = (
     attribute,
     module,
@@ -303,6 +375,19 @@ BUILDERS: tuple[Callable[..., Any], ...] = (
     small_array,
     array_view,
     mapped,
+    set_state,
+    database,
+    by_codec,
+    class_space,
+    class_item,
+    weak_method,
+    weak_of,
+    set_decoder,
+    foreign_class,
+    set_foreign,
+    block_references,
+    set_block_references,
+    set_index_references,
 )
 """Those that need nothing of the loading itself. `Loader` adds its own after them."""
 
@@ -319,7 +404,7 @@ def _hooked(base: type) -> bool:
     return "__init_subclass__" in vars(base) and bool(base.__flags__ & _HEAP)
 
 
-def _nothing(cls: type, **_: Any) -> None:
+def _nothing(_: Any, /, **__: Any) -> None:
     pass
 
 

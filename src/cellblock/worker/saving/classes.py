@@ -5,6 +5,7 @@ from __future__ import annotations
 import _abc  # type: ignore[import-not-found]  # its Python face has no way to ask
 import abc
 import enum
+import operator
 import types
 from typing import Any
 
@@ -14,7 +15,7 @@ from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, 
 from cellblock.worker.saving.walk import VARIABLES
 
 _OWN = frozenset(("__dict__", "__weakref__", "__slots__", "_abc_impl", "__abstractmethods__", "__orig_class__"))
-_module_of = type.__dict__["__module__"].__get__  # type: ignore[attr-defined]
+_module_of = type.__dict__["__module__"].__get__
 _qualname_of = type.__dict__["__qualname__"].__get__
 _name_of = type.__dict__["__name__"].__get__
 _OF_MEMBERS = ("_member_names_", "_member_type_", "_use_args_", "_value_repr_", "_new_member_")
@@ -32,6 +33,8 @@ def _class(saving: Saving, value: type) -> Reduced:
     place = saving.elsewhere(value)
     if place is not None:
         return STAND_INS["shared"], place
+    if type(value).__module__ == "_ctypes":
+        return _of_ctypes(saving, value)
     body: dict[str, Any] = {"__module__": _module_of(value), "__qualname__": _qualname_of(value)}
     held = vars(value)
     if "__slots__" in held:
@@ -93,13 +96,32 @@ def _of_enum(saving: Saving, value: Any) -> tuple[list[Any], dict[str, Any]]:
         arguments: tuple[Any, ...] = ()
         if kind is not object:
             arguments = _plain(kind, member)
-        members.append((name, arguments, {key: one for key, one in vars(member).items()}))
+        members.append((name, arguments, dict(vars(member))))
     early = {name: held[name] for name in _OF_MEMBERS if name in held}
     late = {name: one for name, one in held.items() if name not in _OWN and name not in early}
     saving.later.append((building.set_later, (value, late)))
     state = (members, early)
     saving.kept.append(state)
     return state
+
+
+def _of_ctypes(saving: Saving, value: Any) -> Reduced:
+    """A structure, array or pointer type: its fields are laid out by its metaclass."""
+    import ctypes
+
+    if issubclass(value, ctypes.Array):
+        return operator.mul, (value._type_, value._length_)
+    if issubclass(value, ctypes._Pointer):
+        return ctypes.POINTER, (value._type_,)
+    held = {name: one for name, one in vars(value).items() if name not in _OWN and not _is_slot(value, one)}
+    early = ("__module__", "_pack_", "_anonymous_", "_flags_", "_restype_", "_argtypes_")
+    body = {name: held.pop(name) for name in early if name in held}
+    late = {name: one for name, one in held.items() if type(one).__module__ != "_ctypes"}
+    fields = {"_fields_": late.pop("_fields_")} if "_fields_" in late else {}
+    like = next(one for one in value.__mro__ if saving.origins.of(one) is not None)
+    made = (like, _name_of(value), value.__bases__, body)
+    state = {**fields, **late, "__qualname__": _qualname_of(value)}
+    return building.foreign_class, made, state, None, None, building.set_foreign
 
 
 def _plain(kind: type, member: Any) -> tuple[Any, ...]:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import copyreg
 import pickle
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
-_NO_BOUND = 2**30
-_RAISED = (None,) * 4
+_BOUND = 5_000_000
+"""Of nested calls; each takes some hundred bytes of the heap."""
+_FOR_VALUES = 1000
+"""How deep the code of values may nest calls, as it may elsewhere."""
+_ONE_STACK = sys.version_info < (3, 12)
+"""Whether the bound counts calls of C as well, for which the stack has room only up to the usual bound."""
+_Pickler: Any = pickle._Pickler
+_ABSENT = (None,) * 4
 
 
-class Deep(pickle._Pickler):  # type: ignore[name-defined]  # not in the type stubs
+class Deep(_Pickler):  # type: ignore[misc]  # the type stubs do not tell of its parts
     """Writes what the standard pickler writes, some fifty times slower.
 
     Every call on the way from a value to what it holds is one from Python to Python, which takes no C stack.
@@ -39,11 +46,12 @@ class Deep(pickle._Pickler):  # type: ignore[name-defined]  # not in the type st
                 self.save_global(obj)
                 return
             of_kind = copyreg.dispatch_table.get(kind)
-            reduced = of_kind(obj) if of_kind is not None else obj.__reduce_ex__(5)
+            with _bounded():
+                reduced = of_kind(obj) if of_kind is not None else obj.__reduce_ex__(5)
         if isinstance(reduced, str):
             self.save_global(obj, reduced)
             return
-        function, arguments, state, items, pairs, setter = (*reduced, *_RAISED)[:6]
+        function, arguments, state, items, pairs, setter = (*reduced, *_ABSENT)[:6]
         self.save_reduce(function, arguments, state, items, pairs, setter, obj=obj)
 
 
@@ -51,8 +59,22 @@ class Deep(pickle._Pickler):  # type: ignore[name-defined]  # not in the type st
 def unlimited() -> Iterator[None]:
     """Lift the bound on how deep Python calls may nest."""
     limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(_NO_BOUND)
+    sys.setrecursionlimit(_BOUND)
     try:
         yield
     finally:
         sys.setrecursionlimit(limit)
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
+    """While code of a value's own runs: from here on, the usual bound."""
+    if _ONE_STACK:
+        try:
+            sys.setrecursionlimit(1)
+        except RecursionError as error:  # it tells how deep the calls are nested now
+            sys.setrecursionlimit(int(re.findall(r"depth (\d+)", str(error))[0]) + _FOR_VALUES)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(_BOUND)

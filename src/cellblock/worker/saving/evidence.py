@@ -6,9 +6,12 @@ session's own memory was never written, and would look unchanged for ever.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
+from hashlib import sha256
+from json import dumps, loads
+
+from cellblock.worker.saving import patches
 from cellblock.worker.saving.memory import address_of
 from cellblock.worker.saving.streams import CHUNK, Put
 
@@ -19,12 +22,13 @@ class Evidence:
     """Where memory lay that the last snapshot put away, in which pieces, and whether it was written since."""
 
     def __init__(self, index: bytes, unchanged: Unchanged, put: Put) -> None:
-        known = json.loads(index) if index else {"buffers": []}
+        known = loads(index) if index else {"buffers": [], "targets": {}}
         self._known: dict[tuple[int, int], list[str]] = {
             (address, length): chunks for address, length, chunks in known["buffers"]
         }
         self._unchanged = unchanged
         self._put = put
+        self._targets: dict[str, list[list[str]]] = known["targets"]
         self._taken: dict[tuple[int, int], list[str]] = {}
 
     def put(self, data: memoryview) -> list[str]:
@@ -41,7 +45,16 @@ class Evidence:
         self._taken[start, length] = chunks
         return chunks
 
+    def targets(self, blocks: list[dict[str, str]]) -> list[list[str]]:
+        """What the cells' sources set in other objects; only blocks that the last snapshot did not have are parsed."""
+        known, self._targets = self._targets, {}
+        for block in blocks:
+            key = f"{len(block)}-{sha256(repr(block).encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+            if key not in self._targets:
+                self._targets[key] = known[key] if key in known else patches.targets_of(block.values())
+        return [chain for chains in self._targets.values() for chain in chains]
+
     def index(self) -> str:
         """What the next snapshot is to be given."""
         rows = [[address, length, chunks] for (address, length), chunks in self._taken.items()]
-        return json.dumps({"buffers": rows}, separators=(",", ":"))
+        return dumps({"buffers": rows, "targets": self._targets}, separators=(",", ":"))

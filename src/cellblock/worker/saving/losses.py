@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import types
+from gc import get_referents
+from itertools import pairwise
 from typing import Any
 
 from cellblock.worker.saving.walk import parts_of_class
 
 _qualname_of = type.__dict__["__qualname__"].__get__
-_module_of = type.__dict__["__module__"].__get__  # type: ignore[attr-defined]
+_module_of = type.__dict__["__module__"].__get__
 _SEARCHED = 2_000_000
 """So many objects are looked at to find the way to what cannot be saved."""
 
@@ -49,6 +50,9 @@ _REMEDIES = {
     "_thread.RLock": ("a lock that is held", "release it before the cell ends"),
     "subprocess.Popen": ("a process", "start it again in the next cell"),
     "multiprocessing.context.Process": ("a process", "start it again in the next cell"),
+    "multiprocessing.connection._ConnectionBase": ("a connection", "make it again in the next cell"),
+    "multiprocessing.process.BaseProcess": ("a process", "start it again in the next cell"),
+    "multiprocessing.managers.BaseManager": ("a process", "start it again in the next cell"),
     "multiprocessing.pool.Pool": ("a pool of processes", "make it again in the next cell"),
     "concurrent.futures.thread.ThreadPoolExecutor": ("a pool of threads", "make it again in the next cell"),
     "concurrent.futures.process.ProcessPoolExecutor": ("a pool of processes", "make it again in the next cell"),
@@ -112,7 +116,7 @@ def _referents(value: Any) -> list[Any]:
         return parts_of_class(value) if _module_of(value) == "__main__" else []
     if isinstance(value, types.FunctionType):
         return [value.__closure__, value.__defaults__, value.__kwdefaults__, value.__dict__]
-    return gc.get_referents(value)
+    return get_referents(value)
 
 
 def _told(seen: dict[int, tuple[int, Any]], root: int, part: Any, name: str) -> str:
@@ -121,7 +125,7 @@ def _told(seen: dict[int, tuple[int, Any]], root: int, part: Any, name: str) -> 
         chain.append(seen[seen[id(chain[-1])][0]][1])
     chain.reverse()
     path, of_attributes = name, False
-    for holder, held in zip(chain, chain[1:], strict=False):
+    for holder, held in pairwise(chain):
         if type(holder) is dict and of_attributes:
             path += next((f".{key}" for key, one in holder.items() if one is held), "")
             of_attributes = False

@@ -20,14 +20,28 @@ class Origins:
         self._namespace = namespace
         self._found: dict[int, tuple[object, str | None]] = {}
         self._spaces: dict[int, str] = {}
-        for name, module in list(sys.modules.items()):
+        modules: list[tuple[str, Any]] = list(sys.modules.items())
+        for name, module in modules:
             if isinstance(module, ModuleType) and name not in ("__main__", "__mp_main__"):
                 self._spaces.setdefault(id(vars(module)), name)
         self._spaces.pop(id(namespace), None)
+        made = [key for key, name in self._spaces.items() if self.module(sys.modules[name]) is None]
+        for key in made:
+            del self._spaces[key]
 
     def space(self, mapping: object) -> str | None:
         """The name of the module whose namespace this dictionary is."""
         return self._spaces.get(id(mapping))
+
+    def module(self, value: ModuleType) -> str | None:
+        """The name by which an import finds this module, None where none does."""
+        if vars(value) is self._namespace:
+            return "__main__"
+        name = self._spaces.get(id(vars(value)))
+        if name is None or sys.modules.get(name) is not value:
+            return None
+        standing = getattr(value, "__spec__", None) is not None or hasattr(value, "__file__")
+        return name if standing or name in sys.builtin_module_names else None
 
     def of(self, value: Any) -> str | None:
         """The module that holds a class or function under its own name; None where none does."""
@@ -40,7 +54,7 @@ class Origins:
 
     def _look(self, value: Any) -> str | None:
         if isinstance(value, type):
-            module, path = type.__dict__["__module__"].__get__(value), _qualname_of(value)  # type: ignore[attr-defined]
+            module, path = type.__dict__["__module__"].__get__(value), _qualname_of(value)
         else:
             module, path = value.__module__, getattr(value, "__qualname__", value.__name__)
         if module in ("__main__", "__mp_main__") or not isinstance(module, str):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextvars
+import copyreg
 import functools
+import gc
 import io
+import json
 import logging
-import operator
-import sys
+import struct
 import threading
 import types
 import weakref
@@ -15,35 +17,20 @@ from _thread import LockType, RLock
 from typing import Any
 
 from cellblock.worker.saving import building
-from cellblock.worker.saving.losses import Unsaved, advice
-from cellblock.worker.saving.pickler import Reduced, Saving, family, reducer, refuse
-from cellblock.worker.saving.walk import target_of
+from cellblock.worker.saving.losses import Unsaved
+from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer, refuse
+from cellblock.worker.saving.walk import class_of, target_of
 
 reducer(
     types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, types.FrameType, weakref.finalize,
-    contextvars.Token, contextvars.Context, io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom,
+    contextvars.Token, contextvars.Context, io.TextIOWrapper, io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom,
 )(refuse)  # fmt: skip
 
 
 @family(types.ModuleType)
-def _module(_: Saving, value: types.ModuleType) -> Reduced:
-    name = value.__name__
-    if sys.modules.get(name) is value:
-        return building.module, (name,)
-    raise Unsaved(value, f"the module {name}, which an import does not find", "make or import it again")
-
-
-@reducer(type(print))
-def _unused(_: Saving, __: Any) -> Reduced:
-    return NotImplemented
-
-
-@reducer(io.TextIOWrapper)
-def _text_file(_: Saving, value: io.TextIOWrapper) -> Reduced:
-    for name in ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__"):
-        if getattr(sys, name, None) is value:
-            return building.stream_of, (name,)
-    return refuse(_, value)
+def _module(saving: Saving, value: types.ModuleType) -> Reduced:
+    name = saving.origins.module(value)
+    return (building.module, (name,)) if name is not None else (STAND_INS["hand"], (vars(value),))
 
 
 @reducer(LockType)
@@ -94,16 +81,15 @@ def _weak_set(_: Saving, value: Any) -> Reduced:
 
 @reducer(types.MappingProxyType)
 def _proxy(_: Saving, value: Any) -> Reduced:
-    import gc
-
+    kind = class_of(value)
+    if kind is not None:
+        return building.class_space, (kind,)
     (mapping,) = gc.get_referents(value)
     return building.proxy, (mapping,)
 
 
 @reducer(*(type(getattr({}, name)()) for name in ("keys", "values", "items")))
 def _view(_: Saving, value: Any) -> Reduced:
-    import gc
-
     (mapping,) = gc.get_referents(value)
     return building.view, (mapping, type(value).__name__.removeprefix("dict_"))
 
@@ -130,14 +116,16 @@ def _variable(_: Saving, value: contextvars.ContextVar[Any]) -> Reduced:
     return building.variable, (value.name, default, current)
 
 
-@reducer(types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType)
+@reducer(
+    types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType,
+)  # fmt: skip
 def _descriptor(_: Saving, value: Any) -> Reduced:
     return getattr, (value.__objclass__, value.__name__)
 
 
 @reducer(types.ClassMethodDescriptorType)
 def _class_descriptor(_: Saving, value: Any) -> Reduced:
-    return operator.getitem, (value.__objclass__.__dict__, value.__name__)
+    return building.class_item, (value.__objclass__, value.__name__)
 
 
 @reducer(types.MethodWrapperType)
@@ -171,7 +159,7 @@ def _exception(saving: Saving, value: BaseException) -> Reduced:
     if type(standard) is not tuple:
         return standard
     made, arguments, *rest = standard
-    if type(value).__reduce__ is BaseException.__reduce__ and type(value).__init__ not in _SIMPLE:
+    if type(value).__reduce__ is BaseException.__reduce__ and isinstance(type(value).__init__, types.FunctionType):
         made, arguments = building.instance_of, (type(value), value.args)
     elif not any(links) and (not rest or rest[0] is None):
         return standard
@@ -182,7 +170,48 @@ def _exception(saving: Saving, value: BaseException) -> Reduced:
     return made, arguments, state, None, None, building.set_exception
 
 
-_SIMPLE = (BaseException.__init__, Exception.__init__)
+@reducer(weakref.WeakMethod)
+def _weak_method(saving: Saving, value: Any) -> Reduced:
+    bound = value()
+    if bound is None:
+        return building.dead, ()
+    if not saving.walk.reaches(bound.__self__):
+        raise Unsaved(value, "a weak reference to what no name holds", "keep the object itself under a name")
+    return building.weak_method, (bound,)
+
+
+@family(weakref.ref)
+def _weak_of(saving: Saving, value: Any) -> Reduced:
+    target = target_of(value)
+    if target is None or not saving.walk.reaches(target):
+        raise Unsaved(value, "a weak reference to what no name holds", "keep the object itself under a name")
+    return building.weak_of, (type(value), target, value.__callback__), vars(value) or None
+
+
+@reducer(struct.Struct)
+def _struct(_: Saving, value: struct.Struct) -> Reduced:
+    return struct.Struct, (value.format,)
+
+
+@reducer(type(functools.cmp_to_key(max)))
+def _key(_: Saving, value: Any) -> Reduced:
+    if value.obj is not None:
+        return refuse(_, value)
+    compare = next(one for one in gc.get_referents(value) if one is not None and one is not type(value))
+    return functools.cmp_to_key, (compare,)
+
+
+@family(json.JSONDecoder)
+def _decoder(_: Saving, value: json.JSONDecoder) -> Reduced:
+    attributes = {name: one for name, one in vars(value).items() if name != "scan_once"}
+    return copyreg.__newobj__, (type(value),), attributes, None, None, building.set_decoder  # type: ignore[attr-defined]
+
+
+@family(logging.FileHandler)
+def _file_handler(_: Saving, value: logging.FileHandler) -> Reduced:
+    """Opens its file again, to append, with the next record."""
+    attributes = {**vars(value), "stream": None, "mode": "a", "_closed": False}
+    return copyreg.__newobj__, (type(value),), attributes  # type: ignore[attr-defined]
 
 
 @family(logging.Logger)
@@ -191,5 +220,3 @@ def _logger(_: Saving, value: logging.Logger) -> Reduced:
         return logging.getLogger, (value.name,) if value.name != "root" else ()
     return NotImplemented
 
-
-__all__ = ["advice", "functools"]

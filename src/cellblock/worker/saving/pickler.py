@@ -6,6 +6,8 @@ globals of functions: neither is ever written out, and no stream names a module 
 
 from __future__ import annotations
 
+import copyreg
+import sys
 import types
 import weakref
 from _pickle import Pickler
@@ -15,6 +17,7 @@ from typing import Any
 from cellblock.worker.saving import building
 from cellblock.worker.saving.deep import Deep
 from cellblock.worker.saving.losses import REFUSED, Unsaved, advice, kind_of
+from cellblock.worker.saving.patches import is_library
 from cellblock.worker.saving.walk import Walk
 
 Reduced = Any
@@ -27,8 +30,13 @@ FAMILIES: list[tuple[type, Reducer]] = []
 """Of types and those derived from them, the first that fits."""
 NAMED: dict[str, Reducer] = {}
 """Of types of packages, by their full names."""
-SLOTS = (*building.BUILDERS, "shared", "array", "original")
+CODECS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
+"""What cells registered: of each type, what saves a value and what makes it again."""
+SLOTS = ("shared", "array", "original", "hand", *building.BUILDERS)
 """What stands in the memo. Those given by name are the loader's own, and the saving's stand-ins for them."""
+
+
+_STREAMS = ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
 
 
 def reducer(*kinds: type) -> Callable[[Reducer], Reducer]:
@@ -50,6 +58,18 @@ def family(*kinds: type) -> Callable[[Reducer], Reducer]:
 def named(*names: str) -> Callable[[Reducer], Reducer]:
     def register(function: Reducer) -> Reducer:
         NAMED.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+NAMED_FAMILIES: dict[str, Reducer] = {}
+"""Of types of packages and those derived from them."""
+
+
+def named_family(*names: str) -> Callable[[Reducer], Reducer]:
+    def register(function: Reducer) -> Reducer:
+        NAMED_FAMILIES.update(dict.fromkeys(names, function))
         return function
 
     return register
@@ -118,7 +138,12 @@ class Saving:
         """The globals of functions that were made apart from every module: `exec` with a dictionary."""
         held = space.get("__builtins__")
         standard = held is not None and (isinstance(held, types.ModuleType) or "print" in held)
-        self._take_space(space, ["own", "builtins"] if standard else ["own"])
+        made = self.walk.hand.get(id(space))
+        if made is not None:
+            known = "known" if sys.modules.get(made.__name__) is made else ""
+            self._take_space(space, ["hand", made.__name__, known, "builtins" if standard else ""])
+        else:
+            self._take_space(space, ["own", "builtins"] if standard else ["own"])
         items = [(key, one) for key, one in space.items() if not (standard and key == "__builtins__")]
         self.later.append((building.fill_space, (space, items)))
 
@@ -148,6 +173,21 @@ class Saving:
         return how(self, value)
 
     def _decide(self, kind: type) -> Reducer:
+        way = self._way(kind)
+        standing = {id(getattr(sys, name, None)): name for name in _STREAMS if type(getattr(sys, name, None)) is kind}
+        if not standing:
+            return way
+
+        def unless_standing(saving: Saving, value: Any) -> Reduced:
+            name = standing.get(id(value))
+            return way(saving, value) if name is None else (building.stream_of, (name,))
+
+        return unless_standing
+
+    def _way(self, kind: type) -> Reducer:
+        for base in kind.__mro__:
+            if base in CODECS:
+                return _by_codec(*CODECS[base])
         how = REDUCERS.get(kind) or NAMED.get(f"{kind.__module__}.{kind.__qualname__}")
         if how is not None:
             return how
@@ -155,30 +195,56 @@ class Saving:
             if issubclass(kind, base):
                 return how
         for base in kind.__mro__:
-            if f"{base.__module__}.{base.__qualname__}" in REFUSED:
+            name = f"{base.__module__}.{base.__qualname__}"
+            if name in REFUSED:
                 return refuse
+            if name in NAMED_FAMILIES:
+                return NAMED_FAMILIES[name]
+        usual = _carefully if _answers_every_name(kind) else _plainly
         held = self._of_module(kind)
         if held:
             table = {id(value): name for name, value in held.items()}
             module = kind.__module__
 
-            def by_name(_: Saving, value: Any) -> Reduced:
+            def by_name(saving: Saving, value: Any) -> Reduced:
                 name = table.get(id(value))
-                return NotImplemented if name is None else (building.attribute, (module, name))
+                return usual(saving, value) if name is None else (building.attribute, (module, name))
 
             return by_name
-        return _plainly
+        return usual
 
     def _of_module(self, kind: type) -> dict[str, Any]:
-        """Objects of this type that the type's own module holds: `dataclasses.MISSING`."""
-        if self.origins.of(kind) is None:
+        """Objects of this type that the type's own module, one of a library's, holds: `dataclasses.MISSING`."""
+        module = sys.modules.get(kind.__module__) if self.origins.of(kind) is not None else None
+        if module is None or not is_library(module):
             return {}
-        module = building.sys.modules.get(kind.__module__)
-        return {name: value for name, value in list(vars(module).items()) if type(value) is kind} if module else {}
+        return {name: value for name, value in list(vars(module).items()) if type(value) is kind}
 
 
 def _plainly(_: Saving, __: Any) -> Reduced:
     return NotImplemented
+
+
+def _by_codec(save: Callable[[Any], Any], load: Callable[[Any], Any]) -> Reducer:
+    def reduce(_: Saving, value: Any) -> Reduced:
+        return building.by_codec, (load, save(value))
+
+    return reduce
+
+
+def _answers_every_name(kind: type) -> bool:
+    """Whether a class has code of its own for names it does not know: loading would ask it for `__setstate__`."""
+    names = {name for base in kind.__mro__ if base is not object for name in vars(base)}
+    return bool(names & {"__getattr__", "__getattribute__"}) and "__setstate__" not in names
+
+
+def _carefully(_: Saving, value: Any) -> Reduced:
+    kind = type(value)
+    of_kind = copyreg.dispatch_table.get(kind)
+    reduced = of_kind(value) if of_kind is not None else kind.__reduce_ex__(value, 5)
+    if isinstance(reduced, tuple) and len(reduced) > 2 and reduced[2] is not None:
+        return (*reduced, None, None)[:5] + (building.set_state,) if len(reduced) < 6 else reduced
+    return reduced
 
 
 def refuse(_: Saving, value: Any) -> Reduced:
@@ -206,4 +272,4 @@ def is_dead(reference: weakref.ref[Any]) -> bool:
     return weakref.ref.__call__(reference) is None
 
 
-__all__ = ["REDUCERS", "Reduced", "Saving", "Unsaved", "family", "kind_of", "reducer", "refuse"]
+__all__ = ["REDUCERS", "Reduced", "Saving", "Unsaved", "family", "kind_of", "named", "named_family", "reducer", "refuse"]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
+import sys
 import types
 from _pickle import Unpickler
 from collections.abc import Callable, Iterable, Sequence
+from importlib.util import MAGIC_NUMBER
+from json import loads
 from typing import Any
 
-from cellblock.worker.saving import arrays, building
+from cellblock.worker.saving import ambient, arrays, building, patches
 from cellblock.worker.saving.pickler import SLOTS
 from cellblock.worker.saving.streams import Get, Source
 
+_PATCH = "@patch:"
 _REMEDY = "run the cells again that made it"
 
 
@@ -28,7 +30,8 @@ def load(
     Raises WrongVersion before anything is bound. What the record tells as lost is not told again.
     """
     restoring = Restoring(namespace, record, get)
-    return restoring.bring(restoring.names if wanted is None else wanted)
+    rows = restoring.bring(restoring.names if wanted is None else wanted)
+    return rows + restoring.surround()
 
 
 class Restoring:
@@ -37,12 +40,13 @@ class Restoring:
     def __init__(self, namespace: dict[str, Any], record: dict[str, Any], get: Get) -> None:
         if record.get("format") != 1:
             raise WrongVersion(f"a record of format {record.get('format')}")
-        if record["python"] != importlib.util.MAGIC_NUMBER.hex():
+        if record["python"] != MAGIC_NUMBER.hex():
             raise WrongVersion(f"saved by a Python of magic number {record['python']}")
         self.namespace = namespace
         self.get = get
         self._groups = {group["key"]: group for group in record["groups"]}
         self._of_name = {name: (key, kind) for name, key, kind, *_ in record["names"]}
+        self._ambient = [(label, key) for label, key in record["ambient"]]
         self._loaded: dict[str, tuple[dict[str, Any], Sequence[Any]]] = {}
         self._failed: dict[str, str] = {}
         self._loading: set[str] = set()
@@ -63,6 +67,30 @@ class Restoring:
                 rows.append([name, kind, f"it could not be loaded: {self._failed[key]}", _REMEDY])
         return rows
 
+    def surround(self) -> list[list[str]]:
+        """Have what surrounds the names be as it was; once, before any cell runs. Rows of what could not be had.
+
+        What cells changed in modules comes last: values are loaded by what modules hold of their own.
+        """
+        rows = []
+        for label, key in sorted(self._ambient, key=lambda row: row[0].startswith(_PATCH)):
+            try:
+                if not self._bring_group(key):
+                    raise ImportError(self._failed[key])
+                self._surround(label, self._loaded[key][0][label])
+            except BaseException as error:  # the values' own code, which may leave with SystemExit too
+                told = f"it could not be had again: {type(error).__name__}: {error}"[:500]
+                rows.append([label.removeprefix("@").removeprefix("patch:").replace(":", "."), "", told, _REMEDY])
+        return rows
+
+    def _surround(self, label: str, value: Any) -> None:
+        if label.startswith(_PATCH):
+            module, _, path = label.removeprefix(_PATCH).partition(":")
+            before = patches.apply(patches.Patch(module, path), value)
+            self.originals.setdefault((module, path), before)
+        else:
+            ambient.apply(label.removeprefix("@"), value, self.namespace)
+
     def shared(self, key: str, label: str | int) -> Any:
         """A definition of another group."""
         if not self._bring_group(key):
@@ -72,7 +100,8 @@ class Restoring:
 
     def original(self, module: str, path: str) -> Any:
         """What a module holds, or held before a cell's change to it was applied."""
-        return self.originals.get((module, path)) or building.attribute(module, path)
+        known = self.originals.get((module, path))
+        return known if known is not None else building.attribute(module, path)
 
     def _bring_group(self, key: str) -> bool:
         """Load a group after those that it needs. Without recursion: the needs of needs may go far."""
@@ -98,12 +127,14 @@ class Restoring:
                 self._failed[here] = f"{type(error).__name__}: {error}"[:500]
                 continue
             self._loaded[here] = named, anonymous
-            self.namespace.update((name, value) for name, value in named.items() if name in self._of_name)
+            for name, value in named.items():
+                if name in self._of_name:
+                    self.namespace.setdefault(name, value)
         return key in self._loaded
 
     def _read(self, group: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Any]]:
         source = Source(group["stream"], self.get)
-        header = json.loads(source.readline())
+        header = loads(source.readline())
         if not header:
             return {group["key"]: Unpickler(source).load()}, ()
         reading = _Reading(self, group, header["spaces"], source)
@@ -121,10 +152,11 @@ class _Reading:
             "shared": restoring.shared,
             "array": self.array,
             "original": restoring.original,
+            "hand": self.hand,
         }
         self._slots = [own[one] if isinstance(one, str) else one for one in SLOTS]
         self._modules: dict[int, types.ModuleType] = {}
-        self._slots += [self._space(*how) for how in spaces]
+        self._slots += [self._space(*how) for how in spaces]  # after the slots, as the pickler's memo has them
         source.put_back(_prelude(len(self._slots)))
         self._unpickler = _Reader(source, buffers=self._out_of_band())
         self._unpickler.slots = self._slots
@@ -154,17 +186,26 @@ class _Reading:
 
         return fill
 
-    def _space(self, how: str, name: str = "") -> Any:
+    def hand(self, space: dict[str, Any]) -> types.ModuleType:
+        """The module made by hand whose dictionary this is."""
+        return self._modules[id(space)]
+
+    def _space(self, how: str, name: str = "", *more: str) -> Any:
         if how == "main":
             return self._restoring.namespace
         if how == "module":
             return vars(building.module(name))
-        if how == "own":
-            space = {}
-            if name == "builtins":
-                space["__builtins__"] = self._restoring.namespace.get("__builtins__", __builtins__)
-            return space
-        raise ValueError(how)
+        space: dict[str, Any] = {}
+        if how == "hand":
+            made = types.ModuleType(name)
+            space = vars(made)
+            self._modules[id(space)] = made
+            known, name = more
+            if known:
+                sys.modules[made.__name__] = made
+        if name == "builtins":
+            space["__builtins__"] = self._restoring.namespace.get("__builtins__", __builtins__)
+        return space
 
 
 class _Reader(Unpickler):

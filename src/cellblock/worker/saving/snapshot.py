@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import pickle
-import sys
-import warnings
+from _pickle import PicklingError, dumps
 from collections.abc import Callable
+from contextlib import nullcontext
+from importlib.util import MAGIC_NUMBER
+from json import dumps as told_as_json
+from sys import getsizeof
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 from cellblock.values.represent import represent
-from cellblock.worker.saving import arrays, classes, functions, parts
+from cellblock.worker.saving import ambient, arrays, classes, codecs, frames, functions, parts, patches
 from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
 from cellblock.worker.saving.groups import Together, arrange
@@ -21,7 +22,7 @@ from cellblock.worker.saving.pickler import Saving
 from cellblock.worker.saving.streams import Nowhere, Put, Sink, put_pieces
 from cellblock.worker.saving.walk import Walk
 
-__all__ = ["arrays", "classes", "functions", "parts", "save"]
+__all__ = ["arrays", "classes", "codecs", "frames", "functions", "parts", "save"]
 
 FORMAT = 1
 _PREVIEW_CHARS = 200
@@ -44,9 +45,11 @@ def save(
     `put` takes a piece of at most 1 MB and gives its address. `index` is what the record before this one held, of
     memory that `unchanged(start, end)` tells about: whether nothing has written there since.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return _Snapshot(namespace, put, Evidence(index, unchanged, put)).take()
+    snapshot = _Snapshot(namespace, put, Evidence(index, unchanged, put))
+    snapshot.surround()  # before the filters of warnings are others
+    with catch_warnings():
+        simplefilter("ignore")
+        return snapshot.take()
 
 
 class _Snapshot:
@@ -59,13 +62,31 @@ class _Snapshot:
         self._groups: list[dict[str, Any]] = []
         self._names: list[list[Any]] = []
         self._lost: list[list[str]] = []
+        self._ambient: list[list[str]] = []
         self._broken: dict[int, str] = {}
         """Roots that cannot be saved, and why."""
         self._together: list[Together] = []
         self._place: dict[int, int] = {}
         self._labels: dict[int, str] = {}
+        self._around: dict[str, Any] = {}
         self._numbers: dict[int, int] = {}
         """Of definitions without a name: their position in their group."""
+
+    def surround(self) -> None:
+        """Take up what surrounds the names."""
+        for label, get in ambient.collect(self._namespace):
+            try:
+                value = get()
+            except BaseException as error:  # a package's own code
+                self._lost.append([label, "", f"{type(error).__name__}: {error}"[:500], "set it again in the next cell"])
+            else:
+                if value is not None:
+                    self._around[f"@{label}"] = value
+        chains = self.evidence.targets(ambient.blocks())
+        found = dict.fromkeys(patches.find(chains, self._namespace, self._origins))
+        found.update(dict.fromkeys(patch for patch, _ in patches.of_workspace()))
+        for patch in found:
+            self._around[f"@patch:{patch.module}:{patch.path}"] = patches.value_of(patch)
 
     def take(self) -> dict[str, Any]:
         for name in names_of(self._namespace):
@@ -74,6 +95,8 @@ class _Snapshot:
                 self._save_simple(name, value)
             else:
                 self._labels[self._walk.add(value)] = name
+        for label, value in self._around.items():
+            self._labels[self._walk.add(value)] = label
         self._walk.run()
         self._together, self._place = arrange(self._walk, self._labels)
         for group in self._together:
@@ -83,17 +106,17 @@ class _Snapshot:
             self._save_group(group)
         return {
             "format": FORMAT,
-            "python": importlib.util.MAGIC_NUMBER.hex(),
+            "python": MAGIC_NUMBER.hex(),
             "groups": self._groups,
             "names": sorted(self._names),
             "lost": self._lost,
-            "ambient": [],
+            "ambient": sorted(self._ambient),
             "declarations": [],
             "index": self.evidence.index(),
         }
 
     def _save_simple(self, name: str, value: Any) -> None:
-        address = self._put(b"{}\n" + pickle.dumps(value, 5))
+        address = self._put(b"{}\n" + dumps(value, 5))
         self._groups.append({"key": name, "stream": [address], "buffers": [], "needs": []})
         self._tell(name, name, value)
 
@@ -124,12 +147,12 @@ class _Snapshot:
         writing = _Writing(self, key, roots, sink)
         writing.saving.deep = deep
         try:
-            writing.write()
+            with unlimited() if deep else nullcontext():
+                writing.write()
         except RecursionError as error:
             if deep:
                 return error, writing.saving.last
-            with unlimited():
-                return self._try(key, roots, Sink(self._put) if sink is not None else None, deep=True)
+            return self._try(key, roots, Sink(self._put) if sink is not None else None, deep=True)
         except BaseException as error:  # the values' own code, which may leave with SystemExit too
             return error, getattr(error, "culprit", writing.saving.last)
         if sink is not None:
@@ -142,6 +165,9 @@ class _Snapshot:
         return None
 
     def _tell(self, name: str, key: str, value: Any) -> None:
+        if name.startswith("@"):
+            self._ambient.append([name, key])
+            return
         self._names.append([name, key, kind_of(value).removeprefix("builtins."), _size(value), _preview(value)])
 
     def _note(self, roots: list[int], culprit: Any, what: str, remedy: str) -> None:
@@ -150,6 +176,8 @@ class _Snapshot:
             if name is None:
                 continue
             path = path_to(culprit, self._walk.values[number], name)
+            if name.startswith("@"):
+                continue
             if path is not None or len(roots) == 1:
                 told = what if path in (name, None) else f"{path}: {what}"
                 self._lost.append([name, kind_of(self._walk.values[number]).removeprefix("builtins."), told, remedy])
@@ -157,11 +185,12 @@ class _Snapshot:
     def _lose(self, number: int, error: BaseException, culprit: Any) -> None:
         value, name = self._walk.values[number], self._labels.get(number)
         reason, remedy = _explain(error, culprit)
-        path = path_to(culprit, value, name or getattr(value, "__qualname__", ""))
+        path = path_to(culprit, value, name or str(getattr(value, "__qualname__", "")))
         if path is not None and path != name:
             reason = f"{path}: {reason}"
         self._broken[number] = reason
         if name is not None:
+            name = name.removeprefix("@").removeprefix("patch:").replace(":", ".")
             self._lost.append([name, kind_of(value).removeprefix("builtins."), reason, remedy])
 
     def elsewhere(self, value: Any, key: str) -> tuple[str, str | int] | None:
@@ -191,7 +220,7 @@ class _Writing:
         self._pickled: list[tuple[int, list[str]]] = []
         self._arrays: list[tuple[int, list[str]]] = []
         walk = snapshot._walk
-        group = set(walk.find(number) for number in roots)
+        group = {walk.find(number) for number in roots}
         self.saving = Saving(
             walk, snapshot._namespace, snapshot._origins, group, elsewhere=self._elsewhere, buffer=self._keep_array
         )
@@ -204,7 +233,7 @@ class _Writing:
         others = [one for one in whole if one not in snapshot._labels]
         anonymous = tuple(walk.values[one] if one in self._roots else None for one in others)
         sink: Any = self._sink if self._sink is not None else Nowhere()
-        sink.write(json.dumps({"spaces": self.saving.spaces}, separators=(",", ":")).encode() + b"\n")
+        sink.write(told_as_json({"spaces": self.saving.spaces}, separators=(",", ":")).encode() + b"\n")
         self.saving.dump((named, anonymous), sink, self._keep_buffer)
 
     def record(self) -> dict[str, Any]:
@@ -243,9 +272,7 @@ class _Writing:
 def names_of(namespace: dict[str, Any]) -> list[str]:
     """The names that cells have bound, without what Python itself keeps there."""
     return [
-        name
-        for name in list(namespace)
-        if type(name) is str and not (name.startswith("__") and name.endswith("__"))
+        name for name in list(namespace) if type(name) is str and not (name.startswith("__") and name.endswith("__"))
     ]
 
 
@@ -254,14 +281,14 @@ def _explain(error: BaseException, culprit: Any) -> tuple[str, str]:
         return error.reason, error.remedy
     what, remedy = advice(culprit)
     told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    if isinstance(error, (TypeError, pickle.PicklingError)) and "cannot pickle" in told:
+    if isinstance(error, (TypeError, PicklingError)) and "cannot pickle" in told:
         return what, remedy
     return told[:500], remedy
 
 
 def _size(value: object) -> int:
     try:
-        return sys.getsizeof(value, 0)
+        return getsizeof(value, 0)
     except BaseException:  # an object's own __sizeof__ may do anything
         return 0
 

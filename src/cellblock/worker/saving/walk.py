@@ -18,11 +18,11 @@ from typing import Any
 
 from cellblock.worker.saving.origins import Origins
 
-ATOM, PLAIN, CLASS, FUNCTION, STOP, ARRAY, WEAK, MEMBER, SPACE, TEXT, TUPLE, CACHED, VARIABLE = range(13)
+ATOM, PLAIN, CLASS, FUNCTION, STOP, ARRAY, WEAK, MEMBER, SPACE, TEXT, TUPLE, CACHED, VARIABLE, MODULE, PROXY = range(15)
 
 _ATOMS = (
     type(None), bool, int, float, complex, type(...), type(NotImplemented), range, slice, types.CodeType,
-    types.ModuleType, types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType,
+    types.WrapperDescriptorType,
     types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, types.ClassMethodDescriptorType,
 )  # fmt: skip
 _CLOSED = (
@@ -49,7 +49,7 @@ class Kinds(dict[type, int]):
         self._origins = origins
         self.update({types.FunctionType: FUNCTION, str: TEXT, bytes: TEXT, dict: SPACE, weakref.ref: WEAK})
         self.update({tuple: TUPLE, frozenset: TUPLE, type(functools.lru_cache(len)): CACHED})
-        self.update(dict.fromkeys(VARIABLES, VARIABLE))
+        self.update(dict.fromkeys(VARIABLES, VARIABLE) | {types.MappingProxyType: PROXY})
 
     def __missing__(self, kind: type) -> int:
         self[kind] = found = self._of(kind)
@@ -61,7 +61,7 @@ class Kinds(dict[type, int]):
         if issubclass(kind, enum.Enum):
             return MEMBER if self._origins.of(kind) is None else ATOM
         if issubclass(kind, types.ModuleType):
-            return STOP
+            return MODULE
         if issubclass(kind, weakref.ref) or kind in (weakref.ProxyType, weakref.CallableProxyType):
             return WEAK
         named = f"{kind.__module__}.{kind.__qualname__}"
@@ -105,6 +105,8 @@ class Walk:
         """Classes and functions by value: the object's id and its root."""
         self.spaces: dict[int, tuple[int, dict[str, Any]]] = {}
         """Dictionaries that are the globals of functions and belong to no module, each with a root that reaches it."""
+        self.hand: dict[int, types.ModuleType] = {}
+        """Modules that no import finds, by their dictionaries."""
         self.module_spaces: list[tuple[int, str]] = []
         """Modules with functions that are saved by value since the module has others in their places."""
         self._weak: list[tuple[int, Any]] = []
@@ -194,7 +196,10 @@ class Walk:
                 owner[id(one)] = root
                 following.append(one)
             elif kind == SPACE:
-                if one is self._namespace or self._origins.space(one) is not None:
+                if one is self._namespace:
+                    continue
+                if (module := self._origins.space(one)) is not None:
+                    self.module_spaces.append((root, module))
                     continue
                 owner[id(one)] = root
                 following.append(one)
@@ -209,6 +214,16 @@ class Walk:
                 elif self._origins.of(one) is None:
                     owner[id(one)] = root
                     special += self._parts(one, root)
+            elif kind == MODULE:
+                if self._origins.module(one) is None:
+                    owner[id(one)] = root
+                    self.hand[id(vars(one))] = one
+                    self.spaces.setdefault(id(vars(one)), (root, vars(one)))
+                    special.append(vars(one))
+            elif kind == PROXY:
+                owner[id(one)] = root
+                of_class = class_of(one)
+                special += [of_class] if of_class is not None else gc.get_referents(one)
             elif kind == MEMBER:
                 self._need(type(one), root)
             elif kind == ARRAY:
@@ -270,15 +285,23 @@ def parts_of_variable(definition: Any) -> list[Any]:
     return [getattr(definition, name, None) for name in names]
 
 
+def class_of(proxy: Any) -> type | None:
+    """The class whose attributes a mapping proxy shows; None for one over an ordinary mapping."""
+    (mapping,) = gc.get_referents(proxy)
+    if type(mapping) is not dict or "__module__" not in mapping:
+        return None
+    return next((one for one in gc.get_referrers(mapping) if isinstance(one, type)), None)
+
+
 def target_of(reference: Any) -> Any:
     """What a weak reference or proxy leads to, None where it is gone."""
     if isinstance(reference, weakref.ref):
         return weakref.ref.__call__(reference)
-    from ctypes import py_object, pythonapi
+    from ctypes import c_void_p, cast, py_object, pythonapi
 
     get = pythonapi.PyWeakref_GetObject
-    get.argtypes, get.restype = (py_object,), py_object
-    return get(reference)
+    get.argtypes, get.restype = (py_object,), c_void_p  # a reference of nobody's: ctypes must not let go of it
+    return cast(get(reference), py_object).value
 
 
 def _is_ours(definition: type) -> bool:
