@@ -19,9 +19,11 @@ Row: TypeAlias = "tuple[Value, ...]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """What differs: types of columns, and how a SELECT keeps its rows from others until the transaction ends."""
+    """What differs: types of columns, what makes a table one tree by its key, how a SELECT keeps its rows from others."""
 
+    name: str
     serial: str
+    keyed: str
     blob: str
     text: str
     real: str

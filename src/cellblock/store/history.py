@@ -7,7 +7,7 @@ import heapq
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from cellblock.errors import StoreError, UnknownCommit
+from cellblock.errors import StoreError, UnknownCommit, UnknownSession
 from cellblock.store.address import JSON, digest, linked, records, spelled
 from cellblock.store.database import Database, blob, text
 from cellblock.store.words import Commit, Head
@@ -86,7 +86,7 @@ class History:
         )
         rows = self._database.select(sql, BRANCH, self._session_id)
         if not rows:
-            raise StoreError("the session was deleted from the store")
+            raise UnknownSession("the session was deleted from the store")
         branch, detached, tip = rows[0]
         found = detached if branch is None else tip
         return Head(None if branch is None else text(branch), None if found is None else spelled(blob(found)))

@@ -11,7 +11,7 @@ from itertools import islice
 
 from cellblock.errors import QuotaReached, StoreDamaged, StoreError
 from cellblock.store.address import digest, spelled
-from cellblock.store.database import Database, Row, Transaction, blob, number, placed, text
+from cellblock.store.database import Database, Row, Transaction, Uncertain, blob, number, placed, text
 from cellblock.store.packing import Packed, unpack
 from cellblock.store.places import Place
 from cellblock.store.words import Quota
@@ -42,8 +42,10 @@ class ObjectTable:
     def put(self, objects: Sequence[Packed]) -> None:
         """Store those that are not there yet. QuotaReached: the user has no room for them; none is stored then."""
         moved = [self._moved(one) for one in objects]
-        with self._database.writing() as transaction:
-            unneeded = self._insert(transaction, moved)
+        try:
+            unneeded = self._stored(moved)
+        except Uncertain:  # what was stored after all is there the second time; a body outside is a stray then
+            unneeded = self._stored([self._moved(one) for one in objects])
         for key in unneeded:
             assert self._place is not None
             self._place.delete(key)
@@ -100,6 +102,10 @@ class ObjectTable:
         if body is None:
             raise StoreDamaged(f"object {packed.address} is missing from {self._place}", address=packed.address)
         return replace(packed, body=body)
+
+    def _stored(self, objects: Sequence[Packed]) -> list[str]:
+        with self._database.writing() as transaction:
+            return self._insert(transaction, objects)
 
     def _insert(self, transaction: Transaction, objects: Sequence[Packed]) -> list[str]:
         """Insert what is new, and acquit what was condemned; the keys of bodies outside that were there already."""

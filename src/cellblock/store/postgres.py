@@ -25,25 +25,34 @@ _MIGRATING = 0x63656C6C
 
 
 class PostgresDatabase:
-    """The database of a libpq connection URL, in the first schema of its search path.
+    """The database of a libpq connection URL; the tables are in a schema of their own, made if there is none.
 
     Connections are opened as threads need them, and once more where the server has closed one that was idle.
     """
 
     dialect = Dialect(
+        name="postgresql",
+        keyed="",
         serial="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", blob="BYTEA", text='TEXT COLLATE "C"',
         real="DOUBLE PRECISION", for_update=" FOR UPDATE", for_share=" FOR SHARE",
     )  # fmt: skip
     quick = False
 
-    def __init__(self, location: str, shown: str, *, migrations: Migrations = MIGRATIONS) -> None:
+    def __init__(
+        self, location: str, shown: str, schema: str = "cellblock", *, migrations: Migrations = MIGRATIONS
+    ) -> None:
         self._location = location
+        self._schema = schema
         self._shown = shown
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._idle: list[psycopg.Connection[Row]] = []
         self._closed = False
-        self._migrate(migrations)
+        try:
+            self._migrate(migrations)
+        except BaseException:
+            self.close()
+            raise
 
     def select(self, sql: str, *parameters: Value) -> list[Row]:
         with self._telling(), self._connection() as connection:
@@ -93,16 +102,19 @@ class PostgresDatabase:
             if self._found(transaction) == len(migrations):
                 return
             transaction.rows("SELECT pg_advisory_xact_lock(?)", _MIGRATING)
+            if not transaction.rows("SELECT 1 FROM pg_namespace WHERE nspname = ?", self._schema):
+                transaction.run(f'CREATE SCHEMA "{self._schema}"')
             migrate(transaction, self.dialect, self._found(transaction), self._where, migrations)
 
     def _found(self, transaction: Transaction) -> int:
-        """The format of what is there: another program's table `meta` has no `format`, or is no such table at all."""
-        has_meta = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'meta'"
-        if not transaction.rows(has_meta):
+        """The format of what is there; 0 where there is nothing. Another program's table `meta` tells no format."""
+        if not transaction.rows("SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = 'meta'", self._schema):
             return 0
         found = stored_format(transaction)
         if not found:
-            raise StoreError(f"{self._where} holds the tables of another program", hint="give the store a schema")
+            raise StoreError(
+                f"{self._where} holds the tables of another program", hint="give the store another: ?schema=…"
+            )
         return found
 
     @contextmanager
@@ -126,6 +138,7 @@ class PostgresDatabase:
 
     def _connect(self) -> psycopg.Connection[Row]:
         connection = psycopg.connect(self._location, autocommit=True, application_name="cellblock")
+        connection.execute("SELECT set_config('search_path', %s, false)", [f'"{self._schema}"'])
         connection.execute(
             "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
         )

@@ -205,11 +205,11 @@ class HeldSession(StoredSession):
 
     def point(self, branch: str, at: str) -> None:
         """Have a branch lead to another commit; what it led to stays in the session, by its id."""
-        commit = self.resolve(at)
+        commit, there = self.resolve(at), ", ".join(self.branches())
         with self._writing() as transaction:
             sql = "UPDATE refs SET address = ? WHERE session_id = ? AND kind = ? AND name = ?"
             if not transaction.run(sql, digest(commit.id), self._id, BRANCH, checked_ref(branch, BRANCH)):
-                raise UnknownCommit(f"no branch {branch!r}", hint=f"there is {', '.join(self.branches())}")
+                raise UnknownCommit(f"no branch {branch!r}", hint=f"there is {there}")
         self._database.sync()
 
     def drop(self, kind: str, name: str) -> None:
@@ -249,13 +249,16 @@ class HeldSession(StoredSession):
 
     def release(self) -> None:
         """Hold the session no more. A second call does nothing."""
+        if not self._released:
+            self.abandon()
+            self._catalogue.release(self._id, self._epoch)
+
+    def abandon(self) -> None:
+        """Write nothing more, and leave the lease to run out: for a holder that cannot reach the store."""
         with self._lock:
-            if self._released:
-                return
             self._released = True
         self._keeper.let_go(self._id, self._epoch)
         lease.forget(self._holder)
-        self._catalogue.release(self._id, self._epoch)
 
     # --- inside ---
 

@@ -36,7 +36,14 @@ class SqliteDatabase:
     """A database at a path, made with mode 0600 where there is none; `None` is one in memory, of this object alone."""
 
     dialect = Dialect(
-        serial="INTEGER PRIMARY KEY AUTOINCREMENT", blob="BLOB", text="TEXT", real="REAL", for_update="", for_share=""
+        name="sqlite",
+        keyed=" WITHOUT ROWID",
+        serial="INTEGER PRIMARY KEY AUTOINCREMENT",
+        blob="BLOB",
+        text="TEXT",
+        real="REAL",
+        for_update="",
+        for_share="",
     )
     quick = True
 
@@ -93,7 +100,7 @@ class SqliteDatabase:
         while self._path is not None and self.select("PRAGMA freelist_count") != [(0,)]:
             with self._telling(writes=True), self._lock:
                 self._writer.execute(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})").fetchall()
-        with self._telling():
+        with self._telling(writes=True):
             self._shorten_log()
 
     def close(self) -> None:

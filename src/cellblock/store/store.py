@@ -40,7 +40,7 @@ def _database(parts: StoreUrl) -> Database:
     if parts.kind == "postgresql":
         from cellblock.store.postgres import PostgresDatabase
 
-        return PostgresDatabase(parts.location, parts.shown)
+        return PostgresDatabase(parts.location, parts.shown, parts.schema)
     return SqliteDatabase(parts.location if parts.kind == "sqlite" else None)
 
 
@@ -118,6 +118,10 @@ class Store:
     def fork(self, user: str, name: str, new: str, *, at: str = "HEAD") -> None:
         """Make a session of the same user that shares another's history and goes on from `at`; nothing is copied."""
         self._catalogue.fork(user, name, new, self.read(user, name).resolve(at).id)
+
+    def renew(self) -> None:
+        """Say that this process still has the sessions it holds; a thread of the store's does so by itself."""
+        self._keeper.renew()
 
     # --- users ---
 

@@ -1,11 +1,13 @@
 """Where a store is: `sqlite:///notes.db`, `sqlite:////srv/notes.db`, `postgresql://host/name`, `memory:`.
 
-`?objects=` says where large objects lie instead of in the database: a directory, or a bucket's URL.
+`?objects=` says where large objects lie instead of in the database: a directory, or a bucket's URL. In PostgreSQL the
+tables are in the schema `cellblock`, or in that of `?schema=`; all other parameters are libpq's.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -13,6 +15,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 
 from cellblock.errors import StoreError
 
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _FORMS = "sqlite:///relative.db, sqlite:////absolute.db, postgresql://user@host/database, memory:"
 
 
@@ -22,6 +25,7 @@ class StoreUrl:
 
     kind: Literal["sqlite", "postgresql", "memory"]
     location: str
+    schema: str
     objects: str
     shown: str
 
@@ -53,7 +57,7 @@ def parse_url(url: str) -> StoreUrl:
     objects = query.pop("objects", "")
     if scheme == "memory":
         _refuse_more(url, parts.netloc + parts.path.strip("/"), query)
-        return StoreUrl(kind="memory", location="", objects=objects, shown="memory:")
+        return StoreUrl(kind="memory", location="", schema="", objects=objects, shown="memory:")
     if scheme == "sqlite":
         path = unquote(parts.path.removeprefix("/"))
         if not path or parts.netloc or parts.fragment:
@@ -61,10 +65,15 @@ def parse_url(url: str) -> StoreUrl:
                 f"{url!r} names no file", hint="sqlite:///relative.db, or four slashes: sqlite:////srv/x.db"
             )
         _refuse_more(url, "", query)
-        return StoreUrl(kind="sqlite", location=os.path.expanduser(path), objects=objects, shown=url)
+        return StoreUrl(kind="sqlite", location=os.path.expanduser(path), schema="", objects=objects, shown=url)
     if scheme in ("postgresql", "postgres"):
+        schema = query.pop("schema", "cellblock")
+        if not _SCHEMA.fullmatch(schema):
+            raise StoreError(f"{schema[:80]!r} cannot be the name of a schema", hint="use a to z, 0 to 9 and _")
         location = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(query, quote_via=quote), ""))
-        return StoreUrl(kind="postgresql", location=location, objects=objects, shown=_without_password(url))
+        return StoreUrl(
+            kind="postgresql", location=location, schema=schema, objects=objects, shown=_without_password(url)
+        )
     raise StoreError(f"no store is at {_without_password(url)!r}", hint=f"use one of {_FORMS}")
 
 
