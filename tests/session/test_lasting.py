@@ -18,9 +18,11 @@ from cellblock import (
     CellState,
     ExecutionLimits,
     MergeConflict,
+    Policy,
     Session,
     SessionBusy,
     UnknownCommit,
+    UnpicklableError,
     Versioned,
 )
 
@@ -113,7 +115,7 @@ def test_every_step_is_a_commit(opened: Open) -> None:
         ("python", "a = 1"),
         ("shell", "true"),
         ("host", "b = …"),
-        ("host", "files"),
+        ("host", "write c.txt"),
         ("python", "1/0"),
     ]
     assert [commit.number for commit in session.log(limit=2)] == [3, 2]
@@ -346,3 +348,34 @@ def test_what_cannot_be_saved_is_told_when_it_is_gone(opened: Open) -> None:
     assert (lost["lines"].type, bool(lost["lines"].reason), bool(lost["lines"].remedy)) == ("generator", True, True)
     assert {one.name for one in session.run("kept").lost} == {"file", "lines"}
     assert session.run("kept").lost == ()
+
+
+@pytest.mark.parametrize("level", ["isolated", "local"])
+def test_a_policy_holds_in_a_session_that_is_resumed(opened: Open, level: str) -> None:
+    policy = Policy(modules=["math"])
+    session = opened(trust_level=level, policy=policy)
+    session.run("import math\nk = 2\ndef f(x): return x + k\nclass P:\n    v = 1\np = P()")
+    session["given"] = {"from": ["the host"]}
+    session.close()
+    session = opened(policy=policy, trust_level=level)
+    assert session.run("f(3), p.v, math.floor(2.5), given").value == (5, 1, 2, {"from": ["the host"]})
+    for attack in ("import os", "f.__globals__", "().__class__"):
+        cell = session.run(attack)
+        assert cell.error is not None
+        assert cell.error.type == "SecurityError"
+
+
+def test_what_the_host_does_at_local_is_kept_as_far_as_it_is_plain_data(opened: Open) -> None:
+    session = opened(trust_level="local")
+    session["given"] = [1, {2}]
+    session.run("given.append(3)")
+    with pytest.raises(UnpicklableError, match="other: Path2 cannot be kept in a store"):
+        session["other"] = type("Path2", (), {})()
+    session.close()
+    session = opened(trust_level="local")
+    assert session.run("given").value == [1, {2}, 3]
+    session.undo()
+    session.undo()
+    assert session.run("given").value == [1, {2}]
+    session.clear()
+    assert _again(session, opened).names() == {}

@@ -8,13 +8,14 @@ from functools import partial
 from anyio import to_thread
 
 from cellblock.executors.protocol import Files
+from cellblock.session.hoststeps import HostStep
 
 MAX_READ_BYTES = 256 * 2**20
 
 
 Find = Callable[[], Awaitable[Files]]
 """The files, of a session that is awake by then."""
-Change = Callable[[Callable[[Files], None]], Awaitable[None]]
+Change = Callable[[HostStep], Awaitable[None]]
 """Carries out a change of a session's files, as a step of that session."""
 
 
@@ -31,7 +32,7 @@ class AsyncFiles:
     async def write(self, path: str, data: bytes | str) -> None:
         """Create or replace a file, with the directories it needs; text is written as UTF-8."""
         raw = data.encode() if isinstance(data, str) else bytes(data)
-        await self._change(lambda files: files.write(path, raw))
+        await self._change(HostStep("write", path, (raw,)))
 
     async def read(self, path: str, *, max_bytes: int = MAX_READ_BYTES) -> bytes:
         """A file's bytes."""
@@ -43,4 +44,4 @@ class AsyncFiles:
 
     async def delete(self, path: str) -> None:
         """Remove one file."""
-        await self._change(lambda files: files.delete(path))
+        await self._change(HostStep("delete", path))

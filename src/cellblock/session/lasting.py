@@ -34,10 +34,11 @@ from cellblock.session.commits import (
     put_snapshot,
     read_written,
 )
+from cellblock.session.hoststeps import HostStep
 from cellblock.session.shown import Blob
 from cellblock.session.timeline import difference, find, merge
 from cellblock.snapshots import Snapshot
-from cellblock.store import JSON, Batch, Commit, HeldSession, Store, open_store, records
+from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, linked, open_store, records
 from cellblock.wire.messages import ToolCalled, ToolReply
 
 MOST_CELLS = 500
@@ -82,7 +83,7 @@ class Past:
     number: int
     snapshot: Snapshot | None
     cells: list[tuple[Cell, dict[str, Blob]]]
-    replays: list[Replay] = field(default_factory=list)
+    replays: list[Replay | HostStep] = field(default_factory=list)
     begun: Replay | None = None
 
 
@@ -99,6 +100,7 @@ class _Step:
     places: dict[int, Cell]
     answers: list[JSON]
     through: int
+    host: HostStep | None = None
     capture: Capture | None = None
     has_slot: bool = False
     unsaved: str = "steps came faster than they could be saved"
@@ -112,6 +114,8 @@ class Lasting:
         self._url = url
         self._store = store
         self._held = held
+        self.by_source = False
+        """Whether no state is to be saved."""
         self._background = Background()
         self._queue: deque[_Step] = deque()
         self._working = False
@@ -213,9 +217,9 @@ class Lasting:
         first = cell.source.strip().partition("\n")[0]
         self._enqueue(kernel, cell.kind, first, cell.number, cell, parts, cells)
 
-    def step(self, kernel: Kernel, kind: str, message: str, number: int, cells: Sequence[Cell]) -> None:
-        """Something of the host's was done to the session: have it committed. `committed` tells when it is."""
-        self._enqueue(kernel, kind, message, number, None, {}, cells)
+    def step(self, kernel: Kernel, step: HostStep, number: int, cells: Sequence[Cell]) -> None:
+        """The host did something to the session: have it committed. `committed` tells when it is."""
+        self._enqueue(kernel, "host", step.message, number, None, {}, cells, step)
 
     async def start(self, kernel: Kernel) -> None:
         """The first commit of a session: nothing is there."""
@@ -246,13 +250,16 @@ class Lasting:
         cell: Cell | None,
         parts: Mapping[str, Blob],
         cells: Sequence[Cell],
+        host: HostStep | None = None,
     ) -> None:
         places = {}
         for one in cells:
             place = self._places.setdefault(one.id, len(self._places))
             places[place] = one
         answers, self._answers = self._answers, []
-        step = _Step(kind, message[:_MESSAGE], number, kernel.states[-1], cell, parts, places, answers, self._last)
+        step = _Step(
+            kind, message[:_MESSAGE], number, kernel.states[-1], cell, parts, places, answers, self._last, host
+        )
         self._queue.append(step)
         self._background.start(self._fork, kernel, step)
         if not self._working:
@@ -260,6 +267,10 @@ class Lasting:
             self._background.start(self._work)
 
     async def _fork(self, kernel: Kernel, step: _Step) -> None:
+        if self.by_source:
+            step.unsaved = "under a policy a session is made again by running its cells"
+            step.forked.set()
+            return
         try:
             with anyio.move_on_after(_SLOT_SECONDS):
                 await self._slots.acquire()
@@ -336,6 +347,8 @@ class Lasting:
             detail["answers"] = records(batch.record(step.answers))
         if snapshot is None:
             detail["unsaved"] = step.unsaved
+            if step.host is not None:
+                detail["host"] = _kept(batch, step.host)
         if step.cell is not None:
             detail["rolled_back"] = step.cell.rolled_back
         commit = batch.commit(
@@ -398,6 +411,7 @@ class Lasting:
                 held = store.hold(self._held.user, name, create=False)
                 held.configure({**self._held.settings, "seed": str(seed)})
                 other = Lasting(self._url, store, held)
+                other.by_source = self.by_source
             except BaseException:
                 store.close()
                 raise
@@ -429,7 +443,7 @@ class Lasting:
         return await to_thread.run_sync(self._past, head, journal)
 
     def _past(self, head: Commit, journal: bool) -> Past:
-        commit, replays = head, []
+        commit, replays = head, list[Replay | HostStep]()
         while not commit.snapshot and commit.parents:
             replays.append(self._replay_of(commit))
             commit = self._held.resolve(commit.parents[0])
@@ -440,11 +454,14 @@ class Lasting:
             self._replay_journal(past)
         return past
 
-    def _replay_of(self, commit: Commit) -> Replay:
+    def _replay_of(self, commit: Commit) -> Replay | HostStep:
         detail: Any = commit.detail
+        if "host" in detail:
+            parts = tuple(self._held.get(address) for address in linked(detail["host"]["buffers"]))
+            return HostStep(detail["host"]["do"], detail["host"]["name"], parts)
         if "cell" not in detail:
             raise StoreError(
-                f"the state of commit {commit.id} was not saved, and no cell made it", hint="check out an older one"
+                f"the state of commit {commit.id} was not saved, and no step made it", hint="check out an older one"
             )
         cell, _ = get_cell(self._held, detail["cell"]["@"])
         answers: Any = self._held.record(detail["answers"]["@"]) if "answers" in detail else []
@@ -481,6 +498,10 @@ class Lasting:
     async def fetch(self, addresses: Sequence[str]) -> Sequence[bytes]:
         """Bytes of a snapshot."""
         return await to_thread.run_sync(lambda: [self._held.get(address) for address in addresses])
+
+
+def _kept(batch: Batch, step: HostStep) -> JSON:
+    return {"do": step.do, "name": step.name, "buffers": blobs(*(batch.put(memoryview(one)) for one in step.buffers))}
 
 
 def replaying(replay: Replay) -> Answer:

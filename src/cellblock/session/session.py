@@ -8,6 +8,8 @@ import random
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -24,6 +26,7 @@ from cellblock.policy import Policy
 from cellblock.session.background import Background
 from cellblock.session.execution import equip, recover
 from cellblock.session.files import AsyncFiles
+from cellblock.session.hoststeps import HostStep
 from cellblock.session.notebook import Notebook
 from cellblock.session.record import losses
 from cellblock.session.tools import Toolbox
@@ -115,6 +118,7 @@ class AsyncSession(Turns):
             mounts=_mounts(mounts or {}),
             policy=policy,
             forgets=self.state is None,
+            saved=isinstance(self.state, Versioned),
         )
         self._launcher = launcher_for(self.trust_level, self.walls)
         self._spec = spec
@@ -171,9 +175,10 @@ class AsyncSession(Turns):
 
         given = to_plain(self._spec, self.trust_level, self.walls)
         self._lasting = await Lasting.open(mode.url, self.user, str(self.name), given)
+        self._lasting.by_source = self._spec.policy is not None
         settings = merged(self._lasting.settings, given, self._said)
         self.trust_level, self.walls = settings["trust_level"], settings["walls"]
-        self._spec = to_spec(settings)
+        self._spec = to_spec(settings, self._spec)
         self.limits, self.seed = self._spec.limits, self._spec.seed
         self._launcher = launcher_for(self.trust_level, self.walls)
         if settings != self._lasting.settings:
@@ -240,6 +245,10 @@ class AsyncSession(Turns):
         lasting.stands(kernel.states[-1], past.head)
         replayed = []
         for replay in past.replays:
+            if isinstance(replay, HostStep):
+                await self._do_again(kernel, replay)
+                lasting.stands(kernel.states[-1], past.head)
+                continue
             self._count = replay.number - 1
             draft = Cell(
                 id=replay.id, number=replay.number, kind=replay.kind, source=replay.source, state=CellState.RUNNING
@@ -306,6 +315,14 @@ class AsyncSession(Turns):
                     await self.hibernate()
                 left = seconds
             await anyio.sleep(max(left, seconds / 10))
+
+    async def _do_again(self, kernel: Kernel, step: HostStep) -> None:
+        """What the host did once, as it was kept."""
+        if (request := step.request(kernel)) is not None:
+            await self._carry_out(kernel, request)
+        else:
+            await kernel.change_files(partial(step.change(), kernel.files))
+        self._settle()
 
     async def flush(self) -> None:
         """Until all that was done is in the store for good, a loss of power included; `StoreError` where it is not."""
@@ -511,6 +528,7 @@ class AsyncSession(Turns):
             policy=self._spec.policy,
         )
         if self._lasting is not None:
+            branch.state, branch._spec = self.state, replace(branch._spec, saved=True)
             branch.name, branch.user = name or f"{self.name}-{self._branched}", self.user
             branch._lasting = await self._lasting.fork(branch.name, seed)
         with anyio.CancelScope(shield=True):

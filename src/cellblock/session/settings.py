@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from cellblock.errors import StoreError
@@ -29,10 +29,11 @@ def merged(stored: Mapping[str, Any], given: Mapping[str, Any], said: frozenset[
     return {name: value if name in said else stored.get(name, value) for name, value in given.items()}
 
 
-def to_spec(plain: Mapping[str, Any]) -> KernelSpec:
-    """The spec of settings; `StoreError` where they are damaged."""
+def to_spec(plain: Mapping[str, Any], given: KernelSpec) -> KernelSpec:
+    """The given spec with these settings; `StoreError` where they are damaged."""
     try:
-        return KernelSpec(
+        return replace(
+            given,
             limits=ExecutionLimits(**plain["limits"]),
             preload=tuple(map(str, plain["preload"])),
             python=None if plain["python"] is None else str(plain["python"]),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable
 from functools import partial
 
 import anyio
@@ -13,10 +12,11 @@ import anyio
 from cellblock.cell import Cell, CellKind, CellState, Lost
 from cellblock.errors import SessionBusy, SessionClosed
 from cellblock.executors.binding import require_sendable
-from cellblock.executors.protocol import Files, Kernel
+from cellblock.executors.protocol import Kernel
 from cellblock.limits import ExecutionLimits
 from cellblock.session.calls import Answer
 from cellblock.session.execution import Execution
+from cellblock.session.hoststeps import HostStep, host_step
 from cellblock.session.notebook import Notebook
 from cellblock.session.tools import Toolbox
 from cellblock.wire.messages import Bind, Clear, Request, Run, Shell, ToolCalled, ToolReply
@@ -178,39 +178,45 @@ class Turns:
 
     async def _ask(self, request: Request) -> Cell:
         """Carry out a request that is no cell."""
+        changes = isinstance(request, Bind | Clear)
+        step = host_step(request) if isinstance(request, Bind | Clear) and self._lasting is not None else None
         kernel = await self._acquire(wait=True)
+        try:
+            cell = await self._carry_out(kernel, request)
+            if isinstance(request, Clear) and cell.ok:
+                self.notebook.clear()
+            if step is not None and cell.ok:
+                self._commit(step)
+        finally:
+            self._give_turn()
+        if changes:
+            await self._committed()
+        return cell
+
+    async def _carry_out(self, kernel: Kernel, request: Request) -> Cell:
+        """Carry out a request that is no cell, for one who has the session's turn."""
         seconds = self.limits.timeout_seconds
         if isinstance(request, Bind):  # the host's own values: no matter how short the cells are to be
             seconds = max(seconds, _HOST_SECONDS)
+            request = await self._stored(kernel, request)
+        began = time.monotonic()
+        turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
+        execution = Execution(
+            kernel,
+            self.limits,
+            _HOST_STEP,
+            request,
+            turn,
+            began=began,
+            seconds=seconds,
+            toolbox=self._toolbox,
+        )
         try:
-            if isinstance(request, Bind):
-                request = await self._stored(kernel, request)
-            began = time.monotonic()
-            turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
-            execution = Execution(
-                kernel,
-                self.limits,
-                _HOST_STEP,
-                request,
-                turn,
-                began=began,
-                seconds=seconds,
-                toolbox=self._toolbox,
-            )
-            try:
-                cell = await execution.to_end()
-            finally:
-                if execution.cell is None:
-                    await execution.abandon()
-            self._lost += cell.lost  # of a host's request nobody sees it: the next cell says so
-            if isinstance(request, Clear) and cell.ok:
-                self.notebook.clear()
-            if isinstance(request, Bind | Clear) and cell.ok:
-                self._commit("clear" if isinstance(request, Clear) else f"{request.name} = …")
+            cell = await execution.to_end()
         finally:
-            self._give_turn()
-        if isinstance(request, Bind | Clear):
-            await self._committed()
+            if execution.cell is None:
+                await execution.abandon()
+        self._lost += cell.lost  # of a host's request nobody sees it: the next cell says so
         return cell
 
     async def _stored(self, kernel: Kernel, request: Bind) -> Bind:
@@ -255,11 +261,11 @@ class Turns:
             self._mark(kernel.states, cell_id)
             self._note_files(kernel)
 
-    def _commit(self, message: str) -> None:
+    def _commit(self, step: HostStep) -> None:
         """What the host did to a session that lasts is on its way into the store; `_committed` must follow."""
         if self._lasting is not None and self._kernel is not None:
             self._settle()
-            self._lasting.step(self._kernel, "host", message, self._count, self.notebook.cells)
+            self._lasting.step(self._kernel, step, self._count, self.notebook.cells)
 
     async def _committed(self) -> None:
         """Until all that was done is in the store; what keeps it out is raised."""
@@ -286,13 +292,13 @@ class Turns:
         kernel.note_files()
         self._state = kernel.states[-1]
 
-    async def _change_files(self, change: Callable[[Files], None]) -> None:
+    async def _change_files(self, step: HostStep) -> None:
         """Does not wait for its turn: a cell may be waiting for a file."""
         kernel = await self._awake()
-        await kernel.change_files(partial(change, kernel.files))
+        await kernel.change_files(partial(step.change(), kernel.files))
         if self._turns.value:  # else the one who has the turn notes it, and commits it with what it did
             self._note_files(kernel)
-            self._commit("files")
+            self._commit(step)
             await self._committed()
 
 
