@@ -379,3 +379,19 @@ def test_what_the_host_does_at_local_is_kept_as_far_as_it_is_plain_data(opened: 
     assert session.run("given").value == [1, {2}]
     session.clear()
     assert _again(session, opened).names() == {}
+
+
+def test_what_is_live_at_local_is_not_called_again_by_a_resume(opened: Open, url: str) -> None:
+    with pytest.raises(CellblockError, match="would be called again"):
+        opened(trust_level="local", policy=Policy().fn(print))
+    calls = []
+
+    def pay(amount: int) -> int:
+        calls.append(amount)
+        return amount
+
+    session = opened(trust_level="local", tools=[pay])
+    assert session.run("paid = pay(3)\npaid").value == 3
+    session.close()
+    assert opened(trust_level="local", tools=[pay]).run("paid").value == 3
+    assert calls == [3]

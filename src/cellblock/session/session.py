@@ -183,6 +183,12 @@ class AsyncSession(Turns):
         self._launcher = launcher_for(self.trust_level, self.walls)
         if settings != self._lasting.settings:
             await self._lasting.configure(settings)
+        if self.trust_level == "local" and _is_live(self._spec.policy):
+            await self._let_go()
+            raise CellblockError(
+                "a session at local is made again by running its cells: what its policy grants would be called again",
+                hint='give functions as tools=, whose answers are logged; or use trust_level="isolated"',
+            )
 
     async def close(self) -> None:
         """End the session and everything it started. Its notebook stays readable.
@@ -601,6 +607,11 @@ _HELD = {
     "max_checkpoint_mb": "the memory of older states came to more than ExecutionLimits(max_checkpoint_mb=…), {} MB",
     "max_disk_mb": "the files of older states came to more than ExecutionLimits(max_disk_mb=…), {} MB",
 }
+
+
+def _is_live(policy: Policy | None) -> bool:
+    """Whether it grants what belongs to the host."""
+    return policy is not None and bool(policy.functions or policy.classes or policy.granted)
 
 
 def _mode(name: str | None, state: State | Literal["default"] | None) -> State | None:
