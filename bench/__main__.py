@@ -28,6 +28,7 @@ from bench import (
     starts,
     timeouts,
     values,
+    versions,
 )
 from bench.report import Context, Row, Skipped, as_json, head_line, line
 from bench.sampling import Measure, Plan, Unavailable, figure_of
@@ -40,6 +41,7 @@ _GROUPS = (
     timeouts,
     calls,
     values,
+    versions,
     programs,
     local,
     starts,

@@ -9,7 +9,7 @@ from typing import Any
 from cellblock import CellblockError, ExecutionLimits, Session, Versioned
 
 _STATE = (
-    "sorted((n, v, [m for m in globals() if m[0] == 'x' and globals()[m] is v]) "
+    "sorted((n, v, sorted(m for m in globals() if m[0] == 'x' and globals()[m] is v)) "
     "for n, v in globals().items() if n[0] == 'x')"
 )
 

@@ -40,7 +40,7 @@ class Model:
 
     def seen(self) -> dict[str, Any]:
         names = [
-            [name, value, [other for other in self.names if self.names[other] is value]]
+            [name, value, sorted(other for other in self.names if self.names[other] is value)]
             for name, value in sorted(self.names.items())
         ]
         return {"names": names, "files": self.files, "log": len(self.past) + 1}
