@@ -31,6 +31,14 @@ class SessionClosed(CellblockError):
     """The session was closed, its processes died, or this is a forked copy of the process that opened it."""
 
 
+class CaptureFailed(CellblockError):
+    """A state of a session could not be saved. The session is as it was."""
+
+
+class RestoreFailed(CellblockError):
+    """What was saved of a session could not be put into a new one."""
+
+
 class SessionBusy(CellblockError):
     """Another call is using the session and `wait=False` was asked for."""
 
@@ -105,3 +113,14 @@ class SessionHeld(SessionBusy):
 
 class UnknownCommit(CellblockError):
     """No commit, branch or tag of the session answers to what was asked for."""
+
+
+class MergeConflict(CellblockError):
+    """Two versions changed the same `names` or `files` to different ends; nothing was merged."""
+
+    def __init__(
+        self, message: str, *, hint: str = "", names: tuple[str, ...] = (), files: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.names = names
+        self.files = files

@@ -19,8 +19,9 @@ from cellblock.guard.world import World
 # members that this or that version of Python lacks
 SINCE = {
     "3.12": "batched kde_random override TypeAliasType get_protocol_members is_protocol Buffer QUOTE_NOTNULL "
-    "QUOTE_STRINGS sumprod binomialvariate JANUARY FEBRUARY Month Day",
-    "3.13": "replace PatternError kde fma NoDefault ReadOnly TypeIs",
+    "QUOTE_STRINGS sumprod binomialvariate Month Day JANUARY FEBRUARY MARCH APRIL MAY JUNE JULY AUGUST SEPTEMBER "
+    "OCTOBER NOVEMBER DECEMBER",
+    "3.13": "replace PatternError kde fma NoDefault ReadOnly TypeIs z85decode z85encode",
 }
 LATER = frozenset(" ".join(SINCE.values()).split())
 INSIDES = (types.ModuleType, types.FrameType, types.CodeType, types.TracebackType)

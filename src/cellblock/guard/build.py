@@ -24,6 +24,11 @@ def call(at: ast.AST, function: str, *arguments: ast.expr) -> ast.Call:
     return ast.copy_location(ast.Call(name(at, function), list(arguments), []), at)
 
 
+def item(at: ast.AST, collection: str, key: ast.expr) -> ast.Subscript:
+    """What one of the guard's tables holds."""
+    return ast.copy_location(ast.Subscript(name(at, collection), key, LOAD), at)
+
+
 def kept(at: ast.AST, spelled: str, value: ast.expr) -> ast.NamedExpr:
     """A value that is kept under a name."""
     return ast.copy_location(ast.NamedExpr(ast.copy_location(ast.Name(spelled, STORE), at), value), at)

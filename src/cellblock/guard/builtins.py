@@ -24,6 +24,9 @@ AS_THEY_ARE = (
 )
 """Built-ins that reach nothing but their arguments. What they walk is walked in Python where it is long."""
 
+_WITHOUT_DICT = frozenset(
+    (int, float, complex, str, bytes, bytearray, bool, list, tuple, dict, set, frozenset, type(None))
+)
 _MISSING = object()
 
 
@@ -38,7 +41,18 @@ def builtins_of(world: World) -> dict[str, object]:
         "range": Range,
         "__build_class__": world.classes.build,
         "__import__": world.importer,
-        **named({"pow": _pow, "input": _input, "format": _format, "iter": _iter, "round": _round, "sum": _sum}),
+        **named(
+            {
+                "pow": _pow,
+                "input": _input(world),
+                "exit": _exit,
+                "format": _format,
+                "iter": _iter,
+                "round": _round,
+                "sum": _sum,
+            }
+        ),
+        **named({"quit": lambda code=None: _exit(code)}),
         **_attributes(world),
         **_namespaces(world),
     }
@@ -95,7 +109,7 @@ def _namespaces(world: World) -> dict[str, object]:
         frame = sys._getframe(2)
         if frame.f_globals is not world.globals:
             raise denied("locals() is for the code's own functions", "name")
-        return world.shown(frame.f_locals)
+        return world.shown(frame.f_globals if frame.f_code.co_name == "<module>" else frame.f_locals)
 
     def locals() -> Any:
         return here()
@@ -106,6 +120,8 @@ def _namespaces(world: World) -> dict[str, object]:
     def vars(*given: Any) -> Any:
         if not given:
             return here()
+        if type(given[0]) in _WITHOUT_DICT:
+            raise TypeError("vars() argument must have __dict__ attribute")
         return world.gates.read(given[0], "__dict__").__dict__
 
     def dir(*given: Any) -> list[str]:
@@ -181,8 +197,21 @@ def _is_spelled(name: object) -> bool:
     return type(name) is str and name.isidentifier() and name not in RESERVED
 
 
-def _input(prompt: object = "", /) -> str:
-    raise EOFError("EOF when reading a line")
+def _input(world: World) -> Callable[..., str]:
+    def input(prompt: object = "", /) -> str:
+        """A line of what `sys.stdin` was set to; there is no other input."""
+        world.say("stdout", str.__str__(str(prompt)))
+        source = world.values.get("stdin")
+        line = "" if source is None else world.gates.read(source, "readline").readline()
+        if type(line) is not str or not line:
+            raise EOFError("EOF when reading a line")
+        return line.removesuffix("\n")
+
+    return input
+
+
+def _exit(code: object = None) -> None:
+    raise SystemExit(code)
 
 
 def _pow(base: Any, exp: Any, mod: Any = None) -> Any:

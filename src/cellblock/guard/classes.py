@@ -9,8 +9,11 @@ from enum import Enum, EnumType
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
+from cellblock.guard.heirs import Heirs
 from cellblock.guard.names import DEFINABLE, NOT_IN_METACLASS, is_dunder
 from cellblock.guard.refusal import denied
+from cellblock.guard.standins import LongRange, Module, Range, TypeStandIn
+from cellblock.guard.tables import BUILTIN_TYPES
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
 EnumDict = type(EnumType.__prepare__("_", (Enum,)))
 _MARK = "class.world"
 """Holds the world in the dict of a class that is its own; no name can be spelled so."""
+
+_BASE = 1 << 10
+"""A flag of types that can be inherited from."""
 
 _build = builtins.__build_class__
 
@@ -27,6 +33,9 @@ class Classes:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.heirs = Heirs(world)
+        self.texts: list[type] = []
+        """Kinds of text that the code has made classes of: these may say of themselves what they are not."""
 
     def own(self, kind: type) -> bool:
         """Whether code of this world made a class."""
@@ -50,7 +59,10 @@ class Classes:
             name, bases, {**named, **({} if metaclass is None else {"metaclass": metaclass})}
         )
         if isinstance(metaclass, type):
-            self._require_metaclass(metaclass)
+            if issubclass(metaclass, type):
+                self._require_metaclass(metaclass)
+            elif not self.own(metaclass):
+                metaclass = self._refusing(metaclass, bases[0])
         self._require_namespace(prepared, metaclass, exact=not self._is_foreign(metaclass))
 
         def finish(name: str, bases: tuple[type, ...], defined: Any, **named: Any) -> Any:
@@ -58,12 +70,14 @@ class Classes:
                 defined["__orig_bases__"] = given
             self._require_namespace(defined, metaclass)
             self._require_methods(bases, defined)
+            found = self.heirs.require(bases, metaclass, defined)
             self._tame(defined)
             if self._is_foreign(metaclass):  # its own by the time that hooks see it
                 dict.__setitem__(defined, _MARK, self)
             made = metaclass(name, bases, defined, **named)
             if isinstance(made, type) and self._is_made_by_type(metaclass):
                 self.adopt(made)
+            self.heirs.note(made, found)
             return made
 
         finish.__prepare__ = lambda *_, **__: prepared  # type: ignore[attr-defined]
@@ -79,11 +93,16 @@ class Classes:
             raise TypeError(f"{metaclass!r} is not a subtype of type")
         self._require_metaclass(metaclass)
         defined = dict(defined) if type(defined) is dict else defined
+        dict.setdefault(defined, "__module__", "__main__")
         self._require_namespace(defined, metaclass, exact=type(defined) is dict)
         self._require_methods(bases, defined)
+        names = self.heirs.require(bases, metaclass, defined)
         self._tame(defined)
         dict.__setitem__(defined, _MARK, self)
+        if "__module__" not in defined:
+            defined["__module__"] = self._world.globals["__name__"]
         found = self._foreign_new(metaclass)(metaclass, plain(name), bases, defined, **named)
+        self.heirs.note(found, names)
         return self.adopt(found)
 
     def metaclass(self, base: type) -> type:
@@ -91,6 +110,21 @@ class Classes:
         found = type(base)(base.__name__, (base,), {"__new__": self._new(), "__module__": base.__module__})
         found.__qualname__ = base.__qualname__
         return self.adopt(found)
+
+    def _refusing(self, kind: type, base: Any) -> Callable[..., Any]:
+        """What is called for a class whose base is no class: what makes things of the base's kind, and says why not."""
+
+        def refuse(name: str, bases: Any, defined: Any, **named: Any) -> Any:
+            if kind is TypeStandIn:
+                raise TypeError(f"type {base.__name__!r} is not an acceptable base type")
+            if kind is Module:
+                raise TypeError("module() takes at most 2 arguments (3 given)")
+            audit = BUILTIN_TYPES.get(kind)
+            if audit is not None and audit.constructable:
+                return kind(name, bases, dict(defined), **named)
+            raise TypeError(f"{name_of(kind)} takes no arguments")
+
+        return refuse
 
     def _foreign_new(self, metaclass: type) -> Callable[..., type]:
         """How the first metaclass of the host's makes classes."""
@@ -116,7 +150,13 @@ class Classes:
                 continue  # the real error is CPython's
             if base is type or self.own(base):
                 continue
+            if issubclass(base, str | bytes | bytearray):
+                self.texts.append(base)
             audit = self._world.types.get(base)
+            if audit is not None and not base.__flags__ & _BASE:
+                continue  # CPython says so
+            if base is Range or base is LongRange:
+                raise TypeError("type 'range' is not an acceptable base type")
             if audit is None or not audit.subclassable:
                 raise denied(f"{name_of(base)} cannot be inherited from", "class")
 

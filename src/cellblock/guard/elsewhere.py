@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_ISOLATED = 'use trust_level="isolated", where code has a process of its own'
+_ISOLATED = 'use trust_level="isolated" without a policy, where code has a process of its own'
 
 _INSTEAD = {
     "os pathlib shutil glob tempfile fileinput stat": f"there are no files here: bind the content, or {_ISOLATED}",

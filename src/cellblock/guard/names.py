@@ -290,6 +290,9 @@ READABLE = (
             "__fspath__",
             "__getstate__",
             "__objclass__",
+            "__stdin__",
+            "__stdout__",
+            "__stderr__",
         ]
     )
 )
@@ -317,8 +320,6 @@ REFUSED_BUILTINS = frozenset(
         "compile",
         "open",
         "breakpoint",
-        "exit",
-        "quit",
         "copyright",
         "credits",
         "license",

@@ -19,7 +19,8 @@ from cellblock.guard.names import DEFINABLE, REFUSED_BUILTINS, RESERVED, WRITABL
 from cellblock.guard.patterns import checks_of
 from cellblock.guard.refusal import Refusal
 from cellblock.guard.rules import BY_ID
-from cellblock.guard.tables import READS
+from cellblock.guard.scopes import LOOP, PARAMETER, Group, Scope, Site, settle, targets
+from cellblock.guard.tables import READS, SWAPPED
 
 SMALL = 16
 """A constant that multiplies whatever it is given by no more than this needs no check."""
@@ -32,25 +33,6 @@ _IMPORT_ERRORS = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "
 _SIMPLE = (ast.Name, ast.Constant)
 
 
-class Scope:
-    """What is known of the function, class or module that a node stands in."""
-
-    __slots__ = ("count", "kind", "owner", "suspends", "tries", "withs")
-
-    def __init__(self, kind: str, owner: str | None) -> None:
-        self.kind = kind
-        self.owner = owner
-        self.suspends = False
-        self.count = 0
-        self.tries: list[ast.Try] = []
-        self.withs: list[tuple[ast.withitem, bool]] = []
-
-    def temporary(self) -> str:
-        """A new name for a value to be kept for a moment."""
-        self.count += 1
-        return f"{spelling.TEMPORARY}{self.count}"
-
-
 Slot = tuple[Any, Any]
 """Where a node hangs: a list and an index, or a node and a field."""
 
@@ -59,28 +41,39 @@ class Rewriter:
     """One pass over one tree. Afterwards `refusals` are what was found, and the sets say which attributes it names."""
 
     def __init__(
-        self, *, modules: Callable[[str], bool], bound: frozenset[str] | set[str], without: frozenset[str]
+        self,
+        *,
+        modules: Callable[[str], bool],
+        bound: frozenset[str] | set[str],
+        without: frozenset[str],
+        texts: bool = False,
     ) -> None:
         self.refusals: list[Refusal] = []
         self.reads: set[str] = set()
         self.writes: set[str] = set()
         self.reaches: set[str] = set()
+        self.groups: set[Group] = set()
+        self.module = Scope("module", None, None)
+        self.swaps: set[str] = set()
         self._modules = modules
         self._bound = set(bound)
         self._without = without
         self._builtins: list[ast.Name] = []
         self._stack: list[tuple[Any, Scope, int, Slot]] = []
         self._scopes: list[Scope] = []
-        self._future = False
+        self._future = texts
 
     def rewrite(self, tree: ast.Module) -> None:
         """Check and rewrite a tree in place."""
-        module = self._scope("module", None)
-        self._future = any(
-            isinstance(node, ast.ImportFrom) and node.module == "__future__" and node.names[0].name == "annotations"
+        module = self.module
+        self._scopes.append(module)
+        self._future |= any(
+            isinstance(node, ast.ImportFrom)
+            and node.module == "__future__"
+            and any(one.name == "annotations" for one in node.names)
             for node in tree.body
         )
-        self._push_list(tree.body, module, 0)
+        self._push_list(tree.body, module, _TEMPS)
         stack, handlers = self._stack, _HANDLERS
         while stack:
             node, scope, flags, slot = stack.pop()
@@ -94,11 +87,12 @@ class Rewriter:
                 self._refuse("builtin", f"{name.id}() is not granted", name)
         for scope in self._scopes:
             _guard_handlers(scope)
+            settle(scope, self._checked, self.groups)
 
     # ------------------------------------------------------------------------------ walking
 
-    def _scope(self, kind: str, owner: str | None) -> Scope:
-        scope = Scope(kind, owner)
+    def _scope(self, kind: str, owner: str | None, outer: Scope) -> Scope:
+        scope = Scope(kind, owner, outer)
         self._scopes.append(scope)
         return scope
 
@@ -145,11 +139,12 @@ class Rewriter:
 
     # -------------------------------------------------------------------------------- names
 
-    def _binds(self, name: str | None, at: Any, scope: Scope) -> None:
-        """A name is bound here, by whatever form."""
+    def _binds(self, name: str | None, at: Any, scope: Scope, by: object = None) -> None:
+        """A name is bound here, by whatever form: `by` is what tells of its value."""
         if name is None:
             return
         self._bound.add(name)
+        scope.bound.setdefault(name, []).append(by)
         if name in RESERVED or name == "__class__" or "." in name:
             self._refuse("name", f"{name} cannot be bound", at)
         elif scope.kind == "class" and is_dunder(name) and name not in DEFINABLE:
@@ -169,11 +164,11 @@ class Rewriter:
         self._feature("global", f"{type(node).__name__.lower()} is switched off", node)
         for name in node.names:
             self._binds(name, node, scope)
+        scope.declare(node.names, shared=isinstance(node, ast.Nonlocal))
 
     def _argument(self, node: ast.arg, scope: Scope, flags: int, slot: Slot) -> None:
         self._binds(node.arg, node, scope)
-        if not self._future:
-            self._push(node, "annotation", scope, flags & ~_TEMPS)
+        self._annotation(node, "annotation", scope, flags)
 
     # --------------------------------------------------------------------------- attributes
 
@@ -184,38 +179,85 @@ class Rewriter:
             self._refuse(rule, f"attribute {node.attr} is not granted", node)
             self._push(node, "value", scope, flags)
             return
+        if (
+            name in ("__name__", "__qualname__")
+            and isinstance(receiver, ast.Attribute)
+            and receiver.attr == "__class__"
+        ):
+            receiver = node.value = build.call(receiver, spelling.CLASS_OF, receiver.value)
         if type(node.ctx) is ast.Load:
+            own = type(receiver) is ast.Name and scope.decides(receiver.id, stored=False)
+            if name in SWAPPED and (own or flags & _TEMPS or _is_text(receiver)):
+                self._swapped(node, name, scope, flags, slot, own=own)
+                return
             kind = literal_type(receiver)
             if kind is not None and (name in READS.get(kind, ()) or (name == "format" and plain_format(receiver))):
                 self._push(node, "value", scope, flags)
                 return
-            known, gate, prefix = self.reads, spelling.GATE, spelling.READ
         else:
-            removed = type(node.ctx) is ast.Del
             if is_dunder(name) and name not in WRITABLE:
                 self._refuse("store", f"attribute {node.attr} cannot be set", node)
-            gate = spelling.GATE_DELETE if removed else spelling.GATE_WRITE
-            known, prefix = self.writes, spelling.WRITE
-            if removed or not flags & _TEMPS:
-                node.value = build.call(receiver, gate, receiver, build.constant(receiver, name))
+            if type(node.ctx) is ast.Del:
+                node.value = build.call(receiver, spelling.GATE_DELETE, receiver, build.constant(receiver, name))
                 self._stack.append((receiver, scope, flags, (node.value.args, 0)))
                 return
-        if not flags & _TEMPS:
-            self.reaches.add(name)
-            self.reads.add(name)
-            node.value = build.call(receiver, spelling.REACH + name, receiver)
-            self._stack.append((receiver, scope, flags, (node.value.args, 0)))
+        stored = type(node.ctx) is not ast.Load
+        if type(receiver) is ast.Name and scope.decides(receiver.id, stored=stored):
+            self._name(receiver, scope, flags, slot)
+            scope.sites.setdefault(receiver.id, []).append(Site(node, name, flags))
             return
-        known.add(name)
-        temporary = spelling.TEMPORARY
-        held = build.kept(receiver, temporary, receiver)
-        node.value = build.either(
+        slot = self._checked(Site(node, name, flags), own=False)
+        self._stack.append((receiver, scope, flags, slot))
+
+    def _checked(self, site: Site, *, own: bool) -> Slot:
+        """Have it asked inline whether an attribute may be had of a receiver; where that stands now.
+
+        `own`: the receiver is a name that nothing else rebinds, and may be evaluated more than once.
+        """
+        receiver = site.node.value
+        if not own and not site.flags & _TEMPS:
+            if site.stored:
+                call = build.call(receiver, spelling.GATE_WRITE, receiver, build.constant(receiver, site.name))
+            else:
+                self.reaches.add(site.name)
+                self.reads.add(site.name)
+                call = build.call(receiver, spelling.REACH + site.name, receiver)
+            site.node.value = call
+            return call.args, 0
+        known, prefix, gate = self.reads, spelling.READ, spelling.GATE
+        if site.stored:
+            known, prefix, gate = self.writes, spelling.WRITE, spelling.GATE_WRITE
+        known.add(site.name)
+        spelled = receiver.id if own and isinstance(receiver, ast.Name) else spelling.TEMPORARY
+        held = receiver if own else build.kept(receiver, spelled, receiver)
+        site.node.value = build.either(
             receiver,
-            build.is_in(receiver, build.call(receiver, spelling.TYPE, held), prefix + name),
-            build.name(receiver, temporary),
-            build.call(receiver, gate, build.name(receiver, temporary), build.constant(receiver, name)),
+            build.is_in(receiver, build.call(receiver, spelling.TYPE, held), prefix + site.name),
+            build.name(receiver, spelled),
+            build.call(receiver, gate, build.name(receiver, spelled), build.constant(receiver, site.name)),
         )
-        self._stack.append((receiver, scope, flags, (held, "value")))
+        return held, "value"
+
+    def _swapped(self, node: ast.Attribute, name: str, scope: Scope, flags: int, slot: Slot, *, own: bool) -> None:
+        """A method that is the guard's own for some types: bound by type, and else read as any attribute."""
+        receiver, swaps = node.value, spelling.SWAP + name
+        self.swaps.add(name)
+        if _is_text(receiver) and hasattr(str, name):
+            _setter(slot)(build.call(node, swaps + ".str", receiver))
+            return
+        named = receiver if own and isinstance(receiver, ast.Name) else None
+        spelled = spelling.TEMPORARY if named is None else named.id
+        held = named or build.kept(receiver, spelled, receiver)
+        test = build.is_in(receiver, build.call(receiver, spelling.TYPE, held), swaps)
+        bind = build.item(node, swaps, build.call(node, spelling.TYPE, build.name(node, spelled)))
+        bound = ast.copy_location(ast.Call(bind, [build.name(node, spelled)], []), node)
+        node.value = build.name(receiver, spelled)
+        self._checked(Site(node, name, flags), own=True)
+        _setter(slot)(build.either(node, test, bound, node))
+        if named is not None:
+            self._name(named, scope, flags, slot)
+        else:
+            self._stack.append((receiver, scope, flags, (held, "value")))
 
     # ---------------------------------------------------------------------------- operators
 
@@ -227,7 +269,7 @@ class Rewriter:
             return
         left, right = node.left, node.right
         put = _setter(slot)
-        if kind not in (ast.Mult, ast.Mod) or isinstance(left, _TEXTUAL) or isinstance(right, _TEXTUAL):
+        if kind not in (ast.Mult, ast.Mod) or _is_sequence(left) or _is_sequence(right):
             made = build.call(node, function, left, right)
             put(made)
             self._push_list(made.args, scope, flags)
@@ -328,17 +370,18 @@ class Rewriter:
         if node.decorator_list:
             self._feature("decorators", "decorators are switched off", node.decorator_list[0])
         self._binds(node.name, node, scope)
-        inner = self._scope("function", scope.owner)
+        inner = self._scope("function", scope.owner, scope)
         inner.suspends = asynchronous
+        inner.body = node.body
         self._push_list(node.body, inner, _TEMPS | (flags & _SOFT))
-        if not self._future:
-            self._push(node, "returns", scope, flags & ~_TEMPS)
+        self._annotation(node, "returns", scope, flags)
         self._arguments(node.args, scope, inner, flags)
         self._push_list(node.decorator_list, scope, flags)
         self._push_list(getattr(node, "type_params", []), scope, flags & ~_TEMPS)
 
     def _lambda(self, node: ast.Lambda, scope: Scope, flags: int, slot: Slot) -> None:
-        inner = self._scope("function", scope.owner)
+        inner = self._scope("function", scope.owner, scope)
+        self._unnamed(scope)
         self._push(node, "body", inner, flags & _ITERABLE or _TEMPS)
         self._arguments(node.args, scope, inner, flags)
 
@@ -347,9 +390,8 @@ class Rewriter:
         self._push_list(node.defaults, scope, flags)
         for argument in (*node.posonlyargs, *node.args, node.vararg, *node.kwonlyargs, node.kwarg):
             if argument is not None:
-                self._binds(argument.arg, argument, inner)
-                if not self._future:
-                    self._push(argument, "annotation", scope, flags & ~_TEMPS)
+                self._binds(argument.arg, argument, inner, PARAMETER)
+                self._annotation(argument, "annotation", scope, flags)
 
     def _class(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
         if node.bases or node.keywords:
@@ -357,23 +399,35 @@ class Rewriter:
         if node.decorator_list:
             self._feature("decorators", "decorators are switched off", node.decorator_list[0])
         self._binds(node.name, node, scope)
-        inner = self._scope("class", node.name)
+        inner = self._scope("class", node.name, scope)
         self._push_list(node.body, inner, flags & _SOFT)
         for field in ("keywords", "bases"):
             self._push_list(getattr(node, field), scope, flags & ~_TEMPS)
         self._push_list(node.decorator_list, scope, flags)
         self._push_list(getattr(node, "type_params", []), scope, flags & ~_TEMPS)
 
+    def _annotation(self, node: Any, field: str, scope: Scope, flags: int) -> None:
+        """An annotation, or what becomes a text and is not run: that holds nothing unknown either."""
+        if not self._future:
+            self._push(node, field, scope, flags & ~_TEMPS)
+        elif (found := getattr(node, field)) is not None:
+            for part in ast.walk(found):
+                if type(part) not in _HANDLERS:
+                    self._not_known(part, scope, flags, (node, field))
+
     def _annotated(self, node: ast.AnnAssign, scope: Scope, flags: int, slot: Slot) -> None:
+        if isinstance(node.target, ast.Name):
+            scope.plain = True
         self._push(node, "value", scope, flags)
         self._push(node, "target", scope, flags)
-        if not self._future:
-            self._push(node, "annotation", scope, flags & ~_TEMPS)
+        self._annotation(node, "annotation", scope, flags)
 
     def _suspending(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
         feature = "async" if isinstance(node, (ast.Await, ast.AsyncFor, ast.AsyncWith)) else "generators"
         self._feature(feature, f"{type(node).__name__.lower()} is switched off", node)
-        scope.suspends = True
+        scope.home.suspends = True
+        if scope.home is self.module and isinstance(node, ast.Yield | ast.YieldFrom):
+            self.module.plain = True
         if isinstance(node, ast.AsyncFor):
             self._loop(node, scope, flags, slot)
         else:
@@ -384,19 +438,56 @@ class Rewriter:
             self._feature("generators", "generator expressions are switched off", node)
         if any(part.is_async for part in node.generators):
             self._feature("async", "async for is switched off", node)
-            scope.suspends = True
-        for part in node.generators:
+            scope.home.suspends = True
+        self._unnamed(scope)
+        inner = self._scope("comprehension", scope.owner, scope)
+        for number, part in enumerate(node.generators):
             _real_range(part)
-            self._push(part, "iter", scope, (flags | _ITERABLE) & ~_TEMPS)
-            self._push(part, "target", scope, flags & ~_TEMPS)
-            self._push(part, "ifs", scope, flags & ~_TEMPS)
+            self._push(part, "iter", inner if number else scope, (flags | _ITERABLE) & ~_TEMPS)
+            inner.bound.update((name.id, []) for name in targets(part.target))
+            self._push(part, "target", inner, flags & ~_TEMPS)
+            self._push(part, "ifs", inner, flags & ~_TEMPS)
         for field in ("elt", "key", "value"):
             if hasattr(node, field):
-                self._push(node, field, scope, flags & ~_TEMPS)
+                self._push(node, field, inner, flags & ~_TEMPS)
+
+    def _unnamed(self, scope: Scope) -> None:
+        """What is made here is called after where it stands."""
+        if scope.home is self.module:
+            scope.home.unnamed = True
+
+    def _named(self, node: ast.NamedExpr, scope: Scope, flags: int, slot: Slot) -> None:
+        self._binds(node.target.id, node.target, scope.home)
+        self._push(node, "value", scope, flags)
+
+    def _assign(self, node: ast.Assign, scope: Scope, flags: int, slot: Slot) -> None:
+        self._push(node, "value", scope, flags)
+        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            self._binds(node.targets[0].id, node.targets[0], scope, node.value)
+        else:
+            self._push(node, "targets", scope, flags)
 
     def _loop(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
         _real_range(node)
-        self._push_children(node, scope, flags)
+        self._push(node, "orelse", scope, flags)
+        self._push(node, "body", scope, flags | LOOP)
+        names = targets(node.target)
+        if names and type(node) is ast.For:
+            for name in names:
+                self._binds(name.id, name, scope, node)
+        self._push(node, "iter", scope, flags)
+        if not names or type(node) is not ast.For:
+            self._push(node, "target", scope, flags)
+
+    def _while(self, node: ast.While, scope: Scope, flags: int, slot: Slot) -> None:
+        self._push(node, "orelse", scope, flags)
+        self._push(node, "body", scope, flags | LOOP)
+        self._push(node, "test", scope, flags | LOOP)
+
+    def _return(self, node: ast.Return, scope: Scope, flags: int, slot: Slot) -> None:
+        if scope.kind == "module":
+            scope.plain = True
+        self._push(node, "value", scope, flags)
 
     # --------------------------------------------------------------------------- statements
 
@@ -424,7 +515,7 @@ class Rewriter:
         asynchronous = isinstance(node, ast.AsyncWith)
         if asynchronous:
             self._feature("async", "async with is switched off", node)
-            scope.suspends = True
+            scope.home.suspends = True
         scope.withs.extend((item, asynchronous) for item in node.items)
         self._push_children(node, scope, flags)
 
@@ -469,6 +560,8 @@ class Rewriter:
             if alias.name != "*":
                 self._binds(alias.asname or alias.name, alias, scope)
         module = node.module or ""
+        if module == "__future__" or node.names[0].name == "*":
+            scope.plain = True
         if node.level:
             self._refuse("import", "relative imports lead nowhere here", node)
         elif module != "__future__" and not flags & _SOFT and not self._modules(module):
@@ -512,11 +605,19 @@ def _harmless(kind: type, left: ast.expr | None, right: ast.expr) -> bool:
     return _is_small(right)
 
 
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is str
+
+
 def _is_small(node: ast.expr) -> bool:
     if not isinstance(node, ast.Constant):
         return False
     value = node.value
     return type(value) in (float, complex, bool) or (type(value) is int and value <= SMALL)
+
+
+def _is_sequence(node: ast.expr) -> bool:
+    return literal_type(node) in (str, bytes, list, tuple)
 
 
 def _is_simple(node: ast.AST) -> bool:
@@ -575,7 +676,6 @@ _SIZED = {
     ast.LShift: spelling.SHIFT,
     ast.Mod: spelling.MODULO,
 }
-_TEXTUAL = (ast.List, ast.Tuple, ast.ListComp, ast.JoinedStr)
 
 _IN_PATTERNS = (
     ast.MatchSingleton, ast.MatchSequence, ast.MatchStar, ast.MatchAs, ast.MatchOr, ast.MatchClass, ast.MatchMapping,
@@ -584,7 +684,7 @@ _IN_PATTERNS = (
 )  # fmt: skip
 
 _PLAIN = (
-    "Module Expr Return Delete Assign While Assert Pass Break Continue BoolOp NamedExpr UnaryOp IfExp Dict Set "
+    "Module Expr Delete Assert Pass Break Continue BoolOp UnaryOp IfExp Dict Set "
     "Compare Call JoinedStr Constant Subscript Starred List Tuple Slice Load Store Del And Or Add Sub Mult MatMult Div "
     "Mod Pow LShift RShift BitOr BitXor BitAnd FloorDiv Invert Not UAdd USub Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn "
     "comprehension arguments keyword alias withitem match_case"
@@ -609,6 +709,10 @@ _HANDLERS: dict[type, Any] = {
     ast.Await: Rewriter._suspending,
     ast.AsyncFor: Rewriter._suspending,
     ast.For: Rewriter._loop,
+    ast.While: Rewriter._while,
+    ast.Return: Rewriter._return,
+    ast.Assign: Rewriter._assign,
+    ast.NamedExpr: Rewriter._named,
     ast.If: Rewriter._if,
     ast.ListComp: Rewriter._comprehension,
     ast.SetComp: Rewriter._comprehension,

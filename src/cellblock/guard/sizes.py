@@ -145,13 +145,13 @@ def formatted(value: object, conversion: int, spec: str) -> str:
 
 
 def width(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that takes a width first."""
+    """A method that takes a width after its object."""
 
-    def bounded(*given: Any, **named: Any) -> Any:
+    def bounded(self: Any, /, *given: Any, **named: Any) -> Any:
         for one in (*given[:1], *named.values()):
-            if issubclass(type(one), int) and int.__index__(one) > MAX_WIDTH:
-                raise MemoryError(f"a width of {one:,}")
-        return function(*given, **named)
+            if isinstance(one, int) and int.__index__(one) > MAX_WIDTH:
+                raise MemoryError(f"a width of {one:,} [size]")
+        return function(self, *given, **named)
 
     bounded.__name__ = bounded.__qualname__ = getattr(function, "__name__", "method")
     return bounded

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard.anatomy import name_of
 
 if TYPE_CHECKING:
+    from cellblock.guard.gates import Gates
     from cellblock.guard.world import World
 
 LONGEST_RANGE = 5_000_000
@@ -37,6 +38,26 @@ class Holding:
         object.__getattribute__(self, "__dict__")[name] = value
 
 
+class Watched:
+    """Stands for an object of which attributes are read and set: each time the gates are asked."""
+
+    __slots__ = ("gates", "value")
+
+    def __init__(self, gates: Gates, value: object) -> None:
+        object.__setattr__(self, "gates", gates)
+        object.__setattr__(self, "value", value)
+
+    def __getattribute__(self, name: str) -> object:
+        return getattr(_watching(self).read(_watched(self), name), name)
+
+    def __setattr__(self, name: str, new: object) -> None:
+        setattr(_watching(self).write(_watched(self), name), name, new)
+
+
+_watching: Any = vars(Watched)["gates"].__get__
+_watched: Any = vars(Watched)["value"].__get__
+
+
 class Module(Single):
     """A module as code sees it: the members that were granted, and nothing else."""
 
@@ -46,7 +67,7 @@ class Module(Single):
         _NAMES[id(self)] = name
 
     def __getattr__(self, name: str) -> object:
-        raise AttributeError(f"module {_NAMES.get(id(self))!r} has no attribute {name!r} that is granted")
+        raise AttributeError(f"module {_NAMES.get(id(self))!r} has no attribute {name!r} that is granted [import]")
 
     def __repr__(self) -> str:
         return f"<module {_NAMES.get(id(self))!r}>"
@@ -95,6 +116,8 @@ class TypeOfTypes(Single):
 
     __slots__ = ("_world",)
 
+    __module__ = "builtins"
+
     def __init__(self, world: World) -> None:
         self._world = world
 
@@ -115,7 +138,12 @@ class TypeOfTypes(Single):
         return (type,)
 
     def __getitem__(self, item: Any) -> object:
-        return types.GenericAlias(type, item)
+        return types.GenericAlias(self, item)  # type: ignore[arg-type]
+
+    def __getattr__(self, name: str) -> str:
+        if name == "__qualname__":
+            return "type"
+        raise AttributeError(f"type object 'type' has no attribute {name!r}")
 
     def __or__(self, other: Any) -> object:
         return type | (type if other is self else other)
@@ -131,6 +159,11 @@ class TypeOfTypes(Single):
         return "type"
 
     __qualname__ = "type"
+
+
+for _standin in (TypeStandIn, TypeOfTypes):
+    type.__setattr__(_standin, "__name__", "type")  # which messages tell
+Module.__name__ = "module"
 
 
 class RangeType(type):

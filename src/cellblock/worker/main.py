@@ -101,7 +101,12 @@ def run(
     if beginning is None:
         os._exit(0)
     sow(int(str(beginning["seed"])))
-    worker.begin(value_bytes=setup["limits"]["value_bytes"], beside=beginning["beside"] is True)
+    worker.begin(
+        value_bytes=setup["limits"]["value_bytes"],
+        beside=beginning["beside"] is True,
+        sealed=beginning["sealed"] is True,
+        saved=beginning.get("saved") is True,
+    )
     _serve(worker)
 
 

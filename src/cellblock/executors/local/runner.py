@@ -10,16 +10,16 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 
 from cellblock.errors import SourceRejected
-from cellblock.executors.local.failure import describe, refused
+from cellblock.executors.local import quiet
 from cellblock.executors.local.tools import LocalTools
 from cellblock.executors.local.turn import LocalTurn
+from cellblock.executors.protocol import Handed
 from cellblock.guard.signals import Stop
 from cellblock.guard.world import World
 from cellblock.policy import Policy
 from cellblock.values import portable
 from cellblock.values.represent import type_name
 from cellblock.wire.messages import (
-    Bind,
     Clear,
     Display,
     Equip,
@@ -32,7 +32,7 @@ from cellblock.wire.messages import (
     Survey,
 )
 from cellblock.worker import survey
-from cellblock.worker.copies import copy_of
+from cellblock.worker.failures import describe, refused
 from cellblock.worker.names import Names
 from cellblock.worker.show.display import bundle
 
@@ -47,21 +47,24 @@ _COROUTINE = 0x80
 class Runner:
     """One world and the thread that runs in it. A runner whose thread does not come back is left to itself."""
 
-    def __init__(self, policy: Policy, *, seed: int, value_bytes: int) -> None:
+    def __init__(self, policy: Policy, *, seed: int, value_bytes: int, forgets: bool = False) -> None:
         self.world = World(policy, write=self._write)
         self.world.values["random"] = random.Random(seed)  # noqa: S311 - the session's, to be repeated
         self.names: dict[str, str] = {}
         self.busy = False
         self._value_bytes = value_bytes
+        self._forgets = forgets
         self._inbox: SimpleQueue[tuple[Request, LocalTurn] | None] = SimpleQueue()
         self._turn: LocalTurn | None = None
         self._loop: AbstractEventLoop | None = None
+        self._left = False
         self._lines: dict[str, list[str]] = {}
         self._max_text = 10_000
         self._found = Names(cast("Interpreter", _Namespace(self.world)))
         self.tools = LocalTools(self._tell, value_bytes)
         self.world.bind_builtin("display", self._display)
         self._thread = Thread(target=self._serve, name="cellblock-local", daemon=True)
+        quiet.begin()
         self._thread.start()
 
     def give(self, request: Request, turn: LocalTurn) -> None:
@@ -82,17 +85,32 @@ class Runner:
 
     # -------------------------------------------------------------------------------- serving
 
+    def join(self, seconds: float) -> bool:
+        """As `wait`, and until the thread has ended, which it was to."""
+        until = time.monotonic() + seconds
+        if self.wait(seconds):
+            self._thread.join(max(0.0, until - time.monotonic()))
+        return not self._thread.is_alive()
+
     def _serve(self) -> None:
-        while (taken := self._inbox.get()) is not None:
-            request, self._turn = taken
-            finished = self._carry_out(request)
-            self.names = {**self.names, **finished.gained}
-            for name in finished.dropped:
-                self.names.pop(name, None)
-            turn, self._turn = self._turn, None
-            self.busy = False
-            turn.tell(finished)
-        self._close()
+        try:
+            while (taken := self._inbox.get()) is not None:
+                self._answer(*taken)
+                del taken  # which leads to the kernel: it is to end when nobody holds it
+        finally:
+            self._close()
+            self.world.rehearsal.close()
+            quiet.end()
+
+    def _answer(self, request: Request, turn: LocalTurn) -> None:
+        self._turn = turn
+        finished = self._carry_out(request)
+        self.names = {**self.names, **finished.gained}
+        for name in finished.dropped:
+            self.names.pop(name, None)
+        self._turn = None
+        self.busy = False
+        turn.tell(finished)
 
     def _carry_out(self, request: Request) -> Finished:
         """Security border: whatever the cell's code does or raises becomes a `Finished`."""
@@ -112,7 +130,10 @@ class Runner:
         except BaseException as error:  # it was ended while its failure was told
             ending.over = True
             sys.settrace(None)
-            failure = Failure(type=type_name(error), message="", traceback="", kind="raised")
+            if isinstance(error, Stop):
+                failure = describe(error, self._lines, self._max_text)
+            else:
+                failure = Failure(type=type_name(error), message="", traceback="", kind="raised")
         ending.over = True  # where what ends the cell was lost, too: nothing may come between
         while ending.thread:
             try:
@@ -121,7 +142,12 @@ class Runner:
                 sys.settrace(None)
         if traced is not None:
             sys.settrace(traced)
+        self.world.rehearsal.abandon()
+        if self._left:
+            self._leave_loop()
         self.tools.forget()
+        if self._forgets and isinstance(request, Run):
+            self.world.clear()
         gained, dropped = self._found.news()
         return Finished(
             number=0,
@@ -139,9 +165,8 @@ class Runner:
         match request:
             case Run():
                 return self._run(request)
-            case Bind():
-                data, *large = request.buffers
-                globals[request.name] = copy_of(data, [bytearray(one) for one in large])
+            case Handed():
+                globals[request.name] = request.value
             case Fetch():
                 if request.name not in self.world.names():
                     raise KeyError(request.name)
@@ -188,6 +213,8 @@ class Runner:
                 value = eval(code, self.world.globals)
                 if code.co_flags & _COROUTINE:
                     value = await value
+            for _ in range(2):
+                await asyncio.sleep(0)  # asynchronous generators that were dropped are closed now
             return value
 
         if self._loop is None or self._loop.is_closed():
@@ -198,12 +225,23 @@ class Runner:
             with self.world.ending.waking(self._loop):
                 return self._loop.run_until_complete(each())
         except Stop:
-            self._loop = None  # whatever was under way in it is not gone on with
+            self._left = True  # whatever is under way in it is not gone on with
             raise
 
+    def _leave_loop(self) -> None:
+        """Give up the event loop of a cell that was ended, which may not have had the time to stop."""
+        import asyncio
+
+        self._left = False
+        asyncio._set_running_loop(None)
+        asyncio.set_event_loop(None)
+        self._close()
+
     def _close(self) -> None:
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.close()
+        loop, self._loop = self._loop, None
+        if loop is not None and not loop.is_closed():
+            loop._thread_id = None  # type: ignore[attr-defined]  # else it counts as running where it was ended within
+            loop.close()
 
     # -------------------------------------------------------------------------------- telling
 

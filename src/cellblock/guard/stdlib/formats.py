@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
 import csv
 import enum
@@ -76,6 +75,7 @@ def _dict_writer(world: World) -> type:
         def __init__(self, f: Any, *given: Any, **named: Any) -> None:
             super().__init__(world.gates.read(f, "write"), *given, **named)
 
+    DictWriter.__module__, DictWriter.__qualname__ = "csv", "DictWriter"
     world.grant_types({DictWriter: audit(DictWriter, but=["writer"], also=["fieldnames"], subclassable=True)})
     return DictWriter
 
@@ -154,11 +154,20 @@ AUDITS = (
         ),
     ),
     ModuleAudit(
-        name="base64", members=frozenset(base64.__all__) - names("encode decode"), note="encode and decode take files"
+        name="base64",
+        members=names(
+            "a85decode a85encode b16decode b16encode b32decode b32encode b32hexdecode b32hexencode b64decode b64encode "
+            "b85decode b85encode decodebytes encodebytes standard_b64decode standard_b64encode urlsafe_b64decode "
+            "urlsafe_b64encode z85decode z85encode"
+        ),
+        note="encode and decode take files",
     ),
     ModuleAudit(
         name="binascii",
-        members=frozenset(name for name in dir(binascii) if not name.startswith("_")),
+        members=names(
+            "Error Incomplete a2b_base64 a2b_hex a2b_qp a2b_uu b2a_base64 b2a_hex b2a_qp b2a_uu crc32 crc_hqx hexlify "
+            "unhexlify"
+        ),
         types=(audit(binascii.Error, subclassable=True),),
     ),
     ModuleAudit(

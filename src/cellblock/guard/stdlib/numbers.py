@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import cmath
 import decimal
 import fractions
 import math
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from cellblock.guard.members import listed
 from cellblock.guard.sizes import MAX_BITS
 from cellblock.guard.tables import ModuleAudit, audit, names
 
@@ -168,13 +168,15 @@ def _bits(name: str, per: int) -> Callable[[Any], object]:
 AUDITS = (
     ModuleAudit(
         name="math",
-        members=frozenset(name for name in dir(math) if not name.startswith("_") and name not in _MATH),
+        members=listed("math"),
+        refused=frozenset(),
         replaced=_MATH,
     ),
-    ModuleAudit(name="cmath", members=frozenset(name for name in dir(cmath) if not name.startswith("_"))),
+    ModuleAudit(name="cmath", members=listed("cmath"), refused=frozenset()),
     ModuleAudit(
         name="statistics",
-        members=frozenset(statistics.__all__) - {"kde_random"},
+        members=listed("statistics"),
+        refused=names("kde_random"),
         note="what draws from the host's generator draws from the world's, or is left out",
         types=(
             audit(statistics.NormalDist, but=["samples"], replaced={"samples": _samples}, subclassable=True),

@@ -41,6 +41,8 @@ class Chunk:
     __slots__ = ("_name", "_store", "pieces", "sparse")
     _made = 0
 
+    _name: Any
+
     def __init__(self, store: int, data: bytes, pieces: Pieces) -> None:
         Chunk._made += 1
         self._store, self._name, self.pieces = store, str(Chunk._made), pieces
@@ -77,6 +79,22 @@ class Foreign(Chunk):
 
     def __init__(self, store: int, name: str, pieces: Pieces, *, sparse: bool) -> None:
         self._store, self._name, self.pieces, self.sparse = store, name, pieces, sparse
+
+    def __del__(self) -> None:
+        """It is not ours."""
+
+
+class Packed(Chunk):
+    """A chunk in a file of the host's, at a place and of a length. It holds data where its pieces say."""
+
+    __slots__ = ()
+
+    def __init__(self, store: int, name: list[int], pieces: Pieces, *, sparse: bool) -> None:
+        self._store, self._name, self.pieces, self.sparse = store, name, pieces, sparse
+
+    def read(self) -> bytes:
+        start, length = self._name
+        return os.pread(self._store, length, start)
 
     def __del__(self) -> None:
         """It is not ours."""
@@ -138,6 +156,8 @@ class FileHistory:
         self._forgotten: int | None = None
         self._taken: dict[str, Entry] = {}
         self._exported: Kept | None = None
+        self.spare: Callable[[], bool] = lambda: False
+        """Lets go of what others keep of the store; whether there was anything."""
         self.keep(0)
         self._ways = [(path, os.open(path, _WAY)) for path in self._known if self._leads_to_mount(path)]
 
@@ -199,7 +219,7 @@ class FileHistory:
         """Forget the oldest checkpoint that may be, with the last of them what is known; False where there is none."""
         numbers = sorted(self._kept)
         if len(numbers) <= self._spared:
-            return False
+            return self.spare()
         self._forgotten = numbers[0]
         self.forget(numbers[:1])
         if not self._kept:
@@ -217,9 +237,19 @@ class FileHistory:
 
         They stay until `release`.
         """
-        kept = self._exported = self._kept[number]
+        self._exported = self._kept[number]
+        return self.listed(number)
+
+    def kept(self, number: int) -> Kept | None:
+        """What is kept of a checkpoint: its files stay in the store for as long as this is held."""
+        return self._kept.get(number)
+
+    def listed(self, number: int, *, ways: bool = True) -> int:
+        """A memory file that lists a checkpoint's files, with or without the directories that lead to mounts."""
+        kept = self._kept[number]
+        left = set() if ways else {path for path, _ in self._ways}
         file = os.memfd_create("files", os.MFD_CLOEXEC)
-        rows = [_row(path, entry) for path, entry in kept.entries.items()]
+        rows = [_row(path, entry) for path, entry in kept.entries.items() if path not in left]
         with open(os.dup(file), "w", encoding="utf-8", errors="surrogateescape") as out:
             json.dump({"rows": rows, "missed": kept.missed}, out)
         return file
@@ -229,13 +259,14 @@ class FileHistory:
         self._exported = None
 
     def take_over(self, listed: int, store: int) -> list[str]:
-        """Make the files what another session's were, as its `export` lists them, and that checkpoint 0; the paths that
-        could not be. Takes time by how much is there: all of it is copied. Both descriptors are closed."""
+        """Make the files what another session's were, as its `export` or the host lists them, and that checkpoint 0;
+        the paths that could not be. Takes time by how much is there: all of it is copied. Closes both descriptors."""
         with open(listed, encoding="utf-8", errors="surrogateescape") as file:
             file.seek(0)
             told = json.load(file)
         try:
-            entries = dict(_entry(row, store) for row in told["rows"])
+            entries = {path: self._known[path][1] for path, _ in self._ways}
+            entries |= dict(_entry(row, store) for row in told["rows"])
             self._kept[-1] = Kept(entries, tuple(told["missed"]))
             failed = self.rewind(-1)
         finally:
@@ -423,8 +454,9 @@ def _entry(row: list[Any], store: int) -> tuple[str, Entry]:
     return path, Entry(kind, mode, modified_ns, held, same)
 
 
-def _foreign(store: int, name: str, pieces: list[list[int]], sparse: bool) -> Foreign:
-    return Foreign(store, name, tuple((start, end) for start, end in pieces), sparse=sparse)
+def _foreign(store: int, name: Any, pieces: list[list[int]], sparse: bool) -> Chunk:
+    kind = Foreign if isinstance(name, str) else Packed
+    return kind(store, name, tuple((start, end) for start, end in pieces), sparse=sparse)
 
 
 def _has_fine_times(directory: int) -> bool:

@@ -1,0 +1,213 @@
+"""The files of a checkpoint for a snapshot: what init has kept of them, of which only what is new is read.
+
+Init keeps contents in chunks, each a file of a store that no cell sees. One whose name is known holds what it held.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, Literal
+
+from cellblock.executors.protocol import Chunk
+from cellblock.snapshots import CHUNK_BYTES, File, address_of
+from cellblock.worker.confine import layout
+
+_ROOTS = {layout.WORKSPACE + "/": "workspace/", layout.TMP + "/": "tmp/", layout.SHM + "/": "shm/"}
+_HOLE = "hole of "
+_KINDS: dict[int, Literal["file", "directory", "link", "pipe"]] = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "directory",
+    stat.S_IFLNK: "link",
+    stat.S_IFIFO: "pipe",
+}
+
+
+class Listing:
+    """What init tells of a checkpoint's files: rows, and its store. Owns both descriptors."""
+
+    def __init__(self, listed: int, store: int) -> None:
+        self.store = store
+        try:
+            with open(listed, encoding="utf-8", errors="surrogateescape") as file:
+                file.seek(0)
+                told: dict[str, Any] = json.load(file)
+        except BaseException:
+            os.close(store)
+            raise
+        self.rows: list[list[Any]] = told["rows"]
+        self.missed: list[str] = told["missed"]
+
+    def close(self) -> None:
+        os.close(self.store)
+
+
+class SavedFiles:
+    """Of one session: which of init's chunks hold what."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def missing(self, listing: Listing, has: set[str]) -> Iterator[Chunk]:
+        """The chunks whose bytes are not among what is had already; `has` gets their addresses."""
+        known: dict[str, str] = {}
+        for row in listing.rows:
+            for name, length in _chunks_of(row):
+                if name in known:
+                    continue
+                address = self._known.get(name)
+                if address is None or address not in has:
+                    data = bytes(length) if name.startswith(_HOLE) else _read(listing.store, name)
+                    address = address_of(data)
+                    if address not in has:
+                        has.add(address)
+                        yield Chunk(address, data)
+                known[name] = address
+        self._known = known
+
+    def found(self, listing: Listing) -> tuple[File, ...]:
+        """The files, once `missing` was gone through."""
+        return tuple(self._file(row) for row in listing.rows)
+
+    def _file(self, row: list[Any]) -> File:
+        path, kind, mode, modified_ns, held, same = row
+        where = _inside(path)
+        if not isinstance(held, list):
+            return File(path=where, kind=_KINDS[kind], mode=mode, modified_ns=modified_ns, target=held or "", same=same)
+        size, chunks = held
+        return File(
+            path=where,
+            kind=_KINDS[kind],
+            mode=mode,
+            modified_ns=modified_ns,
+            size=size,
+            chunks=tuple(self._known[name] for name, _ in _chunks_of(row)),
+            holes=_holes(size, chunks),
+            same=same,
+        )
+
+
+def _chunks_of(row: list[Any]) -> Iterator[tuple[str, int]]:
+    """Each chunk's name, one of its own for a hole, and its length."""
+    held = row[4]
+    if isinstance(held, list):
+        size, chunks = held
+        for number, chunk in enumerate(chunks):
+            length = min(CHUNK_BYTES, size - number * CHUNK_BYTES)
+            yield (chunk[0] if chunk else f"{_HOLE}{length}"), length
+
+
+def _holes(size: int, chunks: list[Any]) -> tuple[tuple[int, int], ...]:
+    """Where there is no data, from and to."""
+    found: list[tuple[int, int]] = []
+    at = 0
+    for number, chunk in enumerate(chunks):
+        start = number * CHUNK_BYTES
+        for begin, end in chunk[1] if chunk else ():
+            if start + begin > at:
+                found.append((at, start + begin))
+            at = start + end
+    if at < size:
+        found.append((at, size))
+    return tuple(found)
+
+
+def _read(store: int, name: str) -> bytes:
+    file = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=store)
+    try:
+        return os.read(file, CHUNK_BYTES)
+    finally:
+        os.close(file)
+
+
+def _inside(path: str) -> str:
+    for root, name in _ROOTS.items():
+        if path.startswith(root):
+            return name + path[len(root) :]
+    raise ValueError(f"{path!r:.200} is no file of a session")
+
+
+# ----------------------------------------------------------------------------------------- and back
+
+Fetch = Callable[[Sequence[str]], Awaitable[Sequence[bytes]]]
+_BATCH = 16
+"""Chunks that are fetched at once."""
+
+
+async def packed(files: Sequence[File], fetch: Fetch) -> tuple[int, int]:
+    """Descriptors of two memory files that init makes these files of: a list of them, and their bytes."""
+    check(files)
+    pack = os.memfd_create("bytes", os.MFD_CLOEXEC)
+    try:
+        places: dict[str, int] = {}
+        wanted = list(dict.fromkeys(address for file in files for address, pieces in _parts(file) if pieces))
+        at = 0
+        for first in range(0, len(wanted), _BATCH):
+            batch = wanted[first : first + _BATCH]
+            for address, data in zip(batch, await fetch(batch), strict=True):
+                places[address] = at
+                at += _write(pack, data)
+        listed = os.memfd_create("files", os.MFD_CLOEXEC)
+        with open(os.dup(listed), "w", encoding="utf-8", errors="surrogateescape") as out:
+            json.dump({"rows": [_row(file, places) for file in files], "missed": []}, out)
+    except BaseException:
+        os.close(pack)
+        raise
+    return listed, pack
+
+
+def check(files: Sequence[File]) -> None:
+    """Security border: ValueError for files that cannot be a session's, wherever they were read."""
+    directories = {name.rstrip("/") for name in _ROOTS.values()}
+    paths: set[str] = set()
+    for file in sorted(files, key=lambda one: one.path):
+        above, _, name = file.path.rpartition("/")
+        if name in ("", ".", "..") or "\0" in file.path or above not in directories or file.path in paths:
+            raise ValueError(f"{file.path!r:.200} is no path of a session's file")
+        if file.kind not in _KINDS.values() or not 0 <= file.mode <= 0o1777:
+            raise ValueError(f"{file.path!r:.200} is no file of a kind, or of a mode, that sessions have")
+        if file.kind == "file" and len(file.chunks) != -(-file.size // CHUNK_BYTES):
+            raise ValueError(f"{file.path!r:.200} has another size than its chunks")
+        paths.add(file.path)
+        if file.kind == "directory":
+            directories.add(file.path)
+
+
+def _row(file: File, places: dict[str, int]) -> list[object]:
+    root, name = next((root, name) for root, name in _ROOTS.items() if file.path.startswith(name))
+    held: object = file.target if file.kind == "link" else None
+    if file.kind == "file":
+        chunks: list[object] = []
+        for number, (address, pieces) in enumerate(_parts(file)):
+            length = min(CHUNK_BYTES, file.size - number * CHUNK_BYTES)
+            sparse = pieces != [(0, length)]
+            chunks.append([[places[address], length], pieces, sparse] if pieces else None)
+        held = [file.size, chunks]
+    kind = next(number for number, kind in _KINDS.items() if kind == file.kind)
+    return [root + file.path.removeprefix(name), kind, file.mode, file.modified_ns, held, file.same]
+
+
+def _parts(file: File) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """Each chunk's address, and where it holds data, counted from its start."""
+    holes = iter((*file.holes, (file.size, file.size)))
+    hole = next(holes)
+    for number, address in enumerate(file.chunks):
+        start, end = number * CHUNK_BYTES, min((number + 1) * CHUNK_BYTES, file.size)
+        pieces, at = [], start
+        while at < end:
+            while hole[1] <= at < file.size:
+                hole = next(holes)
+            stop = min(max(hole[0], at), end)
+            if stop > at:
+                pieces.append((at - start, stop - start))
+            at = end if hole[0] >= end else hole[1]
+        yield address, pieces
+
+
+def _write(file: int, data: bytes) -> int:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(file, view) :]
+    return len(data)

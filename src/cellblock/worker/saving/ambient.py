@@ -1,0 +1,217 @@
+"""What surrounds the names of a session: generators of random numbers, options of packages, the process itself.
+
+Each piece has a label, and is saved like a name's value: what it shares with names stays shared.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import linecache
+import logging
+import os
+import random
+import signal
+import sys
+import time
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from cellblock.worker.import_hooks import on_import
+
+_STANDING = frozenset(
+    ("__name__", "__doc__", "__package__", "__loader__", "__spec__", "__builtins__", "__file__", "__cached__")
+)
+CELLS_A_BLOCK = 16
+"""So many cells' sources are saved together: those of earlier cells stay as they are."""
+_CELL = "<cell"
+
+
+def collect(namespace: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Labels, and what gives the value of each; None for nothing to save."""
+    yield "random", random.getstate
+    filters = list(warnings.filters)
+    yield "warnings", lambda: filters
+    yield "process", _process
+    yield "signals", lambda: _signals() or None
+    yield "copyreg", lambda: _reducers(namespace) or None
+    for name in list(namespace):
+        if type(name) is str and name.startswith("__") and name.endswith("__") and name not in _STANDING:
+            yield f"name:{name}", lambda name=name: (namespace[name],)  # type: ignore[misc]
+    last = getattr(namespace.get("__builtins__"), "__dict__", {}).get("_")
+    if last is not None:
+        yield "last", lambda: (last,)
+    for number, block in enumerate(blocks()):
+        yield f"sources:{number}", lambda block=block: block  # type: ignore[misc]
+    yield "levels", lambda: dict(logging._levelToName)
+    for logger in (logging.root, *list(logging.root.manager.loggerDict.values())):
+        if isinstance(logger, logging.Logger) and _is_set_up(logger):
+            yield f"logger:{logger.name}", lambda logger=logger: _logger(logger)  # type: ignore[misc]
+    for label, module, get in _OF_PACKAGES:
+        found = sys.modules.get(module)
+        if found is not None:
+            yield label, lambda get=get, found=found: get(found)  # type: ignore[misc]
+
+
+def apply(label: str, value: Any, namespace: dict[str, Any]) -> None:
+    """Have it be as it was. Raises what the value's own code raises, and OSError for a directory that is gone."""
+    kind, _, name = label.partition(":")
+    if kind in _APPLIED:
+        _APPLIED[kind](value)
+    elif kind == "name":
+        namespace[name] = value[0]
+    elif kind == "last":
+        namespace["__builtins__"].__dict__["_"] = value[0]
+    elif kind == "sources":
+        for filename, source in value.items():
+            lines = source.splitlines(keepends=True)
+            linecache.cache[filename] = (len(source), None, lines, filename)
+    elif kind == "logger":
+        _set_logger(logging.getLogger(name if name != "root" else None), value)
+    else:
+        module, put = next((module, _PUT[one]) for one, module, _ in _OF_PACKAGES if one == label)
+        on_import(module, lambda found: put(found, value))
+
+
+def blocks() -> list[dict[str, str]]:
+    """The sources of all cells, by their file names, a few cells together."""
+    found = [
+        (name, "".join(entry[2]))
+        for name, entry in list(linecache.cache.items())
+        if type(name) is str and name.startswith(_CELL) and len(entry) == 4
+    ]
+    return [dict(found[start : start + CELLS_A_BLOCK]) for start in range(0, len(found), CELLS_A_BLOCK)]
+
+
+def _process() -> dict[str, Any]:
+    try:
+        place = os.getcwd()
+    except OSError:  # it was removed
+        place = None
+    return {
+        "directory": place,
+        "environment": dict(os.environ),
+        "path": list(sys.path),
+        "recursion": sys.getrecursionlimit(),
+    }
+
+
+def _set_process(value: dict[str, Any]) -> None:
+    sys.setrecursionlimit(value["recursion"])
+    sys.path[:] = [*value["path"], *(one for one in sys.path if one not in value["path"])]
+    environment = value["environment"]
+    if os.environ != environment:
+        for name in set(os.environ) - set(environment):
+            del os.environ[name]
+        os.environ.update(environment)
+        time.tzset()
+    if value["directory"] is not None:
+        os.chdir(value["directory"])
+
+
+def _signals() -> dict[int, Any]:
+    found = {}
+    for number in signal.valid_signals() - {signal.SIGINT}:
+        handler = signal.getsignal(number)
+        if isinstance(handler, (types.FunctionType, types.MethodType)) and handler.__module__ == "__main__":
+            found[int(number)] = handler
+    return found
+
+
+def _set_signals(value: dict[int, Any]) -> None:
+    for number, handler in value.items():
+        signal.signal(number, handler)
+
+
+def _reducers(namespace: dict[str, Any]) -> dict[type, Any]:
+    """What cells registered with copyreg."""
+    table = copyreg.dispatch_table
+    return {kind: one for kind, one in table.items() if getattr(one, "__globals__", None) is namespace}
+
+
+def _set_warnings(value: list[Any]) -> None:
+    warnings.filters[:] = value  # type: ignore[index]
+    warnings._filters_mutated()  # type: ignore[attr-defined]
+
+
+def _is_set_up(logger: logging.Logger) -> bool:
+    """Whether a logger is otherwise than it is made, or a library leaves it."""
+    handlers = [one for one in logger.handlers if type(one) is not logging.NullHandler]
+    level = logger.level != (logging.WARNING if logger is logging.root else logging.NOTSET)
+    return bool(level or handlers or logger.filters or logger.disabled or not logger.propagate)
+
+
+def _logger(logger: logging.Logger) -> dict[str, Any]:
+    return {name: getattr(logger, name) for name in ("level", "propagate", "disabled", "handlers", "filters")}
+
+
+def _set_logger(logger: logging.Logger, value: dict[str, Any]) -> None:
+    logger.setLevel(value["level"])
+    logger.propagate, logger.disabled = value["propagate"], value["disabled"]
+    logger.handlers, logger.filters = value["handlers"], value["filters"]
+
+
+def _set_levels(value: dict[int, str]) -> None:
+    for number, name in value.items():
+        if logging._levelToName.get(number) != name:
+            logging.addLevelName(number, name)
+
+
+def _set_context(module: Any, value: Any) -> None:
+    module.setcontext(value)
+
+
+def _numpy(module: Any) -> dict[str, Any]:
+    return {"print": dict(module.get_printoptions()), "errors": module.geterr()}
+
+
+def _set_numpy(module: Any, value: dict[str, Any]) -> None:
+    module.set_printoptions(**value["print"])
+    module.seterr(**value["errors"])
+
+
+def _matplotlib(module: Any) -> dict[str, Any]:
+    """What differs from what the files of settings say. Not the backend, whose mere reading may load one."""
+    stands = module.rcParamsOrig
+    held = {name: dict.__getitem__(module.rcParams, name) for name in module.rcParams if not name.startswith("backend")}
+    return {name: value for name, value in held.items() if dict.get(stands, name) != value}
+
+
+def _pandas(module: Any) -> dict[str, Any]:
+    found = {}
+    for name, option in module._registered_options.items():
+        value = module.get_option(name)
+        if value is not option.defval and value != option.defval:
+            found[name] = value
+    return found
+
+
+def _set_pandas(module: Any, value: dict[str, Any]) -> None:
+    for name, one in value.items():
+        module.set_option(name, one)
+
+
+_OF_PACKAGES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+    ("numpy.random", "numpy.random", lambda module: module.get_state(legacy=False)),
+    ("numpy", "numpy", _numpy),
+    ("decimal", "decimal", lambda module: module.getcontext()),
+    ("matplotlib", "matplotlib", _matplotlib),
+    ("pandas", "pandas._config.config", _pandas),
+)
+"""Label, module, and how what it keeps is read."""
+_PUT: dict[str, Callable[[Any, Any], object]] = {
+    "numpy.random": lambda module, value: module.set_state(value),
+    "numpy": _set_numpy,
+    "decimal": _set_context,
+    "matplotlib": lambda module, value: module.rcParams.update(value),
+    "pandas": _set_pandas,
+}
+_APPLIED: dict[str, Callable[[Any], object]] = {
+    "random": random.setstate,
+    "warnings": _set_warnings,
+    "process": _set_process,
+    "signals": _set_signals,
+    "copyreg": copyreg.dispatch_table.update,
+    "levels": _set_levels,
+}

@@ -1,0 +1,105 @@
+"""Arrays of NumPy: their memory beside the stream; views of one memory stay views of it.
+
+What is here is looked up by the type's name: nothing imports NumPy but a cell.
+"""
+
+from __future__ import annotations
+
+import array
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from cellblock.worker.saving import building
+from cellblock.worker.saving.losses import Unsaved
+from cellblock.worker.saving.memory import address_of
+from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, named
+
+_BESIDE = 2**16
+"""Arrays from this size on lie beside the stream."""
+_EXPORTERS = (bytes, bytearray, array.array)
+
+
+class _Sample:
+    def __init__(self) -> None:
+        self.base = object()
+
+
+def _references(value: Any) -> int:
+    """How often the base of an array is referred to, as this function sees it."""
+    base = value.base
+    return sys.getrefcount(base)
+
+
+_ONE = _references(_Sample())
+
+
+@named("numpy.ndarray")
+def _array(saving: Saving, value: Any) -> Reduced:
+    root = value
+    while type(root.base) is type(value):
+        root = root.base
+    if root is not value and (_references(value) > _ONE or value.nbytes > root.nbytes):
+        return _view_of, _place(value, root, root.ctypes.data)
+    exporter = root.base.obj if type(root.base) is memoryview else root.base
+    if type(exporter) in _EXPORTERS:
+        return _view_of, _place(value, exporter, address_of(exporter))
+    if value.dtype.hasobject:
+        return NotImplemented
+    order = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else None
+    kept = order is not None
+    if order is None:
+        value, order = value.copy("C"), "C"
+    writeable = bool(value.flags.writeable)
+    made = (value.dtype, value.shape, order, writeable)
+    if value.nbytes < _BESIDE:
+        return building.small_array, (value.tobytes(order), *made)
+    return STAND_INS["array"], (saving.buffer(flat(value), value if kept else None), *made)
+
+
+@named("numpy.memmap")
+def _mapped(saving: Saving, value: Any) -> Reduced:
+    mode = getattr(value, "mode", None)
+    if value.filename is None or type(value.base) is type(value):
+        return _array(saving, value)
+    if mode == "c":
+        raise Unsaved(value, "an array mapped for this process alone", "keep a copy of it")
+    order = "C" if value.flags.c_contiguous else "F"
+    mode = "r" if mode == "r" else "r+"
+    return building.mapped, (str(value.filename), value.dtype, mode, value.offset, value.shape, order)
+
+
+@named("numpy.ufunc")
+def _ufunc(_: Saving, value: Any) -> Reduced:
+    numpy: Any = sys.modules["numpy"]
+    if getattr(numpy, value.__name__, None) is value:
+        return NotImplemented
+    modules: list[tuple[str, Any]] = list(sys.modules.items())
+    for name, held in modules:
+        if name.startswith("scipy.") and getattr(held, value.__name__, None) is value:
+            return building.attribute, (name, value.__name__)
+    raise Unsaved(value, "a function that numpy made of another", "make it again with numpy.frompyfunc")
+
+
+def _place(value: Any, whole: Any, start: int) -> tuple[Any, ...]:
+    offset = value.ctypes.data - start if value.size else 0
+    return whole, value.dtype, value.shape, value.strides, offset, bool(value.flags.writeable)
+
+
+_view_of = building.array_view
+
+
+def flat(value: Any) -> Any:
+    """The bytes of a contiguous array, in the order of its memory."""
+    numpy: Any = sys.modules["numpy"]
+    return memoryview(value.reshape(-1, order="A").view(numpy.uint8)) if value.nbytes else memoryview(b"")
+
+
+def read(made: tuple[Any, ...], fill: Callable[[Any], None]) -> Any:
+    """An array of its own memory, filled from a buffer."""
+    kind, shape, order, writeable = made
+    numpy: Any = sys.modules["numpy"]
+    found = numpy.empty(shape, kind, order)
+    fill(flat(found))
+    found.flags.writeable = writeable
+    return found

@@ -1,0 +1,411 @@
+"""What a stream calls to build values again. The order of `BUILDERS` is part of the format: append only."""
+
+from __future__ import annotations
+
+import _abc  # type: ignore[import-not-found]  # its Python face has no way to ask
+import functools
+import marshal
+import sys
+import weakref
+from _thread import RLock, allocate_lock
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from types import (
+    CellType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any
+
+_OF_TYPES = {
+    kind.__name__: kind
+    for name, kind in vars(sys.modules["types"]).items()
+    if isinstance(kind, type) and kind.__module__ == "builtins"
+}
+"""Types that no module of their own holds: `function`, `generator`, `mappingproxy`."""
+_value: Any
+for _value in ({}.keys(), {}.values(), {}.items(), iter(()), iter([]), iter({}), iter(""), iter(b""), iter(set())):
+    _OF_TYPES[type(_value).__name__] = type(_value)
+
+
+def attribute(module: str, path: str) -> Any:
+    """What a module, imported if need be, holds under a dotted path."""
+    found: Any = sys.modules.get(module)
+    if found is None:
+        __import__(module)
+        found = sys.modules[module]
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def module(name: str) -> ModuleType:
+    if name not in sys.modules:
+        __import__(name)
+    return sys.modules[name]
+
+
+def hidden_type(name: str) -> type:
+    return _OF_TYPES[name]
+
+
+def code(data: bytes) -> CodeType:
+    made: CodeType = marshal.loads(data)  # noqa: S302  # inside the walls, of the session's own
+    return made
+
+
+def cell() -> CellType:
+    return CellType()
+
+
+def function(body: CodeType, space: dict[str, Any], closure: tuple[CellType, ...] | None) -> FunctionType:
+    return FunctionType(body, space, None, None, closure)
+
+
+def set_function(made: FunctionType, state: tuple[Any, ...]) -> None:
+    name, qualname, module, doc, defaults, keywords, annotations, attributes, cells, parameters = state
+    made.__name__, made.__qualname__, made.__module__, made.__doc__ = name, qualname, module, doc
+    made.__defaults__, made.__kwdefaults__ = defaults, keywords
+    if annotations:
+        made.__annotations__ = annotations
+    if attributes:
+        made.__dict__.update(attributes)
+    if parameters:
+        made.__type_params__ = parameters  # type: ignore[attr-defined]
+    fill_cells(cells)
+
+
+def fill_cells(cells: Iterable[tuple[CellType, Any]]) -> None:
+    for one, content in cells:
+        one.cell_contents = content
+
+
+def fill_space(space: dict[str, Any], items: Iterable[tuple[str, Any]]) -> None:
+    space.update(items)
+
+
+def class_(meta: type, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
+    """A class without its attributes. Neither its metaclass nor `__init_subclass__` is told of it."""
+    silenced = _silence(bases)
+    try:
+        made: type = type.__new__(meta, name, bases, body)
+    finally:
+        for base, hook in silenced:
+            type.__setattr__(base, "__init_subclass__", hook)
+    return made
+
+
+def set_class(made: type, state: tuple[dict[str, Any], tuple[type, ...] | None]) -> None:
+    """Give a class its attributes; of an abstract one also the classes registered with it."""
+    attributes, registered = state
+    for name, value in attributes.items():
+        type.__setattr__(made, name, value)
+    if registered is not None:
+        _abc._abc_init(made)
+        for one in registered:
+            _abc._abc_register(made, one)
+
+
+def set_enum(made: Any, state: tuple[list[tuple[str, tuple[Any, ...], dict[str, Any]]], dict[str, Any]]) -> None:
+    """Give an enumeration its members; everything else comes after them."""
+    members, attributes = state
+    for name, value in attributes.items():
+        type.__setattr__(made, name, value)
+    kind = attributes["_member_type_"]
+    table = {}
+    for name, arguments, held in members:
+        member = kind.__new__(made, *arguments)
+        member.__dict__.update(held)
+        table[name] = member
+    type.__setattr__(made, "_member_map_", table)
+
+
+def set_later(made: type, attributes: dict[str, Any]) -> None:
+    for name, value in attributes.items():
+        type.__setattr__(made, name, value)
+
+
+def enum_member(kind: Any, name: str) -> Any:
+    return kind._member_map_[name]
+
+
+def method(body: Callable[..., Any], owner: Any) -> MethodType:
+    return MethodType(body, owner)
+
+
+def instance_of(kind: type, arguments: tuple[Any, ...]) -> Any:
+    """An exception, without its `__init__`, whose signature may be another than its `args`."""
+    return kind.__new__(kind, *arguments)
+
+
+def set_exception(made: BaseException, state: tuple[Any, ...]) -> None:
+    attributes, cause, context, suppressed, traced = state
+    if attributes:
+        made.__dict__.update(attributes)
+    made.__cause__, made.__context__, made.__suppress_context__ = cause, context, suppressed
+    made.__traceback__ = traced
+
+
+def proxy(mapping: Mapping[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(mapping)
+
+
+def view(mapping: Any, kind: str) -> Any:
+    return getattr(mapping, kind)()
+
+
+def lock() -> Any:
+    return allocate_lock()
+
+
+def reentrant_lock() -> Any:
+    return RLock()
+
+
+def weak(target: Any, callback: Any) -> Any:
+    return weakref.ref(target, callback) if callback is not None else weakref.ref(target)
+
+
+def dead() -> Any:
+    class Gone:
+        pass
+
+    return weakref.ref(Gone())
+
+
+def weak_proxy(target: Any) -> Any:
+    return weakref.proxy(target)
+
+
+def cached(body: Callable[..., Any], maxsize: int | None, typed: bool) -> Any:
+    return functools.lru_cache(maxsize, typed)(body)
+
+
+def set_cached(made: Any, attributes: dict[str, Any]) -> None:
+    made.__dict__.clear()
+    made.__dict__.update(attributes)
+
+
+def variable(name: str, default: tuple[Any, ...], value: tuple[Any, ...]) -> ContextVar[Any]:
+    made: ContextVar[Any] = ContextVar(name, default=default[0]) if default else ContextVar(name)
+    if value:
+        made.set(value[0])
+    return made
+
+
+def stream_of(name: str) -> Any:
+    return getattr(sys, name)
+
+
+def weak_values(kind: Any, items: list[tuple[Any, Any]]) -> Any:
+    made = kind()
+    for key, value in items:
+        made[key] = value
+    return made
+
+
+def weak_items(kind: Any, items: list[Any]) -> Any:
+    made = kind()
+    for one in items:
+        made.add(one)
+    return made
+
+
+def described(kind: type, arguments: tuple[Any, ...], attributes: dict[str, Any] | None) -> Any:
+    """A descriptor such as a property or a static method, with the attributes that were set on it."""
+    made = kind(*arguments)
+    if attributes:
+        made.__dict__.update(attributes)
+    return made
+
+
+def slice_of(exporter: Any, offset: int, length: int, form: str, shape: tuple[int, ...], readonly: bool) -> memoryview:
+    """A memoryview of part of what another object holds."""
+    flat = memoryview(exporter).cast("B")[offset : offset + length]
+    made = flat if form == "B" and len(shape) == 1 else flat.cast(form, shape)  # type: ignore[call-overload]
+    return made.toreadonly() if readonly else made
+
+
+def named(kind: Any, arguments: tuple[Any, ...], options: dict[str, Any], module: str) -> Any:
+    made = kind(*arguments, **options)
+    try:
+        made.__module__ = module
+    except AttributeError:  # an alias has the module of where it is made
+        pass
+    return made
+
+
+def small_array(data: bytes, kind: Any, shape: tuple[int, ...], order: Any, writeable: bool) -> Any:
+    numpy: Any = sys.modules["numpy"]
+    made = numpy.ndarray(shape, kind, data, order=order).copy(order)
+    made.flags.writeable = writeable
+    return made
+
+
+def array_view(
+    whole: Any, kind: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, writeable: bool
+) -> Any:
+    """An array over part of another's memory, or of bytes."""
+    numpy: Any = sys.modules["numpy"]
+    if kind.hasobject:
+        flat = whole.reshape(-1, order="A")[offset // kind.itemsize :]
+        made = numpy.lib.stride_tricks.as_strided(flat, shape, strides)
+    elif not (isinstance(whole, numpy.ndarray) and whole.flags.c_contiguous) and isinstance(whole, numpy.ndarray):
+        made = numpy.ndarray(shape, kind, whole.reshape(-1, order="A"), offset, strides)
+    else:
+        made = numpy.ndarray(shape, kind, whole, offset, strides)
+    if made.flags.writeable != writeable:
+        made.flags.writeable = writeable
+    return made
+
+
+def mapped(path: str, kind: Any, mode: Any, offset: int, shape: tuple[int, ...], order: Any) -> Any:
+    numpy: Any = sys.modules["numpy"]
+    return numpy.memmap(path, kind, mode, offset, shape, order)
+
+
+def set_state(made: Any, state: Any) -> None:
+    """What loading does by itself, without asking the object for anything: it may answer every name."""
+    slots = None
+    if isinstance(state, tuple) and len(state) == 2:
+        state, slots = state
+    if state:
+        object.__getattribute__(made, "__dict__").update(state)
+    for name, value in (slots or {}).items():
+        object.__setattr__(made, name, value)
+
+
+def database(data: bytes, isolation: Any, row_factory: Any, text_factory: Any) -> Any:
+    """A database of sqlite3's in memory."""
+    import sqlite3
+
+    made = sqlite3.connect(":memory:", isolation_level=isolation)
+    made.deserialize(data)
+    made.row_factory, made.text_factory = row_factory, text_factory
+    return made
+
+
+def by_codec(load: Callable[[Any], Any], saved: Any) -> Any:
+    return load(saved)
+
+
+def class_space(kind: type) -> Any:
+    return vars(kind)
+
+
+def class_item(kind: type, name: str) -> Any:
+    return vars(kind)[name]
+
+
+def weak_method(bound: Any) -> Any:
+    return weakref.WeakMethod(bound)
+
+
+def weak_of(kind: Any, target: Any, callback: Any) -> Any:
+    return kind(target, callback)
+
+
+def set_decoder(made: Any, attributes: dict[str, Any]) -> None:
+    made.__dict__.update(attributes)
+    made.scan_once = attribute("json.scanner", "make_scanner")(made)
+
+
+def foreign_class(like: type, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
+    """A class that only its metaclass can make, that of another class."""
+    made: type = type(like)(name, bases, body)
+    return made
+
+
+def set_foreign(made: type, attributes: dict[str, Any]) -> None:
+    for name, value in attributes.items():
+        setattr(made, name, value)
+
+
+def block_references(kind: Any) -> Any:
+    return kind()
+
+
+def set_block_references(block: Any, references: Any) -> None:
+    block.refs = references
+    references.add_reference(block)
+
+
+def set_index_references(index: Any, references: Any) -> None:
+    index._references = references
+    references.add_index_reference(index)
+
+
+BUILDERS: tuple[Callable[..., Any], ...] = (
+    attribute,
+    module,
+    hidden_type,
+    code,
+    cell,
+    function,
+    set_function,
+    fill_cells,
+    class_,
+    set_class,
+    set_enum,
+    set_later,
+    enum_member,
+    method,
+    instance_of,
+    set_exception,
+    proxy,
+    view,
+    lock,
+    reentrant_lock,
+    weak,
+    dead,
+    weak_proxy,
+    cached,
+    set_cached,
+    variable,
+    stream_of,
+    weak_values,
+    weak_items,
+    described,
+    slice_of,
+    fill_space,
+    named,
+    small_array,
+    array_view,
+    mapped,
+    set_state,
+    database,
+    by_codec,
+    class_space,
+    class_item,
+    weak_method,
+    weak_of,
+    set_decoder,
+    foreign_class,
+    set_foreign,
+    block_references,
+    set_block_references,
+    set_index_references,
+)
+"""Those that need nothing of the loading itself. `Loader` adds its own after them."""
+
+
+def _silence(bases: tuple[type, ...]) -> list[tuple[type, Any]]:
+    """Take the hooks out of the way that a new class of these bases would run; what is to be put back."""
+    found = {base: vars(base)["__init_subclass__"] for one in bases for base in one.__mro__ if _hooked(base)}
+    for base in found:
+        type.__setattr__(base, "__init_subclass__", classmethod(_nothing))
+    return list(found.items())
+
+
+def _hooked(base: type) -> bool:
+    return "__init_subclass__" in vars(base) and bool(base.__flags__ & _HEAP)
+
+
+def _nothing(_: Any, /, **__: Any) -> None:
+    pass
+
+
+_HEAP = 1 << 9

@@ -1,0 +1,60 @@
+"""What tells that large memory is still what it was when it was last put away, without reading it.
+
+An entry is made only for the memory of objects that the session holds. What is made for the pickling lies where the
+session's own memory was never written, and would look unchanged for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hashlib import sha256
+from json import dumps, loads
+
+from cellblock.worker.saving import patches
+from cellblock.worker.saving.memory import address_of
+from cellblock.worker.saving.streams import CHUNK, Put
+
+Unchanged = Callable[[int, int], bool]
+
+
+class Evidence:
+    """Where memory lay that the last snapshot put away, in which pieces, and whether it was written since."""
+
+    def __init__(self, index: bytes, unchanged: Unchanged, put: Put) -> None:
+        known = loads(index) if index else {"buffers": [], "targets": {}}
+        self._known: dict[tuple[int, int], list[str]] = {
+            (address, length): chunks for address, length, chunks in known["buffers"]
+        }
+        self._unchanged = unchanged
+        self._put = put
+        self._targets: dict[str, list[list[str]]] = known["targets"]
+        self._taken: dict[tuple[int, int], list[str]] = {}
+
+    def put(self, data: memoryview) -> list[str]:
+        """Put the pieces away that may be others than they were; the addresses of all."""
+        start, length = address_of(data), data.nbytes
+        known = self._known.get((start, length))
+        chunks = []
+        for number, offset in enumerate(range(0, length, CHUNK)):
+            end = min(offset + CHUNK, length)
+            if known is not None and self._unchanged(start + offset, start + end):
+                chunks.append(known[number])
+            else:
+                chunks.append(self._put(data[offset:end]))
+        self._taken[start, length] = chunks
+        return chunks
+
+    def targets(self, blocks: list[dict[str, str]]) -> list[list[str]]:
+        """What the cells' sources set in other objects; only blocks that the last snapshot did not have are parsed."""
+        known, self._targets = self._targets, {}
+        for block in blocks:
+            key = f"{len(block)}-{sha256(repr(block).encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+            if key not in self._targets:
+                self._targets[key] = known[key] if key in known else patches.targets_of(block.values())
+        return [chain for chains in self._targets.values() for chain in chains]
+
+    def index(self) -> str:
+        """What the next snapshot is to be given."""
+        rows = [[address, length, chunks] for (address, length), chunks in self._taken.items()]
+        return dumps({"buffers": rows, "targets": self._targets}, separators=(",", ":"))

@@ -1,0 +1,34 @@
+"""Tables of pandas: which of them share memory until one is written to, as pandas itself keeps track of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cellblock.worker.saving import building
+from cellblock.worker.saving.pickler import Reduced, Saving, named, named_family
+
+
+@named_family("pandas._libs.internals.Block")
+def _block(_: Saving, value: Any) -> Reduced:
+    made, arguments, *_rest = value.__reduce__()
+    return made, arguments, value.refs, None, None, building.set_block_references
+
+
+@named("pandas._libs.internals.BlockValuesRefs")
+def _references(_: Saving, value: Any) -> Reduced:
+    return building.block_references, (type(value),)
+
+
+@named_family("pandas.core.indexes.base.Index")
+def _index(_: Saving, value: Any) -> Reduced:
+    references = value._references
+    if references is None:
+        return NotImplemented
+    made, arguments, *_rest = value.__reduce__()
+    return made, arguments, references, None, None, building.set_index_references
+
+
+@named("pandas.core.internals.managers.SingleBlockManager")
+def _series(_: Saving, value: Any) -> Reduced:
+    """By its block, which knows what it shares; its own way goes by the block's values."""
+    return type(value), (value.blocks[0], value.axes[0])

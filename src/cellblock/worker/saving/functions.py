@@ -1,0 +1,113 @@
+"""Functions, methods and what they are made of, by value; those of modules by name."""
+
+from __future__ import annotations
+
+import functools
+import marshal
+import types
+from typing import Any
+
+from cellblock.worker.saving import building
+from cellblock.worker.saving.losses import Unsaved
+from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, reducer
+
+_FORMAT = 2
+"""Of marshal: the newest that writes equal code as equal bytes, whoever else refers to its parts."""
+
+
+@reducer(types.FunctionType)
+def _function(saving: Saving, value: types.FunctionType) -> Reduced:
+    module = saving.origins.of(value)
+    if module is not None:
+        return building.attribute, (module, value.__qualname__)
+    place = saving.elsewhere(value)
+    if place is not None:
+        return STAND_INS["shared"], place
+    cells = value.__closure__ or ()
+    fresh = [one for one in cells if id(one) not in saving.filled]
+    saving.filled.update(map(id, fresh))
+    contents = [(one, one.cell_contents) for one in fresh if _is_full(one)]
+    state = (
+        value.__name__,
+        value.__qualname__,
+        value.__module__,
+        value.__doc__,
+        value.__defaults__,
+        value.__kwdefaults__,
+        value.__annotations__ or None,
+        value.__dict__ or None,
+        contents,
+        getattr(value, "__type_params__", None) or None,
+    )
+    saving.kept.append(state)
+    made = (value.__code__, value.__globals__, value.__closure__)
+    return building.function, made, state, None, None, building.set_function
+
+
+@reducer(types.CellType)
+def _cell(saving: Saving, value: types.CellType) -> Reduced:
+    if id(value) not in saving.filled:
+        saving.cells[id(value)] = value
+    return building.cell, ()
+
+
+@reducer(types.CodeType)
+def _code(_: Saving, value: types.CodeType) -> Reduced:
+    return building.code, (marshal.dumps(value, _FORMAT),)
+
+
+@reducer(types.MethodType)
+def _method(_: Saving, value: types.MethodType) -> Reduced:
+    body, owner = value.__func__, value.__self__
+    name = getattr(body, "__name__", None)
+    if isinstance(name, str):
+        for kind in (owner.__mro__ if isinstance(owner, type) else ()) + type(owner).__mro__:
+            found = vars(kind).get(name)
+            if found is not None:
+                same = getattr(found, "__func__", found) is body
+                return (getattr, (owner, name)) if same else (building.method, (body, owner))
+    return building.method, (body, owner)
+
+
+@reducer(types.BuiltinFunctionType)
+def _builtin(saving: Saving, value: types.BuiltinFunctionType) -> Reduced:
+    owner = value.__self__
+    if owner is None or isinstance(owner, types.ModuleType):
+        module = value.__module__ or (owner.__name__ if owner is not None else None)
+        if module is not None:
+            if saving.origins.of(value) is not None:
+                return building.attribute, (module, value.__qualname__)
+            return STAND_INS["original"], (module, value.__qualname__)
+        raise Unsaved(value, "a function of an extension that no module holds", "look it up again in the next cell")
+    return getattr, (owner, value.__name__)
+
+
+@reducer(functools.partial)
+def _partial(_: Saving, __: Any) -> Reduced:
+    return NotImplemented
+
+
+@reducer(type(functools.lru_cache(len)))
+def _cached(saving: Saving, value: Any) -> Reduced:
+    if saving.origins.of(value) is not None:
+        return building.attribute, (value.__module__, value.__qualname__)
+    told = value.cache_info()
+    parameters = value.cache_parameters() if hasattr(value, "cache_parameters") else {"typed": False}
+    if told.currsize:
+        remedy = "call the function again; what it had kept is worked out anew"
+        saving.notes.append((value, f"the {told.currsize} results that lru_cache had kept", remedy))
+    attributes = dict(vars(value))
+    body = attributes.get("__wrapped__")
+    if body is None:
+        raise Unsaved(value, "a cached function without the function that it wraps", "define it again")
+    saving.kept.append(attributes)
+    made = (body, told.maxsize, bool(parameters["typed"]))
+    return building.cached, made, attributes, None, None, building.set_cached
+
+
+def _is_full(one: types.CellType) -> bool:
+    try:
+        one.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True

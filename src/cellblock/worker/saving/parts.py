@@ -1,0 +1,222 @@
+"""Values of the standard library that the standard pickler refuses, or saves as something else."""
+
+from __future__ import annotations
+
+import contextvars
+import copyreg
+import functools
+import gc
+import io
+import json
+import logging
+import struct
+import threading
+import types
+import weakref
+from _thread import LockType, RLock
+from typing import Any
+
+from cellblock.worker.saving import building
+from cellblock.worker.saving.losses import Unsaved
+from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer, refuse
+from cellblock.worker.saving.walk import class_of, target_of
+
+reducer(
+    types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, types.FrameType, weakref.finalize,
+    contextvars.Token, contextvars.Context, io.TextIOWrapper, io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom,
+)(refuse)  # fmt: skip
+
+
+@family(types.ModuleType)
+def _module(saving: Saving, value: types.ModuleType) -> Reduced:
+    name = saving.origins.module(value)
+    return (building.module, (name,)) if name is not None else (STAND_INS["hand"], (vars(value),))
+
+
+@reducer(LockType)
+def _lock(_: Saving, value: Any) -> Reduced:
+    if value.locked():
+        return refuse(_, value)
+    return building.lock, ()
+
+
+@reducer(RLock)
+def _reentrant(_: Saving, value: Any) -> Reduced:
+    if not repr(value).startswith("<unlocked"):
+        return refuse(_, value)
+    return building.reentrant_lock, ()
+
+
+@reducer(threading.local)
+def _local(_: Saving, value: Any) -> Reduced:
+    return threading.local, (), dict(value.__dict__)
+
+
+@reducer(weakref.ref, weakref.KeyedRef, weakref.ProxyType, weakref.CallableProxyType)
+def _weak(saving: Saving, value: Any) -> Reduced:
+    target = target_of(value)
+    if target is None:
+        return building.dead, ()
+    if not saving.walk.reaches(target):
+        raise Unsaved(value, "a weak reference to what no name holds", "keep the object itself under a name")
+    if isinstance(value, weakref.ref):
+        return building.weak, (target, value.__callback__)
+    return building.weak_proxy, (target,)
+
+
+@reducer(weakref.WeakValueDictionary)
+def _weak_values(_: Saving, value: Any) -> Reduced:
+    return building.weak_values, (type(value), list(value.items()))
+
+
+@reducer(weakref.WeakKeyDictionary)
+def _weak_keys(_: Saving, value: Any) -> Reduced:
+    return building.weak_values, (type(value), list(value.items()))
+
+
+@reducer(weakref.WeakSet)
+def _weak_set(_: Saving, value: Any) -> Reduced:
+    return building.weak_items, (type(value), list(value))
+
+
+@reducer(types.MappingProxyType)
+def _proxy(_: Saving, value: Any) -> Reduced:
+    kind = class_of(value)
+    if kind is not None:
+        return building.class_space, (kind,)
+    (mapping,) = gc.get_referents(value)
+    return building.proxy, (mapping,)
+
+
+@reducer(*(type(getattr({}, name)()) for name in ("keys", "values", "items")))
+def _view(_: Saving, value: Any) -> Reduced:
+    (mapping,) = gc.get_referents(value)
+    return building.view, (mapping, type(value).__name__.removeprefix("dict_"))
+
+
+@reducer(property)
+def _property(_: Saving, value: property) -> Reduced:
+    return building.described, (property, (value.fget, value.fset, value.fdel, value.__doc__), None)
+
+
+@reducer(staticmethod, classmethod)
+def _wrapped(_: Saving, value: Any) -> Reduced:
+    attributes = {name: one for name, one in vars(value).items() if not name.startswith("__")}
+    return building.described, (type(value), (value.__func__,), attributes or None)
+
+
+@reducer(contextvars.ContextVar)
+def _variable(_: Saving, value: contextvars.ContextVar[Any]) -> Reduced:
+    empty = contextvars.Context()
+    try:
+        default: tuple[Any, ...] = (empty.run(value.get),)
+    except LookupError:
+        default = ()
+    current = (contextvars.copy_context()[value],) if value in contextvars.copy_context() else ()
+    return building.variable, (value.name, default, current)
+
+
+@reducer(
+    types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType,
+)  # fmt: skip
+def _descriptor(_: Saving, value: Any) -> Reduced:
+    return getattr, (value.__objclass__, value.__name__)
+
+
+@reducer(types.ClassMethodDescriptorType)
+def _class_descriptor(_: Saving, value: Any) -> Reduced:
+    return building.class_item, (value.__objclass__, value.__name__)
+
+
+@reducer(types.MethodWrapperType)
+def _wrapper(_: Saving, value: Any) -> Reduced:
+    return getattr, (value.__self__, value.__name__)
+
+
+@reducer(types.TracebackType)
+def _traceback(_: Saving, value: Any) -> Reduced:
+    return refuse(_, value)
+
+
+@reducer(memoryview)
+def _memoryview(_: Saving, value: memoryview) -> Reduced:
+    from cellblock.worker.saving.memory import address_of
+
+    whole = value.obj
+    if not value.c_contiguous:
+        raise Unsaved(value, "a memoryview with gaps", "keep what it is a view of, and slice it again")
+    offset = address_of(value) - address_of(whole) if value.nbytes else 0
+    return building.slice_of, (whole, offset, value.nbytes, value.format, value.shape, value.readonly)
+
+
+@family(BaseException)
+def _exception(saving: Saving, value: BaseException) -> Reduced:
+    """With what it was raised from; its traceback's frames cannot be kept."""
+    standard = value.__reduce_ex__(5)
+    links = (value.__cause__, value.__context__, value.__suppress_context__)
+    if value.__traceback__ is not None:
+        saving.notes.append((value, "the traceback of an exception", "keep traceback.format_exc() beside it"))
+    if type(standard) is not tuple:
+        return standard
+    made, arguments, *rest = standard
+    if type(value).__reduce__ is BaseException.__reduce__ and isinstance(type(value).__init__, types.FunctionType):
+        made, arguments = building.instance_of, (type(value), value.args)
+    elif not any(links) and (not rest or rest[0] is None):
+        return standard
+    state = (rest[0] if rest else None, *links, None)
+    if rest and rest[0] is not None and not isinstance(rest[0], dict):
+        return standard
+    saving.kept.append(state)
+    return made, arguments, state, None, None, building.set_exception
+
+
+@reducer(weakref.WeakMethod)
+def _weak_method(saving: Saving, value: Any) -> Reduced:
+    bound = value()
+    if bound is None:
+        return building.dead, ()
+    if not saving.walk.reaches(bound.__self__):
+        raise Unsaved(value, "a weak reference to what no name holds", "keep the object itself under a name")
+    return building.weak_method, (bound,)
+
+
+@family(weakref.ref)
+def _weak_of(saving: Saving, value: Any) -> Reduced:
+    target = target_of(value)
+    if target is None or not saving.walk.reaches(target):
+        raise Unsaved(value, "a weak reference to what no name holds", "keep the object itself under a name")
+    return building.weak_of, (type(value), target, value.__callback__), vars(value) or None
+
+
+@reducer(struct.Struct)
+def _struct(_: Saving, value: struct.Struct) -> Reduced:
+    return struct.Struct, (value.format,)
+
+
+@reducer(type(functools.cmp_to_key(max)))
+def _key(_: Saving, value: Any) -> Reduced:
+    if value.obj is not None:
+        return refuse(_, value)
+    compare = next(one for one in gc.get_referents(value) if one is not None and one is not type(value))
+    return functools.cmp_to_key, (compare,)
+
+
+@family(json.JSONDecoder)
+def _decoder(_: Saving, value: json.JSONDecoder) -> Reduced:
+    attributes = {name: one for name, one in vars(value).items() if name != "scan_once"}
+    return copyreg.__newobj__, (type(value),), attributes, None, None, building.set_decoder  # type: ignore[attr-defined]
+
+
+@family(logging.FileHandler)
+def _file_handler(_: Saving, value: logging.FileHandler) -> Reduced:
+    """Opens its file again, to append, with the next record."""
+    attributes = {**vars(value), "stream": None, "mode": "a", "_closed": False}
+    return copyreg.__newobj__, (type(value),), attributes  # type: ignore[attr-defined]
+
+
+@family(logging.Logger)
+def _logger(_: Saving, value: logging.Logger) -> Reduced:
+    if value is logging.getLogger(value.name):
+        return logging.getLogger, (value.name,) if value.name != "root" else ()
+    return NotImplemented
+

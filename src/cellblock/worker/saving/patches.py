@@ -1,0 +1,166 @@
+"""What cells have changed in modules and in classes of modules: found in the cells' sources, saved as values.
+
+The modules of the workspace are files of the session's: what they hold beside functions and classes is saved as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import site
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+from typing import Any
+
+from cellblock.worker.saving.origins import Origins
+
+_ABSENT = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """An attribute of a module, or of a class in it, at a dotted path."""
+
+    module: str
+    path: str
+
+
+def targets_of(sources: Iterable[str]) -> list[list[str]]:
+    """What these cells set in other objects; imports only where one of them does."""
+    found = [chain for source in sources for chain in targets(source)]
+    return [list(one) for one in dict.fromkeys(map(tuple, found))]
+
+
+def targets(source: str) -> list[list[str]]:
+    """The attributes that a cell's source sets or deletes, each as the names on the way; imports as `as`, name, module.
+
+    Nothing for a source that does not parse.
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return []
+    found: list[list[str]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            found.append(_chain(node))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("setattr", "delattr"):
+            if len(node.args) > 1 and isinstance(node.args[1], ast.Constant) and isinstance(node.args[1].value, str):
+                chain = _chain(node.args[0])
+                found.append([*chain, node.args[1].value] if chain else [])
+        elif isinstance(node, ast.Import):
+            found += [["as", one.asname or one.name.partition(".")[0], one.name if one.asname else ""]
+                      for one in node.names]  # fmt: skip
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found += [["as", one.asname or one.name, f"{node.module}.{one.name}"] for one in node.names]
+    return [list(one) for one in dict.fromkeys(map(tuple, found)) if one]
+
+
+def find(chains: Iterable[list[str]], namespace: dict[str, Any], origins: Origins) -> list[Patch]:
+    """Those of the chains that lead into a module or a class of one."""
+    aliases: dict[str, list[str]] = {}
+    attributes = []
+    for chain in chains:
+        if chain[0] == "as":
+            aliases.setdefault(chain[1], []).append(chain[2] or chain[1])
+        else:
+            attributes.append(chain)
+    found: dict[Patch, None] = {}
+    for first, *way in attributes:
+        for start in _starts(first, aliases, namespace):
+            patch = _resolve(start, way, origins)
+            if patch is not None:
+                found[patch] = None
+    return list(found)
+
+
+def of_workspace() -> Iterator[tuple[Patch, Any]]:
+    """What the modules hold that are files of the session's."""
+    modules: list[tuple[str, Any]] = list(sys.modules.items())
+    for name, module in modules:
+        if isinstance(module, ModuleType) and not is_library(module) and name not in ("__main__", "__mp_main__"):
+            for attribute, value in list(vars(module).items()):
+                if not attribute.startswith("__") and not isinstance(value, (ModuleType, type, FunctionType)):
+                    yield Patch(name, attribute), value
+
+
+def is_library(module: ModuleType) -> bool:
+    """Whether a module belongs to the interpreter or its packages, and is the same in every session."""
+    file = getattr(module, "__file__", None)
+    return not isinstance(file, str) or file.startswith(_LIBRARIES)
+
+
+_LIBRARIES = tuple(
+    {
+        path.rstrip("/") + "/"
+        for path in (*sysconfig.get_paths().values(), *site.getsitepackages(), "/usr/lib/python3", __file__[: -len("worker/saving/patches.py")])
+        if path
+    }
+)  # fmt: skip
+
+
+def value_of(patch: Patch) -> tuple[Any, ...]:
+    """What is there now; nothing where it was deleted."""
+    found: Any = sys.modules.get(patch.module)
+    for part in patch.path.split("."):
+        found = vars(found).get(part, _ABSENT) if hasattr(found, "__dict__") else _ABSENT
+        if found is _ABSENT:
+            return ()
+    return (found,)
+
+
+def apply(patch: Patch, value: tuple[Any, ...]) -> Any:
+    """Set, or delete, what a cell did; what was there before, `_ABSENT` for nothing."""
+    if patch.module not in sys.modules:
+        __import__(patch.module)
+    holder: Any = sys.modules[patch.module]
+    *way, last = patch.path.split(".")
+    for part in way:
+        holder = getattr(holder, part)
+    before = vars(holder).get(last, _ABSENT)
+    if value:
+        if before is not value[0]:
+            setattr(holder, last, value[0])
+    elif before is not _ABSENT:
+        delattr(holder, last)
+    return before
+
+
+def _chain(node: ast.expr) -> list[str]:
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return []
+    return [node.id, *reversed(names)]
+
+
+def _starts(first: str, aliases: dict[str, list[str]], namespace: dict[str, Any]) -> Iterator[Any]:
+    if first in namespace:
+        yield namespace[first]
+    for module in aliases.get(first, ()):
+        if module in sys.modules:
+            yield sys.modules[module]
+        else:
+            holder, _, attribute = module.rpartition(".")
+            if holder in sys.modules:
+                yield vars(sys.modules[holder]).get(attribute)
+
+
+def _resolve(start: Any, way: list[str], origins: Origins) -> Patch | None:
+    *through, last = way
+    held = start
+    for part in through:
+        if not isinstance(held, (ModuleType, type)):
+            return None
+        held = vars(held).get(part)
+    if isinstance(held, ModuleType):
+        name = held.__name__
+        return Patch(name, last) if sys.modules.get(name) is held and name != "__main__" else None
+    if isinstance(held, type):
+        module = origins.of(held)
+        return Patch(module, f"{held.__qualname__}.{last}") if module is not None else None
+    return None

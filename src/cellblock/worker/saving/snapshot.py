@@ -1,0 +1,300 @@
+"""Saving: from a namespace to the record of its groups. Runs the code of values, such as `__reduce__`."""
+
+from __future__ import annotations
+
+from _pickle import PicklingError, dumps
+from collections.abc import Callable
+from contextlib import nullcontext
+from importlib.util import MAGIC_NUMBER
+from json import dumps as told_as_json
+from sys import getsizeof
+from typing import Any
+from warnings import catch_warnings, simplefilter
+
+from cellblock.values.represent import represent
+from cellblock.worker.saving import ambient, arrays, classes, codecs, frames, functions, parts, patches
+from cellblock.worker.saving.deep import unlimited
+from cellblock.worker.saving.evidence import Evidence
+from cellblock.worker.saving.groups import Together, arrange
+from cellblock.worker.saving.losses import Unsaved, advice, kind_of, path_to
+from cellblock.worker.saving.origins import Origins
+from cellblock.worker.saving.pickler import Saving
+from cellblock.worker.saving.streams import Nowhere, Put, Sink, put_pieces
+from cellblock.worker.saving.walk import Walk
+
+__all__ = ["arrays", "classes", "codecs", "frames", "functions", "parts", "save"]
+
+FORMAT = 1
+_PREVIEW_CHARS = 200
+_SIMPLE = frozenset((type(None), bool, int, float, complex, str, bytes))
+_LONG = 4096
+_STANDING = frozenset(
+    ("__name__", "__doc__", "__package__", "__loader__", "__spec__", "__builtins__", "__file__", "__cached__")
+)
+
+
+def save(
+    namespace: dict[str, Any],
+    *,
+    put: Put,
+    index: bytes = b"",
+    unchanged: Callable[[int, int], bool] = lambda _start, _end: False,
+) -> dict[str, Any]:
+    """Save every name that can be saved. The record, of JSON's own types alone.
+
+    `put` takes a piece of at most 1 MB and gives its address. `index` is what the record before this one held, of
+    memory that `unchanged(start, end)` tells about: whether nothing has written there since.
+    """
+    snapshot = _Snapshot(namespace, put, Evidence(index, unchanged, put))
+    snapshot.surround()  # before the filters of warnings are others
+    with catch_warnings():
+        simplefilter("ignore")
+        return snapshot.take()
+
+
+class _Snapshot:
+    def __init__(self, namespace: dict[str, Any], put: Put, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self._namespace = namespace
+        self._put = put
+        self._origins = Origins(namespace)
+        self._walk = Walk(self._origins, namespace)
+        self._groups: list[dict[str, Any]] = []
+        self._names: list[list[Any]] = []
+        self._lost: list[list[str]] = []
+        self._ambient: list[list[str]] = []
+        self._broken: dict[int, str] = {}
+        """Roots that cannot be saved, and why."""
+        self._together: list[Together] = []
+        self._place: dict[int, int] = {}
+        self._labels: dict[int, str] = {}
+        self._around: dict[str, Any] = {}
+        self._numbers: dict[int, int] = {}
+        """Of definitions without a name: their position in their group."""
+
+    def surround(self) -> None:
+        """Take up what surrounds the names."""
+        for label, get in ambient.collect(self._namespace):
+            try:
+                value = get()
+            except BaseException as error:  # a package's own code
+                self._lost.append([label, "", f"{type(error).__name__}: {error}"[:500], "set it again in the next cell"])
+            else:
+                if value is not None:
+                    self._around[f"@{label}"] = value
+        chains = self.evidence.targets(ambient.blocks())
+        found = dict.fromkeys(patches.find(chains, self._namespace, self._origins))
+        found.update(dict.fromkeys(patch for patch, _ in patches.of_workspace()))
+        for patch in found:
+            self._around[f"@patch:{patch.module}:{patch.path}"] = patches.value_of(patch)
+
+    def take(self) -> dict[str, Any]:
+        for name in names_of(self._namespace):
+            value = self._namespace[name]
+            if type(value) in _SIMPLE and not (type(value) in (str, bytes) and len(value) >= _LONG):
+                self._save_simple(name, value)
+            else:
+                self._labels[self._walk.add(value)] = name
+        for label, value in self._around.items():
+            self._labels[self._walk.add(value)] = label
+        self._walk.run()
+        self._together, self._place = arrange(self._walk, self._labels)
+        for group in self._together:
+            anonymous = (number for number in group.roots if number not in self._labels)
+            self._numbers.update((number, place) for place, number in enumerate(anonymous))
+        for group in self._together:
+            self._save_group(group)
+        return {
+            "format": FORMAT,
+            "python": MAGIC_NUMBER.hex(),
+            "groups": self._groups,
+            "names": sorted(self._names),
+            "lost": self._lost,
+            "ambient": sorted(self._ambient),
+            "declarations": [],
+            "index": self.evidence.index(),
+        }
+
+    def _save_simple(self, name: str, value: Any) -> None:
+        address = self._put(b"{}\n" + dumps(value, 5))
+        self._groups.append({"key": name, "stream": [address], "buffers": [], "needs": []})
+        self._tell(name, name, value)
+
+    def _save_group(self, group: Together) -> None:
+        roots = [number for number in group.roots if number not in self._broken]
+        failure = self._try(group.key, roots, Sink(self._put))
+        if failure is None:
+            return
+        bad = {}
+        if len(roots) > 1:
+            for number in roots:
+                alone = self._try(group.key, [number], None)
+                if alone is not None:
+                    bad[number] = alone
+        if not bad:
+            bad = dict.fromkeys(roots, failure)
+        for number, (error, culprit) in bad.items():
+            self._lose(number, error, culprit)
+        left = [number for number in roots if number not in bad]
+        if left and (failure := self._try(group.key, left, Sink(self._put))) is not None:
+            for number in left:
+                self._lose(number, *failure)
+
+    def _try(
+        self, key: str, roots: list[int], sink: Sink | None, *, deep: bool = False
+    ) -> tuple[BaseException, Any] | None:
+        """Pickle these roots, to nowhere without a sink; what went wrong, and at which object."""
+        writing = _Writing(self, key, roots, sink)
+        writing.saving.deep = deep
+        try:
+            with unlimited() if deep else nullcontext():
+                writing.write()
+        except RecursionError as error:
+            if deep:
+                return error, writing.saving.last
+            return self._try(key, roots, Sink(self._put) if sink is not None else None, deep=True)
+        except BaseException as error:  # the values' own code, which may leave with SystemExit too
+            return error, getattr(error, "culprit", writing.saving.last)
+        if sink is not None:
+            self._groups.append(writing.record())
+            for number in roots:
+                if number in self._labels:
+                    self._tell(self._labels[number], key, self._walk.values[number])
+            for culprit, what, remedy in writing.saving.notes:
+                self._note(roots, culprit, what, remedy)
+        return None
+
+    def _tell(self, name: str, key: str, value: Any) -> None:
+        if name.startswith("@"):
+            self._ambient.append([name, key])
+            return
+        self._names.append([name, key, kind_of(value).removeprefix("builtins."), _size(value), _preview(value)])
+
+    def _note(self, roots: list[int], culprit: Any, what: str, remedy: str) -> None:
+        for number in roots:
+            name = self._labels.get(number)
+            if name is None:
+                continue
+            path = path_to(culprit, self._walk.values[number], name)
+            if name.startswith("@"):
+                continue
+            if path is not None or len(roots) == 1:
+                told = what if path in (name, None) else f"{path}: {what}"
+                self._lost.append([name, kind_of(self._walk.values[number]).removeprefix("builtins."), told, remedy])
+
+    def _lose(self, number: int, error: BaseException, culprit: Any) -> None:
+        value, name = self._walk.values[number], self._labels.get(number)
+        reason, remedy = _explain(error, culprit)
+        path = path_to(culprit, value, name or str(getattr(value, "__qualname__", "")))
+        if path is not None and path != name:
+            reason = f"{path}: {reason}"
+        self._broken[number] = reason
+        if name is not None:
+            name = name.removeprefix("@").removeprefix("patch:").replace(":", ".")
+            self._lost.append([name, kind_of(value).removeprefix("builtins."), reason, remedy])
+
+    def elsewhere(self, value: Any, key: str) -> tuple[str, str | int] | None:
+        """Where a definition is that is not of this group."""
+        number = self._walk.definitions.get(id(value))
+        if number is None:
+            return None
+        group = self._together[self._place[number]]
+        if number in self._broken:
+            kind = "class" if isinstance(value, type) else "function"
+            reason = f"its {kind} {value.__qualname__} cannot be saved: {self._broken[number]}"
+            raise Unsaved(value, reason, "define it without that, or make it again in the next cell")
+        if group.key == key:
+            return None
+        return group.key, self._labels.get(number, self._numbers.get(number, 0))
+
+
+class _Writing:
+    """One attempt to pickle some roots of a group."""
+
+    def __init__(self, snapshot: _Snapshot, key: str, roots: list[int], sink: Sink | None) -> None:
+        self._snapshot = snapshot
+        self._key = key
+        self._roots = roots
+        self._sink = sink
+        self._needs: set[str] = set()
+        self._pickled: list[tuple[int, list[str]]] = []
+        self._arrays: list[tuple[int, list[str]]] = []
+        walk = snapshot._walk
+        group = {walk.find(number) for number in roots}
+        self.saving = Saving(
+            walk, snapshot._namespace, snapshot._origins, group, elsewhere=self._elsewhere, buffer=self._keep_array
+        )
+
+    def write(self) -> None:
+        snapshot, walk = self._snapshot, self._snapshot._walk
+        named = {snapshot._labels[one]: walk.values[one] for one in self._roots if one in snapshot._labels}
+        # all of the group's: their positions are what others refer to
+        whole = snapshot._together[snapshot._place[self._roots[0]]].roots
+        others = [one for one in whole if one not in snapshot._labels]
+        anonymous = tuple(walk.values[one] if one in self._roots else None for one in others)
+        sink: Any = self._sink if self._sink is not None else Nowhere()
+        sink.write(told_as_json({"spaces": self.saving.spaces}, separators=(",", ":")).encode() + b"\n")
+        self.saving.dump((named, anonymous), sink, self._keep_buffer)
+
+    def record(self) -> dict[str, Any]:
+        assert self._sink is not None
+        buffers = self._pickled + self._arrays[::-1]
+        return {
+            "key": self._key,
+            "stream": list(self._sink.finish()),
+            "buffers": [[length, chunks] for length, chunks in buffers],
+            "needs": sorted(self._needs),
+        }
+
+    def _elsewhere(self, value: Any) -> tuple[str, str | int] | None:
+        place = self._snapshot.elsewhere(value, self._key)
+        if place is not None:
+            self._needs.add(place[0])
+        return place
+
+    def _keep_buffer(self, buffer: Any) -> None:
+        """What a value's own pickling puts out of band."""
+        self._pickled.append(self._put(buffer.raw()))
+
+    def _keep_array(self, data: Any, owner: Any) -> int:
+        """An array's memory; its number counts from the end of the buffers."""
+        if self._sink is not None and owner is not None and self._snapshot._walk.reaches(owner):
+            self._arrays.append((data.nbytes, self._snapshot.evidence.put(data)))
+        else:
+            self._arrays.append(self._put(data))
+        return len(self._arrays)
+
+    def _put(self, data: Any) -> tuple[int, list[str]]:
+        view = memoryview(data)
+        return view.nbytes, [] if self._sink is None else list(put_pieces(view, self._snapshot._put))
+
+
+def names_of(namespace: dict[str, Any]) -> list[str]:
+    """The names that cells have bound, without what Python itself keeps there."""
+    return [
+        name for name in list(namespace) if type(name) is str and not (name.startswith("__") and name.endswith("__"))
+    ]
+
+
+def _explain(error: BaseException, culprit: Any) -> tuple[str, str]:
+    if isinstance(error, Unsaved):
+        return error.reason, error.remedy
+    what, remedy = advice(culprit)
+    told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, (TypeError, PicklingError)) and "cannot pickle" in told:
+        return what, remedy
+    return told[:500], remedy
+
+
+def _size(value: object) -> int:
+    try:
+        return getsizeof(value, 0)
+    except BaseException:  # an object's own __sizeof__ may do anything
+        return 0
+
+
+def _preview(value: object) -> str:
+    try:
+        return represent(value, max_chars=_PREVIEW_CHARS)
+    except BaseException as error:  # an object's own __repr__ may do anything, leave with SystemExit too
+        return f"<no repr: {type(error).__name__}>"

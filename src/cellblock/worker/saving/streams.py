@@ -1,0 +1,119 @@
+"""What a pickler writes to, and an unpickler reads from: pieces that are put away, and fetched, by address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+CHUNK = 2**20
+Put = Callable[[memoryview | bytes], str]
+Get = Callable[[str], bytes | bytearray | memoryview]
+
+
+class Sink:
+    """Takes what a pickler writes, and puts it away in pieces of at most 1 MB.
+
+    A long text or run of bytes begins a piece of its own: a change before it leaves its pieces what they were.
+    """
+
+    __slots__ = ("_held", "_put", "_waiting", "chunks", "length")
+
+    def __init__(self, put: Put) -> None:
+        self._put = put
+        self._waiting: list[bytes] = []
+        self._held = 0
+        self.chunks: list[str] = []
+        self.length = 0
+
+    def write(self, piece: Any) -> int:
+        size = len(piece)
+        self.length += size
+        if size >= CHUNK:
+            self._send()
+            self.chunks += put_pieces(piece, self._put)
+            return size
+        if self._held + size > CHUNK:
+            self._send()
+        self._waiting.append(bytes(piece))
+        self._held += size
+        return size
+
+    def finish(self) -> tuple[str, ...]:
+        """The addresses of all pieces."""
+        self._send()
+        return tuple(self.chunks)
+
+    def _send(self) -> None:
+        if self._waiting:
+            self.chunks.append(self._put(b"".join(self._waiting)))
+            self._waiting, self._held = [], 0
+
+
+class Nowhere:
+    """Takes what a pickler writes, and keeps nothing: to find out whether a value can be saved."""
+
+    __slots__ = ()
+
+    def write(self, piece: Any) -> int:
+        return len(piece)
+
+
+def put_pieces(data: Any, put: Put) -> Iterator[str]:
+    """Put the pieces of one object's bytes away, without a copy of them; their addresses."""
+    view = memoryview(data).cast("B") if len(memoryview(data)) else memoryview(b"")
+    for start in range(0, len(view), CHUNK):
+        yield put(view[start : start + CHUNK])
+
+
+class Source:
+    """What an unpickler reads: pieces one after the other, each fetched when its turn comes."""
+
+    __slots__ = ("_at", "_chunks", "_get", "_piece")
+
+    def __init__(self, chunks: Sequence[str], get: Get) -> None:
+        self._chunks = iter(chunks)
+        self._get = get
+        self._piece = memoryview(b"")
+        self._at = 0
+
+    def readinto(self, room: Any) -> int:
+        view = memoryview(room).cast("B")
+        done = 0
+        while done < len(view):
+            if self._at == len(self._piece) and not self._next():
+                break
+            size = min(len(view) - done, len(self._piece) - self._at)
+            view[done : done + size] = self._piece[self._at : self._at + size]
+            done += size
+            self._at += size
+        return done
+
+    def read(self, size: int) -> bytes:
+        if self._at + size <= len(self._piece):
+            piece = bytes(self._piece[self._at : self._at + size])
+            self._at += size
+            return piece
+        room = bytearray(size)
+        return bytes(room[: self.readinto(room)])
+
+    def readline(self) -> bytes:
+        line = bytearray()
+        while self._at < len(self._piece) or self._next():
+            rest = bytes(self._piece[self._at :])
+            end = rest.find(b"\n") + 1
+            line += rest[:end] if end else rest
+            self._at += end or len(rest)
+            if end:
+                break
+        return bytes(line)
+
+    def put_back(self, piece: bytes) -> None:
+        """Have this be read before the rest."""
+        self._piece, self._at = memoryview(piece + bytes(self._piece[self._at :])), 0
+
+    def _next(self) -> bool:
+        address = next(self._chunks, None)
+        if address is None:
+            return False
+        self._piece, self._at = memoryview(self._get(address)), 0
+        return True

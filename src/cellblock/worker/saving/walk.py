@@ -1,0 +1,325 @@
+"""Which objects each root reaches: roots that reach the same one are to be saved together.
+
+The collector tells what an object refers to, for many objects in one call. What is saved by name, such as modules, is
+not entered; classes and functions of cells are roots of their own, which others need.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import gc
+import sys
+import types
+import typing
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+from cellblock.worker.saving.origins import Origins
+
+ATOM, PLAIN, CLASS, FUNCTION, STOP, ARRAY, WEAK, MEMBER, SPACE, TEXT, TUPLE, CACHED, VARIABLE, MODULE, PROXY = range(15)
+
+_ATOMS = (
+    type(None), bool, int, float, complex, type(...), type(NotImplemented), range, slice, types.CodeType,
+    types.WrapperDescriptorType,
+    types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, types.ClassMethodDescriptorType,
+)  # fmt: skip
+_CLOSED = (
+    types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, types.FrameType,
+)  # fmt: skip
+VARIABLES = tuple(
+    getattr(typing, name)
+    for name in ("TypeVar", "ParamSpec", "TypeVarTuple", "NewType", "TypeAliasType")
+    if hasattr(typing, name)
+)
+"""Types of what is defined by a call and known by its name, as classes are."""
+_LARGE = 4096
+"""Text and bytes from this length on are objects that names may share; shorter ones are values."""
+_LONG = 64
+"""Tuples from this length on are objects that names may share; in shorter ones only what they hold is."""
+_SKIPPED = frozenset(("__dict__", "__weakref__", "_abc_impl"))
+
+
+class Kinds(dict[type, int]):
+    """How the walk treats the objects of each type, found out once for each."""
+
+    def __init__(self, origins: Origins) -> None:
+        super().__init__(dict.fromkeys(_ATOMS, ATOM) | dict.fromkeys(_CLOSED, STOP))
+        self._origins = origins
+        self.update({types.FunctionType: FUNCTION, str: TEXT, bytes: TEXT, dict: SPACE, weakref.ref: WEAK})
+        self.update({tuple: TUPLE, frozenset: TUPLE, type(functools.lru_cache(len)): CACHED})
+        self.update(dict.fromkeys(VARIABLES, VARIABLE) | {types.MappingProxyType: PROXY})
+
+    def __missing__(self, kind: type) -> int:
+        self[kind] = found = self._of(kind)
+        return found
+
+    def _of(self, kind: type) -> int:
+        if issubclass(kind, type):
+            return CLASS
+        if issubclass(kind, enum.Enum):
+            return MEMBER if self._origins.of(kind) is None else ATOM
+        if issubclass(kind, types.ModuleType):
+            return MODULE
+        if issubclass(kind, weakref.ref) or kind in (weakref.ProxyType, weakref.CallableProxyType):
+            return WEAK
+        named = f"{kind.__module__}.{kind.__qualname__}"
+        if named in _BY_NAME:
+            return ATOM
+        numpy = sys.modules.get("numpy")
+        if numpy is not None:
+            if issubclass(kind, getattr(numpy, "ndarray", ())):
+                return ARRAY
+            if issubclass(kind, getattr(numpy, "dtype", ())) or issubclass(kind, getattr(numpy, "generic", ())):
+                return ATOM
+        return PLAIN
+
+
+_BY_NAME = frozenset(
+    (
+        "re.Pattern", "datetime.datetime", "datetime.date", "datetime.time", "datetime.timedelta", "datetime.timezone",
+        "decimal.Decimal", "uuid.UUID", "fractions.Fraction", "pathlib.PosixPath", "pathlib.PurePosixPath",
+        "zoneinfo.ZoneInfo", "logging.Logger", "logging.RootLogger", "logging.Manager", "_asyncio.Task",
+        "threading.Thread", "threading._MainThread", "subprocess.Popen", "socket.socket", "_thread._local",
+        "numpy.ufunc", "pathlib._local.PosixPath", "pandas._libs.tslibs.timestamps.Timestamp",
+        "pandas._libs.tslibs.timedeltas.Timedelta", "_io.TextIOWrapper", "_io.BufferedReader", "_io.BufferedWriter",
+        "_io.FileIO", "_io.BufferedRandom",
+    )
+)  # fmt: skip
+"""Types whose objects are values, or are saved by name or not at all: sharing one ties nothing together."""
+
+
+class Walk:
+    """Roots, numbered as they are added: which reach the same objects, and which need which definitions."""
+
+    def __init__(self, origins: Origins, namespace: dict[str, Any]) -> None:
+        self._origins = origins
+        self._namespace = namespace
+        self.kinds = Kinds(origins)
+        self.owner: dict[int, int] = {}
+        self._parents: list[int] = []
+        self.needs: list[set[int]] = []
+        self.values: list[Any] = []
+        self.definitions: dict[int, int] = {}
+        """Classes and functions by value: the object's id and its root."""
+        self.spaces: dict[int, tuple[int, dict[str, Any]]] = {}
+        """Dictionaries that are the globals of functions and belong to no module, each with a root that reaches it."""
+        self.hand: dict[int, types.ModuleType] = {}
+        """Modules that no import finds, by their dictionaries."""
+        self.module_spaces: list[tuple[int, str]] = []
+        """Modules with functions that are saved by value since the module has others in their places."""
+        self._weak: list[tuple[int, Any]] = []
+        self._pending: list[int] = []
+        self._tops: set[int] = set()
+        self._seen: set[int] = set()
+
+    def add(self, value: Any) -> int:
+        """A root; its number."""
+        number = len(self.values)
+        self.values.append(value)
+        self._parents.append(number)
+        self.needs.append(set())
+        if self._is_definition(value):
+            self.definitions.setdefault(id(value), number)
+        self._pending.append(number)
+        self._tops.add(id(value))
+        return number
+
+    def run(self) -> None:
+        """Walk all roots, and those classes that turn up."""
+        while self._pending:
+            pending, self._pending = self._pending, []
+            for number in pending:
+                self._walk(number)
+        self._tie_weak()
+
+    def find(self, number: int) -> int:
+        """The root that stands for all those tied to this one."""
+        parents = self._parents
+        while parents[number] != number:
+            parents[number] = number = parents[parents[number]]
+        return number
+
+    def tie(self, one: int, other: int) -> None:
+        one, other = self.find(one), self.find(other)
+        if one != other:
+            self._parents[max(one, other)] = min(one, other)
+
+    def reaches(self, value: object) -> bool:
+        """Whether some root holds this object."""
+        return id(value) in self.owner or id(value) in self.definitions
+
+    def _is_definition(self, value: object) -> bool:
+        kind = self.kinds[type(value)]
+        return kind in (CLASS, FUNCTION, VARIABLE) and self._origins.of(value) is None
+
+    def _walk(self, root: int) -> None:
+        value = self.values[root]
+        self._seen = set()
+        if self.definitions.get(id(value)) == root:
+            self.owner[id(value)] = root
+            frontier: list[Any] = self._enter(self._parts(value, root), root)
+        else:
+            frontier = self._enter([value], root)
+        while frontier:
+            frontier = self._enter(gc.get_referents(*frontier), root)
+
+    def _enter(self, found: Iterable[Any], root: int) -> list[Any]:
+        """Take what was found: those objects whose referents are to be looked at next."""
+        kinds, owner = self.kinds, self.owner
+        following: list[Any] = []
+        special: list[Any] = []
+        for one in found:
+            kind = kinds[type(one)]
+            if kind == ATOM:
+                continue
+            if kind == CLASS:
+                self._need(one, root)
+                continue
+            if kind == TEXT and len(one) < _LARGE:
+                continue
+            known = owner.get(id(one))
+            if known is not None:
+                if known != root:
+                    self.tie(known, root)
+                continue
+            if kind == TUPLE:
+                if id(one) in self._tops or len(one) >= _LONG:
+                    owner[id(one)] = root
+                elif id(one) in self._seen:
+                    continue
+                self._seen.add(id(one))
+                following.append(one)
+                continue
+            if kind == PLAIN:
+                owner[id(one)] = root
+                following.append(one)
+            elif kind == SPACE:
+                if one is self._namespace:
+                    continue
+                if (module := self._origins.space(one)) is not None:
+                    self.module_spaces.append((root, module))
+                    continue
+                owner[id(one)] = root
+                following.append(one)
+            elif kind == TEXT:
+                owner[id(one)] = root
+            elif kind == CACHED:
+                owner[id(one)] = root
+                special.append(vars(one))
+            elif kind in (FUNCTION, VARIABLE):
+                if id(one) in self.definitions:
+                    self._need(one, root)
+                elif self._origins.of(one) is None:
+                    owner[id(one)] = root
+                    special += self._parts(one, root)
+            elif kind == MODULE:
+                if self._origins.module(one) is None:
+                    owner[id(one)] = root
+                    self.hand[id(vars(one))] = one
+                    self.spaces.setdefault(id(vars(one)), (root, vars(one)))
+                    special.append(vars(one))
+            elif kind == PROXY:
+                owner[id(one)] = root
+                of_class = class_of(one)
+                special += [of_class] if of_class is not None else gc.get_referents(one)
+            elif kind == MEMBER:
+                self._need(type(one), root)
+            elif kind == ARRAY:
+                owner[id(one)] = root
+                special += _of_array(one)
+            elif kind == WEAK:
+                owner[id(one)] = root
+                self._weak.append((root, one))
+        if special:
+            following += self._enter(special, root)
+        return following
+
+    def _need(self, definition: Any, root: int) -> None:
+        if not isinstance(definition, type) or self._origins.of(definition) is None:
+            known = self.definitions.get(id(definition))
+            if known is None:
+                if not _is_ours(definition):
+                    return
+                known = self.add(definition)
+            if known != root:
+                self.needs[root].add(known)
+
+    def _parts(self, definition: Any, root: int) -> list[Any]:
+        """What a class or function of a cell's is made of."""
+        if isinstance(definition, type):
+            return parts_of_class(definition)
+        if not isinstance(definition, types.FunctionType):
+            return parts_of_variable(definition)
+        parts = [definition.__closure__, definition.__defaults__, definition.__kwdefaults__]
+        parts += [definition.__annotations__, definition.__dict__, getattr(definition, "__type_params__", None)]
+        space = definition.__globals__
+        if space is not self._namespace:
+            module = self._origins.space(space)
+            if module is None:
+                self.spaces.setdefault(id(space), (root, space))
+                parts.append(space)
+            else:
+                self.module_spaces.append((root, module))
+        return parts
+
+    def _tie_weak(self) -> None:
+        """What a weak reference leads to is in its group, where anything else holds it."""
+        for root, reference in self._weak:
+            target = target_of(reference)
+            if target is not None:
+                owner = self.owner.get(id(target), self.definitions.get(id(target)))
+                if owner is not None:
+                    self.tie(owner, root)
+
+
+def parts_of_class(definition: type) -> list[Any]:
+    attributes = [value for name, value in vars(definition).items() if name not in _SKIPPED]
+    return [*definition.__bases__, type(definition), *attributes]
+
+
+def parts_of_variable(definition: Any) -> list[Any]:
+    """What a type variable or the like is made of."""
+    names = ("__bound__", "__constraints__", "__supertype__", "__value__", "__type_params__", "__default__")
+    return [getattr(definition, name, None) for name in names]
+
+
+def class_of(proxy: Any) -> type | None:
+    """The class whose attributes a mapping proxy shows; None for one over an ordinary mapping."""
+    (mapping,) = gc.get_referents(proxy)
+    if type(mapping) is not dict or "__module__" not in mapping:
+        return None
+    return next((one for one in gc.get_referrers(mapping) if isinstance(one, type)), None)
+
+
+def target_of(reference: Any) -> Any:
+    """What a weak reference or proxy leads to, None where it is gone."""
+    if isinstance(reference, weakref.ref):
+        return weakref.ref.__call__(reference)
+    from ctypes import c_void_p, cast, py_object, pythonapi
+
+    get = pythonapi.PyWeakref_GetObject
+    get.argtypes, get.restype = (py_object,), c_void_p  # a reference of nobody's: ctypes must not let go of it
+    return cast(get(reference), py_object).value
+
+
+def _is_ours(definition: type) -> bool:
+    return definition.__flags__ & (_HEAP | _IMMUTABLE) == _HEAP
+
+
+_HEAP, _IMMUTABLE = 1 << 9, 1 << 8
+
+
+def _of_array(array: Any) -> list[Any]:
+    parts = [array.base]
+    if type(array).__dict__.get("__dict__") is not None or hasattr(array, "__dict__"):
+        parts.append(array.__dict__)
+    if array.dtype.hasobject:
+        parts += _objects_in(array)
+    return parts
+
+
+def _objects_in(array: Any) -> list[Any]:
+    listed: Any = array.ravel().tolist()
+    return listed if isinstance(listed, list) else [listed]

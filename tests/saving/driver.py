@@ -1,0 +1,95 @@
+"""Runs one half of a scenario in a process of its own, as a worker would: `save` after the cells, `load` in a new one.
+
+Writes what it found as JSON: for each check whether it held, and what the record tells. Takes the half, the scenario's
+file and a directory for what is saved.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import sys
+import shutil
+import traceback
+from json import dumps, loads
+from pathlib import Path
+
+from cellblock.worker.integrity import take_out
+from cellblock.worker.interpreter import Interpreter
+from cellblock.worker.saving import load, save
+
+
+def sections(text: str) -> list[tuple[str, str]]:
+    """The parts of a scenario: `# %%` begins a cell, `# %% then` one for afterwards, and so on."""
+    found: list[tuple[str, list[str]]] = []
+    for line in text.splitlines():
+        if line.startswith("# %%"):
+            found.append((line[4:].strip() or "cell", []))
+        elif found:
+            found[-1][1].append(line)
+    return [(kind, "\n".join(lines).strip("\n")) for kind, lines in found]
+
+
+def main(half: str, scenario: str, directory: str) -> None:
+    parts = sections(Path(scenario).read_text())
+    stored = Path(directory, "stored.json")
+    workspace, then = Path(directory, "workspace"), Path(directory, "then")
+    if half == "load":  # the files as they were
+        shutil.rmtree(workspace)
+        shutil.move(then, workspace)
+    os.makedirs(workspace, exist_ok=True)
+    os.chdir(workspace)
+    sys.path.append(os.getcwd())
+    sys.dont_write_bytecode = True
+    kept = take_out()
+    interpreter = Interpreter()
+    told: dict[str, object] = {}
+    if half == "save":
+        number = 0
+        for kind, text in parts:
+            if kind == "cell":
+                number += 1
+                interpreter.run(text, f"<cell {number}>")
+        objects: dict[str, bytes] = {}
+
+        def put(piece: memoryview | bytes) -> str:
+            address = "sha256-" + hashlib.sha256(piece).hexdigest()
+            assert len(piece) <= 2**20
+            objects[address] = bytes(piece)
+            return address
+
+        record = save(interpreter.namespace, put=put)
+        shutil.copytree(workspace, then, ignore=lambda *_: {"__pycache__"})
+        bound = interpreter.names()
+        encoded = {address: base64.b64encode(piece).decode() for address, piece in objects.items()}
+        stored.write_text(dumps({"record": record, "objects": encoded}))
+        told = {"bound": bound, "names": [row[0] for row in record["names"]], "lost": record["lost"]}
+        told["groups"] = [group["key"] for group in record["groups"]]
+    else:
+        saved = loads(stored.read_text())
+        rows = load(interpreter.namespace, saved["record"], get=lambda one: base64.b64decode(saved["objects"][one]))
+        told = {"failed": rows}
+    checks = []
+    for number, (kind, text) in enumerate(parts):
+        if kind == "then" or (kind == "warm" and half == "save"):
+            try:
+                interpreter.run(text, f"<then {number}>")
+            except BaseException:
+                checks.append([text, traceback.format_exc()])
+        elif kind in ("check", "check warm" if half == "save" else "check loaded"):
+            for line in filter(None, text.splitlines()):
+                try:
+                    value = eval(compile(line, f"<check {line}>", "eval"), interpreter.namespace)
+                    checks.append([line, "" if bool(value) else f"was {value!r}"])
+                except BaseException:
+                    checks.append([line, traceback.format_exc(limit=-3)])
+    told["checks"] = checks
+    sys.modules.update((module.__name__, module) for module in kept)
+    Path(directory, f"{half}.json").write_text(dumps(told))
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,57 @@
+"""What people keep in notebooks: each scenario is run, saved, and loaded in a new process.
+
+A check holds in the process that ran the cells and in the new one. A name that is not there is told, with a reason and
+a remedy; no other is missing.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+SCENARIOS = sorted(HERE.glob("scenarios/*.py"))
+
+
+def run(half: str, scenario: Path, directory: Path) -> dict[str, Any]:
+    driver = [sys.executable, str(HERE / "driver.py"), half, str(scenario), str(directory)]
+    environment = {**os.environ, "PYTHONHASHSEED": "0", "MPLBACKEND": "agg"}
+    done = subprocess.run(driver, capture_output=True, text=True, env=environment, timeout=100)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told: dict[str, Any] = json.loads((directory / f"{half}.json").read_text())
+    return told
+
+
+def expected(scenario: Path) -> tuple[list[list[str]], list[str]]:
+    """The rows of `# lost: name | in the reason | in the remedy`, and the modules of `# needs: module`."""
+    lines = scenario.read_text().splitlines()
+    lost = [[part.strip() for part in line[7:].split("|")] for line in lines if line.startswith("# lost:")]
+    needs = [part.strip() for line in lines if line.startswith("# needs:") for part in line[8:].split(",")]
+    return lost, needs
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda path: path.stem)
+def test_scenario_holds_warm_and_after_load(scenario: Path, tmp_path: Path) -> None:
+    lost, needs = expected(scenario)
+    for module in needs:
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is not installed")
+    warm = run("save", scenario, tmp_path)
+    loaded = run("load", scenario, tmp_path)
+    assert [check for check in warm["checks"] if check[1]] == []
+    assert [check for check in loaded["checks"] if check[1]] == []
+    assert loaded["failed"] == []
+    assert set(warm["bound"]) <= {*warm["names"], *(row[0] for row in warm["lost"])}
+    rows = sorted([row[0], row[2], row[3]] for row in warm["lost"])
+    assert [row[0] for row in rows] == sorted(name for name, *_ in lost), rows
+    for row, (_, reason, remedy) in zip(rows, sorted(lost), strict=True):
+        assert reason in row[1]
+        assert remedy in row[2]
+        assert row[2]
