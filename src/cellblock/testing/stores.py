@@ -147,6 +147,7 @@ class StoreConformance:
                 batch.flush()
         assert store.usage("ana").objects == 2
 
+    @pytest.mark.threat("D3")
     def test_one_users_objects_do_not_exist_for_another(self, store: Store, held: HeldSession) -> None:
         with held.batch() as batch:
             address = batch.put(b"secret" * 1000)
