@@ -137,6 +137,17 @@ class StoreConformance:
         assert address == address_of(data)
         assert host().read("ana", "q3").get(address) == data
 
+    def test_many_objects_come_in_the_order_they_were_asked_for(self, held: HeldSession) -> None:
+        data = [_random(n)(700_000 if n % 3 else 10) for n in range(30)]
+        with held.batch() as batch:
+            addresses = [batch.put(one) for one in data]
+            batch.commit(kind="cell", trees={}, detail={"all": blobs(*addresses)})
+        assert list(held.get_many(addresses)) == data
+        assert list(held.get_many([*addresses[::-1], addresses[0]])) == [*data[::-1], data[0]]
+        assert list(held.get_many([])) == []
+        with pytest.raises(StoreDamaged, match="missing"):
+            list(held.get_many([addresses[0], address_of(b"nothing")]))
+
     def test_equal_bytes_are_stored_once_for_a_user(self, store: Store, held: HeldSession) -> None:
         other = store.hold("ana", "other")
         for session in (held, other, held):
