@@ -220,7 +220,19 @@ def test_tree_is_a_dict(changes: list[dict[str, JSON]]) -> None:
             assert told == {key: (before.get(key), after.get(key)) for key in keys if before.get(key) != after.get(key)}
 
 
-@pytest.mark.parametrize("node", [None, 1, [], {}, {"here": 1}, {"digits": "01", "counts": [1], "kids": {"@": [A, B]}}])
+@pytest.mark.parametrize(
+    "node",
+    [
+        None,
+        1,
+        [],
+        {},
+        {"here": 1},
+        {"digits": "01", "counts": [1], "kids": {"@": [A, B]}},
+        {"here": [["x"]]},
+        {"here": {"x": 1}},
+    ],
+)
 def test_record_that_is_no_node_is_an_error(node: JSON) -> None:
     with pytest.raises(StoreError):
         trie.lookup(lambda address: node, A, "x")

@@ -217,6 +217,15 @@ class StoreConformance:
         assert "name 0" in tree if count else tree.root is None
         assert "no such name" not in tree
 
+    @pytest.mark.threat("D2")
+    def test_key_that_is_spelled_as_a_link_makes_none(self, store: Store, held: HeldSession) -> None:
+        nothing = address_of(b"nothing")
+        for key in ("/", "@"):
+            for value in (nothing, [nothing], "x" * 2000):
+                commit(held, {"/": None, "@": None, key: value})
+                assert names(held) == {key: value}
+        assert store.verify().ok
+
     def test_equal_trees_have_one_root_whatever_made_them(self, held: HeldSession) -> None:
         keys = [f"n{n}" for n in range(200)]
         roots = set()
