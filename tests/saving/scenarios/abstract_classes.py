@@ -1,5 +1,8 @@
 # %%
-import abc, collections.abc
+import abc
+import collections.abc
+
+
 class Shape(abc.ABC):
     @abc.abstractmethod
     def area(self): ...

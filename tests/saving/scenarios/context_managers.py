@@ -1,5 +1,7 @@
 # %%
 import contextlib
+
+
 @contextlib.contextmanager
 def tag(name):
     out.append('<' + name)

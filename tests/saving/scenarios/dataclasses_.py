@@ -1,6 +1,8 @@
 # %%
 import dataclasses
-from dataclasses import dataclass, field, fields, asdict, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+
+
 @dataclass
 class Point:
     x: int

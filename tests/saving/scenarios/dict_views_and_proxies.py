@@ -1,5 +1,6 @@
 # %%
 import types
+
 d = {'a': 1}
 keys, values, items = d.keys(), d.values(), d.items()
 proxy = types.MappingProxyType(d)

@@ -1,5 +1,7 @@
 # %%
 import enum
+
+
 class Color(enum.Enum):
     RED = 1
     GREEN = 'g'

@@ -1,6 +1,8 @@
 # needs: matplotlib
 # %%
-import matplotlib.pyplot as plt, matplotlib as mpl
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+
 plt.rcParams['figure.figsize'] = (3, 2)
 mpl.rc('lines', linewidth=4)
 fig, ax = plt.subplots()

@@ -1,5 +1,7 @@
 # %%
-import io, array
+import array
+import io
+
 b = io.BytesIO(b'hello'); b.read(2)
 s = io.StringIO('one\ntwo\n'); s.readline()
 w = io.StringIO(); print('x', file=w)

@@ -2,7 +2,9 @@
 # lost: running | a thread | start it again
 # lost: guarded | guarded.lock: a lock that is held | release
 # %%
-import threading, queue
+import queue
+import threading
+
 lock = threading.Lock(); rlock = threading.RLock()
 held = threading.Lock(); held.acquire()
 class Guarded:

@@ -1,5 +1,7 @@
 # %%
-import logging, io
+import io
+import logging
+
 log = logging.getLogger('mine.sub'); log.setLevel(logging.DEBUG)
 out = io.StringIO()
 handler = logging.StreamHandler(out); handler.setFormatter(logging.Formatter('%(levelname)s|%(message)s'))

@@ -1,9 +1,13 @@
 # %%
-import os.path as osp, json, xml.etree.ElementTree as ET
-from math import *
+import json
+import os.path as osp
+import xml.etree.ElementTree as ET
 from collections import OrderedDict as OD
+from math import *
+
 mods = {'j': json, 'l': [osp]}
 import types
+
 hand = types.ModuleType('hand', 'made by hand')
 hand.value = [1]
 exec('def f(): return value + [2]\ndef g(): return f()', hand.__dict__)

@@ -3,7 +3,9 @@
 # lost: box | box.log: an open file | reopen
 # lost: lines | _csv.reader | again
 # %%
-import csv, sys
+import csv
+import sys
+
 h = open('x.txt', 'w')
 h.write('hi')
 h.flush()

@@ -1,7 +1,9 @@
 # needs: polars, networkx, PIL
 # %%
-import polars as pl, networkx as nx
+import networkx as nx
+import polars as pl
 from PIL import Image
+
 df = pl.DataFrame({'a': [1, 2]}); lazy = df.lazy().select(pl.col('a') * 2)
 g = nx.Graph(); g.add_edge('a', 'b', w=[1]); edge = g['a']['b']
 im = Image.new('RGB', (2, 2), 'red')

@@ -1,6 +1,8 @@
 # needs: pandas
 # %%
-import pandas as pd, numpy as np
+import numpy as np
+import pandas as pd
+
 pd.set_option('display.max_rows', 7)
 pd.options.display.precision = 3
 np.set_printoptions(precision=2, suppress=True)

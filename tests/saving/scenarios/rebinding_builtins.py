@@ -1,5 +1,6 @@
 # %%
 import builtins
+
 printed = []
 builtins.shout = lambda x: x.upper()
 def print(*a): printed.append(a)

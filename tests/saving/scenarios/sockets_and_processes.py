@@ -4,7 +4,12 @@
 # lost: fut | awaited | again
 # lost: pipe_end | connection | again
 # %%
-import socket, subprocess, sys, concurrent.futures, multiprocessing
+import concurrent.futures
+import multiprocessing
+import socket
+import subprocess
+import sys
+
 sock = socket.socket()
 proc = subprocess.Popen([sys.executable, '-c', 'pass']); proc.wait()
 pool = concurrent.futures.ThreadPoolExecutor(1)

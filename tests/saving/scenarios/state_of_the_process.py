@@ -1,5 +1,8 @@
 # %%
-import os, sys, warnings, locale
+import os
+import sys
+import warnings
+
 os.makedirs('sub/deeper', exist_ok=True)
 os.chdir('sub')
 os.environ['MY_VAR'] = 'yes'; os.environ.pop('USER', None)

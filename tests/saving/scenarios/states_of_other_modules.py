@@ -1,5 +1,9 @@
 # %%
-import os, string, textwrap, sys, gc, threading
+import os
+import string
+import textwrap
+
+
 class Tracker: pass
 string.digits2 = '01'
 os.my = Tracker()

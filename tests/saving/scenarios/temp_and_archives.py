@@ -1,8 +1,10 @@
 # lost: tf | an open file | reopen
 # lost: zf | zf.fp: an open file | reopen
-# lost: td | a finalizer | 
+# lost: td | a finalizer |
 # %%
-import tempfile, zipfile, shelve, os
+import tempfile
+import zipfile
+
 tf = tempfile.NamedTemporaryFile()
 with zipfile.ZipFile('a.zip', 'w') as z: z.writestr('x', 'y')
 zf = zipfile.ZipFile('a.zip')

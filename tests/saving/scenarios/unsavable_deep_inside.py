@@ -3,6 +3,8 @@
 # lost: shares | shares[1][3].lock | release
 # %%
 import threading
+
+
 class Job:
     def __init__(self): self.lock = threading.Lock(); self.lock.acquire()
 class H: pass

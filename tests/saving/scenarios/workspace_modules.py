@@ -8,7 +8,8 @@ shared = Tool()
 def use(x): return math.sqrt(x) + LIMIT
 ''')
 import helper
-from helper import Tool, use, shared
+from helper import Tool, shared, use
+
 t = Tool(); f = use
 mine = [shared]
 # %%
