@@ -1,8 +1,5 @@
 # %%
-import abc
-import collections.abc
-
-
+import abc, collections.abc
 class Shape(abc.ABC):
     @abc.abstractmethod
     def area(self): ...

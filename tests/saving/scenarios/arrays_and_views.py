@@ -1,7 +1,6 @@
 # needs: numpy
 # %%
 import numpy as np
-
 a = np.arange(100000.); v = a[::2]; w = a[10:20].reshape(2, 5); t = w.T
 m = np.arange(12).reshape(3, 4); f = np.asfortranarray(m); ro = np.arange(3); ro.flags.writeable = False
 st = np.zeros(3, dtype=[('x', 'i4'), ('y', 'f8')]); sx = st['x']
@@ -19,7 +18,7 @@ class Units(np.ndarray):
         base = super().__reduce__(); return (base[0], base[1], (base[2], self.unit))
     def __setstate__(self, s): super().__setstate__(s[0]); self.unit = s[1]
 un = Units([1., 2.], 'm')
-# lost: it | flatiter |
+# lost: it | flatiter | 
 # %% then
 a[10] = -1; st['x'][1] = 9; buf[0] = 7; ob[1][11] = -2; obv[1] = 'set'
 # %% check

@@ -1,10 +1,9 @@
 # lost: task | a task | again
 # lost: loop | event loop | again
-# lost: coro | not awaited |
-# lost: future | |
+# lost: coro | not awaited | 
+# lost: future | | 
 # %%
 import asyncio
-
 q = asyncio.Queue(); q.put_nowait(1); q.put_nowait(2)
 lock = asyncio.Lock(); ev = asyncio.Event(); ev.set(); sem = asyncio.Semaphore(2)
 async def f(): return await q.get()

@@ -1,6 +1,5 @@
 # %%
-from collections import ChainMap, Counter, OrderedDict, UserDict, defaultdict, deque
-
+from collections import Counter, defaultdict, OrderedDict, deque, ChainMap, UserDict, UserList
 c = Counter('aab'); dd = defaultdict(lambda: [0]); dd['a'].append(1); ddl = defaultdict(list); ddl['k']
 tree = lambda: defaultdict(tree)
 t = tree(); t['a']['b']['c'] = 1

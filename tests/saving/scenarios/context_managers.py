@@ -1,7 +1,5 @@
 # %%
 import contextlib
-
-
 @contextlib.contextmanager
 def tag(name):
     out.append('<' + name)

@@ -2,7 +2,6 @@
 # lost: ctx | a context | copy
 # %%
 import contextvars
-
 v = contextvars.ContextVar('v', default=1); u = contextvars.ContextVar('u')
 token = v.set(5)
 ctx = contextvars.copy_context()

@@ -11,8 +11,7 @@ class Hashed:
     def __hash__(self): return hash(self.k)
     def __eq__(self, o): return self.k == o.k
 h = Hashed('k'); keyed = {h: 1}; h2 = Hashed('k')
-from collections import OrderedDict, deque
-
+from collections import deque, OrderedDict
 dq = deque([1]); dq.append(dq)
 od = OrderedDict(); od['me'] = od
 # %% check

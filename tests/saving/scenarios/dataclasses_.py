@@ -1,8 +1,6 @@
 # %%
 import dataclasses
-from dataclasses import asdict, dataclass, field, fields, replace
-
-
+from dataclasses import dataclass, field, fields, asdict, replace
 @dataclass
 class Point:
     x: int

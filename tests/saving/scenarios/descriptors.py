@@ -1,7 +1,5 @@
 # %%
 from functools import cached_property
-
-
 class Positive:
     def __set_name__(self, owner, name): self.name = '_' + name; self.times = getattr(self, 'times', 0) + 1
     def __get__(self, obj, owner=None): return self if obj is None else getattr(obj, self.name)

@@ -1,6 +1,5 @@
 # %%
 import types
-
 d = {'a': 1}
 keys, values, items = d.keys(), d.values(), d.items()
 proxy = types.MappingProxyType(d)

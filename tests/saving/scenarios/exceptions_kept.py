@@ -3,8 +3,6 @@
 # lost: group | traceback | format_exc
 # %%
 import traceback
-
-
 class Odd(Exception):
     def __init__(self, code, *, detail): super().__init__(f'{code}: {detail}'); self.code = code; self.detail = detail
 def boom(): raise Odd(3, detail='x')

@@ -1,8 +1,6 @@
 # needs: matplotlib
 # %%
-import matplotlib as mpl
-import matplotlib.pyplot as plt
-
+import matplotlib.pyplot as plt, matplotlib as mpl
 plt.rcParams['figure.figsize'] = (3, 2)
 mpl.rc('lines', linewidth=4)
 fig, ax = plt.subplots()

@@ -1,8 +1,6 @@
 # needs: pandas
 # %%
-import numpy as np
-import pandas as pd
-
+import pandas as pd, numpy as np
 df = pd.DataFrame({'a': np.arange(5), 'b': list('vwxyz'), 'c': pd.date_range('2020', periods=5), 'd': pd.Categorical(list('xxyyx'))})
 s = df['a']; view = df[:]; copy = df.copy(); idx = df.index
 sub = df[['a', 'b']]; same = df
@@ -17,7 +15,7 @@ frames['x'] is df and same is df and frames['y'][0] is view
 df.equals(copy) and view.equals(df)
 g['a'].sum().to_dict() == {'x': 5, 'y': 5} and multi.index.names == ['b', 'a'] and roll.sum().iloc[1] == 1.0
 td.total_seconds() == 3600 and ts.tz is not None and na is pd.NA and nat is pd.NaT and iv.right == 1 and str(per) == '2020-01'
-(nullable.sum() == 1 and strs.isna().tolist() == [False, True] and str(tz.dtype) == 'datetime64[us, Europe/Berlin]') or str(tz.dt.tz) == 'Europe/Berlin'
+nullable.sum() == 1 and strs.isna().tolist() == [False, True] and str(tz.dtype) == 'datetime64[us, Europe/Berlin]' or str(tz.dt.tz) == 'Europe/Berlin'
 sparse.sum() == 1 and str(df['d'].dtype) == 'category'
 lookup[0, 'a'] == 0 and lookup.obj is df
 # %% then

@@ -1,7 +1,5 @@
 # %%
 import inspect
-
-
 def f(a, b=[], *args, c, d={'k': 1}, **kw) -> int:
     "the doc"
     b.append(a)
@@ -28,7 +26,6 @@ def matchy(x):
         case {'k': v}: return ('dict', v)
         case _: return 'no'
 import asyncio
-
 # %% check
 f(5, c=1) == [1, 5] and f.__kwdefaults__ == {'d': {'k': 1}} and f.note == ['attr'] and f.self is f
 f.__doc__ == 'the doc' and f.__annotations__ == {'return': int}

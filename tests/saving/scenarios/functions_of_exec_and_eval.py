@@ -5,8 +5,6 @@ f = ns['f']; c = ns['C']()
 g = eval('lambda x: x + off', {'off': 100})
 code = compile('a + 1', '<s>', 'eval')
 import types
-
-
 def orig(): return value
 value = 'main'
 moved = types.FunctionType(orig.__code__, {'value': 'moved'})

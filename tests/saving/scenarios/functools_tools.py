@@ -1,18 +1,7 @@
 # lost: fib | results that lru_cache had kept | worked out anew
 # %%
 import functools
-from functools import (
-    cache,
-    lru_cache,
-    partial,
-    partialmethod,
-    singledispatch,
-    singledispatchmethod,
-    total_ordering,
-    wraps,
-)
-
-
+from functools import partial, lru_cache, cache, singledispatch, wraps, reduce, total_ordering, partialmethod, singledispatchmethod
 @lru_cache(maxsize=100)
 def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
 fib(20)

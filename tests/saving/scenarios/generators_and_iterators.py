@@ -3,7 +3,6 @@
 # lost: agen | asynchronous generator | again
 # %%
 import itertools
-
 data = [1, 2, 3, 4]
 it = iter(data); next(it)
 ti = iter((1, 2, 3)); next(ti)

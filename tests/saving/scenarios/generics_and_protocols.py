@@ -1,18 +1,6 @@
 # %%
 import typing
-from collections.abc import Callable
-from typing import (
-    Generic,
-    Literal,
-    NewType,
-    Optional,
-    ParamSpec,
-    Protocol,
-    TypedDict,
-    TypeVar,
-    runtime_checkable,
-)
-
+from typing import Generic, TypeVar, Protocol, runtime_checkable, NewType, TypedDict, Literal, Optional, Callable, ParamSpec
 T = TypeVar('T'); B = TypeVar('B', bound='Stack'); N = TypeVar('N', int, float); PS = ParamSpec('PS')
 UserId = NewType('UserId', int)
 class Stack(Generic[T]):

@@ -1,14 +1,9 @@
 # %%
-import concurrent.futures as cf
-import email.mime.text as mt
-import os
-import os.path
+import os, os.path, importlib, email.mime.text as mt, concurrent.futures as cf
+from os import path as p2, getcwd
 import unittest.mock as mock
-from os import getcwd
-from os import path as p2
-
 join = os.path.join
-def uses():
+def uses(): 
     import json
     return json.loads('[1]')
 Fake = mock.Mock(return_value=3); Fake(1)

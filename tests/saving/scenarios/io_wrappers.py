@@ -1,7 +1,5 @@
 # %%
-import array
-import io
-
+import io, array
 b = io.BytesIO(b'hello'); b.read(2)
 s = io.StringIO('one\ntwo\n'); s.readline()
 w = io.StringIO(); print('x', file=w)

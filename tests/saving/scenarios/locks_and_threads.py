@@ -2,9 +2,7 @@
 # lost: running | a thread | start it again
 # lost: guarded | guarded.lock: a lock that is held | release
 # %%
-import queue
-import threading
-
+import threading, queue
 lock = threading.Lock(); rlock = threading.RLock()
 held = threading.Lock(); held.acquire()
 class Guarded:

@@ -1,7 +1,5 @@
 # %%
-import io
-import logging
-
+import logging, io
 log = logging.getLogger('mine.sub'); log.setLevel(logging.DEBUG)
 out = io.StringIO()
 handler = logging.StreamHandler(out); handler.setFormatter(logging.Formatter('%(levelname)s|%(message)s'))

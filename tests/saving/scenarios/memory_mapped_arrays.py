@@ -1,7 +1,6 @@
 # needs: numpy
 # %%
 import numpy as np
-
 mm = np.memmap('data.bin', dtype='i4', mode='w+', shape=(4,)); mm[:] = [1, 2, 3, 4]; mm.flush()
 ro = np.memmap('data.bin', dtype='i4', mode='r')
 part = mm[1:3]

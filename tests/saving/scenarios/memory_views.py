@@ -1,9 +1,7 @@
 # lost: gaps | gaps | slice
 # lost: mapped | mapped | map the file again
 # %%
-import array
-import mmap
-
+import array, mmap
 ba = bytearray(b'0123456789'); mv = memoryview(ba); part = mv[2:5]; ro = memoryview(b'abc'); sub = mv.toreadonly()
 ar = array.array('i', range(6)); ints = memoryview(ar); mat = memoryview(bytearray(range(6))).cast('B', (2, 3))
 gaps = mv[::2]

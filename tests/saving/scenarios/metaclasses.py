@@ -5,7 +5,7 @@ class Meta(type):
         made.append(name)
         ns = dict(ns); ns['added'] = name.lower()
         return super().__new__(mcls, name, bases, ns)
-    def __call__(cls, *a):
+    def __call__(cls, *a): 
         one = super().__call__(*a)
         one.called = True
         return one

@@ -1,12 +1,11 @@
 # needs: sklearn
 # %%
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
-
+from sklearn.preprocessing import StandardScaler, FunctionTransformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.base import BaseEstimator, TransformerMixin
 X = np.arange(20.).reshape(10, 2); y = X @ [1, 2]
 class Plus(BaseEstimator, TransformerMixin):
     def __init__(self, k=1): self.k = k

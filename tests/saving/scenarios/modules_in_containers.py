@@ -1,13 +1,9 @@
 # %%
-import json
-import os.path as osp
-import xml.etree.ElementTree as ET
-from collections import OrderedDict as OD
+import os.path as osp, json, xml.etree.ElementTree as ET
 from math import *
-
+from collections import OrderedDict as OD
 mods = {'j': json, 'l': [osp]}
 import types
-
 hand = types.ModuleType('hand', 'made by hand')
 hand.value = [1]
 exec('def f(): return value + [2]\ndef g(): return f()', hand.__dict__)

@@ -1,8 +1,5 @@
 # %%
-import collections
-import json
-import math
-
+import math, json, collections
 original = math.sqrt
 plain_dumps = json.dumps
 math.sqrt = lambda x: ('patched', original(x))
@@ -10,7 +7,7 @@ def loud(value, **kw): return plain_dumps(value, **kw).upper()
 json.dumps = loud
 math.answer = 42
 collections.Counter.total2 = lambda self: sum(self.values()) * 2
-json.marker = [1, 2]
+setattr(json, 'marker', [1, 2])
 shared = json.marker
 # %% check
 math.sqrt(4) == ('patched', 2.0)

@@ -1,7 +1,6 @@
 # %%
 from collections import namedtuple
 from typing import NamedTuple
-
 P = namedtuple('P', 'x y', defaults=[5])
 class Q(NamedTuple):
     a: int

@@ -1,7 +1,6 @@
 # needs: numpy
 # %%
 import numpy as np
-
 np.random.seed(5); np.random.rand()
 ref = np.random.RandomState(5); ref.rand()
 rng = np.random.default_rng(3); rng.random()

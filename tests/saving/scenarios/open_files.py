@@ -3,9 +3,7 @@
 # lost: box | box.log: an open file | reopen
 # lost: lines | _csv.reader | again
 # %%
-import csv
-import sys
-
+import csv, sys
 h = open('x.txt', 'w')
 h.write('hi')
 h.flush()

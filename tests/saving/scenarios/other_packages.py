@@ -1,9 +1,7 @@
 # needs: polars, networkx, PIL
 # %%
-import networkx as nx
-import polars as pl
+import polars as pl, networkx as nx
 from PIL import Image
-
 df = pl.DataFrame({'a': [1, 2]}); lazy = df.lazy().select(pl.col('a') * 2)
 g = nx.Graph(); g.add_edge('a', 'b', w=[1]); edge = g['a']['b']
 im = Image.new('RGB', (2, 2), 'red')

@@ -1,7 +1,7 @@
-# lost: bad | ValueError: not me |
-# lost: sly | no way to be saved |
-# lost: leaves | SystemExit |
-# lost: deepbad | deepbad['k'][1]: ValueError: not me |
+# lost: bad | ValueError: not me | 
+# lost: sly | no way to be saved | 
+# lost: leaves | SystemExit | 
+# lost: deepbad | deepbad['k'][1]: ValueError: not me | 
 # %%
 class State:
     def __init__(self): self.a = 1; self.cache = 'big'
@@ -22,9 +22,7 @@ class Leaves:
 s = State(); r = Red(1, [2]); n = NewArgs(4); bad = Bad(); sly = Sly(); leaves = Leaves()
 deepbad = {'k': [1, bad]}
 import copyreg
-
-
-class Ext:
+class Ext: 
     def __init__(self, v): self.v = v
 copyreg.pickle(Ext, lambda e: (Ext, (e.v + 1,)))
 e = Ext(1)

@@ -1,8 +1,6 @@
 # needs: pandas
 # %%
-import numpy as np
-import pandas as pd
-
+import pandas as pd, numpy as np
 pd.set_option('display.max_rows', 7)
 pd.options.display.precision = 3
 np.set_printoptions(precision=2, suppress=True)

@@ -1,6 +1,5 @@
 # %%
 import math
-
 keep = math.floor
 math.floor = lambda x: 0
 # %%

@@ -1,6 +1,5 @@
 # %%
 import random
-
 random.seed(4); random.random()
 mine = random.Random(7); mine.random()
 expected = random.Random(4); expected.random()

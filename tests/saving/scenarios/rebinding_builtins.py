@@ -1,6 +1,5 @@
 # %%
 import builtins
-
 printed = []
 builtins.shout = lambda x: x.upper()
 def print(*a): printed.append(a)

@@ -11,9 +11,7 @@ class Sing:
         if cls._one is None: cls._one = super().__new__(cls)
         return cls._one
 one = Sing(); also = [Sing()]
-import dataclasses
-import inspect
-
+import dataclasses, inspect
 dm = dataclasses.MISSING; ie = inspect.Parameter.empty
 # %% check
 defaults['a'] is MISSING and get('b') == 1 and get('a') is MISSING

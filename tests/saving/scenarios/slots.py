@@ -2,11 +2,11 @@
 class A:
     __slots__ = ('x', 'y')
 class B(A):
-    __slots__ = ('__dict__', 'z')
+    __slots__ = ('z', '__dict__')
 class C(A):
     pass
 class W:
-    __slots__ = ('__private', '__weakref__')
+    __slots__ = ('__weakref__', '__private')
     def __init__(self): self.__private = 4
     def get(self): return self.__private
 a = A(); a.x = 1

@@ -4,12 +4,7 @@
 # lost: fut | awaited | again
 # lost: pipe_end | connection | again
 # %%
-import concurrent.futures
-import multiprocessing
-import socket
-import subprocess
-import sys
-
+import socket, subprocess, sys, concurrent.futures, multiprocessing
 sock = socket.socket()
 proc = subprocess.Popen([sys.executable, '-c', 'pass']); proc.wait()
 pool = concurrent.futures.ThreadPoolExecutor(1)

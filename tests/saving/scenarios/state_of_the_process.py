@@ -1,8 +1,5 @@
 # %%
-import os
-import sys
-import warnings
-
+import os, sys, warnings, locale
 os.makedirs('sub/deeper', exist_ok=True)
 os.chdir('sub')
 os.environ['MY_VAR'] = 'yes'; os.environ.pop('USER', None)

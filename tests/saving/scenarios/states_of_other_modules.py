@@ -1,9 +1,5 @@
 # %%
-import os
-import string
-import textwrap
-
-
+import os, string, textwrap, sys, gc, threading
 class Tracker: pass
 string.digits2 = '01'
 os.my = Tracker()

@@ -1,7 +1,6 @@
 # needs: sympy
 # %%
 import sympy as sp
-
 x, y = sp.symbols('x y'); expr = sp.sin(x) ** 2 + y
 f = sp.Function('f'); fn = sp.lambdify(x, x ** 2 + 1, 'math')
 pos = sp.Symbol('p', positive=True); M = sp.Matrix([[x, 1], [0, y]])

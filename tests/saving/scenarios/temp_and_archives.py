@@ -1,10 +1,8 @@
 # lost: tf | an open file | reopen
 # lost: zf | zf.fp: an open file | reopen
-# lost: td | a finalizer |
+# lost: td | a finalizer | 
 # %%
-import tempfile
-import zipfile
-
+import tempfile, zipfile, shelve, os
 tf = tempfile.NamedTemporaryFile()
 with zipfile.ZipFile('a.zip', 'w') as z: z.writestr('x', 'y')
 zf = zipfile.ZipFile('a.zip')

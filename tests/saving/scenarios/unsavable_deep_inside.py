@@ -3,8 +3,6 @@
 # lost: shares | shares[1][3].lock | release
 # %%
 import threading
-
-
 class Job:
     def __init__(self): self.lock = threading.Lock(); self.lock.acquire()
 class H: pass

@@ -2,8 +2,6 @@
 # lost: fin | a finalizer | register
 # %%
 import weakref
-
-
 class Obj:
     def __init__(self, n): self.n = n
     def hi(self): return self.n
@@ -20,12 +18,12 @@ class Node:
 root = Node(); kid = Node(root); root.kids.append(kid)
 def hide():
     secret = Obj(9)
+    import gc
     hide_in.append([secret])
     return weakref.ref(secret)
 hide_in = []
 orphan = hide()
 import threading
-
 vars(threading)['keep'] = hide_in.pop()
 fin = weakref.finalize(o, print)
 fin.atexit = False

@@ -1,7 +1,6 @@
 # needs: openpyxl
 # %%
 import openpyxl
-
 wb = openpyxl.Workbook()
 ws = wb.active; ws.title = 'First'; ws['A1'] = 'x'; ws['B2'] = 3; ws['B3'] = '=B2*2'
 second = wb.create_sheet('Second'); second.append([1, 2, 3])

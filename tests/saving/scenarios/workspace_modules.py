@@ -8,8 +8,7 @@ shared = Tool()
 def use(x): return math.sqrt(x) + LIMIT
 ''')
 import helper
-from helper import Tool, shared, use
-
+from helper import Tool, use, shared
 t = Tool(); f = use
 mine = [shared]
 # %%
