@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 LOAD, STORE = ast.Load(), ast.Store()
-_IN, _IS = ast.In(), ast.Is()
+_IN, _IS, _AND, _OR = ast.In(), ast.Is(), ast.And(), ast.Or()
 
 
 def name(at: ast.AST, spelled: str) -> ast.Name:
@@ -39,14 +39,28 @@ def is_in(at: ast.AST, value: ast.expr, collection: str) -> ast.Compare:
     return ast.copy_location(ast.Compare(value, [_IN], [name(at, collection)]), at)
 
 
+_COMPARISONS: dict[str, ast.cmpop] = {"is": _IS, "<": ast.Lt()}
+
+
+def chain(at: ast.AST, first: ast.expr, *rest: Any) -> ast.Compare:
+    """A comparison of several values: value, operator, value, operator, value."""
+    ops = [_COMPARISONS[op] for op in rest[::2]]
+    return ast.copy_location(ast.Compare(first, ops, list(rest[1::2])), at)
+
+
+def all_of(at: ast.AST, *tests: ast.expr) -> ast.expr:
+    """Whether all of these hold."""
+    return tests[0] if len(tests) == 1 else ast.copy_location(ast.BoolOp(_AND, list(tests)), at)
+
+
+def any_of(at: ast.AST, *tests: ast.expr) -> ast.expr:
+    """Whether one of these holds."""
+    return tests[0] if len(tests) == 1 else ast.copy_location(ast.BoolOp(_OR, list(tests)), at)
+
+
 def is_same(at: ast.AST, one: ast.expr, other: ast.expr) -> ast.Compare:
     """Whether two values are one."""
     return ast.copy_location(ast.Compare(one, [_IS], [other]), at)
-
-
-def same_in(at: ast.AST, one: ast.expr, other: ast.expr, collection: str) -> ast.Compare:
-    """Whether two values are one, which is in one of the guard's sets."""
-    return ast.copy_location(ast.Compare(one, [_IS, _IN], [other, name(at, collection)]), at)
 
 
 def either(at: ast.AST, test: ast.expr, yes: ast.expr, no: ast.expr) -> ast.IfExp:

@@ -8,29 +8,27 @@ looked at, and stays the receiver, so that calls, stores, deletions and augmente
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 
 from cellblock.guard import build, spelling
 from cellblock.guard.elsewhere import instead_of
-from cellblock.guard.literals import literal_type, plain_format, plain_modulo, plain_spec
+from cellblock.guard.literals import literal_type, plain_format, plain_spec
+from cellblock.guard.magnitude import infer
 from cellblock.guard.names import DEFINABLE, REFUSED_BUILTINS, RESERVED, WRITABLE, is_dunder, mangled, never_read
+from cellblock.guard.operators import SIZED, Operation, harmless, is_simple, measure, place
 from cellblock.guard.patterns import checks_of
 from cellblock.guard.refusal import Refusal
 from cellblock.guard.rules import BY_ID
-from cellblock.guard.scopes import LOOP, PARAMETER, Group, Scope, Site, settle, targets
+from cellblock.guard.scopes import LOOP, PARAMETER, Group, Ranged, Scope, Site, settle, targets
 from cellblock.guard.tables import READS, SWAPPED
-
-SMALL = 16
-"""A constant that multiplies whatever it is given by no more than this needs no check."""
 
 _TEMPS, _SOFT, _ITERABLE = 1, 2, 4
 """Flags of a place: names may be bound in it for a moment; an ImportError raised there is caught; it is part of what
 a comprehension goes through, where lambdas bind none either."""
 
 _IMPORT_ERRORS = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
-_SIMPLE = (ast.Name, ast.Constant)
 
 
 Slot = tuple[Any, Any]
@@ -59,6 +57,7 @@ class Rewriter:
         self._bound = set(bound)
         self._without = without
         self._builtins: list[ast.Name] = []
+        self._operations: list[Operation] = []
         self._stack: list[tuple[Any, Scope, int, Slot]] = []
         self._scopes: list[Scope] = []
         self._future = texts
@@ -85,9 +84,16 @@ class Rewriter:
         for name in self._builtins:
             if name.id not in self._bound:
                 self._refuse("builtin", f"{name.id}() is not granted", name)
+        ranges = "range" not in self._bound
         for scope in self._scopes:
             _guard_handlers(scope)
+            infer(scope, ranges=ranges)
+        for operation in self._operations:
+            measure(operation)
+        for scope in self._scopes:
             settle(scope, self._checked, self.groups)
+        for operation in reversed(self._operations):
+            place(operation)
 
     # ------------------------------------------------------------------------------ walking
 
@@ -186,7 +192,7 @@ class Rewriter:
         ):
             receiver = node.value = build.call(receiver, spelling.CLASS_OF, receiver.value)
         if type(node.ctx) is ast.Load:
-            own = type(receiver) is ast.Name and scope.decides(receiver.id, stored=False)
+            own = scope.kind == "comprehension" and type(receiver) is ast.Name and receiver.id in scope.bound
             if name in SWAPPED and (own or flags & _TEMPS or _is_text(receiver)):
                 self._swapped(node, name, scope, flags, slot, own=own)
                 return
@@ -262,59 +268,14 @@ class Rewriter:
     # ---------------------------------------------------------------------------- operators
 
     def _operation(self, node: ast.BinOp, scope: Scope, flags: int, slot: Slot) -> None:
-        kind = type(node.op)
-        function = _SIZED.get(kind)
-        if function is None or _harmless(kind, node.left, node.right):
-            self._push_children(node, scope, flags)
-            return
-        left, right = node.left, node.right
-        put = _setter(slot)
-        if kind not in (ast.Mult, ast.Mod) or _is_sequence(left) or _is_sequence(right):
-            made = build.call(node, function, left, right)
-            put(made)
-            self._push_list(made.args, scope, flags)
-            return
-        one, other = self._held(left, scope, flags), self._held(right, scope, flags)
-        if one is None or other is None:
-            made = build.call(node, function, left, right)
-            put(made)
-            self._push_list(made.args, scope, flags)
-            return
-        (first, again), (second, then) = one, other
-        test = build.same_in(
-            node,
-            build.call(node, spelling.TYPE, first),
-            build.call(node, spelling.TYPE, second),
-            spelling.NUMBERS,
-        )
-        if isinstance(right, ast.Constant):
-            test = build.is_in(node, build.call(node, spelling.TYPE, first), spelling.NUMBERS)
-        elif isinstance(left, ast.Constant):
-            test = build.is_in(node, build.call(node, spelling.TYPE, second), spelling.NUMBERS)
-        node.left, node.right = again(), then()
-        put(build.either(node, test, node, build.call(node, function, again(), then())))
-        for value, where in ((left, first), (right, second)):
-            if isinstance(where, ast.NamedExpr):
-                self._stack.append((value, scope, flags, (where, "value")))
-
-    def _held(self, node: ast.expr, scope: Scope, flags: int) -> tuple[ast.expr, Callable[[], ast.expr]] | None:
-        """An expression to be evaluated first, and what it gave, to be read at will; None if it cannot be."""
-        if isinstance(node, ast.Constant):
-            return node, lambda: build.constant(node, node.value)
-        if flags & _TEMPS:
-            name = scope.temporary()
-            return build.kept(node, name, node), lambda: build.name(node, name)
-        if isinstance(node, ast.Name) and node.id not in RESERVED and node.id not in REFUSED_BUILTINS:
-            return build.name(node, node.id), lambda: build.name(node, node.id)
-        return None
+        if type(node.op) in SIZED and not harmless(type(node.op), node.left, node.right):
+            self._operations.append(Operation(node, _setter(slot), scope, flags))
+        self._push_children(node, scope, flags)
 
     def _augmented(self, node: ast.AugAssign, scope: Scope, flags: int, slot: Slot) -> None:
-        kind = type(node.op)
-        function = _SIZED.get(kind)
-        if function is None or _harmless(kind, None, node.value):
-            self._push_children(node, scope, flags)
-            return
-        if not _is_simple(node.target):
+        kind, target = type(node.op), node.target
+        sized = kind in SIZED and not harmless(kind, None, node.value)
+        if sized and not is_simple(target):
             if scope.kind == "class":
                 self._refuse("size", "this assignment cannot be checked inside a class body", node)
                 return
@@ -322,12 +283,18 @@ class Rewriter:
             _setter(slot)(whole)
             self._push_list(whole.body, scope, flags)
             return
-        present = deepcopy(node.target)
-        present.ctx = build.LOAD
-        checked = build.call(node.value, function + "_by", present, node.value)
-        node.value = checked
-        self._push(node, "target", scope, flags)
-        self._push_list(checked.args, scope, flags)
+        if sized:
+            operation = Operation(node, _setter(slot), scope, flags)
+            self._operations.append(operation)
+            present: Any = deepcopy(target)
+            present.ctx = build.LOAD
+            operation.present = [present]
+            self._push_list(operation.present, scope, flags)
+        if isinstance(target, ast.Name):
+            self._binds(target.id, target, scope, node)
+        else:
+            self._push(node, "target", scope, flags)
+        self._push(node, "value", scope, flags)
 
     def _steps(self, node: ast.AugAssign, scope: Scope) -> list[ast.stmt]:
         """An augmented assignment with what stands in its target evaluated beforehand."""
@@ -442,10 +409,12 @@ class Rewriter:
         self._unnamed(scope)
         inner = self._scope("comprehension", scope.owner, scope)
         for number, part in enumerate(node.generators):
-            _real_range(part)
+            ranged = _real_range(part)
             self._push(part, "iter", inner if number else scope, (flags | _ITERABLE) & ~_TEMPS)
-            inner.bound.update((name.id, []) for name in targets(part.target))
-            self._push(part, "target", inner, flags & ~_TEMPS)
+            for name in targets(part.target):
+                self._binds(name.id, name, inner, ranged if name is part.target else None)
+            if not targets(part.target):
+                self._push(part, "target", inner, flags & ~_TEMPS)
             self._push(part, "ifs", inner, flags & ~_TEMPS)
         for field in ("elt", "key", "value"):
             if hasattr(node, field):
@@ -462,19 +431,21 @@ class Rewriter:
 
     def _assign(self, node: ast.Assign, scope: Scope, flags: int, slot: Slot) -> None:
         self._push(node, "value", scope, flags)
-        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            self._binds(node.targets[0].id, node.targets[0], scope, node.value)
-        else:
-            self._push(node, "targets", scope, flags)
+        for index, target in enumerate(node.targets):
+            pairs = list(_pairs(target, node.value))
+            for name, value in pairs:
+                self._binds(name.id, name, scope, value)
+            if not pairs:
+                self._stack.append((target, scope, flags, (node.targets, index)))
 
     def _loop(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
-        _real_range(node)
+        ranged = _real_range(node)
         self._push(node, "orelse", scope, flags)
         self._push(node, "body", scope, flags | LOOP)
         names = targets(node.target)
         if names and type(node) is ast.For:
             for name in names:
-                self._binds(name.id, name, scope, node)
+                self._binds(name.id, name, scope, ranged if ranged and name is node.target else node)
         self._push(node, "iter", scope, flags)
         if not names or type(node) is not ast.For:
             self._push(node, "target", scope, flags)
@@ -594,52 +565,36 @@ def _setter(slot: Slot) -> Callable[[ast.AST], None]:
     return put
 
 
-def _harmless(kind: type, left: ast.expr | None, right: ast.expr) -> bool:
-    """Whether an operation's constants alone keep its result small."""
-    if kind is ast.Mult:
-        return _is_small(right) or (left is not None and _is_small(left))
-    if kind is ast.Pow:
-        return isinstance(right, ast.Constant) and (type(right.value) is float or right.value in (0, 1, 2, 3))
-    if kind is ast.Mod:
-        return isinstance(left, ast.Constant) and (not isinstance(left.value, str | bytes) or plain_modulo(left.value))
-    return _is_small(right)
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.Name, ast.expr]]:
+    """The names of a target with what each is bound to, where source tells it."""
+    if isinstance(target, ast.Name):
+        yield target, value
+    elif isinstance(value, ast.Tuple) and not any(isinstance(one, ast.Starred) for one in value.elts):
+        names = targets(target)
+        if len(names) == len(value.elts):
+            yield from zip(names, value.elts, strict=True)
 
 
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is str
 
 
-def _is_small(node: ast.expr) -> bool:
-    if not isinstance(node, ast.Constant):
-        return False
-    value = node.value
-    return type(value) in (float, complex, bool) or (type(value) is int and value <= SMALL)
+def _real_range(node: Any) -> Ranged | None:
+    """Have a loop over `range(…)` use the real one, as its body is interrupted between two rounds.
 
 
-def _is_sequence(node: ast.expr) -> bool:
-    return literal_type(node) in (str, bytes, list, tuple)
-
-
-def _is_simple(node: ast.AST) -> bool:
-    """Whether an expression may be evaluated twice."""
-    if isinstance(node, ast.Attribute):
-        return _is_simple(node.value)
-    if isinstance(node, ast.Subscript):
-        return _is_simple(node.value) and _is_simple(node.slice)
-    if isinstance(node, ast.BinOp):
-        return type(node.op) in (ast.Add, ast.Sub) and _is_simple(node.left) and _is_simple(node.right)
-    if isinstance(node, ast.Tuple):
-        return all(map(_is_simple, node.elts))
-    return isinstance(node, _SIMPLE)
-
-
-def _real_range(node: Any) -> None:
-    """Have a loop over `range(…)` use the real one, as its body is interrupted between two rounds."""
+    Its numbers are known to be none but numbers, whatever `range` stands for when it runs.
+    """
     called = node.iter
-    if isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and called.func.id == "range":
-        func = called.func
-        test = build.is_same(func, func, build.name(func, spelling.RANGE))
-        called.func = build.either(func, test, build.name(func, spelling.RANGE_REAL), build.name(func, "range"))
+    if not (isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and called.func.id == "range"):
+        return None
+    func = called.func
+    test = build.is_same(func, func, build.name(func, spelling.RANGE))
+    other: ast.expr = build.name(func, "range")
+    if isinstance(node.target, ast.Name):
+        other = build.call(func, spelling.ORDINARY, other)
+    called.func = build.either(func, test, build.name(func, spelling.RANGE_REAL), other)
+    return Ranged(called)
 
 
 def _catches_imports(handler: ast.ExceptHandler) -> bool:
@@ -669,13 +624,6 @@ def _guard_handlers(scope: Scope) -> None:
             function = spelling.ENTER_ASYNC if asynchronous else spelling.ENTER
             item.context_expr = build.call(item.context_expr, function, item.context_expr)
 
-
-_SIZED = {
-    ast.Mult: spelling.MULTIPLY,
-    ast.Pow: spelling.POWER,
-    ast.LShift: spelling.SHIFT,
-    ast.Mod: spelling.MODULO,
-}
 
 _IN_PATTERNS = (
     ast.MatchSingleton, ast.MatchSequence, ast.MatchStar, ast.MatchAs, ast.MatchOr, ast.MatchClass, ast.MatchMapping,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import operator
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
+
+from cellblock.guard.refusal import denied
 
 MAX_BITS = 10_000_000
 """Of an integer that one operation makes: about a second at worst."""
@@ -16,6 +18,8 @@ MAX_ITEMS = 10_000_000
 """Of a sequence that one operation makes; `MAX_BYTES` bounds texts."""
 MAX_BYTES = 100_000_000
 MAX_WIDTH = 10_000_000
+_COUNTED_BITS = 64
+_FEW_BITS = 20_000
 
 NUMBERS = frozenset((int, float, complex, bool, Decimal, Fraction))
 """Types whose product or remainder with their like is a number; that of two integers is no longer than both."""
@@ -30,7 +34,7 @@ def multiply(left: Any, right: Any) -> Any:
     """`left * right`."""
     one, other = type(left), type(right)
     if one is int and other is int:
-        return left * _factor(left, right)
+        return left * (right if left.bit_length() < _FEW_BITS else _factor(left, right))
     if one in NUMBERS and other in NUMBERS:
         return left * right
     if issubclass(one, _SEQUENCES) and hasattr(other, "__index__"):
@@ -61,8 +65,6 @@ def _factor(present: int, factor: int) -> int:
 def _times(sequence: Any, count: Any) -> Any:
     """A number of repetitions, once it is known to be bearable."""
     if type(count) is not int:
-        if issubclass(type(sequence), type(count)) or issubclass(type(count), _SEQUENCES):
-            return count
         count = operator.index(count)
     kind = next(kind for kind in _SEQUENCES if issubclass(type(sequence), kind))
     size = kind.__len__(sequence) * count
@@ -106,6 +108,20 @@ def shift_by(value: Any, by: Any) -> Any:
         if bits > MAX_BITS:
             raise _too_large("a shift", bits)
     return by
+
+
+def ordinary(function: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
+    """What code has in place of `range`, for loops that count on numbers: it gives no sequences and no large ints."""
+
+    def counted(*given: Any, **named: Any) -> Iterator[Any]:
+        for one in function(*given, **named):
+            if issubclass(type(one), _SEQUENCES) or (
+                issubclass(type(one), int) and int.bit_length(one) > _COUNTED_BITS
+            ):
+                raise denied("a loop over a range of the code's own that gives other than numbers", "size")
+            yield one
+
+    return counted
 
 
 def modulo(left: Any, right: Any) -> Any:
