@@ -9,12 +9,15 @@ import types
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from importlib.util import find_spec
 
 import pytest
 
 from cellblock import AsyncSession, CellblockError, ExecutionLimits, Policy, Session
 from cellblock.executors.process.screen import Screen
 from cellblock.guard.rules import BY_ID
+
+LOOPS = ["asyncio", pytest.param("trio", marks=pytest.mark.skipif(find_spec("trio") is None, reason="no trio here"))]
 
 
 @pytest.fixture
@@ -368,7 +371,7 @@ def test_forged_refusal_of_a_worker_must_name_a_rule() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("anyio_backend", LOOPS)
 async def test_both_event_loops_open_and_run_under_a_policy(anyio_backend: str) -> None:
     async with AsyncSession(policy=Policy().fn(double)) as session:
         assert (await session.run("double(4)")).value == 8
