@@ -44,6 +44,7 @@ LIMIT_SECONDS = 0.3
 MEMORY_MB = 64
 
 CACHES = {
+    "asyncio.coroutines": {"_iscoroutine_typecache"},
     "re": {"_cache", "_cache2"},
     "threading": {"_active", "_dangling", "_shutdown_locks", "_counter"},
     "_weakrefset": {"*"},
@@ -203,6 +204,7 @@ def attempt(source: str, grants: tuple[str, ...], given: dict[str, Any]) -> None
 
 def main(every: int, first: int) -> None:
     """Print what changed, and how many attempts were made."""
+    resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))  # as for the attempts one by one
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CANARY"], os.environ["CANARY_FILE"] = "canary", f"{folder}/canary"
         Path(folder, "canary").write_text("canary")
@@ -239,7 +241,7 @@ def _warm(libraries: set[str], given: dict[str, Any]) -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     for _ in range(2):
-        for source in (_ORDINARY, "while True: pass", "1/0"):
+        for source in (_ORDINARY, "while True: pass", "1/0", "nowhere", "[].nothing", "from math import no"):
             attempt(source, tuple(libraries), given)
 
 
