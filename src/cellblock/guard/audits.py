@@ -21,6 +21,9 @@ _HOMES = {
     "cellblock.guard.stdlib.web": "urllib urllib.parse html html.parser shlex fnmatch colorsys ipaddress codecs xml "
     "xml.etree xml.etree.ElementTree",
     "cellblock.guard.stdlib.reports": "logging traceback inspect timeit",
+    "cellblock.guard.stdlib.examples": "doctest",
+    "cellblock.guard.stdlib.paths": "pathlib",
+    "cellblock.guard.stdlib.arguments": "argparse",
 }
 _LIBRARIES = {
     "cellblock.guard.libraries.numpy": "numpy numpy.random numpy.linalg numpy.fft numpy.char numpy.typing",

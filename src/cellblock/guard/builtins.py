@@ -12,6 +12,7 @@ from cellblock.guard.anatomy import lineage, namespace, plain
 from cellblock.guard.names import RESERVED
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import Range, TypeStandIn
+from cellblock.guard.tables import BUILTIN_TYPES
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -24,9 +25,6 @@ AS_THEY_ARE = (
 )
 """Built-ins that reach nothing but their arguments. What they walk is walked in Python where it is long."""
 
-_WITHOUT_DICT = frozenset(
-    (int, float, complex, str, bytes, bytearray, bool, list, tuple, dict, set, frozenset, type(None))
-)
 _MISSING = object()
 
 
@@ -120,7 +118,7 @@ def _namespaces(world: World) -> dict[str, object]:
     def vars(*given: Any) -> Any:
         if not given:
             return here()
-        if type(given[0]) in _WITHOUT_DICT:
+        if type(given[0]) in BUILTIN_TYPES and not type(given[0]).__dictoffset__:
             raise TypeError("vars() argument must have __dict__ attribute")
         return world.gates.read(given[0], "__dict__").__dict__
 

@@ -318,14 +318,15 @@ class Gates:
 
     def _unbound(self, audit: TypeAudit, name: str) -> Any:
         def unbound(instance: Any, *given: Any, **named: Any) -> Any:
-            method: Any = audit.replaced[name](self._world, self._instance(audit.type, instance))
+            method: Any = audit.replaced[name](self._world, self._instance(audit.type, name, instance))
             return method(*given, **named)
 
         return unbound
 
-    def _instance(self, kind: type, value: Any) -> Any:
+    def _instance(self, kind: type, name: str, value: Any) -> Any:
         if not issubclass(type(value), kind):
-            raise TypeError(f"descriptor requires a {name_of(kind)!r} object but received {name_of(type(value))!r}")
+            got = name_of(type(value))
+            raise TypeError(f"descriptor {name!r} for {name_of(kind)!r} objects doesn't apply to a {got!r} object")
         return value
 
     def _read_class_dunder(self, value: type, kind: type, name: str) -> Any:

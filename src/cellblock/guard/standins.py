@@ -101,6 +101,9 @@ class TypeStandIn(Single):
     def __or__(self, other: object) -> object:
         return self
 
+    def __getitem__(self, item: object) -> object:
+        raise TypeError(f"type {name_of(self._kind)!r} is not subscriptable")
+
     def __repr__(self) -> str:
         return f"<class {name_of(self._kind)!r}>"
 

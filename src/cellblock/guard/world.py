@@ -145,13 +145,33 @@ class World:
         """Have exceptions of this kind, which come from outside of the world, end its programs too."""
         self.builtins[spelling.STOP] = self.ending.caught = (self.ending.base, kind)
 
-    def evaluate(self, source: str, names: Mapping[str, Any] | None = None) -> Any:
-        """The value of an expression that code has as text: checked as a cell is, and refused as running code is."""
+    def execute(self, source: str, filename: str) -> Any:
+        """Run statements that code has as text, as those of a cell; gives the value of the last, if an expression."""
+        program = self._of_text(source, filename, plain=False)
+        value = None
+        for code in self.run(program):
+            value = eval(code, self.globals)
+        return value if program.last is not None else None
+
+    def bound_by(self, source: str, filename: str) -> dict[str, Any]:
+        """What statements that code has as text bind, beside the names of its own."""
+        program = self._of_text(source, filename, plain=True)
+        self.link(program)
+        found: dict[str, Any] = {}
+        if program.body is not None:
+            eval(program.body, self.globals, found)
+        return self.shown(found)
+
+    def _of_text(self, source: str, filename: str, *, plain: bool) -> Program:
         try:
-            program = self.check(source.strip(), "<text>", plain=True)
+            return self.check(source, filename, plain=plain)
         except SourceRejected as error:
             first: Any = error.refusals[0]
             raise denied(first.what, first.rule) from None
+
+    def evaluate(self, source: str, names: Mapping[str, Any] | None = None) -> Any:
+        """The value of an expression that code has as text: checked as a cell is, and refused as running code is."""
+        program = self._of_text(source.strip(), "<text>", plain=True)
         if program.body is not None or program.last is None:
             raise SyntaxError(f"{source!r:.100} is no expression")
         self.link(program)

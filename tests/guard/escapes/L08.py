@@ -557,3 +557,21 @@ class Got:
         other["seen"] = vault
 re.compile("(?P<a>x)").groupindex | Got()
 result = re.compile("(?P<a>x)").groupindex["seen"].__dict__
+#: argparse-sets-attributes-of-an-object
+#: threat: L8
+#: from: parse_args(namespace=…)
+#: proves: mutates
+#: refused: store
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument('--name', dest='_name')
+parser.parse_args(['--name', 'mine'], namespace=vault)
+#: argparse-reads-attributes-of-an-object
+#: threat: L8
+#: from: parse_args(namespace=…) asks for attributes by name
+#: proves: canary
+#: refused: store
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument('--name', dest='_secret')
+result = vars(parser.parse_args([], namespace=vault))
