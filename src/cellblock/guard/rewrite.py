@@ -58,6 +58,7 @@ class Rewriter:
         self._without = without
         self._builtins: list[ast.Name] = []
         self._operations: list[Operation] = []
+        self._ranges: list[ast.IfExp] = []
         self._stack: list[tuple[Any, Scope, int, Slot]] = []
         self._scopes: list[Scope] = []
         self._future = texts
@@ -85,6 +86,9 @@ class Rewriter:
             if name.id not in self._bound:
                 self._refuse("builtin", f"{name.id}() is not granted", name)
         ranges = "range" not in self._bound
+        if not ranges:
+            for test in self._ranges:
+                test.orelse = build.name(test, "range")
         for scope in self._scopes:
             _guard_handlers(scope)
             infer(scope, ranges=ranges)
@@ -115,14 +119,14 @@ class Rewriter:
             self._stack.append((child, scope, flags, (parent, field)))
 
     def _push_children(self, node: Any, scope: Scope, flags: int) -> None:
-        stack = self._stack
+        stack, leaves = self._stack, _LEAVES
         for field in reversed(node._fields):
             child = getattr(node, field, None)
             if type(child) is list:
                 for index in range(len(child) - 1, -1, -1):
-                    if isinstance(child[index], ast.AST):
+                    if type(child[index]) not in leaves and isinstance(child[index], ast.AST):
                         stack.append((child[index], scope, flags, (child, index)))
-            elif isinstance(child, ast.AST):
+            elif type(child) not in leaves and isinstance(child, ast.AST):
                 stack.append((child, scope, flags, (node, field)))
 
     def _refuse(self, rule: str, what: str, at: Any, instead: str = "") -> None:
@@ -212,6 +216,8 @@ class Rewriter:
             self._name(receiver, scope, flags, slot)
             scope.sites.setdefault(receiver.id, []).append(Site(node, name, flags))
             return
+        if scope.kind == "module" and not flags & LOOP:
+            flags &= ~_TEMPS  # this is run once: a call does, and is less to compile
         slot = self._checked(Site(node, name, flags), own=False)
         self._stack.append((receiver, scope, flags, slot))
 
@@ -256,7 +262,7 @@ class Rewriter:
         held = named or build.kept(receiver, spelled, receiver)
         test = build.is_in(receiver, build.call(receiver, spelling.TYPE, held), swaps)
         bind = build.item(node, swaps, build.call(node, spelling.TYPE, build.name(node, spelled)))
-        bound = ast.copy_location(ast.Call(bind, [build.name(node, spelled)], []), node)
+        bound = build.placed(ast.Call(bind, [build.name(node, spelled)], []), node)
         node.value = build.name(receiver, spelled)
         self._checked(Site(node, name, flags), own=True)
         _setter(slot)(build.either(node, test, bound, node))
@@ -279,7 +285,7 @@ class Rewriter:
             if scope.kind == "class":
                 self._refuse("size", "this assignment cannot be checked inside a class body", node)
                 return
-            whole = ast.copy_location(ast.If(build.constant(node, True), self._steps(node, scope), []), node)
+            whole = build.placed(ast.If(build.constant(node, True), self._steps(node, scope), []), node)
             _setter(slot)(whole)
             self._push_list(whole.body, scope, flags)
             return
@@ -302,8 +308,8 @@ class Rewriter:
         target: Any = node.target
 
         def before(value: ast.expr) -> ast.Name:
-            kept = ast.copy_location(ast.Name(scope.temporary(), build.STORE), value)
-            steps.append(ast.copy_location(ast.Assign([kept], value), value))
+            kept = build.placed(ast.Name(scope.temporary(), build.STORE), value)
+            steps.append(build.placed(ast.Assign([kept], value), value))
             return build.name(value, kept.id)
 
         target.value = before(target.value)
@@ -409,10 +415,10 @@ class Rewriter:
         self._unnamed(scope)
         inner = self._scope("comprehension", scope.owner, scope)
         for number, part in enumerate(node.generators):
-            ranged = _real_range(part)
+            ranged = self._real_range(part)
             self._push(part, "iter", inner if number else scope, (flags | _ITERABLE) & ~_TEMPS)
             for name in targets(part.target):
-                self._binds(name.id, name, inner, ranged if name is part.target else None)
+                self._binds(name.id, name, inner, ranged)
             if not targets(part.target):
                 self._push(part, "target", inner, flags & ~_TEMPS)
             self._push(part, "ifs", inner, flags & ~_TEMPS)
@@ -439,16 +445,34 @@ class Rewriter:
                 self._stack.append((target, scope, flags, (node.targets, index)))
 
     def _loop(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
-        ranged = _real_range(node)
+        ranged = self._real_range(node)
         self._push(node, "orelse", scope, flags)
         self._push(node, "body", scope, flags | LOOP)
         names = targets(node.target)
         if names and type(node) is ast.For:
             for name in names:
-                self._binds(name.id, name, scope, ranged if ranged and name is node.target else node)
+                self._binds(name.id, name, scope, ranged or node)
         self._push(node, "iter", scope, flags)
         if not names or type(node) is not ast.For:
             self._push(node, "target", scope, flags)
+
+    def _real_range(self, node: Any) -> Ranged | None:
+        """Have a loop over `range(…)` use the real one, as its body is interrupted between two rounds.
+
+        What else may be called so one day gives no other than numbers, which is what is known of the loop's name.
+        """
+        called = node.iter
+        if not (isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and called.func.id == "range"):
+            return None
+        func = called.func
+        same = build.is_same(func, func, build.name(func, spelling.RANGE))
+        other = build.name(func, "range")
+        called.func = test = build.either(func, same, build.name(func, spelling.RANGE_REAL), other)
+        if not isinstance(node.target, ast.Name):
+            return None
+        test.orelse = build.call(func, spelling.ORDINARY, other)
+        self._ranges.append(test)
+        return Ranged(called)
 
     def _while(self, node: ast.While, scope: Scope, flags: int, slot: Slot) -> None:
         self._push(node, "orelse", scope, flags)
@@ -494,8 +518,8 @@ class Rewriter:
         cases: list[ast.match_case] = []
         for case in node.cases:
             for test in checks_of(case.pattern, self._refuse):
-                wildcard = ast.copy_location(ast.MatchAs(), case.pattern)
-                nothing = ast.copy_location(ast.Pass(), case.pattern)
+                wildcard = build.placed(ast.MatchAs(), case.pattern)
+                nothing = build.placed(ast.Pass(), case.pattern)
                 guard = ast.match_case(wildcard, test, [nothing])
                 cases.append(guard)
                 self._stack.append((test.args[0], scope, flags, (test.args, 0)))
@@ -579,24 +603,6 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is str
 
 
-def _real_range(node: Any) -> Ranged | None:
-    """Have a loop over `range(…)` use the real one, as its body is interrupted between two rounds.
-
-
-    Its numbers are known to be none but numbers, whatever `range` stands for when it runs.
-    """
-    called = node.iter
-    if not (isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and called.func.id == "range"):
-        return None
-    func = called.func
-    test = build.is_same(func, func, build.name(func, spelling.RANGE))
-    other: ast.expr = build.name(func, "range")
-    if isinstance(node.target, ast.Name):
-        other = build.call(func, spelling.ORDINARY, other)
-    called.func = build.either(func, test, build.name(func, spelling.RANGE_REAL), other)
-    return Ranged(called)
-
-
 def _catches_imports(handler: ast.ExceptHandler) -> bool:
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     return any(kind is None or (isinstance(kind, ast.Name) and kind.id in _IMPORT_ERRORS) for kind in kinds)
@@ -611,8 +617,8 @@ def _guard_handlers(scope: Scope) -> None:
         if node.handlers and type(node) is ast.Try:
             at = node.handlers[0]
             caught: ast.expr = build.call(at, spelling.ESCAPING) if scope.suspends else build.name(at, spelling.STOP)
-            again = ast.copy_location(ast.Raise(), at)
-            node.handlers.insert(0, ast.copy_location(ast.ExceptHandler(caught, None, [again]), at))
+            again = build.placed(ast.Raise(), at)
+            node.handlers.insert(0, build.placed(ast.ExceptHandler(caught, None, [again]), at))
         if node.finalbody:
             first = node.finalbody[0]
             test: ast.expr = build.name(first, spelling.STOPPING)
@@ -678,6 +684,8 @@ _HANDLERS: dict[type, Any] = {
 }
 """What is done with each kind of node. None: it is let through and its children are looked at."""
 _HANDLERS |= {getattr(ast, name): None for name in _PLAIN.split()}
+_LEAVES = {kind for kind in _HANDLERS if not kind._fields} | {ast.Constant}  # type: ignore[attr-defined]
+"""Known kinds of nodes that have no parts."""
 for _name in ("TypeAlias",):
     if hasattr(ast, _name):
         _HANDLERS[getattr(ast, _name)] = Rewriter._type_alias

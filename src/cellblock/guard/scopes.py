@@ -187,5 +187,5 @@ def _insert(body: list[ast.stmt], name: str, spelled: str, group: Group) -> None
     known = build.is_in(first, build.call(first, spelling.TYPE, build.name(first, name)), spelling.ALL + group.spelled)
     watched = build.call(first, spelling.WATCH + group.spelled, build.name(first, name))
     value = build.either(first, known, build.name(first, name), watched)
-    target = ast.copy_location(ast.Name(spelled, build.STORE), first)
-    body.insert(1 if documented else 0, ast.copy_location(ast.Assign([target], value), first))
+    target = build.placed(ast.Name(spelled, build.STORE), first)
+    body.insert(1 if documented else 0, build.placed(ast.Assign([target], value), first))
