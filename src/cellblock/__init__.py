@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cellblock.errors import UnpicklableError as UnpicklableError
     from cellblock.events import Done as Done
     from cellblock.events import ToolCall as ToolCall
+    from cellblock.guard.lint import lint as lint
     from cellblock.limits import ExecutionLimits as ExecutionLimits
     from cellblock.limits import Usage as Usage
     from cellblock.outputs import Output as Output
@@ -68,6 +69,7 @@ _HOME = {
     "UnpicklableError": "cellblock.errors",
     "Usage": "cellblock.limits",
     "keep_ready": "cellblock.session.ready",
+    "lint": "cellblock.guard.lint",
 }
 
 __all__ = sorted([*_HOME, "__version__"])

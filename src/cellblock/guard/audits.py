@@ -28,6 +28,8 @@ _HOMES = {
 _LIBRARIES = {
     "cellblock.guard.libraries.numpy": "numpy numpy.random numpy.linalg numpy.fft numpy.char numpy.typing",
     "cellblock.guard.libraries.pandas": "pandas pandas.errors",
+    "cellblock.guard.libraries.matplotlib": "matplotlib matplotlib.pyplot matplotlib.patches matplotlib.lines "
+    "matplotlib.ticker matplotlib.colors matplotlib.dates matplotlib.gridspec matplotlib.cm",
 }
 LIBRARIES = frozenset(name for names in _LIBRARIES.values() for name in names.split())
 """Modules of packages that a policy has to name."""

@@ -15,8 +15,8 @@ _INSTEAD = {
     "ctypes mmap gc site sysconfig platform": f"it reaches into the process: {_ISOLATED}",
     "getopt optparse": "there is no command line: bind the values as names, or give them to argparse",
     "unittest pytest": "use assert",
-    "numpy pandas": "grant it by its name: Policy(libraries=[…])",
-    "matplotlib seaborn plotly": f"return the numbers and let the host draw them, or {_ISOLATED}",
+    "numpy pandas matplotlib": "grant it by its name: Policy(libraries=[…])",
+    "seaborn plotly": f"return the numbers and let the host draw them, or {_ISOLATED}",
     "gzip bz2 lzma tarfile zipfile": "zlib takes bytes in memory",
 }
 _BY_NAME = {name: instead for listed, instead in _INSTEAD.items() for name in listed.split()}

@@ -76,6 +76,8 @@ class World:
         self.dead = False
         self.open_functions: WeakKeyDictionary[Any, frozenset[str]] = WeakKeyDictionary()
         """Functions of the host's whose attributes of these names are granted."""
+        self.unshown: list[Callable[[], list[Any]]] = []
+        """Ask for what a cell has made and not shown, to be shown when it ends."""
         self.redirections: dict[str, list[Any]] = {"stdout": [], "stderr": []}
         self.types: dict[type, TypeAudit] = dict(BUILTIN_TYPES)
         self._given: dict[type, TypeAudit] = {}

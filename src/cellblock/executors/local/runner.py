@@ -197,11 +197,19 @@ class Runner:
         else:
             for code in codes:
                 value = eval(code, self.world.globals)
+        self._show_rest(value if program.last is not None else None)
         if value is None or program.last is None:
             return ()
         self.world.builtins["_"] = value
         self._show(value, is_result=True)
         return self._encode(value)
+
+    def _show_rest(self, value: object) -> None:
+        """Show what the cell has drawn and not shown, but for its value, which is shown as such."""
+        for take in self.world.unshown:
+            for one in take():
+                if one is not value:
+                    self._show(one, is_result=False)
 
     def _await(self, codes: list[Any]) -> object:
         """Run a top-level `await` on the session's event loop, which lives on between cells."""
