@@ -247,7 +247,7 @@ result = numpy.str_("{0._secret}").format(vault)
 #: threat: L8
 #: from: pyjails: comparing a read-only view hands its dict to __eq__ of the other side
 #: proves: canary
-#: refused: attribute
+#: harmless: a view is one of a copy
 #: grants: numpy
 import numpy
 class Got:

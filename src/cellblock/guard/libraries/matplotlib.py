@@ -430,8 +430,8 @@ _AXES = (
     "get_yticklabels get_aspect get_facecolor get_legend get_legend_handles_labels get_lines get_position "
     "get_xaxis get_yaxis get_xbound get_ybound get_images get_figure get_subplotspec add_patch add_line add_collection "
     "add_artist add_table inset_axes indicate_inset indicate_inset_zoom secondary_xaxis secondary_yaxis axis clear "
-    "cla has_data label_outer relim autoscale_view sharex sharey set_zlabel set_zlim view_init plot_surface plot_wireframe "
-    "scatter3D plot3D set_theta_zero_location set_theta_direction set_rmax set_rmin set_rticks"
+    "cla has_data label_outer relim autoscale_view sharex sharey set_zlabel set_zlim view_init plot_surface "
+    "plot_wireframe scatter3D plot3D set_theta_zero_location set_theta_direction set_rmax set_rmin set_rticks"
 )
 _FIGURE = (
     "add_axes add_subplot subplots subplot_mosaic add_gridspec colorbar legend suptitle supxlabel supylabel text "
