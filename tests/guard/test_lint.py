@@ -146,6 +146,7 @@ EXPLAINED = {
         r"numpy\.moveaxis": "numbers of axes",
         r"string_Template": "a text with $names, looked up in a mapping",
     },
+    r"is called (open|read_|write_)": {r"pathlib_PosixPath\..*": "a refusal: there are no files here"},
     r"is called open_": {r"pandas_.*Interval.*": "whether ends are open"},
     r"uses open$": {r"zoneinfo\.available_timezones": "lists the names of the system's own zones"},
     r"comes from": {r".*": "handed out by the audit under the name of the module that shows it"},
