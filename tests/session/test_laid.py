@@ -13,7 +13,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from cellblock import AsyncSession, CellblockError, ExecutionLimits, Policy, Session
+from cellblock import AsyncSession, CellblockError, ExecutionLimits, Policy, Session, keep_ready
 from cellblock.executors.process.screen import Screen
 from cellblock.guard.rules import BY_ID
 
@@ -194,6 +194,18 @@ def test_rerun_clear_display_and_streams(laid: Session) -> None:
     laid.clear()
     assert laid.names() == {}
     assert laid.run("_").value == "c"
+
+
+def test_session_that_is_kept_ready_takes_any_policy(open_session: Callable[..., Session]) -> None:
+    keep_ready(1, preload=["sched"], policy=Policy())
+    try:
+        session = open_session(preload=["sched"], policy=Policy(modules=["math"]))
+        assert session.run("import math\nmath.floor(1.5)").value == 1
+        _shows_its_refusal(session, "import os")
+        plain = open_session(preload=["sched"])
+        assert plain.run("import os\nos.getuid()").value == 1000
+    finally:
+        keep_ready(0, preload=["sched"], policy=Policy())
 
 
 def test_shell_is_the_hosts_own_and_no_cell_reaches_it(laid: Session) -> None:
