@@ -140,8 +140,9 @@ EXPLAINED = {
         r"reprlib[._].*": "repr_ and the name of a class: its own methods, or those of the code's own subclass",
     },
     r"is a metaclass$": {r".*": "classes are made by the guard alone, whatever their metaclass"},
-    r"uses compile$": {r"html_parser_.*": "a pattern of its own"},
+    r"uses compile$": {r"html_parser_.*|pathlib_.*": "a pattern of its own"},
     r"has a parameter": {
+        r"pathlib_.*": "paths that touch nothing",
         r"html_parser_.*": "attributes of a tag",
         r"numpy\.moveaxis": "numbers of axes",
         r"string_Template": "a text with $names, looked up in a mapping",
