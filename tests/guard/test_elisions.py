@@ -234,3 +234,27 @@ def test_nothing_large_is_made_however_an_operand_came_to_its_name(form):
     shown = guarded("n = 10 ** 9\n" + LARGE[form])
     assert shown.error in ("MemoryError", "OverflowError", "SecurityError"), shown
     assert shown.error != "SecurityError" or shown.message.startswith("a loop over a range of the code's own"), shown
+
+
+TEXTS = {
+    "a long text is split at its lines": "[x.rsplit('ab') for x in ['ab' * 2 * 10 ** 7]]",
+    "one is replaced by a long one": "def f(x, y): return x.replace('a', y)\nf('a' * 10 ** 6, 'b' * 10 ** 6)",
+    "a long one is replaced by a literal": "def f(x): return x.replace('a', '0123456789' * 2)\nf('a' * 10 ** 7)",
+    "a literal is replaced by a long one": "'a'.replace('', 'b' * 10 ** 7).replace('b', 'c' * 10 ** 6)",
+    "a literal is padded": "'a'.ljust(10 ** 10)",
+    "a text is padded by a literal": "def f(x): return x.center(100000000000)\nf('a')",
+    "bytes are padded": "def f(x): return x.zfill(100000000000)\nf(b'a')",
+    "texts are joined": "def f(x): return x.join(['a' * 10 ** 6] * 10 ** 6)\nf('')",
+    "an heir of str": "class S(str): pass\ndef f(x): return x.ljust(100000000000)\nf(S('a'))",
+}
+
+
+@pytest.mark.parametrize("form", TEXTS)
+def test_no_method_of_a_text_makes_what_is_too_large(form):
+    assert guarded(TEXTS[form]).error in ("MemoryError", "OverflowError")
+
+
+@pytest.mark.parametrize("name", ["split", "replace", "ljust"])
+def test_a_method_of_texts_is_asked_about_on_what_is_none(name):
+    shown = guarded(f"def f(o): return o.{name}(9, 'b')\nf(o)", host={"o": Thing()})
+    assert shown.message == f"attribute {name!r} of 'Thing' is not granted [attribute]"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any, TypeVar
 
+from cellblock.guard import spelling
+
 Node = TypeVar("Node", bound=ast.AST)
 
 LOAD, STORE = ast.Load(), ast.Store()
@@ -66,6 +68,14 @@ def all_of(at: ast.AST, *tests: ast.expr) -> ast.expr:
 def any_of(at: ast.AST, *tests: ast.expr) -> ast.expr:
     """Whether one of these holds."""
     return tests[0] if len(tests) == 1 else placed(ast.BoolOp(_OR, list(tests)), at)
+
+
+def short_text(at: ast.AST, kept: ast.expr, spelled: str, attribute: str, most: int) -> ast.IfExp:
+    """What is kept under a name, if it is a text of less than so many characters, or else what the gate gives."""
+    is_text = chain(at, call(at, spelling.TYPE, kept), "is", name(at, spelling.STR))
+    is_short = chain(at, call(at, spelling.LENGTH, name(at, spelled)), "<", constant(at, most))
+    gate = call(at, spelling.GATE, name(at, spelled), constant(at, attribute))
+    return either(at, all_of(at, is_text, is_short), name(at, spelled), gate)
 
 
 def is_same(at: ast.AST, one: ast.expr, other: ast.expr) -> ast.Compare:

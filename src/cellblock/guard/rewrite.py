@@ -28,6 +28,8 @@ _TEMPS, _SOFT, _ITERABLE = 1, 2, 4
 """Flags of a place: names may be bound in it for a moment; an ImportError raised there is caught; it is part of what
 a comprehension goes through, where lambdas bind none either."""
 
+_SHORT = 1_000_000
+"""Characters of a text that one call splits or pads without delay."""
 _IMPORT_ERRORS = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
 
 
@@ -253,6 +255,18 @@ class Rewriter:
     def _swapped(self, node: ast.Attribute, name: str, scope: Scope, flags: int, slot: Slot, *, own: bool) -> None:
         """A method that is the guard's own for some types: bound by type, and else read as any attribute."""
         receiver, swaps = node.value, spelling.SWAP + name
+        most = _harmless_length(name, slot)
+        if most and isinstance(receiver, ast.Constant) and len(str(receiver.value)) < most:
+            return
+        if most:
+            spelled = receiver.id if own and isinstance(receiver, ast.Name) else spelling.TEMPORARY
+            kept = receiver if own else build.kept(receiver, spelled, receiver)
+            node.value = build.short_text(receiver, kept, spelled, name, most)
+            if own and isinstance(receiver, ast.Name):
+                self._name(receiver, scope, flags, slot)
+            else:
+                self._stack.append((receiver, scope, flags, (kept, "value")))
+            return
         self.swaps.add(name)
         if _is_text(receiver) and hasattr(str, name):
             _setter(slot)(build.call(node, swaps + ".str", receiver))
@@ -597,6 +611,21 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.Name, ast.ex
         names = targets(target)
         if len(names) == len(value.elts):
             yield from zip(names, value.elts, strict=True)
+
+
+def _harmless_length(name: str, slot: Slot) -> int:
+    """How long a text may be for its method of this name to make nothing large; 0 where there is no telling."""
+    if name in ("split", "rsplit", "splitlines"):
+        return _SHORT
+    call, place = slot
+    if place != "func" or not isinstance(call, ast.Call) or call.keywords:
+        return 0
+    given = call.args
+    if name == "replace" and len(given) >= 2 and _is_text(given[1]) and not isinstance(given[0], ast.Starred):
+        return _SHORT // max(len(str(given[1].value)), 1)  # type: ignore[attr-defined]
+    if name in ("ljust", "rjust", "center", "zfill") and given and isinstance(given[0], ast.Constant):
+        return _SHORT if type(given[0].value) is int and given[0].value <= _SHORT else 0
+    return 0
 
 
 def _is_text(node: ast.expr) -> bool:

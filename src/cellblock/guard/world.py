@@ -388,6 +388,8 @@ class World:
             spelling.CLASS_OF: gates.class_of,
             spelling.NUMBERS: sizes.NUMBERS,
             spelling.INT: int,
+            spelling.STR: str,
+            spelling.LENGTH: len,
             spelling.FLOAT: float,
             spelling.ORDINARY: sizes.ordinary,
             spelling.FORMAT: sizes.formatted,
