@@ -37,6 +37,7 @@ _MAX_KNOWN = 20_000
 _OF_FUNCTIONS = frozenset(
     ["__dict__", "__annotations__", "__defaults__", "__kwdefaults__", "__wrapped__", "__type_params__"]
 )
+_origin = vars(types.GenericAlias)["__origin__"].__get__
 _super_class = super.__dict__["__thisclass__"].__get__
 _super_of = super.__dict__["__self_class__"].__get__
 _super_self = super.__dict__["__self__"].__get__
@@ -171,6 +172,8 @@ class Gates:
             return self._read_class(value, kind, name)
         if kind is super:
             return self._read_super(value, name)
+        if issubclass(kind, types.GenericAlias) and not is_dunder(name):
+            return self.read(_origin(value), name)  # which it would be read from, unseen
         if kind is types.FunctionType:
             return self._read_function(value, value, name)
         if kind is types.MethodType:

@@ -548,3 +548,17 @@ class M(type):
 class Mine(toolbox.Tool, metaclass=M):
     pass
 toolbox.Tool.kinds.append(Mine)
+#: generic-alias-of-an-object
+#: threat: L1
+#: from: what an alias of a generic class is asked for, its origin is asked for
+#: proves: canary
+#: refused: attribute
+import types
+result = types.GenericAlias(vault, int)._secret
+#: generic-alias-by-getattr
+#: threat: L1
+#: from: what an alias of a generic class is asked for, its origin is asked for
+#: proves: canary
+#: refused: attribute
+import types
+result = getattr(types.GenericAlias(types.GenericAlias(vault, int), int), "_sec" + "ret")

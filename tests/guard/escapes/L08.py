@@ -575,3 +575,17 @@ import argparse
 parser = argparse.ArgumentParser()
 parser.add_argument('--name', dest='_secret')
 result = vars(parser.parse_args([], namespace=vault))
+#: abstract-classmethod-onto-host
+#: threat: L8
+#: from: decorators that mark what they are given
+#: proves: mutates
+#: refused: store
+import abc
+abc.abstractclassmethod(vault)
+#: abstract-staticmethod-onto-host
+#: threat: L8
+#: from: decorators that mark what they are given
+#: proves: mutates
+#: refused: store
+import abc
+abc.abstractstaticmethod(vault)

@@ -323,6 +323,16 @@ def _abstract(world: World) -> Callable[[Any], Any]:
     return abstractmethod
 
 
+def _abstract_kind(name: str) -> Callable[[World], Any]:
+    kind = getattr(abc, name)
+
+    def make(world: World) -> Any:
+        check = _abstract(world)
+        return lambda function: kind(check(function))
+
+    return make
+
+
 def _as_it_is(world: World) -> Callable[[Any], Any]:
     return lambda value: value
 
@@ -478,8 +488,12 @@ AUDITS = (
     ),
     ModuleAudit(
         name="abc",
-        members=names("ABC abstractproperty abstractclassmethod abstractstaticmethod"),
-        replaced={"abstractmethod": _abstract, "ABCMeta": lambda world: world.classes.metaclass(abc.ABCMeta)},
+        members=names("ABC abstractproperty"),
+        replaced={
+            **{name: _abstract_kind(name) for name in ("abstractclassmethod", "abstractstaticmethod")},
+            "abstractmethod": _abstract,
+            "ABCMeta": lambda world: world.classes.metaclass(abc.ABCMeta),
+        },
         types=(
             audit(abc.ABC, subclassable=True),
             TypeAudit(type=abc.ABCMeta, reads=names("register"), subclassable=True),
