@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -25,7 +26,7 @@ NUMBERS = frozenset((int, float, complex, bool, Decimal, Fraction))
 """Types whose product or remainder with their like is a number; that of two integers is no longer than both."""
 
 _TEXTS = (str, bytes, bytearray)
-_SEQUENCES = (*_TEXTS, list, tuple, deque)
+_SEQUENCES = (*_TEXTS, list, tuple, deque, array)
 _CONVERSIONS: dict[int, Callable[[Any], str]] = {115: str, 114: repr, 97: ascii}
 _WIDTH = re.compile(r"(\d{5,})")
 

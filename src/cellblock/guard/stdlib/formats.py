@@ -138,6 +138,19 @@ _HASH_TYPES = {type(hashlib.new(name)) for name in ("md5", "sha256", "sha3_256",
 _HASH_READS = names("update digest hexdigest copy name digest_size block_size")
 _FILES = ("buffer", "fileno", "raw", "detach")
 
+
+def _seek(world: World, stream: Any) -> Callable[..., int]:
+    """`seek`, not far past the end: what is written there has all before it filled up."""
+    kind = io.BytesIO if isinstance(stream, io.BytesIO) else io.StringIO
+
+    def seek(position: Any, whence: Any = 0, /) -> int:
+        if isinstance(position, int) and position > sizes.MAX_BYTES:
+            raise MemoryError(f"a stream of {position:,} items [size]")
+        return kind.seek(stream, position, whence)
+
+    return seek
+
+
 AUDITS = (
     ModuleAudit(
         name="json",
@@ -216,8 +229,8 @@ AUDITS = (
         name="io",
         members=names("StringIO BytesIO SEEK_SET SEEK_CUR SEEK_END UnsupportedOperation DEFAULT_BUFFER_SIZE"),
         types=(
-            audit(io.StringIO, but=_FILES, subclassable=True),
-            audit(io.BytesIO, but=("getbuffer", *_FILES), subclassable=True),
+            audit(io.StringIO, but=("seek", *_FILES), replaced={"seek": _seek}, subclassable=True),
+            audit(io.BytesIO, but=("seek", "getbuffer", *_FILES), replaced={"seek": _seek}, subclassable=True),
             audit(io.UnsupportedOperation, subclassable=True),
         ),
         note="in memory alone",

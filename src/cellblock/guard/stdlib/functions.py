@@ -183,7 +183,10 @@ def _many(function: Any, number: Callable[..., float]) -> Callable[[World], Any]
 
     def make(world: World) -> Any:
         def bounded(*given: Any, **named: Any) -> Iterator[Any]:
-            pools = [one if isinstance(one, int) or one is None else tuple(one) for one in given]
+            pools = [one if isinstance(one, int) or one is None else _pool(one) for one in given]
+            for size in (*given, *named.values()):
+                if type(size) is int and size > sizes.MAX_ITEMS:
+                    raise MemoryError(f"combinations of {size:,} items [size]")
             found = function(*pools, **named)
             return found if number(*pools, **named) <= _QUICK else ticking(found)
 
@@ -191,6 +194,11 @@ def _many(function: Any, number: Callable[..., float]) -> Callable[[World], Any]
         return bounded
 
     return make
+
+
+def _pool(given: Any) -> tuple[Any, ...]:
+    """What is given, as a tuple, in steps between which a cell can be ended."""
+    return tuple(given if type(given) in (list, tuple, str, dict, set) else ticking(iter(given)))
 
 
 def _products(*pools: Any, repeat: int = 1) -> float:
