@@ -24,6 +24,7 @@ from cellblock.guard.names import (
     is_dunder,
     never_read,
 )
+from cellblock.guard.owndict import OwnDict, owner_of
 from cellblock.guard.printing import STREAMS, Settings
 from cellblock.guard.refusal import Denied, denied
 from cellblock.guard.scopes import Group
@@ -470,6 +471,8 @@ class Gates:
                 self._forget(name)
                 return value
             raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
+        if name == "__dict__":
+            return self._write_dict(value, kind)
         if self._own(kind):
             if self._world.hides(kind, name):
                 raise denied(f"attribute {name!r} of {name_of(kind)!r} cannot be set", "store")
@@ -488,6 +491,28 @@ class Gates:
         if self._is_closed(kind):
             return value  # it cannot be, and CPython says so
         raise denied(f"attribute {name!r} of {name_of(kind)!r} cannot be set", "store")
+
+    def _write_dict(self, value: Any, kind: type) -> Any:
+        """What sets `__dict__` of an object of the code's own, with nothing of the host's in it."""
+        where = holder(lineage(kind), "__dict__")
+        plain = where is not None and type(namespace(where)["__dict__"]) is types.GetSetDescriptorType
+        if not self._own(kind) or not plain or self._inherits(kind):
+            raise denied(f"attribute '__dict__' of {name_of(kind)!r} cannot be set", "store")
+        return _Shared(self, value)
+
+    def _inherits(self, kind: type) -> bool:
+        return any(one in self._world.host_types for one in lineage(kind))
+
+    def real_dict(self, given: Any) -> Any:
+        """The dict that an object is to have: the one that was given, or that of the object whose `__dict__` it is."""
+        if type(given) is not OwnDict:
+            if type(given) is not dict:
+                raise TypeError(f"__dict__ must be set to a dictionary, not a {name_of(type(given))!r}")
+            return given
+        owner = owner_of(given)
+        if self._inherits(type(owner)):
+            raise denied(f"attribute '__dict__' of {name_of(type(owner))!r} cannot be shared", "store")
+        return object.__getattribute__(owner, "__dict__")
 
     def delete(self, value: Any, name: str) -> Any:
         """The object, if an attribute may be deleted from it."""
@@ -524,6 +549,24 @@ def _family(kind: type) -> Iterable[type]:
 
 
 _heirs: Callable[[type], list[type]] = vars(type)["__subclasses__"]
+
+
+class _Shared:
+    """An object, as far as its `__dict__` may be set."""
+
+    __slots__ = ("_gates", "_value")
+    _gates: Gates
+    _value: Any
+
+    def __init__(self, gates: Gates, value: Any) -> None:
+        object.__setattr__(self, "_gates", gates)
+        object.__setattr__(self, "_value", value)
+
+    def __setattr__(self, name: str, given: Any) -> None:
+        object.__setattr__(self._value, "__dict__", self._gates.real_dict(given))
+
+    def __delattr__(self, name: str) -> None:
+        raise TypeError("cannot delete __dict__")
 
 
 def _is_member(kind: type, name: str) -> bool:
