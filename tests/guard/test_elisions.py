@@ -258,3 +258,36 @@ def test_no_method_of_a_text_makes_what_is_too_large(form):
 def test_a_method_of_texts_is_asked_about_on_what_is_none(name):
     shown = guarded(f"def f(o): return o.{name}(9, 'b')\nf(o)", host={"o": Thing()})
     assert shown.message == f"attribute {name!r} of 'Thing' is not granted [attribute]"
+
+
+ASKED_FIRST = """
+class A:
+    x = 1
+    def __init__(self): self.keys = [self]
+class B(A):
+    def __init__(self): super().__init__()
+def f(o):
+    for _ in range(2): o.keys[0].x, o.keys[0].keys.append(1)
+a, b = A(), B()
+f(a); f(b)
+del A.x
+try: f(a)
+except AttributeError: print('gone')
+B.x = 3
+f(b)
+del B.x
+import math
+for _ in range(2): math.sqrt(4), [].append(1), {}.keys()
+"""
+
+
+def test_the_type_that_is_asked_first_is_one_on_which_the_name_is_granted():
+    world = World(write=lambda stream, text: None)
+    world.ending.begin()
+    for code in world.run(world.check(ASKED_FIRST, "<cell 1>")):
+        eval(code, world.globals)
+    world.ending.end()
+    first = {name.partition(".")[2]: kind for name, kind in world.builtins.items() if name.startswith("last.")}
+    assert set(first) >= {"x", "keys", "append", "sqrt"}
+    assert all(kind is None or kind in world.builtins[f"read.{name}"] for name, kind in first.items())
+    assert (first["append"], first["x"]) == (list, None)

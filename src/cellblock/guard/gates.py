@@ -13,6 +13,7 @@ from enum import EnumType
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard import spelling
 from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
 from cellblock.guard.names import (
     DESCRIBING,
@@ -39,6 +40,7 @@ _OF_FUNCTIONS = frozenset(
     ["__dict__", "__annotations__", "__defaults__", "__kwdefaults__", "__wrapped__", "__type_params__"]
 )
 _origin = vars(types.GenericAlias)["__origin__"].__get__
+_LIKELY = (list, dict, str, set, Module)
 _super_class = super.__dict__["__thisclass__"].__get__
 _super_of = super.__dict__["__self_class__"].__get__
 _super_self = super.__dict__["__self__"].__get__
@@ -104,6 +106,7 @@ class Gates:
         """Types that were granted just now."""
         if self._world.host_types and "__init__" in self.reads:
             self.reads["__init__"].discard(super)
+            self._ask_first("__init__", None)
         for name in self._swaps:
             self._swap(name, audits)
         self._swapped.clear()
@@ -148,6 +151,7 @@ class Gates:
         for sets in (self.reads, self.writes, self._statics):
             if name in sets:
                 sets[name].difference_update([kind for kind in sets[name] if self._own(kind)])
+        self._ask_first(name, None)
         for group, known in self._groups.items():
             if name in group.reads or name in group.writes:
                 known.difference_update([kind for kind in known if self._own(kind)])
@@ -156,6 +160,17 @@ class Gates:
         known = sets.setdefault(name, set())
         if len(known) < _MAX_KNOWN:
             known.add(kind)
+            if sets is self.reads:
+                self._ask_first(name, kind)
+
+    def likely(self, name: str) -> type | None:
+        """A type on which a name may be read, the one that is looked for first."""
+        known = self.known_reads(name)
+        return next((kind for kind in _LIKELY if kind in known), None)
+
+    def _ask_first(self, name: str, kind: type | None) -> None:
+        if spelling.LAST + name in self._world.builtins:
+            self._world.builtins[spelling.LAST + name] = kind
 
     # ------------------------------------------------------------------------------- reading
 

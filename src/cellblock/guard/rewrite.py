@@ -244,9 +244,15 @@ class Rewriter:
         known.add(site.name)
         spelled = receiver.id if own and isinstance(receiver, ast.Name) else spelling.TEMPORARY
         held = receiver if own else build.kept(receiver, spelled, receiver)
+        kind: ast.expr = build.call(receiver, spelling.TYPE, held)
+        tests = []
+        if not site.stored and (site.flags & LOOP or isinstance(receiver, ast.Attribute)):
+            tests.append(build.chain(receiver, kind, "is", build.name(receiver, spelling.LAST + site.name)))
+            kind = build.call(receiver, spelling.TYPE, build.name(receiver, spelled))
+        tests.append(build.is_in(receiver, kind, prefix + site.name))
         site.node.value = build.either(
             receiver,
-            build.is_in(receiver, build.call(receiver, spelling.TYPE, held), prefix + site.name),
+            build.any_of(receiver, *tests),
             build.name(receiver, spelled),
             build.call(receiver, gate, build.name(receiver, spelled), build.constant(receiver, site.name)),
         )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 READ = "read."
 """Before an attribute's name: the set of types on which it may be read."""
+LAST = "last."
+"""Before an attribute's name: one type of that set, which is asked first."""
 WRITE = "write."
 """Before an attribute's name: the set of types on which it may be set."""
 REACH = "reach."

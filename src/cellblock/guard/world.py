@@ -127,6 +127,7 @@ class World:
         for name in program.reads:
             if (spelled := spelling.READ + name) not in builtins:
                 builtins[spelled] = gates.known_reads(name)
+                builtins[spelling.LAST + name] = gates.likely(name)
         for name in program.writes:
             if (spelled := spelling.WRITE + name) not in builtins:
                 builtins[spelled] = gates.known_writes(name)
