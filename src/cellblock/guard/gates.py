@@ -39,6 +39,7 @@ _MAX_KNOWN = 20_000
 _OF_FUNCTIONS = frozenset(
     ["__dict__", "__annotations__", "__defaults__", "__kwdefaults__", "__wrapped__", "__type_params__"]
 )
+_OF_ALIASES = frozenset(["__origin__", "__args__", "__parameters__", "__unpacked__", "__class__"])
 _origin = vars(types.GenericAlias)["__origin__"].__get__
 _LIKELY = (list, dict, str, set, Module)
 _super_class = super.__dict__["__thisclass__"].__get__
@@ -188,7 +189,7 @@ class Gates:
             return self._read_class(value, kind, name)
         if kind is super:
             return self._read_super(value, name)
-        if issubclass(kind, types.GenericAlias) and not is_dunder(name):
+        if issubclass(kind, types.GenericAlias) and name not in _OF_ALIASES:
             return self.read(_origin(value), name)  # which it would be read from, unseen
         if kind is types.FunctionType:
             return self._read_function(value, value, name)

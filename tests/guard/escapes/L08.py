@@ -589,3 +589,10 @@ abc.abstractclassmethod(vault)
 #: refused: store
 import abc
 abc.abstractstaticmethod(vault)
+#: init-through-a-generic-alias
+#: threat: L8
+#: from: what an alias of a generic class is asked for, its origin is asked for
+#: proves: mutates
+#: refused: attribute
+import types
+types.GenericAlias(vault, int).__init__("renamed")
