@@ -294,6 +294,15 @@ class Rewriter:
     # ---------------------------------------------------------------------------- operators
 
     def _operation(self, node: ast.BinOp, scope: Scope, flags: int, slot: Slot) -> None:
+        if type(node.op) is ast.Add and not _is_number(node) and _checks_sum(scope):
+            made = build.call(node, spelling.ADD, node.left, node.right)
+            _setter(slot)(made)
+            self._push_list(made.args, scope, flags)
+            return
+        text = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str | bytes)
+        if type(node.op) is ast.Mod and text and harmless(ast.Mod, node.left, node.right):
+            self._screened(node.right, scope, flags, (node, "right"))
+            return
         if type(node.op) in SIZED and not harmless(type(node.op), node.left, node.right):
             self._operations.append(Operation(node, _setter(slot), scope, flags))
         self._push_children(node, scope, flags)
@@ -301,6 +310,12 @@ class Rewriter:
     def _augmented(self, node: ast.AugAssign, scope: Scope, flags: int, slot: Slot) -> None:
         kind, target = type(node.op), node.target
         sized = kind in SIZED and not harmless(kind, None, node.value)
+        if kind is ast.Add and isinstance(target, ast.Name) and not _is_number(node.value) and _checks_sum(scope):
+            self._binds(target.id, target, scope, node)
+            checked = build.call(node.value, spelling.ADD + "_by", build.name(target, target.id), node.value)
+            self._stack.append((node.value, scope, flags, (checked.args, 1)))
+            node.value = checked
+            return
         if sized and not is_simple(target):
             if scope.kind == "class":
                 self._refuse("size", "this assignment cannot be checked inside a class body", node)
@@ -321,6 +336,63 @@ class Rewriter:
         else:
             self._push(node, "target", scope, flags)
         self._push(node, "value", scope, flags)
+
+    # ------------------------------------------------------------------------ what is walked in C
+
+    def _screened(self, node: ast.expr, scope: Scope, flags: int, slot: Slot) -> None:
+        """Have a value measured that C code goes through, unless it is plain."""
+        if isinstance(node, ast.Constant | ast.JoinedStr):
+            self._stack.append((node, scope, flags, slot))
+            return
+        put = _setter(slot)
+        own = type(node) is ast.Name and scope.decides(node.id, stored=False)
+        if not own and not flags & _TEMPS:
+            call = build.call(node, spelling.LIGHT, node)
+            put(call)
+            self._stack.append((node, scope, flags, (call.args, 0)))
+            return
+        spelled = node.id if own and isinstance(node, ast.Name) else spelling.TEMPORARY
+        held = node if own else build.kept(node, spelled, node)
+        test = build.is_in(node, build.call(node, spelling.TYPE, held), spelling.PLAIN)
+        light = build.call(node, spelling.LIGHT, build.name(node, spelled))
+        put(build.either(node, test, build.name(node, spelled), light))
+        if isinstance(held, ast.NamedExpr):
+            self._stack.append((node, scope, flags, (held, "value")))
+        elif isinstance(node, ast.Name):
+            self._name(node, scope, flags, slot)
+
+    def _compare(self, node: ast.Compare, scope: Scope, flags: int, slot: Slot) -> None:
+        """A comparison of two values of which neither is known to be small goes through both."""
+        right = node.comparators[0]
+        if len(node.ops) > 1 or type(node.ops[0]) not in _WALKING or _is_number(node.left) or _is_number(right):
+            self._push_children(node, scope, flags)
+            return
+        self._push_list(node.comparators, scope, flags)
+        self._screened(node.left, scope, flags, (node, "left"))
+
+    def _call(self, node: ast.Call, scope: Scope, flags: int, slot: Slot) -> None:
+        """What is shown by `str(x)` or `"…".format(x)` is gone through whole; a text that `int(x, 16)` reads, too."""
+        function, arguments = node.func, node.args
+        name = function.id if isinstance(function, ast.Name) else None
+        fills = isinstance(function, ast.Attribute) and function.attr == "format" and _is_text(function.value)
+        shows = fills or (name == "str" and len(arguments) == 1)
+        reads = name == "int" and len(arguments) + len(node.keywords) > 1
+        if fills:
+            for keyword in reversed(node.keywords):
+                self._screened(keyword.value, scope, flags, (keyword, "value"))
+        else:
+            self._push_list(node.keywords, scope, flags)
+        for index in range(len(arguments) - 1, -1, -1):
+            one = arguments[index]
+            if shows and not isinstance(one, ast.Starred):
+                self._screened(one, scope, flags, (arguments, index))
+            elif reads and index == 0 and not isinstance(one, ast.Starred | ast.Constant):
+                call = build.call(one, spelling.DIGITS, one)
+                arguments[0] = call
+                self._stack.append((one, scope, flags, (call.args, 0)))
+            else:
+                self._stack.append((one, scope, flags, (arguments, index)))
+        self._push(node, "func", scope, flags)
 
     def _steps(self, node: ast.AugAssign, scope: Scope) -> list[ast.stmt]:
         """An augmented assignment with what stands in its target evaluated beforehand."""
@@ -347,7 +419,7 @@ class Rewriter:
     def _joined(self, node: ast.FormattedValue, scope: Scope, flags: int, slot: Slot) -> None:
         spec = node.format_spec
         if spec is None or plain_spec(spec):
-            self._push_children(node, scope, flags)
+            self._screened(node.value, scope, flags, (node, "value"))
             return
         conversion = build.constant(node, node.conversion)
         node.value = build.call(node.value, spelling.FORMAT, node.value, conversion, spec)
@@ -609,6 +681,25 @@ def _setter(slot: Slot) -> Callable[[ast.AST], None]:
     return put
 
 
+def _checks_sum(scope: Scope) -> bool:
+    """Whether this sum is one of those that are measured: every fourth of a function.
+
+    A sum doubles at most, and between two rounds of a loop or two calls memory is looked at; the rest is measured so
+    that nothing grows for long in a straight line.
+    """
+    scope.home.adds += 1
+    return scope.home.adds % 4 == 0
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether an expression is a constant, or gives no sequence."""
+    if isinstance(node, ast.BinOp):
+        if type(node.op) is ast.Add:
+            return _is_number(node.left) or _is_number(node.right)
+        return type(node.op) in _ARITHMETIC
+    return isinstance(node, ast.Constant | ast.UnaryOp | ast.Compare)
+
+
 def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.Name, ast.expr]]:
     """The names of a target with what each is bound to, where source tells it."""
     if isinstance(target, ast.Name):
@@ -666,6 +757,9 @@ def _guard_handlers(scope: Scope) -> None:
             item.context_expr = build.call(item.context_expr, function, item.context_expr)
 
 
+_ARITHMETIC = (ast.Sub, ast.Div, ast.FloorDiv, ast.MatMult, ast.BitAnd, ast.BitXor, ast.RShift)
+_WALKING = (ast.Eq, ast.NotEq)
+
 _IN_PATTERNS = (
     ast.MatchSingleton, ast.MatchSequence, ast.MatchStar, ast.MatchAs, ast.MatchOr, ast.MatchClass, ast.MatchMapping,
     ast.MatchValue, ast.Constant, ast.Attribute, ast.Name, ast.Load, ast.UnaryOp, ast.USub, ast.BinOp, ast.Add, ast.Sub,
@@ -674,7 +768,7 @@ _IN_PATTERNS = (
 
 _PLAIN = (
     "Module Expr Delete Assert Pass Break Continue BoolOp UnaryOp IfExp Dict Set "
-    "Compare Call JoinedStr Constant Subscript Starred List Tuple Slice Load Store Del And Or Add Sub Mult MatMult Div "
+    "JoinedStr Constant Subscript Starred List Tuple Slice Load Store Del And Or Add Sub Mult MatMult Div "
     "Mod Pow LShift RShift BitOr BitXor BitAnd FloorDiv Invert Not UAdd USub Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn "
     "comprehension arguments keyword alias withitem match_case"
 )
@@ -687,6 +781,8 @@ _HANDLERS: dict[type, Any] = {
     ast.Attribute: Rewriter._attribute,
     ast.BinOp: Rewriter._operation,
     ast.AugAssign: Rewriter._augmented,
+    ast.Compare: Rewriter._compare,
+    ast.Call: Rewriter._call,
     ast.FormattedValue: Rewriter._joined,
     ast.FunctionDef: Rewriter._function,
     ast.AsyncFunctionDef: Rewriter._function,

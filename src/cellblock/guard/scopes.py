@@ -70,7 +70,8 @@ class Scope:
     """
 
     __slots__ = (
-        "bits", "body", "bound", "count", "foreign", "home", "kind", "outer", "owner", "plain", "sites", "suspends",
+        "adds", "bits", "body", "bound", "count", "foreign", "home", "kind", "outer", "owner", "plain", "sites",
+        "suspends",
         "tries", "unnamed", "withs",
     )  # fmt: skip
 
@@ -80,7 +81,7 @@ class Scope:
         self.outer = outer
         self.home: Scope = outer.home if kind == "comprehension" and outer is not None else self
         self.suspends = self.plain = self.unnamed = False
-        self.count = 0
+        self.count = self.adds = 0
         self.body: list[ast.stmt] | None = None
         self.tries: list[ast.Try] = []
         self.withs: list[tuple[ast.withitem, bool]] = []

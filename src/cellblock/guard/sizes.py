@@ -12,9 +12,13 @@ from fractions import Fraction
 from typing import Any
 
 from cellblock.guard.refusal import denied
+from cellblock.guard.weights import light
 
-MAX_BITS = 10_000_000
-"""Of an integer that one operation makes: about a second at worst."""
+MAX_BITS = 2_000_000
+"""Of an integer that one operation makes: dividing two of them takes about a second."""
+MAX_RATIO_BITS = 100_000
+"""Of the parts of a fraction, whose common divisor is looked for each time."""
+_POWER_STEPS = 500_000_000_000
 MAX_ITEMS = 10_000_000
 """Of a sequence that one operation makes; `MAX_BYTES` bounds texts."""
 MAX_BYTES = 100_000_000
@@ -22,7 +26,7 @@ MAX_WIDTH = 10_000_000
 _COUNTED_BITS = 64
 _FEW_BITS = 20_000
 
-NUMBERS = frozenset((int, float, complex, bool, Decimal, Fraction))
+NUMBERS = frozenset((int, float, complex, bool, Decimal))
 """Types whose product or remainder with their like is a number; that of two integers is no longer than both."""
 
 _TEXTS = (str, bytes, bytearray)
@@ -38,6 +42,9 @@ def multiply(left: Any, right: Any) -> Any:
         return left * (right if left.bit_length() < _FEW_BITS else _factor(left, right))
     if one in NUMBERS and other in NUMBERS:
         return left * right
+    if issubclass(one, Fraction) or issubclass(other, Fraction):
+        _require_ratio(left, right)
+        return left * right
     if issubclass(one, _SEQUENCES) and hasattr(other, "__index__"):
         return left * _times(left, right)
     if issubclass(other, _SEQUENCES) and hasattr(one, "__index__"):
@@ -50,6 +57,8 @@ def multiply_by(present: Any, factor: Any) -> Any:
     one, other = type(present), type(factor)
     if one is int and other is int:
         return _factor(present, factor)
+    if issubclass(one, Fraction) or issubclass(other, Fraction):
+        _require_ratio(present, factor)
     if issubclass(one, _SEQUENCES) and hasattr(other, "__index__"):
         return _times(present, factor)
     if issubclass(other, _SEQUENCES) and hasattr(one, "__index__"):
@@ -77,9 +86,11 @@ def _times(sequence: Any, count: Any) -> Any:
 def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
     """`base ** exponent`, or `pow` with a modulus."""
     if modulus is not None:
-        for one in (base, exponent, modulus):
-            if type(one) is int and one.bit_length() > 100_000:
-                raise _too_large("a power", one.bit_length())
+        if isinstance(base, int) and isinstance(exponent, int) and isinstance(modulus, int):
+            most = max(int.bit_length(modulus), 30)
+            steps = max(int.bit_length(exponent), 1) * most * most + int.bit_length(base) * most
+            if steps > _POWER_STEPS:
+                raise _too_large("a power", int.bit_length(modulus))
         return pow(base, exponent, modulus)
     return base ** power_by(base, exponent)
 
@@ -92,9 +103,57 @@ def power_by(base: Any, exponent: Any) -> Any:
             bits = int.bit_length(base)
         elif issubclass(type(base), Fraction):
             bits = max(int(base.numerator).bit_length(), int(base.denominator).bit_length())
+            if bits * abs(int.__index__(exponent)) > MAX_RATIO_BITS:
+                raise _too_large("a power", bits * abs(int.__index__(exponent)), MAX_RATIO_BITS)
         if bits > 1 and bits * abs(int.__index__(exponent)) > MAX_BITS:
             raise _too_large("a power", bits * abs(int.__index__(exponent)))
     return exponent
+
+
+_LENGTHS: dict[type, tuple[Callable[[Any], int], int]] = {
+    kind: (kind.__len__, MAX_BYTES if kind in _TEXTS else MAX_ITEMS) for kind in _SEQUENCES
+}
+
+
+def add(left: Any, right: Any) -> Any:
+    """`left + right`."""
+    known = _LENGTHS.get(type(left))
+    if known is not None and type(left) is type(right):
+        length, most = known
+        if length(left) + length(right) > most:
+            raise MemoryError(f"{length(left) + length(right):,} items in one [size]")
+    elif isinstance(left, Fraction) or isinstance(right, Fraction):
+        _require_ratio(left, right)
+    return left + right
+
+
+def add_by(present: Any, more: Any) -> Any:
+    """What `present += more` takes."""
+    known = _LENGTHS.get(type(present))
+    if known is not None and type(more) in _LENGTHS:
+        length, most = known
+        if length(present) + len(more) > most:
+            raise MemoryError(f"{length(present) + len(more):,} items in one [size]")
+    return more
+
+
+def _require_ratio(*numbers: Any) -> None:
+    bits = 0
+    for one in numbers:
+        if isinstance(one, Fraction):
+            bits += int(one.numerator).bit_length() + int(one.denominator).bit_length()
+        elif isinstance(one, int):
+            bits += int.bit_length(one)
+    if bits > MAX_RATIO_BITS:
+        raise _too_large("a fraction", bits, MAX_RATIO_BITS)
+
+
+def digits(text: Any) -> Any:
+    """A text that is to be read as an integer, in any base."""
+    size = str.__len__(text) if isinstance(text, str) else len(text) if isinstance(text, bytes | bytearray) else 0
+    if size > MAX_BITS // 4:
+        raise OverflowError("an integer of so many digits [size]")
+    return text
 
 
 def shift(value: Any, by: Any) -> Any:
@@ -133,6 +192,7 @@ def modulo(left: Any, right: Any) -> Any:
 def modulo_by(left: Any, right: Any) -> Any:
     """What `left %= right` takes."""
     if issubclass(type(left), _TEXTS):
+        _require_fields(left, right)
         text = str.__str__(left) if issubclass(type(left), str) else bytes(left).decode("latin-1")
         _check_widths(text)
         if "*" in text and type(right) is tuple:
@@ -140,6 +200,20 @@ def modulo_by(left: Any, right: Any) -> Any:
                 if type(one) is int and abs(one) > MAX_WIDTH:
                     raise _too_large("a width", abs(one))
     return right
+
+
+def _require_fields(text: Any, given: Any) -> None:
+    """That what is put into a text is light, and not too large in all."""
+    light(given)
+    if type(given) is tuple:
+        size = sum(len(one) for one in given if type(one) in _TEXTS)
+    elif isinstance(given, dict):
+        longest = max((len(one) for one in dict.values(given) if type(one) in _TEXTS), default=0)
+        size = longest * text.count("%" if isinstance(text, str) else b"%")
+    else:
+        return
+    if size > MAX_BYTES:
+        raise MemoryError(f"a text of {size:,} characters [size]")
 
 
 def check_spec(spec: str) -> str:
@@ -158,7 +232,7 @@ def formatted(value: object, conversion: int, spec: str) -> str:
     """What `{value!conversion:spec}` gives in an f-string."""
     if conversion != -1:
         value = _CONVERSIONS[conversion](value)
-    return format(value, check_spec(spec))
+    return format(light(value), check_spec(spec))
 
 
 def width(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -174,5 +248,5 @@ def width(function: Callable[..., Any]) -> Callable[..., Any]:
     return bounded
 
 
-def _too_large(what: str, bits: int) -> Exception:
-    return OverflowError(f"{what} of {bits:,} bits: more than {MAX_BITS:,} cannot be interrupted [size]")
+def _too_large(what: str, bits: int, most: int = MAX_BITS) -> Exception:
+    return OverflowError(f"{what} of {bits:,} bits: more than {most:,} cannot be interrupted [size]")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+import fractions
 import inspect
 import types
 from abc import ABCMeta
@@ -30,7 +32,9 @@ from cellblock.guard.refusal import denied
 from cellblock.guard.rehearsal import Rehearsal
 from cellblock.guard.signals import Ending
 from cellblock.guard.standins import LongRange, Range, TypeOfTypes, TypeStandIn
+from cellblock.guard.stdlib.exponents import Decimal, Fraction
 from cellblock.guard.tables import BUILTIN_TYPES, Method, TypeAudit, audit, names
+from cellblock.guard.weights import PLAIN, light
 from cellblock.policy import Policy
 
 NO_VALUE = object()
@@ -56,6 +60,8 @@ def _text_method(kind: type, name: str) -> Method:
     return Method(f"{kind.__name__}.{name}", make, exact=str.__str__ if kind is str else kind)
 
 
+_STANDING: dict[type, type] = {decimal.Decimal: Decimal, fractions.Fraction: Fraction}
+"""Classes that stand for others."""
 _TEXT_METHODS: dict[type, dict[str, Any]] = {
     kind: {name: _text_method(kind, name) for name in growth.methods(kind, [])} for kind in (str, bytes, bytearray)
 }
@@ -318,6 +324,8 @@ class World:
             return self.type
         if kind is range or kind is LongRange:
             return Range
+        if kind in _STANDING:
+            return _STANDING[kind]
         if kind is Globals or kind is OwnDict:
             return dict
         if self.classes.own(kind):
@@ -380,6 +388,7 @@ class World:
             spelling.POWER: (sizes.power, sizes.power_by),
             spelling.SHIFT: (sizes.shift, sizes.shift_by),
             spelling.MODULO: (sizes.modulo, sizes.modulo_by),
+            spelling.ADD: (sizes.add, sizes.add_by),
         }
         found: dict[str, Any] = {
             spelling.GATE: gates.read,
@@ -394,6 +403,9 @@ class World:
             spelling.FLOAT: float,
             spelling.ORDINARY: sizes.ordinary,
             spelling.FORMAT: sizes.formatted,
+            spelling.DIGITS: sizes.digits,
+            spelling.LIGHT: light,
+            spelling.PLAIN: PLAIN,
             spelling.STOP: ending.caught,
             spelling.STOPPING: ending.flag,
             spelling.FOREIGN: ending.foreign,

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.weights import light
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -51,7 +52,9 @@ def _of(base: type, cls: Any) -> Any:
 
 def _dumps(world: World) -> Callable[..., str]:
     def dumps(obj: Any, *, cls: Any = None, **options: Any) -> str:
-        return json.dumps(obj, cls=_of(json.JSONEncoder, cls), **options)
+        if isinstance(options.get("indent"), int) and options["indent"] > 1000:
+            raise MemoryError(f"an indent of {options['indent']:,} [size]")
+        return json.dumps(light(obj), cls=_of(json.JSONEncoder, cls), **options)
 
     return dumps
 
@@ -103,6 +106,8 @@ def _packing(name: str) -> Callable[[World], Callable[..., Any]]:
     def make(world: World) -> Callable[..., Any]:
         def packing(form: Any, *given: Any, **named: Any) -> Any:
             sizes.check_spec(form if isinstance(form, str) else bytes(form).decode("latin-1"))
+            if struct.calcsize(form) > sizes.MAX_BYTES:
+                raise MemoryError(f"a structure of {struct.calcsize(form):,} bytes [size]")
             return function(form, *given, **named)
 
         packing.__name__ = packing.__qualname__ = name
