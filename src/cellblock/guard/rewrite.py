@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 
-from cellblock.guard import build, spelling
+from cellblock.guard import build, sizes, spelling
 from cellblock.guard.elsewhere import instead_of
 from cellblock.guard.literals import literal_type, plain_format, plain_spec
 from cellblock.guard.magnitude import infer
@@ -35,6 +35,14 @@ _IMPORT_ERRORS = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "
 
 Slot = tuple[Any, Any]
 """Where a node hangs: a list and an index, or a node and a field."""
+
+
+_ARGUMENTS = {
+    "int": {2: spelling.DIGITS},
+    "bytes": {1: spelling.ROOM},
+    "bytearray": {1: spelling.ROOM},
+}
+"""Names of types, with numbers of arguments, to what checks the first one."""
 
 
 class Rewriter:
@@ -371,12 +379,15 @@ class Rewriter:
         self._screened(node.left, scope, flags, (node, "left"))
 
     def _call(self, node: ast.Call, scope: Scope, flags: int, slot: Slot) -> None:
-        """What is shown by `str(x)` or `"…".format(x)` is gone through whole; a text that `int(x, 16)` reads, too."""
+        """What is shown by `str(x)` or `"…".format(x)` is gone through whole; a text that `int(x, 16)` reads, too.
+
+        A number that `bytes(x)` or `bytearray(x)` is made of is looked at.
+        """
         function, arguments = node.func, node.args
         name = function.id if isinstance(function, ast.Name) else None
         fills = isinstance(function, ast.Attribute) and function.attr == "format" and _is_text(function.value)
         shows = fills or (name == "str" and len(arguments) == 1)
-        reads = name == "int" and len(arguments) + len(node.keywords) > 1
+        checks = _ARGUMENTS.get(name or "", {}).get(len(arguments) + len(node.keywords))
         if fills:
             for keyword in reversed(node.keywords):
                 self._screened(keyword.value, scope, flags, (keyword, "value"))
@@ -386,8 +397,8 @@ class Rewriter:
             one = arguments[index]
             if shows and not isinstance(one, ast.Starred):
                 self._screened(one, scope, flags, (arguments, index))
-            elif reads and index == 0 and not isinstance(one, ast.Starred | ast.Constant):
-                call = build.call(one, spelling.DIGITS, one)
+            elif checks and index == 0 and not isinstance(one, ast.Starred) and not _is_small(one):
+                call = build.call(one, checks, one)
                 arguments[0] = call
                 self._stack.append((one, scope, flags, (call.args, 0)))
             else:
@@ -723,6 +734,11 @@ def _harmless_length(name: str, slot: Slot) -> int:
     if name in ("ljust", "rjust", "center", "zfill") and given and isinstance(given[0], ast.Constant):
         return _SHORT if type(given[0].value) is int and given[0].value <= _SHORT else 0
     return 0
+
+
+def _is_small(node: ast.expr) -> bool:
+    """Whether it is a constant that stands in the source, of which an integer may be a large number."""
+    return isinstance(node, ast.Constant) and (type(node.value) is not int or node.value < sizes.MAX_BYTES)
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -148,6 +148,18 @@ def _require_ratio(*numbers: Any) -> None:
         raise _too_large("a fraction", bits, MAX_RATIO_BITS)
 
 
+def room(size: Any) -> Any:
+    """What `bytes` or `bytearray` is made of: where that is a number, no more than a text may hold."""
+    kind = type(size)
+    if kind is not int:
+        if hasattr(kind, "__bytes__") or hasattr(kind, "__buffer__") or not hasattr(kind, "__index__"):
+            return size
+        size = operator.index(size)
+    if size > MAX_BYTES:
+        raise MemoryError(f"a text of {size:,} bytes [size]")
+    return size
+
+
 def digits(text: Any) -> Any:
     """A text that is to be read as an integer, in any base."""
     size = str.__len__(text) if isinstance(text, str) else len(text) if isinstance(text, bytes | bytearray) else 0

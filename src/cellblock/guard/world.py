@@ -404,6 +404,7 @@ class World:
             spelling.ORDINARY: sizes.ordinary,
             spelling.FORMAT: sizes.formatted,
             spelling.DIGITS: sizes.digits,
+            spelling.ROOM: sizes.room,
             spelling.LIGHT: light,
             spelling.PLAIN: PLAIN,
             spelling.STOP: ending.caught,

@@ -261,3 +261,18 @@ statistics.mean(range(10**10))
 #: proves: memory
 #: ended: timeout, memory, raised
 list(reversed(range(10**12)))
+#: bytearray-of-a-number
+#: threat: L10
+#: from: room for a buffer
+#: proves: memory
+#: ended: raised, memory
+bytearray(10**10)
+#: bytearray-of-an-index
+#: threat: L10
+#: from: room for a buffer
+#: proves: memory
+#: ended: raised, memory
+class N:
+    def __index__(self):
+        return 10**10
+bytearray(N())
