@@ -22,6 +22,7 @@ from cellblock import (
     AsyncSession,
     Cell,
     CellblockError,
+    CellState,
     Done,
     ExecutionLimits,
     Live,
@@ -563,3 +564,19 @@ def test_signal_handlers_of_the_host_are_never_touched(local: Session) -> None:
     local.interrupt()
     thread.join(20)
     assert [signal.getsignal(number) for number in range(1, 32)] == handlers
+
+
+def test_a_call_that_cannot_be_ended_is_left_a_second_after_the_limit_and_the_session_is_dead() -> None:
+    def wait(seconds: float) -> None:
+        time.sleep(seconds)
+
+    limits = ExecutionLimits(timeout_seconds=0.3)
+    with Session(trust_level="local", policy=Policy().fn(wait), limits=limits) as session:
+        began = time.monotonic()
+        cell = session.run("wait(6)")
+        assert time.monotonic() - began < 5
+        assert cell.error is not None
+        assert (cell.state, cell.error.kind) == (CellState.TIMEOUT, "timeout")
+        assert "the session is dead" in cell.error.hint
+        with pytest.raises(SessionClosed, match="the session is dead"):
+            session.run("1")
