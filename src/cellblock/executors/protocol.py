@@ -28,7 +28,7 @@ class KernelSpec:
 
     `policy` is what code may reach, at the level `local`.
 
-    `saved`: its states are to be captured one after the other; after each step it takes note of which memory was written.
+    `saved`: its states are to be captured, so that it takes note of which memory was written after each step.
     """
 
     limits: ExecutionLimits = field(default_factory=ExecutionLimits)

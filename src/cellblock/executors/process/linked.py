@@ -27,7 +27,6 @@ from cellblock.values import portable
 from cellblock.wire.codec import as_json
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Finished, Hello, Place, Request, Reserve, Restore
-from cellblock.wire.saving import pack_record
 from cellblock.worker import exits
 
 Row = tuple[str, str, str, str]
@@ -155,6 +154,8 @@ class LinkedKernel:
 
     async def _restore_names(self, snapshot: Snapshot, fetch: Fetch, seconds: float) -> tuple[Row, ...]:
         """Have the worker bind what was saved; the names that could not be."""
+        from cellblock.wire.saving import pack_record  # most sessions are not restored
+
         record = as_json(pack_record(snapshot)).encode()
         turn = self.turn(Restore(buffers=(record,)), max_output_bytes=0)
         turn.fetch = fetch

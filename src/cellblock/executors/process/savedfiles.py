@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
+from cellblock.executors.process.turn import Fetch
 from cellblock.executors.protocol import Chunk
 from cellblock.snapshots import CHUNK_BYTES, File, address_of
 from cellblock.worker.confine import layout
@@ -131,7 +132,6 @@ def _inside(path: str) -> str:
 
 # ----------------------------------------------------------------------------------------- and back
 
-Fetch = Callable[[Sequence[str]], Awaitable[Sequence[bytes]]]
 _BATCH = 16
 """Chunks that are fetched at once."""
 
