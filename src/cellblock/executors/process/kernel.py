@@ -70,7 +70,7 @@ class ProcessKernel(LinkedKernel):
 
     def __init__(self, family: Family, shell: Shell, spec: KernelSpec, *, stem: ProcessKernel | None = None) -> None:
         """A branch has a `stem`, within whose namespaces it lives."""
-        super().__init__(spec, Enclosure(spec.limits))
+        super().__init__(spec, Enclosure(spec.limits, saved=spec.saved))
         self._family = family
         self._shell = shell
         self._checkpoints = Checkpoints(spec.limits.max_checkpoints)
