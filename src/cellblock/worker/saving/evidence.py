@@ -7,9 +7,9 @@ session's own memory was never written, and would look unchanged for ever.
 from __future__ import annotations
 
 from collections.abc import Callable
-
 from hashlib import sha256
 from json import dumps, loads
+from typing import Any
 
 from cellblock.worker.saving import patches
 from cellblock.worker.saving.memory import address_of
@@ -31,8 +31,9 @@ class Evidence:
         self._targets: dict[str, list[list[str]]] = known["targets"]
         self._taken: dict[tuple[int, int], list[str]] = {}
 
-    def put(self, data: memoryview) -> list[str]:
-        """Put the pieces away that may be others than they were; the addresses of all."""
+    def put(self, data: Any) -> list[str]:
+        """Put the pieces of an object's memory away that may be others than they were; the addresses of all."""
+        data = memoryview(data).cast("B")
         start, length = address_of(data), data.nbytes
         known = self._known.get((start, length))
         chunks = []
