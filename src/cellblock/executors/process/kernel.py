@@ -276,7 +276,7 @@ class ProcessKernel(LinkedKernel):
         *_, root = line = self._line()
         stream, end = scribe_ends()
         with end:
-            listed = self._shell.capture(state.number)
+            listed = self._shell.capture(state.number, self._saved.number)
             admitted = root._shell.admit(state.memory.number(len(line) - 1))  # before the copy is asked
             state.memory.save({"seconds": int(seconds) + 1}, end.fileno())
         self._captures += 1
