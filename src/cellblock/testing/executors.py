@@ -648,6 +648,17 @@ class ExecutorConformance:
             await restored(kernel, snapshot, chunks)
         assert await value(kernel, "x") == 1
 
+    async def test_bytes_that_cannot_be_had_end_the_restore_and_are_told_as_they_are(
+        self, launcher: Launcher, kernel: Kernel
+    ) -> None:
+        self._require_saving()
+        await finished(kernel, "x = [1]")
+        _, snapshot = await saved(kernel)
+        other = await launcher.open(KernelSpec())
+        with pytest.raises(KeyError):
+            await restored(other, snapshot, {})
+        await other.close()
+
     async def test_paths_that_no_session_has_are_not_restored(self, launcher: Launcher) -> None:
         self._require_saving()
         link = File(path="workspace/l", kind="link", mode=0o777, modified_ns=0, target="/")

@@ -377,7 +377,7 @@ class Worker:
         """Bind what a record says; the names that could not be."""
         record: Any = from_json(told)
         supplies = late.load("cellblock.worker.supplies")
-        get = supplies.Supplies(self._channel, self._voice.speak, supplies.needed(record)).get
+        get = supplies.Supplies(self._channel, self._voice.speak, supplies.needed(record), beside=self._beside).get
         rows: list[list[str]] = late.load(_SAVING).load(self._interpreter.namespace, record, get=get, wanted=None)
         return rows
 

@@ -170,6 +170,11 @@ class LinkedKernel:
             raise RestoreFailed(f"it took longer than {seconds:g} s", hint="allow more") from None
         except WorkerGone as gone:
             raise RestoreFailed(f"the session's process ended: {said_of(gone.death)}") from None
+        except BaseException as error:
+            self.kill()  # it waits for bytes that do not come
+            if isinstance(error, OSError):
+                raise RestoreFailed(f"its bytes could not be given to the session: {error}") from error
+            raise
         finally:
             turn.close()
         if isinstance(event, Died):
