@@ -9,8 +9,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import sys
 import shutil
+import sys
 import traceback
 from json import dumps, loads
 from pathlib import Path

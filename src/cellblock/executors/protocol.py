@@ -30,7 +30,7 @@ class KernelSpec:
 
     One that `forgets` unbinds all names after each cell. At the level `local` alone.
 
-    `saved`: its states are to be captured one after the other; after each step it takes note of which memory was written.
+    `saved`: its states are to be captured, so that it takes note of which memory was written after each step.
     """
 
     limits: ExecutionLimits = field(default_factory=ExecutionLimits)

@@ -16,6 +16,7 @@ import time
 import types
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from cellblock.worker.import_hooks import on_import
@@ -71,7 +72,11 @@ def apply(label: str, value: Any, namespace: dict[str, Any]) -> None:
         _set_logger(logging.getLogger(name if name != "root" else None), value)
     else:
         module, put = next((module, _PUT[one]) for one, module, _ in _OF_PACKAGES if one == label)
-        on_import(module, lambda found: put(found, value))
+        on_import(module, partial(_put, put, value))
+
+
+def _put(put: Callable[[Any, Any], object], value: Any, module: Any) -> None:
+    put(module, value)
 
 
 def blocks() -> list[dict[str, str]]:

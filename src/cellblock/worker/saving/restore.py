@@ -7,12 +7,13 @@ import types
 from _pickle import Unpickler
 from collections.abc import Callable, Iterable, Sequence
 from importlib.util import MAGIC_NUMBER
+from io import BytesIO
 from json import loads
 from typing import Any
 
 from cellblock.worker.saving import ambient, arrays, building, patches
-from cellblock.worker.saving.pickler import SLOTS
-from cellblock.worker.saving.streams import Get, Source
+from cellblock.worker.saving.pickler import OF_LOADER
+from cellblock.worker.saving.streams import SIMPLE, Get, Source, reading
 
 _PATCH = "@patch:"
 _REMEDY = "run the cells again that made it"
@@ -133,32 +134,25 @@ class Restoring:
         return key in self._loaded
 
     def _read(self, group: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Any]]:
-        source = Source(group["stream"], self.get)
-        header = loads(source.readline())
-        if not header:
+        source = reading(group["stream"], self.get)
+        line = source.readline()
+        if line == SIMPLE:
             return {group["key"]: Unpickler(source).load()}, ()
-        reading = _Reading(self, group, header["spaces"], source)
-        named, anonymous = reading.read()
-        return named, anonymous
+        return _Reading(self, group, loads(line), source).read()
 
 
 class _Reading:
     """One group being loaded."""
 
-    def __init__(self, restoring: Restoring, group: dict[str, Any], spaces: list[list[str]], source: Source) -> None:
+    def __init__(self, restoring: Restoring, group: dict[str, Any], spaces: list[list[str]], source: Any) -> None:
         self._restoring = restoring
         self._buffers = group["buffers"]
-        own: dict[str, Callable[..., Any]] = {
-            "shared": restoring.shared,
-            "array": self.array,
-            "original": restoring.original,
-            "hand": self.hand,
-        }
-        self._slots = [own[one] if isinstance(one, str) else one for one in SLOTS]
+        own = {"array": self.array, "hand": self.hand, "original": restoring.original, "shared": restoring.shared}
+        builders = (*(own[name] for name in OF_LOADER), *building.BUILDERS)
+        self._slots: list[Any] = [builders.__getitem__]
         self._modules: dict[int, types.ModuleType] = {}
-        self._slots += [self._space(*how) for how in spaces]  # after the slots, as the pickler's memo has them
-        source.put_back(_prelude(len(self._slots)))
-        self._unpickler = _Reader(source, buffers=self._out_of_band())
+        self._slots += [self._space(*how) for how in spaces]
+        self._unpickler = _Reader(_Joined(_prelude(len(self._slots)), source), buffers=self._out_of_band())
         self._unpickler.slots = self._slots
         self._unpickler.restoring = restoring
         self._unpickler.load()
@@ -220,6 +214,24 @@ class _Reader(Unpickler):
         return super().find_class(module, name)
 
 
+class _Joined:
+    """A prelude of exactly one read, and what follows it."""
+
+    def __init__(self, prelude: bytes, rest: Any) -> None:
+        self._prelude: BytesIO | None = BytesIO(prelude)
+        self._read: Callable[[int], bytes] = rest.read
+        self.readinto, self.readline = rest.readinto, rest.readline
+
+    def read(self, size: int) -> bytes:
+        if self._prelude is not None:
+            piece = self._prelude.read(size)
+            if piece:
+                return piece
+            self._prelude = None
+        return self._read(size)
+
+
 def _prelude(count: int) -> bytes:
-    """A pickle that leaves the slots in the memo, in order."""
-    return b"\x80\x05" + b"".join(b"c@\n%d\n\x940" % number for number in range(count)) + b"N."
+    """A pickle that leaves the slots in the memo, in order; in a frame, to be read at once."""
+    body = b"".join(b"c@\n%d\n\x940" % number for number in range(count)) + b"N."
+    return b"\x80\x05\x95" + len(body).to_bytes(8, "little") + body

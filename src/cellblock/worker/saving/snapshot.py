@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _pickle import PicklingError, dumps
+from _pickle import Pickler, PicklingError, dumps
 from collections.abc import Callable
 from contextlib import nullcontext
 from importlib.util import MAGIC_NUMBER
@@ -19,7 +19,7 @@ from cellblock.worker.saving.groups import Together, arrange
 from cellblock.worker.saving.losses import Unsaved, advice, kind_of, path_to
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Saving
-from cellblock.worker.saving.streams import Nowhere, Put, Sink, put_pieces
+from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
 from cellblock.worker.saving.walk import Walk
 
 __all__ = ["arrays", "classes", "codecs", "frames", "functions", "parts", "save"]
@@ -58,6 +58,7 @@ class _Snapshot:
         self._namespace = namespace
         self._put = put
         self._origins = Origins(namespace)
+        self.how: dict[type, Any] = {}
         self._walk = Walk(self._origins, namespace)
         self._groups: list[dict[str, Any]] = []
         self._names: list[list[Any]] = []
@@ -78,7 +79,9 @@ class _Snapshot:
             try:
                 value = get()
             except BaseException as error:  # a package's own code
-                self._lost.append([label, "", f"{type(error).__name__}: {error}"[:500], "set it again in the next cell"])
+                self._lost.append(
+                    [label, "", f"{type(error).__name__}: {error}"[:500], "set it again in the next cell"]
+                )
             else:
                 if value is not None:
                     self._around[f"@{label}"] = value
@@ -116,13 +119,36 @@ class _Snapshot:
         }
 
     def _save_simple(self, name: str, value: Any) -> None:
-        address = self._put(b"{}\n" + dumps(value, 5))
+        address = self._put(SIMPLE + dumps(value, 5))
         self._groups.append({"key": name, "stream": [address], "buffers": [], "needs": []})
         self._tell(name, name, value)
 
+    def _save_standard(self, key: str, number: int) -> bool:
+        """Save a value that the standard pickler can do alone; False where it cannot: it nests too deep for that."""
+        sink = self._sink()
+        sink.write(SIMPLE)
+        try:
+            Pickler(sink, 5).dump(self._walk.values[number])
+        except Exception:  # the other way tells why
+            return False
+        self._groups.append({"key": key, "stream": list(sink.finish()), "buffers": [], "needs": []})
+        self._tell(self._labels[number], key, self._walk.values[number])
+        return True
+
+    def _sink(self) -> Sink:
+        return Sink(self._put, self._put_long)
+
+    def _put_long(self, piece: Any) -> list[str]:
+        """Put a long text or run of bytes away, as the pickler hands it over."""
+        if self._walk.holds_memory(piece):
+            return self.evidence.put(piece, piece)
+        return list(put_pieces(piece, self._put))
+
     def _save_group(self, group: Together) -> None:
         roots = [number for number in group.roots if number not in self._broken]
-        failure = self._try(group.key, roots, Sink(self._put))
+        if len(roots) == 1 and roots[0] in self._walk.standard and self._save_standard(group.key, roots[0]):
+            return
+        failure = self._try(group.key, roots, self._sink())
         if failure is None:
             return
         bad = {}
@@ -136,7 +162,7 @@ class _Snapshot:
         for number, (error, culprit) in bad.items():
             self._lose(number, error, culprit)
         left = [number for number in roots if number not in bad]
-        if left and (failure := self._try(group.key, left, Sink(self._put))) is not None:
+        if left and (failure := self._try(group.key, left, self._sink())) is not None:
             for number in left:
                 self._lose(number, *failure)
 
@@ -152,7 +178,7 @@ class _Snapshot:
         except RecursionError as error:
             if deep:
                 return error, writing.saving.last
-            return self._try(key, roots, Sink(self._put) if sink is not None else None, deep=True)
+            return self._try(key, roots, self._sink() if sink is not None else None, deep=True)
         except BaseException as error:  # the values' own code, which may leave with SystemExit too
             return error, getattr(error, "culprit", writing.saving.last)
         if sink is not None:
@@ -220,20 +246,26 @@ class _Writing:
         self._pickled: list[tuple[int, list[str]]] = []
         self._arrays: list[tuple[int, list[str]]] = []
         walk = snapshot._walk
-        group = {walk.find(number) for number in roots}
+        self._whole = snapshot._together[snapshot._place[roots[0]]].roots
+        group = sorted({walk.find(number) for number in self._whole})
         self.saving = Saving(
-            walk, snapshot._namespace, snapshot._origins, group, elsewhere=self._elsewhere, buffer=self._keep_array
+            walk,
+            snapshot._namespace,
+            snapshot._origins,
+            group,
+            snapshot.how,
+            elsewhere=self._elsewhere,
+            buffer=self._keep_array,
         )
 
     def write(self) -> None:
         snapshot, walk = self._snapshot, self._snapshot._walk
         named = {snapshot._labels[one]: walk.values[one] for one in self._roots if one in snapshot._labels}
         # all of the group's: their positions are what others refer to
-        whole = snapshot._together[snapshot._place[self._roots[0]]].roots
-        others = [one for one in whole if one not in snapshot._labels]
+        others = [one for one in self._whole if one not in snapshot._labels]
         anonymous = tuple(walk.values[one] if one in self._roots else None for one in others)
         sink: Any = self._sink if self._sink is not None else Nowhere()
-        sink.write(told_as_json({"spaces": self.saving.spaces}, separators=(",", ":")).encode() + b"\n")
+        sink.write(told_as_json(self.saving.spaces, separators=(",", ":")).encode() + b"\n")
         self.saving.dump((named, anonymous), sink, self._keep_buffer)
 
     def record(self) -> dict[str, Any]:
@@ -259,7 +291,7 @@ class _Writing:
     def _keep_array(self, data: Any, owner: Any) -> int:
         """An array's memory; its number counts from the end of the buffers."""
         if self._sink is not None and owner is not None and self._snapshot._walk.reaches(owner):
-            self._arrays.append((data.nbytes, self._snapshot.evidence.put(data)))
+            self._arrays.append((data.nbytes, self._snapshot.evidence.put(data, owner)))
         else:
             self._arrays.append(self._put(data))
         return len(self._arrays)
