@@ -60,11 +60,14 @@ def main(half: str, scenario: str, directory: str) -> None:
             return address
 
         record = save(interpreter.namespace, put=put)
+        again = save(interpreter.namespace, put=put)
+        unstable = [one["key"] for one, other in zip(record["groups"], again["groups"], strict=True) if one != other]
         shutil.copytree(workspace, then, ignore=lambda *_: {"__pycache__"})
         bound = interpreter.names()
         encoded = {address: base64.b64encode(piece).decode() for address, piece in objects.items()}
         stored.write_text(dumps({"record": record, "objects": encoded}))
         told = {"bound": bound, "names": [row[0] for row in record["names"]], "lost": record["lost"]}
+        told["unstable"] = unstable
         told["groups"] = [group["key"] for group in record["groups"]]
     else:
         saved = loads(stored.read_text())
