@@ -20,7 +20,7 @@ class Carried:
         self._groups = restoring.unread()
         self._pinned: dict[Place, Any] = {}
         for group in self._groups:
-            for key, label in group["uses"]:
+            for _, (key, label) in _uses(group):
                 if restoring.is_loaded(key):
                     definition = restoring.shared(key, label)
                     self._pinned[key, label] = definition
@@ -40,18 +40,14 @@ class Carried:
         keys = {group["key"]: _free(group["key"], taken) for group in self._groups}
         lost: dict[str, str] = {}
         for group in self._groups:
-            links = dict(map(_pair, group.get("links", ())))
             try:
-                for key, label in group["uses"]:
-                    links[_told(key, label)] = self._place(keys, key, label, elsewhere)
+                links = {told: self._place(keys, *place, elsewhere) for told, place in _uses(group)}
             except Unsaved as error:
                 lost[group["key"]] = str(error)
                 continue
-            uses = [list(links[_told(key, label)]) for key, label in group["uses"]]
             moved = [[told, list(place)] for told, place in links.items() if told != _told(*place)]
-            groups.append(
-                {**group, "key": keys[group["key"]], "needs": sorted({key for key, _ in uses}), "links": moved}
-            )
+            needs = sorted({key for key, _ in links.values()})
+            groups.append({**group, "key": keys[group["key"]], "needs": needs, "links": moved})
         rows = []
         for name, key, kind, *more in self._restoring.rows():
             if key in keys and name not in namespace:
@@ -82,6 +78,7 @@ def _told(key: str, label: str | int) -> str:
     return f"{key}/{label!r}"
 
 
-def _pair(link: list[Any]) -> tuple[str, Place]:
-    told, (key, label) = link
-    return told, (key, label)
+def _uses(group: dict[str, Any]) -> list[tuple[str, Place]]:
+    """What the group's stream says of each definition that it refers to, and where that is now."""
+    links = {told: (key, label) for told, (key, label) in group.get("links", ())}
+    return [(told, links.get(told, (key, label))) for key, label in group["uses"] for told in (_told(key, label),)]

@@ -167,7 +167,7 @@ class Restoring:
                 continue
             self._loaded[here] = named, anonymous
             for name, value in named.items():
-                if name in self._of_name:
+                if self._of_name.get(name, ("",))[0] == here:
                     self.namespace.setdefault(name, value)
         return key in self._loaded
 
