@@ -109,7 +109,8 @@ class Saving:
         self.buffer = buffer
         """Puts an array's memory away; the number by which the stream refers to it. With the object whose memory it is,
         None where it was made for the pickling."""
-        self.needs: set[str] = set()
+        self.reaches: set[str] = set()
+        """Names that the functions of this group mention."""
         self.cells: dict[int, types.CellType] = {}
         """Cells whose contents are to be written by nobody yet."""
         self.filled: set[int] = set()

@@ -13,18 +13,21 @@ from warnings import catch_warnings, simplefilter
 
 from cellblock.values.represent import represent
 from cellblock.worker.saving import ambient, arrays, classes, codecs, frames, functions, parts, patches
+from cellblock.worker.saving.carried import Carried
 from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
 from cellblock.worker.saving.groups import Together, arrange
 from cellblock.worker.saving.losses import Unsaved, advice, kind_of, path_to
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Saving
+from cellblock.worker.saving.restore import Restoring
 from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
 from cellblock.worker.saving.walk import Walk
 
 __all__ = ["arrays", "classes", "codecs", "frames", "functions", "parts", "save"]
 
 FORMAT = 1
+_ALONE: dict[str, Any] = {"buffers": [], "needs": [], "uses": [], "reaches": []}
 _PREVIEW_CHARS = 200
 _SIMPLE = frozenset((type(None), bool, int, float, complex, str, bytes))
 _LONG = 4096
@@ -39,13 +42,15 @@ def save(
     put: Put,
     index: bytes = b"",
     unchanged: Callable[[int, int], bool] = lambda _start, _end: False,
+    unread: Restoring | None = None,
 ) -> dict[str, Any]:
     """Save every name that can be saved. The record, of JSON's own types alone.
 
     `put` takes a piece of at most 1 MB and gives its address. `index` is what the record before this one held, of
-    memory that `unchanged(start, end)` tells about: whether nothing has written there since.
+    memory that `unchanged(start, end)` tells about: whether nothing has written there since. What a restoring has not
+    brought yet, `unread`, is taken over as it was saved.
     """
-    snapshot = _Snapshot(namespace, put, Evidence(index, unchanged, put))
+    snapshot = _Snapshot(namespace, put, Evidence(index, unchanged, put), unread)
     snapshot.surround()  # before the filters of warnings are others
     with catch_warnings():
         simplefilter("ignore")
@@ -53,7 +58,10 @@ def save(
 
 
 class _Snapshot:
-    def __init__(self, namespace: dict[str, Any], put: Put, evidence: Evidence) -> None:
+    def __init__(
+        self, namespace: dict[str, Any], put: Put, evidence: Evidence, unread: Restoring | None = None
+    ) -> None:
+        self._unread = unread
         self.evidence = evidence
         self._namespace = namespace
         self._put = put
@@ -100,6 +108,7 @@ class _Snapshot:
                 self._labels[self._walk.add(value)] = name
         for label, value in self._around.items():
             self._labels[self._walk.add(value)] = label
+        carried = Carried(self._unread, self._walk) if self._unread is not None else None
         self._walk.run()
         self._together, self._place = arrange(self._walk, self._labels)
         for group in self._together:
@@ -107,6 +116,8 @@ class _Snapshot:
             self._numbers.update((number, place) for place, number in enumerate(anonymous))
         for group in self._together:
             self._save_group(group)
+        if carried is not None:
+            self._lost += carried.add(self._groups, self._names, self._ambient, self._namespace, self.elsewhere)
         return {
             "format": FORMAT,
             "python": MAGIC_NUMBER.hex(),
@@ -120,7 +131,7 @@ class _Snapshot:
 
     def _save_simple(self, name: str, value: Any) -> None:
         address = self._put(SIMPLE + dumps(value, 5))
-        self._groups.append({"key": name, "stream": [address], "buffers": [], "needs": []})
+        self._groups.append({"key": name, "stream": [address], **_ALONE})
         self._tell(name, name, value)
 
     def _save_standard(self, key: str, number: int) -> bool:
@@ -131,7 +142,7 @@ class _Snapshot:
             Pickler(sink, 5).dump(self._walk.values[number])
         except Exception:  # the other way tells why
             return False
-        self._groups.append({"key": key, "stream": list(sink.finish()), "buffers": [], "needs": []})
+        self._groups.append({"key": key, "stream": list(sink.finish()), **_ALONE})
         self._tell(self._labels[number], key, self._walk.values[number])
         return True
 
@@ -242,7 +253,7 @@ class _Writing:
         self._key = key
         self._roots = roots
         self._sink = sink
-        self._needs: set[str] = set()
+        self._uses: set[tuple[str, str | int]] = set()
         self._pickled: list[tuple[int, list[str]]] = []
         self._arrays: list[tuple[int, list[str]]] = []
         walk = snapshot._walk
@@ -275,13 +286,15 @@ class _Writing:
             "key": self._key,
             "stream": list(self._sink.finish()),
             "buffers": [[length, chunks] for length, chunks in buffers],
-            "needs": sorted(self._needs),
+            "needs": sorted({key for key, _ in self._uses}),
+            "uses": sorted(([key, label] for key, label in self._uses), key=repr),
+            "reaches": sorted(self.saving.reaches),
         }
 
     def _elsewhere(self, value: Any) -> tuple[str, str | int] | None:
         place = self._snapshot.elsewhere(value, self._key)
         if place is not None:
-            self._needs.add(place[0])
+            self._uses.add(place)
         return place
 
     def _keep_buffer(self, buffer: Any) -> None:
