@@ -22,7 +22,7 @@ TABLES = ("meta", "users", "objects", "sessions", "commits", "refs", "journal")
 
 
 def write(store: Store) -> None:
-    """Two users, three sessions, branches, tags, a merge, a head on no branch, entries, garbage that is condemned."""
+    """Two users, three sessions, branches, tags, a merge, a head on no branch, entries, garbage."""
     with store.hold("ana", "q3", settings={"seed": 7, "text": "é\0"}) as held:
         with held.batch() as batch:
             small, text = batch.put(b"small"), batch.put(b"compressible " * 500)
@@ -30,10 +30,9 @@ def write(store: Store) -> None:
             values: dict[str, JSON] = {f"n{n}": {"n": n} for n in range(150)}
             values |= {"名前": {"data": blobs(small, text)}, "big": {"preview": "x" * 2000, "data": blobs(noise)}}
             lost = batch.record([{"name": "lock", "data": blobs(small)}])
-            first = batch.commit(
-                kind="cell", message="x = 1\0\ud800", number=1, trees={"names": batch.tree(None, values), "files": None},
-                detail={"cell": blobs(text), "lost": records(lost), "usage": [1, 2.5, None, True]},
-            )  # fmt: skip
+            trees = {"names": batch.tree(None, values), "files": None}
+            detail: dict[str, JSON] = {"cell": blobs(text), "lost": records(lost), "usage": [1, 2.5, None, True]}
+            first = batch.commit(kind="cell", message="x = 1\0\ud800", number=1, trees=trees, detail=detail)
         held.tag("v1")
         held.branch("side")
         with held.batch() as batch:

@@ -25,12 +25,17 @@ def remount(directory: str, options: str) -> None:
 
 def refused(call: Callable[[], object], *words: str) -> None:
     """The call must be refused in words that say why, and no other way."""
+    told = said(call)
+    assert any(word in told for word in words), told
+
+
+def said(call: Callable[[], object]) -> str:
+    """What the store says when it refuses a call; "" where it does not."""
     try:
         call()
     except StoreError as error:
-        assert any(word in str(error) for word in words), str(error)
-        return
-    raise AssertionError("it was not refused")
+        return str(error)
+    return ""
 
 
 def cell(held: HeldSession, number: int, data: bytes) -> str:
@@ -45,12 +50,10 @@ def cell(held: HeldSession, number: int, data: bytes) -> str:
 def fill(held: HeldSession) -> list[str]:
     """Commit until the disk is full: what was acknowledged."""
     done: list[str] = []
-    while True:
-        try:
-            done.append(cell(held, len(done), os.urandom(100_000)))
-        except StoreError as error:
-            assert "disk is full" in str(error) or "No space left" in str(error), str(error)
-            return done
+    while not (told := said(lambda: done.append(cell(held, len(done), os.urandom(100_000))))):
+        pass
+    assert "disk is full" in told or "No space left" in told, told
+    return done
 
 
 def whole(store: Store, done: list[str], more: int = 0) -> None:
@@ -68,12 +71,9 @@ def full(directory: str, objects: str = "") -> None:
         held = store.hold("ana", "q3")
         done = fill(held)
         assert len(done) > 3
-        while True:  # what little is left is used up as well
-            try:
-                held.append({"text": "x" * 3000})
-            except StoreError as error:
-                assert "disk is full" in str(error), str(error)
-                break
+        while not (told := said(lambda: held.append({"text": "x" * 3000}))):
+            pass  # what little is left is used up as well
+        assert "disk is full" in told, told
         whole(store, done)
         refused(lambda: open_store(f"sqlite:///{directory}/other.db"), "disk is full")
         remount(directory, "size=64m")

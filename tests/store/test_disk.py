@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import cellblock
-from cellblock.errors import CellblockError, StoreError, UnknownCommit
+from cellblock.errors import StoreError, UnknownCommit
 from cellblock.store import Store, blobs, open_store
 
 PROGRAM = Path(__file__).parent / "small_disk.py"
@@ -86,8 +86,7 @@ def test_damaged_file_gives_what_was_stored_or_an_error(written: Path, tmp_path:
             with open_store(f"sqlite:///{path}") as store:
                 assert everything(store) == truth
                 outcomes.add("whole")
-        except CellblockError as error:
-            assert isinstance(error, StoreError | UnknownCommit), repr(error)
+        except (StoreError, UnknownCommit):
             outcomes.add("told")
         try:
             with open_store(f"sqlite:///{path}") as store:

@@ -92,7 +92,7 @@ def chosen(steps: int, most: int, seed: int) -> list[int]:
 
 @pytest.mark.parametrize("objects", [False, True], ids=["in the file", "in a directory"])
 def test_kill_at_a_step_loses_nothing_acknowledged_in_sqlite(tmp_path: Path, objects: bool) -> None:
-    _kill_at(tmp_path, objects, 24)
+    _kill_at(tmp_path, objects, 12)
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def _kill_at(tmp_path: Path, objects: bool, most: int) -> None:
 
 
 def test_kill_at_a_step_loses_nothing_acknowledged_in_postgres(postgres: Server, postgres_url: str) -> None:
-    _kill_at_in_postgres(postgres, postgres_url, 12)
+    _kill_at_in_postgres(postgres, postgres_url, 8)
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_host_killed_at_any_moment_loses_nothing_acknowledged(tmp_path: Path) ->
     """Not at a step of the program's but in the middle of whatever the kernel does for it."""
     environment = {**os.environ, "PYTHONPATH": str(Path(cellblock.__file__).parents[1])}
     order = random.Random(5)
-    for number in range(8):
+    for number in range(5):
         url = f"sqlite:///{tmp_path}/{number}.db"
         program = subprocess.Popen(
             [sys.executable, str(PROGRAM), url, "0"], stdout=subprocess.PIPE, text=True, env=environment

@@ -19,7 +19,7 @@ Row: TypeAlias = "tuple[Value, ...]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """What differs: types of columns, what makes a table one tree by its key, how a SELECT keeps its rows from others."""
+    """What differs: types of columns, what makes a table one tree by key, how a SELECT keeps its rows from others."""
 
     name: str
     serial: str

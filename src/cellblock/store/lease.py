@@ -129,6 +129,8 @@ def _renew_while_alive(reference: weakref.ref[LeaseKeeper], wake: threading.Even
         try:
             keeper.renew()
         except StoreError as error:
+            if wake.is_set():  # the store was closed meanwhile
+                return
             _log.warning("leases could not be renewed: %s", error)
         del keeper
 

@@ -5,7 +5,7 @@ Where the store has a place for large ones, a body of 64 KB and more lies there,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -18,6 +18,7 @@ from cellblock.store.words import Quota
 
 LARGE = 64 * 1024
 _AT_ONCE = 400
+_IN_MEMORY = 8 << 20
 
 
 class ObjectTable:
@@ -58,14 +59,17 @@ class ObjectTable:
         return unpack(self._fetched(_packed(rows[0])))
 
     def get_many(self, addresses: Iterable[str]) -> Iterator[tuple[str, bytes | StoreDamaged]]:
-        """Each address with its bytes, or with what is wrong with it."""
+        """Each address with its bytes, or with what is wrong with it, in order; holds some 8 MB at a time."""
         for some in in_parts(addresses, _AT_ONCE):
-            sql = placed(f"{_SELECT} address IN (??)", some)
-            found = {
-                one.address: one for one in map(_packed, self._database.select(sql, self._user_id, *map(digest, some)))
-            }
-            for address in some:
-                yield address, self._read(address, found.get(address))
+            sql = placed("SELECT address, stored FROM objects WHERE user_id = ? AND address IN (??)", some)
+            rows = self._database.select(sql, self._user_id, *map(digest, some))
+            sizes = {spelled(blob(address)): number(stored) for address, stored in rows}
+            for part in _by_size(some, sizes):
+                sql = placed(f"{_SELECT} address IN (??)", part)
+                rows = self._database.select(sql, self._user_id, *map(digest, part))
+                found = {one.address: one for one in map(_packed, rows)}
+                for address in part:
+                    yield address, self._read(address, found.get(address))
 
     def listed(self) -> Iterator[tuple[str, int]]:
         """Every address and the bytes its body takes, in order."""
@@ -145,6 +149,21 @@ def in_parts(values: Iterable[str], size: int) -> Iterator[list[str]]:
     """Values in lists of up to `size`: a statement takes only so many parameters."""
     rest = iter(values)
     while part := list(islice(rest, size)):
+        yield part
+
+
+def _by_size(addresses: Iterable[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    """Addresses in lists whose bodies take some 8 MB together."""
+    part: list[str] = []
+    room = _IN_MEMORY
+    for address in addresses:
+        size = sizes.get(address, 0)
+        if part and size > room:
+            yield part
+            part, room = [], _IN_MEMORY
+        part.append(address)
+        room -= size
+    if part:
         yield part
 
 

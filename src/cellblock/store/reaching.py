@@ -88,6 +88,8 @@ def _named(value: JSON) -> Iterator[tuple[str, JSON]]:
         yield from value.items()
 
 
-def _quoted(value: JSON) -> Iterator[tuple[str, JSON]]:
-    if isinstance(value, Mapping):
-        yield from ((repr(key), one) for key, one in value.items())
+def _quoted(pairs: JSON) -> Iterator[tuple[str, JSON]]:
+    """The keys and values of a tree's leaf."""
+    for pair in pairs if isinstance(pairs, list) else []:
+        if isinstance(pair, list) and len(pair) == 2:
+            yield repr(pair[0]), pair[1]

@@ -217,8 +217,14 @@ class Leaf:
         return len(self.slots)
 
     def as_json(self) -> JSON:
-        here = {key: slot.value for key, slot in self.slots.items() if isinstance(slot, _Here)}
-        apart = {key: records(slot.address) for key, slot in self.slots.items() if isinstance(slot, _Apart)}
+        """Lists of pairs: a key that cells chose never stands where it could make a link of its value."""
+        here: list[JSON] = []
+        apart: list[JSON] = []
+        for key, slot in sorted(self.slots.items()):
+            if isinstance(slot, _Apart):
+                apart.append([key, records(slot.address)])
+            else:
+                here.append([key, slot.value])
         return {"here": here, "apart": apart} if apart else {"here": here}
 
 
@@ -251,12 +257,16 @@ def _load(fetch: Fetch, address: str) -> Leaf | Branch:
 
 
 def _read_slots(node: Mapping[str, JSON], address: str) -> _Slots:
-    here, apart = node["here"], node.get("apart", {})
-    if not isinstance(here, Mapping) or not isinstance(apart, Mapping):
-        raise StoreError(f"object {address} is no node of a tree")
-    slots: _Slots = {key: _Here(value) for key, value in here.items()}
-    slots.update((key, _Apart(linked(link)[0])) for key, link in apart.items())
+    slots: _Slots = {key: _Here(value) for key, value in _pairs(node["here"], address)}
+    slots.update((key, _Apart(linked(link)[0])) for key, link in _pairs(node.get("apart", []), address))
     return slots
+
+
+def _pairs(value: JSON, address: str) -> Iterator[tuple[str, JSON]]:
+    for pair in value if isinstance(value, list) else [None]:
+        if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise StoreError(f"object {address} is no node of a tree")
+        yield pair[0], pair[1]
 
 
 def _read_kids(node: Mapping[str, JSON], address: str) -> _Kids:

@@ -137,6 +137,17 @@ class StoreConformance:
         assert address == address_of(data)
         assert host().read("ana", "q3").get(address) == data
 
+    def test_many_objects_come_in_the_order_they_were_asked_for(self, held: HeldSession) -> None:
+        data = [_random(n)(700_000 if n % 3 else 10) for n in range(30)]
+        with held.batch() as batch:
+            addresses = [batch.put(one) for one in data]
+            batch.commit(kind="cell", trees={}, detail={"all": blobs(*addresses)})
+        assert list(held.get_many(addresses)) == data
+        assert list(held.get_many([*addresses[::-1], addresses[0]])) == [*data[::-1], data[0]]
+        assert list(held.get_many([])) == []
+        with pytest.raises(StoreDamaged, match="missing"):
+            list(held.get_many([addresses[0], address_of(b"nothing")]))
+
     def test_equal_bytes_are_stored_once_for_a_user(self, store: Store, held: HeldSession) -> None:
         other = store.hold("ana", "other")
         for session in (held, other, held):
@@ -147,6 +158,7 @@ class StoreConformance:
                 batch.flush()
         assert store.usage("ana").objects == 2
 
+    @pytest.mark.threat("D3")
     def test_one_users_objects_do_not_exist_for_another(self, store: Store, held: HeldSession) -> None:
         with held.batch() as batch:
             address = batch.put(b"secret" * 1000)
@@ -204,6 +216,15 @@ class StoreConformance:
         assert len(tree) == count
         assert "name 0" in tree if count else tree.root is None
         assert "no such name" not in tree
+
+    @pytest.mark.threat("D2")
+    def test_key_that_is_spelled_as_a_link_makes_none(self, store: Store, held: HeldSession) -> None:
+        nothing = address_of(b"nothing")
+        for key in ("/", "@"):
+            for value in (nothing, [nothing], "x" * 2000):
+                commit(held, {"/": None, "@": None, key: value})
+                assert names(held) == {key: value}
+        assert store.verify().ok
 
     def test_equal_trees_have_one_root_whatever_made_them(self, held: HeldSession) -> None:
         keys = [f"n{n}" for n in range(200)]
