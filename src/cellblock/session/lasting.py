@@ -498,7 +498,7 @@ class Lasting:
 
     async def fetch(self, addresses: Sequence[str]) -> Sequence[bytes]:
         """Bytes of a snapshot."""
-        return await to_thread.run_sync(lambda: [self._held.get(address) for address in addresses])
+        return await to_thread.run_sync(lambda: list(self._held.get_many(addresses)))
 
 
 def _kept(batch: Batch, step: HostStep) -> JSON:

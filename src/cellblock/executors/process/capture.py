@@ -21,13 +21,14 @@ from typing import TypeVar
 
 from anyio import to_thread
 
+from cellblock.cell import Lost
 from cellblock.errors import CaptureFailed
 from cellblock.executors.process.checkpoints import inner_pid
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.savedfiles import Listing, SavedFiles
 from cellblock.executors.process.waits import Waits
 from cellblock.executors.protocol import Chunk
-from cellblock.snapshots import File, Lost, Snapshot, address_of
+from cellblock.snapshots import File, Snapshot, address_of
 from cellblock.wire import saving
 from cellblock.wire.frames import ProtocolError
 from cellblock.worker import control
