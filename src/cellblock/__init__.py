@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cellblock.errors import UnpicklableError as UnpicklableError
     from cellblock.events import Done as Done
     from cellblock.events import ToolCall as ToolCall
+    from cellblock.guard.lint import lint as lint
     from cellblock.limits import ExecutionLimits as ExecutionLimits
     from cellblock.limits import Usage as Usage
     from cellblock.outputs import Output as Output
@@ -78,6 +79,7 @@ _HOME = {
     "Usage": "cellblock.limits",
     "Versioned": "cellblock.state",
     "keep_ready": "cellblock.session.ready",
+    "lint": "cellblock.guard.lint",
 }
 
 __all__ = sorted([*_HOME, "__version__"])

@@ -26,12 +26,16 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Names that share objects, saved together. `needs` are keys of the groups that are to be loaded before."""
+    """Names that share objects, saved together. `needs` are keys of the groups that are to be loaded before.
+
+    `note` is for who loads it alone.
+    """
 
     key: str
     stream: Chunks
     buffers: tuple[Buffer, ...] = ()
     needs: tuple[str, ...] = ()
+    note: str = ""
 
     def addresses(self) -> Iterator[str]:
         """All that it is made of."""

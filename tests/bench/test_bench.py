@@ -37,6 +37,7 @@ def test_every_group_is_taken_beside_a_reference(tmp_path: Path) -> None:
         "F1/async",
         "F1/sync",
         "F1/shown",
+        "F1/policy",
         "back-to-back",
         "print",
         "value",

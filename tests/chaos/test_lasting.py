@@ -178,7 +178,8 @@ def _run(url: str, seed: int, steps: int) -> int:
                 driven.ask(operation)
                 model = after
                 if (process := driven.a_process(luck)) is not None:
-                    os.kill(process, signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)
                     time.sleep(0.05)
                 driven.kill()
                 driven = Driven(url)

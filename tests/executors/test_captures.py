@@ -19,7 +19,29 @@ from cellblock.testing.executors import finished, read, rest, restored, running,
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
-_SLOW = "import time\nclass Slow:\n    def __reduce__(self):\n        time.sleep(%s)\n        return str, ('slow',)\nslow = Slow()\n"
+_SLOW = """
+import time
+class Slow:
+    def __reduce__(self):
+        time.sleep(%s)
+        return str, ('slow',)
+slow = Slow()
+"""
+_CROWD = """
+import os, time
+made = 0
+try:
+    while True:
+        if not os.fork(): time.sleep(1000)
+        made += 1
+except BlockingIOError: pass
+"""
+_FULL = """
+rows = []
+try:
+    while True: rows.append((len(rows), str(len(rows))))
+except MemoryError: del rows[-30_000:]
+"""
 
 
 @pytest.fixture
@@ -27,6 +49,12 @@ async def kernel(anyio_backend: str) -> AsyncIterator[ProcessKernel]:
     kernel = await ProcessLauncher().open(KernelSpec(seed=1))
     yield kernel
     await kernel.close()
+
+
+async def _captured_at_last(kernel: Kernel) -> None:
+    while True:
+        with suppress(CaptureFailed):  # until the session has quite ended
+            await kernel.capture()
 
 
 async def _restored_value(kernel: Kernel, source: str) -> object:
@@ -55,7 +83,8 @@ async def test_state_is_saved_whose_copy_and_worker_are_killed(kernel: ProcessKe
     await finished(kernel, "x = [1]\n" + _SLOW % 0.3)
     capture = await kernel.capture()
     memory = kernel._checkpoints.newest.memory
-    assert memory is not None and memory.pid()
+    assert memory is not None
+    assert memory.pid()
     os.kill(memory._copy, signal.SIGKILL)
     os.kill(kernel._link.pid, signal.SIGKILL)
     _, snapshot = await read(capture)
@@ -73,9 +102,7 @@ async def test_init_that_is_killed_ends_the_capture_with_the_session(kernel: Pro
     with pytest.raises(CaptureFailed):
         await read(capture, begun=True)
     with pytest.raises(SessionClosed):
-        while True:
-            with suppress(CaptureFailed):  # until it has quite ended
-                await kernel.capture()
+        await _captured_at_last(kernel)
 
 
 async def test_scribe_is_none_of_what_a_cell_past_its_time_started(kernel: ProcessKernel) -> None:
@@ -94,8 +121,7 @@ async def test_scribe_is_none_of_what_a_cell_past_its_time_started(kernel: Proce
 
 async def test_session_with_all_the_processes_it_may_have_is_saved(anyio_backend: str) -> None:
     kernel = await ProcessLauncher().open(KernelSpec(limits=ExecutionLimits(max_processes=8)))
-    crowd = "import os, time\nmade = 0\ntry:\n    while True:\n        if not os.fork(): time.sleep(1000)\n        made += 1\nexcept BlockingIOError: pass"
-    await finished(kernel, crowd)
+    await finished(kernel, _CROWD)
     assert await value(kernel, "made") >= 6
     captures = [await kernel.capture() for _ in range(3)]
     for capture in captures:
@@ -122,11 +148,8 @@ async def test_memory_of_scribes_is_not_the_cells(anyio_backend: str) -> None:
 
 async def test_state_that_leaves_no_memory_to_save_it_in_is_refused_with_a_remedy(anyio_backend: str) -> None:
     kernel = await ProcessLauncher().open(KernelSpec(limits=ExecutionLimits(max_memory_mb=64)))
-    await finished(
-        kernel,
-        "rows = []\ntry:\n    while True: rows.append((len(rows), str(len(rows))))\nexcept MemoryError: del rows[-30_000:]",
-    )
-    with pytest.raises(CaptureFailed, match="no room to save in .raise max_memory_mb"):
+    await finished(kernel, _FULL)
+    with pytest.raises(CaptureFailed, match="leaves no room to save in"):
         await saved(kernel)
     assert await value(kernel, "len(rows) > 100_000") is True
     await kernel.close()
@@ -216,7 +239,7 @@ async def test_most_files_of_a_large_tree_are_not_read_again(kernel: ProcessKern
     finally:
         os.open = real
     assert len(opened) <= 3
-    assert list(sent.values())[0] == b"1!"
+    assert next(iter(sent.values())) == b"1!"
     kinds = {one.path: one.mode for one in second.files}
     assert ("workspace/f0" in kinds, kinds["workspace/f2"], "workspace/g3" in kinds) == (False, 0o600, True)
     await anyio.lowlevel.checkpoint()

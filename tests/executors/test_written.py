@@ -48,8 +48,8 @@ _CHANGES = (
     "t = threading.Thread(target=arrays[{n}].__setitem__, args=({i}, {v})); t.start(); t.join(); del t",
     "t = threading.Timer(0.02, lambda: arrays[{n}].__setitem__({i}, {v})); t.start(); time.sleep(0.1); del t",
     "weakref.finalize(type('T', (), {{}})(), arrays[{n}].__setitem__, {i}, {v})",
-    "signal.signal(signal.SIGALRM, lambda *_: arrays[{n}].__setitem__({i}, {v})); signal.setitimer(signal.ITIMER_REAL, 0.01);"
-    " time.sleep(0.05)",
+    "signal.signal(signal.SIGALRM, lambda *_: arrays[{n}].__setitem__({i}, {v}));"
+    " signal.setitimer(signal.ITIMER_REAL, 0.01); time.sleep(0.05)",
     "gc.callbacks[:] = [lambda *_: arrays[{n}].__setitem__({i}, arrays[{n}][{i}] + 1)]",
     "gc.callbacks.clear()",
     "os.register_at_fork(before=lambda: arrays[{n}].__setitem__({i}, arrays[{n}][{i}] + 1))",
@@ -57,8 +57,8 @@ _CHANGES = (
     "arrays[{n}], arrays[{m}] = arrays[{m}], arrays[{n}]",
     "memories[{n}] = views[{n}] = None; arrays[{n}] = None; arrays[{n}] = np.arange({elements}) * {v};"
     " views[{n}] = arrays[{n}][100:]; memories[{n}] = memoryview(arrays[{n}])",
-    "memories[{n}] = views[{n}] = None; arrays[{n}] = None; arrays[{n}] = np.zeros({elements}, dtype=int); arrays[{n}].sum();"
-    " views[{n}] = arrays[{n}][100:]; memories[{n}] = memoryview(arrays[{n}])",
+    "memories[{n}] = views[{n}] = None; arrays[{n}] = None; arrays[{n}] = np.zeros({elements}, dtype=int);"
+    " arrays[{n}].sum(); views[{n}] = arrays[{n}][100:]; memories[{n}] = memoryview(arrays[{n}])",
     "libc.madvise(ctypes.c_void_p((arrays[{n}].ctypes.data + 4095) & ~4095), 2_000_000, 4)",
     "libc.madvise(ctypes.c_void_p((arrays[{n}].ctypes.data + 4095) & ~4095), 2_000_000, 4); arrays[{n}].sum()",
     "arrays[{n}][{i}] += 1\nif not os.fork(): time.sleep(3); os._exit(0)",

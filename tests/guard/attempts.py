@@ -222,6 +222,10 @@ def _warm(how: str, libraries: set[str]) -> None:
         __import__(name)
     if importlib.util.find_spec("typing_extensions"):
         __import__("typing_extensions")  # puts functions of its own into `typing`
+    if "pandas" in libraries:
+        import pandas
+
+        pandas.Series([1, 1]).groupby([0, 0]).filter(lambda one: True)  # imports what it does when it is first used
     copy.deepcopy(vaults.Vault())  # has Python note its slots in its class
     if how == "guard":
         import anyio._backends._asyncio

@@ -216,7 +216,9 @@ def test_results_that_would_not_fit_are_refused_before_they_are_made(expression:
     assert "the most here are" in found.message or "a power of" in found.message, found
 
 
-LYING = HEAD + "class N:\n    n = 0\n    def __index__(self):\n        N.n += 1\n        return 1 if N.n < 2 else 10**12\n"
+LYING = (
+    HEAD + "class N:\n    n = 0\n    def __index__(self):\n        N.n += 1\n        return 1 if N.n < 2 else 10**12\n"
+)
 
 
 @pytest.mark.parametrize("call", ["np.zeros(N())", "np.tile([1], N())", "np.ones((N(), 1))", "np.random.rand(N())"])

@@ -12,8 +12,9 @@ import anyio
 import pytest
 
 from cellblock.errors import CaptureFailed
+from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.launcher import ProcessLauncher
-from cellblock.executors.protocol import Chunk, Kernel, KernelSpec
+from cellblock.executors.protocol import Chunk, KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.snapshots import Snapshot
 from cellblock.testing.executors import finished, value
@@ -62,13 +63,13 @@ _UNCHANGED = (
 
 
 @pytest.fixture
-async def kernel(anyio_backend: str) -> AsyncIterator[Kernel]:
+async def kernel(anyio_backend: str) -> AsyncIterator[ProcessKernel]:
     kernel = await ProcessLauncher().open(KernelSpec(seed=1, limits=_LIMITS))
     yield kernel
     await kernel.close()
 
 
-async def save(kernel: Kernel, *, seconds: float = 20.0) -> tuple[bytes, Snapshot]:
+async def save(kernel: ProcessKernel, *, seconds: float = 20.0) -> tuple[bytes, Snapshot]:
     """All bytes that were sent, one after the other, and the snapshot."""
     capture = await kernel.capture(seconds=seconds)
     try:
@@ -81,19 +82,22 @@ async def save(kernel: Kernel, *, seconds: float = 20.0) -> tuple[bytes, Snapsho
         capture.close()
 
 
-async def prepare(kernel: Kernel, attack: str) -> None:
+async def prepare(kernel: ProcessKernel, attack: str) -> None:
     last = await finished(kernel, _BEFORE + "before_tmp = sorted(os.listdir('/tmp'))\n" + _SLY % attack)
     assert last.failure is None, last.failure
 
 
-def scribes(kernel: Kernel) -> list[int]:
-    """Processes of the session's account that run, with a filter more than its worker has."""
-    worker = status(kernel._link.pid)  # type: ignore[attr-defined]
+def scribes(kernel: ProcessKernel) -> list[int]:
+    """Processes that run, with a filter more than the worker has, below a frozen copy of it or the session's init."""
+    filters = int(status(kernel._link.pid)["Seccomp_filters"])
+    init = Path(f"/proc/self/fdinfo/{kernel._shell.init}").read_text()
+    parents = {line.split()[1] for line in init.splitlines() if line.startswith("Pid:")}
+    parents |= {str(memory._copy) for memory in kernel._checkpoints._memories()}
     found = []
     for name in os.listdir("/proc"):
         one = status(int(name)) if name.isdigit() else {}
-        more = one.get("Seccomp_filters") == str(int(worker["Seccomp_filters"]) + 1)
-        if more and one["Uid"] == worker["Uid"] and one["State"][0] not in "ZX":
+        more = one.get("Seccomp_filters") == str(filters + 1)
+        if more and one["PPid"] in parents and one["State"][0] not in "ZX":
             found.append(int(name))
     return found
 
@@ -106,7 +110,7 @@ def status(process: int) -> dict[str, str]:
     return {name: value.strip() for name, _, value in (line.partition(":") for line in text.splitlines())}
 
 
-async def require_unchanged(kernel: Kernel) -> None:
+async def require_unchanged(kernel: ProcessKernel) -> None:
     """The session's names, files and processes are as they were, and it can be saved once its code lets it."""
     assert await value(kernel, _AFTER) == _UNCHANGED
     await finished(kernel, "del sly")
@@ -214,15 +218,15 @@ _SYSCALL_NUMBERS_OF = "x86_64"
 @pytest.mark.parametrize("what", ANSWERED)
 @pytest.mark.threat("W2")
 @pytest.mark.threat("W1")
-async def test_what_code_tries_while_it_is_saved_meets_its_wall(kernel: Kernel, what: str) -> None:
+async def test_what_code_tries_while_it_is_saved_meets_its_wall(kernel: ProcessKernel, what: str) -> None:
     attack, wall, answer = ANSWERED[what]
     if "syscall(" in attack and os.uname().machine != _SYSCALL_NUMBERS_OF:
         pytest.skip("numbers of calls are another machine's")
     await finished(kernel, _IS_OPEN)
     await prepare(kernel, attack)
-    sent, snapshot = await save(kernel)
+    sent, _ = await save(kernel)
     (said,) = set(re.findall(rb"<<(.*?)>>", sent, re.DOTALL))
-    assert said.decode() == answer, wall
+    assert said.decode() in (answer, f"{answer}: 'kept'"), wall  # Python 3.13 tells more paths
     await require_unchanged(kernel)
 
 
@@ -271,8 +275,8 @@ FAILED = {
         "the process that saves broke the protocol: b'R' is not allowed while saving",
     ),
     "an address of nothing": (
-        "tell(dict(format=1, python='', groups=[dict(key='k', stream=['sha256-' + '0' * 64], buffers=[], needs=[])], names=[], lost=[], "
-        "declarations=[], ambient=[]))",
+        "tell(dict(format=1, python='', groups=[dict(key='k', stream=['sha256-' + '0' * 64], buffers=[], needs=[])],"
+        " names=[], lost=[], declarations=[], ambient=[]))",
         "the process that saves broke the protocol: an address of nothing that came: 'sha256-" + "0" * 64 + "'",
     ),
     "JSON without an end": (
@@ -297,7 +301,9 @@ def tell(record):
 @pytest.mark.parametrize("what", FAILED)
 @pytest.mark.threat("W7")
 @pytest.mark.threat("W6")
-async def test_code_that_keeps_its_state_from_being_saved_costs_that_state_alone(kernel: Kernel, what: str) -> None:
+async def test_code_that_keeps_its_state_from_being_saved_costs_that_state_alone(
+    kernel: ProcessKernel, what: str
+) -> None:
     attack, reason = FAILED[what]
     await finished(kernel, _IS_OPEN + _SPEECH)
     await prepare(kernel, attack)
@@ -316,7 +322,7 @@ async def test_code_that_keeps_its_state_from_being_saved_costs_that_state_alone
 
 
 @pytest.mark.threat("W7")
-async def test_descriptor_that_a_scribe_sends_is_closed(kernel: Kernel) -> None:
+async def test_descriptor_that_a_scribe_sends_is_closed(kernel: ProcessKernel) -> None:
     await finished(kernel, _IS_OPEN + _SPEECH)
     sends = "import array; self.end = socket.socket(fileno=ours()); self.end.sendmsg([struct.pack('<cI', b'C', 1)], "
     await prepare(kernel, sends + "[(1, 1, array.array('i', [0, 1, 2]))]); os.write(ours(), b'x'); self.end.detach()")
@@ -328,7 +334,7 @@ async def test_descriptor_that_a_scribe_sends_is_closed(kernel: Kernel) -> None:
 
 
 @pytest.mark.threat("W7")
-async def test_only_addresses_of_the_snapshot_before_are_taken_as_known(kernel: Kernel) -> None:
+async def test_only_addresses_of_the_snapshot_before_are_taken_as_known(kernel: ProcessKernel) -> None:
     """A hash that somebody knows brings no bytes that were not this session's."""
     await prepare(kernel, "pass")
     await finished(kernel, "old = ['old']")
@@ -336,8 +342,9 @@ async def test_only_addresses_of_the_snapshot_before_are_taken_as_known(kernel: 
     (group,) = [one.group for one in before.names if one.name == "old"]
     (known,) = next(one.stream for one in before.groups if one.key == group)
     await finished(kernel, "del old\n" + _IS_OPEN + _SPEECH)
-    forged = f"tell(dict(format=1, python='', groups=[dict(key='k', stream=[{known!r}], buffers=[], needs=[])], names=[], lost=[], "
-    last = await finished(kernel, _SLY % (forged + "declarations=[], ambient=[]))"))
+    group = f"dict(key='k', stream=[{known!r}], buffers=[], needs=[])"
+    forged = f"tell(dict(format=1, python='', groups=[{group}], names=[], lost=[], declarations=[], ambient=[]))"
+    last = await finished(kernel, _SLY % forged)
     assert last.failure is None
     with pytest.raises(CaptureFailed, match="an address of nothing that came"):
         await save(kernel)

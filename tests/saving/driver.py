@@ -9,11 +9,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import sys
+import random
 import shutil
+import sys
 import traceback
 from json import dumps, loads
 from pathlib import Path
+from typing import Any
 
 from cellblock.worker.integrity import take_out
 from cellblock.worker.interpreter import Interpreter
@@ -29,6 +31,33 @@ def sections(text: str) -> list[tuple[str, str]]:
         elif found:
             found[-1][1].append(line)
     return [(kind, "\n".join(lines).strip("\n")) for kind, lines in found]
+
+
+def forked(namespace: dict[str, Any], place: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """Save in a copy of this process, as sessions do: the code of values runs there."""
+    sys.stdout.flush()
+    state = random.getstate()  # a forked copy seeds it anew
+    copy = os.fork()
+    if copy:
+        _, status = os.waitpid(copy, 0)
+        assert status == 0
+        record, objects = loads(place.read_text())
+        return record, objects
+    try:
+        random.setstate(state)
+        objects = {}
+
+        def put(piece: memoryview | bytes) -> str:
+            address = "sha256-" + hashlib.sha256(piece).hexdigest()
+            assert len(piece) <= 2**20
+            objects[address] = base64.b64encode(piece).decode()
+            return address
+
+        place.write_text(dumps([save(namespace, put=put), objects]))
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
 
 
 def main(half: str, scenario: str, directory: str) -> None:
@@ -51,20 +80,14 @@ def main(half: str, scenario: str, directory: str) -> None:
             if kind == "cell":
                 number += 1
                 interpreter.run(text, f"<cell {number}>")
-        objects: dict[str, bytes] = {}
-
-        def put(piece: memoryview | bytes) -> str:
-            address = "sha256-" + hashlib.sha256(piece).hexdigest()
-            assert len(piece) <= 2**20
-            objects[address] = bytes(piece)
-            return address
-
-        record = save(interpreter.namespace, put=put)
+        record, encoded = forked(interpreter.namespace, Path(directory, "first"))
+        again, _ = forked(interpreter.namespace, Path(directory, "again"))
+        unstable = [one["key"] for one, other in zip(record["groups"], again["groups"], strict=True) if one != other]
         shutil.copytree(workspace, then, ignore=lambda *_: {"__pycache__"})
         bound = interpreter.names()
-        encoded = {address: base64.b64encode(piece).decode() for address, piece in objects.items()}
         stored.write_text(dumps({"record": record, "objects": encoded}))
         told = {"bound": bound, "names": [row[0] for row in record["names"]], "lost": record["lost"]}
+        told["unstable"] = unstable
         told["groups"] = [group["key"] for group in record["groups"]]
     else:
         saved = loads(stored.read_text())

@@ -48,6 +48,7 @@ def test_scenario_holds_warm_and_after_load(scenario: Path, tmp_path: Path) -> N
     assert [check for check in warm["checks"] if check[1]] == []
     assert [check for check in loaded["checks"] if check[1]] == []
     assert loaded["failed"] == []
+    assert warm["unstable"] == []
     assert set(warm["bound"]) <= {*warm["names"], *(row[0] for row in warm["lost"])}
     rows = sorted([row[0], row[2], row[3]] for row in warm["lost"])
     assert [row[0] for row in rows] == sorted(name for name, *_ in lost), rows

@@ -9,12 +9,15 @@ import types
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from importlib.util import find_spec
 
 import pytest
 
-from cellblock import AsyncSession, CellblockError, ExecutionLimits, Policy, Session
+from cellblock import AsyncSession, CellblockError, ExecutionLimits, Policy, Session, keep_ready
 from cellblock.executors.process.screen import Screen
 from cellblock.guard.rules import BY_ID
+
+LOOPS = ["asyncio", pytest.param("trio", marks=pytest.mark.skipif(find_spec("trio") is None, reason="no trio here"))]
 
 
 @pytest.fixture
@@ -193,6 +196,18 @@ def test_rerun_clear_display_and_streams(laid: Session) -> None:
     assert laid.run("_").value == "c"
 
 
+def test_session_that_is_kept_ready_takes_any_policy(open_session: Callable[..., Session]) -> None:
+    keep_ready(1, preload=["sched"], policy=Policy())
+    try:
+        session = open_session(preload=["sched"], policy=Policy(modules=["math"]))
+        assert session.run("import math\nmath.floor(1.5)").value == 1
+        _shows_its_refusal(session, "import os")
+        plain = open_session(preload=["sched"])
+        assert plain.run("import os\nos.getuid()").value == 1000
+    finally:
+        keep_ready(0, preload=["sched"], policy=Policy())
+
+
 def test_shell_is_the_hosts_own_and_no_cell_reaches_it(laid: Session) -> None:
     assert laid.shell("echo $((1 + 1)) > two; cat two").text == "2"
     assert laid.files.read("two") == b"2\n"
@@ -368,7 +383,7 @@ def test_forged_refusal_of_a_worker_must_name_a_rule() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("anyio_backend", LOOPS)
 async def test_both_event_loops_open_and_run_under_a_policy(anyio_backend: str) -> None:
     async with AsyncSession(policy=Policy().fn(double)) as session:
         assert (await session.run("double(4)")).value == 8

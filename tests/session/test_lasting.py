@@ -395,3 +395,22 @@ def test_what_is_live_at_local_is_not_called_again_by_a_resume(opened: Open, url
     session.close()
     assert opened(trust_level="local", tools=[pay]).run("paid").value == 3
     assert calls == [3]
+
+
+def test_a_cell_that_was_rolled_back_before_its_program_died_is_in_the_log(opened: Open, url: str) -> None:
+    _dies(
+        url,
+        """
+        session.run('x = 1')
+        session.flush()
+        session._session._lasting._work = time.sleep  # commits stop, as if the program died before the next
+        session.run('x = 2; import os; os._exit(3)')
+        """,
+    )
+    session = opened()
+    assert [commit.number for commit in session.log()] == [2, 1, 0]
+    assert [(cell.rolled_back, cell.error and cell.error.type) for cell in session.notebook] == [
+        (False, None),
+        (True, "RolledBack"),
+    ]
+    assert session.run("x").value == 1

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import anyio
@@ -21,6 +22,7 @@ from cellblock import (
     AsyncSession,
     Cell,
     CellblockError,
+    CellState,
     Done,
     ExecutionLimits,
     Live,
@@ -33,6 +35,7 @@ from cellblock import (
     UnpicklableError,
 )
 
+LOOPS = ["asyncio", pytest.param("trio", marks=pytest.mark.skipif(find_spec("trio") is None, reason="no trio here"))]
 LOOP = "print('begun')\nwhile True: pass"
 
 
@@ -397,7 +400,7 @@ def test_ctrl_c_interrupts_the_cell_and_raises_in_the_host() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("anyio_backend", LOOPS)
 async def test_cancelled_run_ends_its_cell_and_the_session_goes_on(anyio_backend: str) -> None:
     async with AsyncSession(trust_level="local") as session:
         await session.run("x = 1")
@@ -408,7 +411,7 @@ async def test_cancelled_run_ends_its_cell_and_the_session_goes_on(anyio_backend
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("anyio_backend", LOOPS)
 async def test_event_loop_goes_on_while_a_cell_runs(anyio_backend: str) -> None:
     async with AsyncSession(trust_level="local", limits=ExecutionLimits(timeout_seconds=1)) as session:
         ticks = 0
@@ -561,3 +564,19 @@ def test_signal_handlers_of_the_host_are_never_touched(local: Session) -> None:
     local.interrupt()
     thread.join(20)
     assert [signal.getsignal(number) for number in range(1, 32)] == handlers
+
+
+def test_a_call_that_cannot_be_ended_is_left_a_second_after_the_limit_and_the_session_is_dead() -> None:
+    def wait(seconds: float) -> None:
+        time.sleep(seconds)
+
+    limits = ExecutionLimits(timeout_seconds=0.3)
+    with Session(trust_level="local", policy=Policy().fn(wait), limits=limits) as session:
+        began = time.monotonic()
+        cell = session.run("wait(6)")
+        assert time.monotonic() - began < 5
+        assert cell.error is not None
+        assert (cell.state, cell.error.kind) == (CellState.TIMEOUT, "timeout")
+        assert "the session is dead" in cell.error.hint
+        with pytest.raises(SessionClosed, match="the session is dead"):
+            session.run("1")

@@ -30,7 +30,7 @@ class KernelSpec:
 
     One that `forgets` unbinds all names after each cell. At the level `local` alone.
 
-    `saved`: its states are to be captured one after the other; after each step it takes note of which memory was written.
+    `saved`: its states are to be captured, so that it takes note of which memory was written after each step.
     """
 
     limits: ExecutionLimits = field(default_factory=ExecutionLimits)
@@ -108,13 +108,14 @@ class Recovery:
 
     Else an older state, or with `fresh` an empty namespace. `fresh`: a new worker stands there. `lost` are names or
     other things that are not as they were, each with type, reason and remedy. `failed`: how many requests in a row have
-    ended the worker in that state.
+    ended the worker in that state. `dead`: there is no worker, and will be none.
     """
 
     exact: bool
     fresh: bool = False
     failed: int = 0
     lost: tuple[tuple[str, str, str, str], ...] = ()
+    dead: bool = False
 
 
 Named = TypeVar("Named", bound=Finished | ToolCalled)

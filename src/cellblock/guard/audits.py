@@ -21,10 +21,15 @@ _HOMES = {
     "cellblock.guard.stdlib.web": "urllib urllib.parse html html.parser shlex fnmatch colorsys ipaddress codecs xml "
     "xml.etree xml.etree.ElementTree",
     "cellblock.guard.stdlib.reports": "logging traceback inspect timeit",
+    "cellblock.guard.stdlib.examples": "doctest",
+    "cellblock.guard.stdlib.paths": "pathlib",
+    "cellblock.guard.stdlib.arguments": "argparse",
 }
 _LIBRARIES = {
     "cellblock.guard.libraries.numpy": "numpy numpy.random numpy.linalg numpy.fft numpy.char numpy.typing",
     "cellblock.guard.libraries.pandas": "pandas pandas.errors",
+    "cellblock.guard.libraries.matplotlib": "matplotlib matplotlib.pyplot matplotlib.patches matplotlib.lines "
+    "matplotlib.ticker matplotlib.colors matplotlib.dates matplotlib.gridspec matplotlib.cm",
 }
 LIBRARIES = frozenset(name for names in _LIBRARIES.values() for name in names.split())
 """Modules of packages that a policy has to name."""

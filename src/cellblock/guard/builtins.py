@@ -10,24 +10,26 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard import sizes
 from cellblock.guard.anatomy import lineage, namespace, plain
 from cellblock.guard.names import RESERVED
+from cellblock.guard.portions import ticking
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import Range, TypeStandIn
+from cellblock.guard.tables import BUILTIN_TYPES
+from cellblock.guard.weights import light
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 AS_THEY_ARE = (
-    "abs aiter all anext any ascii bin bool bytearray bytes callable chr classmethod complex delattr dict divmod "
-    "enumerate filter float frozenset hash hex id int isinstance issubclass len list map max min next "
-    "object oct ord property repr reversed set slice sorted staticmethod str super tuple zip "
+    "abs aiter all anext any bin bool bytearray bytes callable chr classmethod complex delattr dict divmod "
+    "enumerate filter float frozenset hex id int isinstance issubclass len list map max min next "
+    "object oct ord property reversed set slice sorted staticmethod str super tuple zip "
     "True False None Ellipsis NotImplemented __debug__"
 )
 """Built-ins that reach nothing but their arguments. What they walk is walked in Python where it is long."""
 
-_WITHOUT_DICT = frozenset(
-    (int, float, complex, str, bytes, bytearray, bool, list, tuple, dict, set, frozenset, type(None))
-)
 _MISSING = object()
+_FEW = 1000
+"""Numbers that are added at once, whatever their size."""
 
 
 def builtins_of(world: World) -> dict[str, object]:
@@ -50,6 +52,9 @@ def builtins_of(world: World) -> dict[str, object]:
                 "iter": _iter,
                 "round": _round,
                 "sum": _sum,
+                "repr": _repr,
+                "ascii": _ascii,
+                "hash": _hash,
             }
         ),
         **named({"quit": lambda code=None: _exit(code)}),
@@ -120,7 +125,7 @@ def _namespaces(world: World) -> dict[str, object]:
     def vars(*given: Any) -> Any:
         if not given:
             return here()
-        if type(given[0]) in _WITHOUT_DICT:
+        if type(given[0]) in BUILTIN_TYPES and not type(given[0]).__dictoffset__:
             raise TypeError("vars() argument must have __dict__ attribute")
         return world.gates.read(given[0], "__dict__").__dict__
 
@@ -219,7 +224,7 @@ def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
 
 
 def _format(value: Any, spec: str = "", /) -> str:
-    return format(value, sizes.check_spec(spec) if type(spec) is str else spec)
+    return format(light(value), sizes.check_spec(spec) if type(spec) is str else spec)
 
 
 def _iter(value: Any, *sentinel: Any) -> Any:
@@ -246,9 +251,22 @@ def _round(number: Any, ndigits: Any = None) -> Any:
     return round(number) if ndigits is None else round(number, ndigits)
 
 
+def _repr(obj: Any, /) -> str:
+    return repr(light(obj))
+
+
+def _ascii(obj: Any, /) -> str:
+    return ascii(light(obj))
+
+
+def _hash(obj: Any, /) -> int:
+    return hash(light(obj))
+
+
 def _sum(values: Any, /, start: Any = 0) -> Any:
     if type(start) in sizes.NUMBERS:
-        return sum(values, start)
+        few = type(values) in (list, tuple) and len(values) <= _FEW
+        return sum(values if few else ticking(values), start)
     if isinstance(start, str | bytes | bytearray):
         return sum((), start)  # CPython says what to do instead
     total = start

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TypeGuard
 
-from cellblock.guard.build import STORE
+from cellblock.guard.build import STORE, placed
 from cellblock.guard.program import Program
 from cellblock.guard.refusal import Refusal, rejection
 from cellblock.guard.rewrite import Rewriter
@@ -113,17 +113,15 @@ def _as_function(tree: ast.Module, module: Scope, filename: str, flags: int) -> 
         return None, None
     first, ending = body[0], body[-1]
     if isinstance(ending, ast.Expr):
-        body[-1] = ast.copy_location(ast.Return(ending.value), ending)
+        body[-1] = placed(ast.Return(ending.value), ending)
     if first is not ending and _is_text(first):
         module.bound["__doc__"] = []
-        body[0] = ast.copy_location(
-            ast.Assign([ast.copy_location(ast.Name("__doc__", STORE), first)], first.value), first
-        )
+        body[0] = placed(ast.Assign([placed(ast.Name("__doc__", STORE), first)], first.value), first)
     if module.bound:
-        body.insert(0, ast.copy_location(ast.Global(list(module.bound)), first))
+        body.insert(0, placed(ast.Global(list(module.bound)), first))
     kind = ast.AsyncFunctionDef if module.suspends else ast.FunctionDef
     arguments = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-    function = ast.copy_location(kind("<module>", arguments, body, [], None, None), first)
+    function = placed(kind("<module>", arguments, body, [], None, None), first)
     if sys.version_info >= (3, 12):
         function.type_params = []
     made = compile(ast.Module([function], []), filename, "exec", flags, dont_inherit=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import types
+from collections import OrderedDict
 from collections.abc import Callable
 from enum import Enum, EnumType
 from typing import TYPE_CHECKING, Any
@@ -85,14 +86,14 @@ class Classes:
 
     def make(self, metaclass: type, name: str, bases: Any, defined: Any, /, **named: Any) -> type:
         """A class by calling `type`, or `type.__new__` from a metaclass."""
-        if type(bases) is not tuple or type(defined) not in (dict, EnumDict):
+        if type(bases) is not tuple or type(defined) not in (dict, OrderedDict, EnumDict):
             raise TypeError("type() argument 2 must be tuple, argument 3 dict")
         bases = types.resolve_bases(bases)
         self.require_bases(bases)
         if not issubclass(metaclass, type):
             raise TypeError(f"{metaclass!r} is not a subtype of type")
         self._require_metaclass(metaclass)
-        defined = dict(defined) if type(defined) is dict else defined
+        defined = defined if type(defined) is EnumDict else dict(defined)
         dict.setdefault(defined, "__module__", "__main__")
         self._require_namespace(defined, metaclass, exact=type(defined) is dict)
         self._require_methods(bases, defined)
@@ -176,10 +177,10 @@ class Classes:
         raise denied(f"{name_of(metaclass)} cannot be a metaclass", "class")
 
     def _require_namespace(self, defined: Any, metaclass: object, *, exact: bool = True) -> None:
-        if exact and self._is_foreign(metaclass) is False and type(defined) is not dict:
+        if exact and self._is_foreign(metaclass) is False and type(defined) not in (dict, OrderedDict):
             raise denied("__prepare__ must give a dict", "class")
         for name in list(dict.keys(defined)) if isinstance(defined, dict) else list(defined):
-            if type(name) is not str or not (name.isidentifier() or name.startswith(".")):
+            if type(name) is not str or ("." in name and not name.startswith(".")):
                 raise denied(f"a class cannot define {name!r:.100}", "class")
             if is_dunder(name) and name not in DEFINABLE and not name.startswith("__dataclass_"):
                 raise denied(f"a class cannot define {name}", "class")

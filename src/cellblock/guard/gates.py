@@ -13,6 +13,7 @@ from enum import EnumType
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard import spelling
 from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
 from cellblock.guard.names import (
     DESCRIBING,
@@ -24,6 +25,7 @@ from cellblock.guard.names import (
     is_dunder,
     never_read,
 )
+from cellblock.guard.owndict import OwnDict, owner_of
 from cellblock.guard.printing import STREAMS, Settings
 from cellblock.guard.refusal import Denied, denied
 from cellblock.guard.scopes import Group
@@ -37,6 +39,9 @@ _MAX_KNOWN = 20_000
 _OF_FUNCTIONS = frozenset(
     ["__dict__", "__annotations__", "__defaults__", "__kwdefaults__", "__wrapped__", "__type_params__"]
 )
+_OF_ALIASES = frozenset(["__origin__", "__args__", "__parameters__", "__unpacked__", "__class__"])
+_origin = vars(types.GenericAlias)["__origin__"].__get__
+_LIKELY = (list, dict, str, set, Module)
 _super_class = super.__dict__["__thisclass__"].__get__
 _super_of = super.__dict__["__self_class__"].__get__
 _super_self = super.__dict__["__self__"].__get__
@@ -102,6 +107,7 @@ class Gates:
         """Types that were granted just now."""
         if self._world.host_types and "__init__" in self.reads:
             self.reads["__init__"].discard(super)
+            self._ask_first("__init__", None)
         for name in self._swaps:
             self._swap(name, audits)
         self._swapped.clear()
@@ -146,6 +152,7 @@ class Gates:
         for sets in (self.reads, self.writes, self._statics):
             if name in sets:
                 sets[name].difference_update([kind for kind in sets[name] if self._own(kind)])
+        self._ask_first(name, None)
         for group, known in self._groups.items():
             if name in group.reads or name in group.writes:
                 known.difference_update([kind for kind in known if self._own(kind)])
@@ -154,6 +161,17 @@ class Gates:
         known = sets.setdefault(name, set())
         if len(known) < _MAX_KNOWN:
             known.add(kind)
+            if sets is self.reads:
+                self._ask_first(name, kind)
+
+    def likely(self, name: str) -> type | None:
+        """A type on which a name may be read, the one that is looked for first."""
+        known = self.known_reads(name)
+        return next((kind for kind in _LIKELY if kind in known), None)
+
+    def _ask_first(self, name: str, kind: type | None) -> None:
+        if spelling.LAST + name in self._world.builtins:
+            self._world.builtins[spelling.LAST + name] = kind
 
     # ------------------------------------------------------------------------------- reading
 
@@ -171,6 +189,8 @@ class Gates:
             return self._read_class(value, kind, name)
         if kind is super:
             return self._read_super(value, name)
+        if issubclass(kind, types.GenericAlias) and name not in _OF_ALIASES:
+            return self.read(_origin(value), name)  # which it would be read from, unseen
         if kind is types.FunctionType:
             return self._read_function(value, value, name)
         if kind is types.MethodType:
@@ -318,14 +338,15 @@ class Gates:
 
     def _unbound(self, audit: TypeAudit, name: str) -> Any:
         def unbound(instance: Any, *given: Any, **named: Any) -> Any:
-            method: Any = audit.replaced[name](self._world, self._instance(audit.type, instance))
+            method: Any = audit.replaced[name](self._world, self._instance(audit.type, name, instance))
             return method(*given, **named)
 
         return unbound
 
-    def _instance(self, kind: type, value: Any) -> Any:
+    def _instance(self, kind: type, name: str, value: Any) -> Any:
         if not issubclass(type(value), kind):
-            raise TypeError(f"descriptor requires a {name_of(kind)!r} object but received {name_of(type(value))!r}")
+            got = name_of(type(value))
+            raise TypeError(f"descriptor {name!r} for {name_of(kind)!r} objects doesn't apply to a {got!r} object")
         return value
 
     def _read_class_dunder(self, value: type, kind: type, name: str) -> Any:
@@ -466,6 +487,8 @@ class Gates:
                 self._forget(name)
                 return value
             raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
+        if name == "__dict__":
+            return self._write_dict(value, kind)
         if self._own(kind):
             if self._world.hides(kind, name):
                 raise denied(f"attribute {name!r} of {name_of(kind)!r} cannot be set", "store")
@@ -484,6 +507,28 @@ class Gates:
         if self._is_closed(kind):
             return value  # it cannot be, and CPython says so
         raise denied(f"attribute {name!r} of {name_of(kind)!r} cannot be set", "store")
+
+    def _write_dict(self, value: Any, kind: type) -> Any:
+        """What sets `__dict__` of an object of the code's own, with nothing of the host's in it."""
+        where = holder(lineage(kind), "__dict__")
+        plain = where is not None and type(namespace(where)["__dict__"]) is types.GetSetDescriptorType
+        if not self._own(kind) or not plain or self._inherits(kind):
+            raise denied(f"attribute '__dict__' of {name_of(kind)!r} cannot be set", "store")
+        return _Shared(self, value)
+
+    def _inherits(self, kind: type) -> bool:
+        return any(one in self._world.host_types for one in lineage(kind))
+
+    def real_dict(self, given: Any) -> Any:
+        """The dict that an object is to have: the one that was given, or that of the object whose `__dict__` it is."""
+        if type(given) is not OwnDict:
+            if type(given) is not dict:
+                raise TypeError(f"__dict__ must be set to a dictionary, not a {name_of(type(given))!r}")
+            return given
+        owner = owner_of(given)
+        if self._inherits(type(owner)):
+            raise denied(f"attribute '__dict__' of {name_of(type(owner))!r} cannot be shared", "store")
+        return object.__getattribute__(owner, "__dict__")
 
     def delete(self, value: Any, name: str) -> Any:
         """The object, if an attribute may be deleted from it."""
@@ -520,6 +565,24 @@ def _family(kind: type) -> Iterable[type]:
 
 
 _heirs: Callable[[type], list[type]] = vars(type)["__subclasses__"]
+
+
+class _Shared:
+    """An object, as far as its `__dict__` may be set."""
+
+    __slots__ = ("_gates", "_value")
+    _gates: Gates
+    _value: Any
+
+    def __init__(self, gates: Gates, value: Any) -> None:
+        object.__setattr__(self, "_gates", gates)
+        object.__setattr__(self, "_value", value)
+
+    def __setattr__(self, name: str, given: Any) -> None:
+        object.__setattr__(self._value, "__dict__", self._gates.real_dict(given))
+
+    def __delattr__(self, name: str) -> None:
+        raise TypeError("cannot delete __dict__")
 
 
 def _is_member(kind: type, name: str) -> bool:

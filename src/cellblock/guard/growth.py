@@ -23,6 +23,14 @@ def too_long(size: int) -> MemoryError:
     return MemoryError(f"a text of {size:,} characters [size]")
 
 
+def joined(parts: list[str]) -> str:
+    """Exact texts in one; MemoryError where that would be too long."""
+    size = sum(map(len, parts))
+    if size > MAX_BYTES:
+        raise too_long(size)
+    return "".join(parts)
+
+
 def _join(kind: Any, texts: list[type]) -> Callable[..., Any]:
     whole = kind.join
 

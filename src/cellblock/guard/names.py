@@ -240,6 +240,18 @@ DEFINABLE = (
             "__isabstractmethod__",
             "__deprecated__",
             "__override__",
+            "__cmp__",
+            "__coerce__",
+            "__div__",
+            "__getslice__",
+            "__hex__",
+            "__idiv__",
+            "__long__",
+            "__metaclass__",
+            "__nonzero__",
+            "__oct__",
+            "__rdiv__",
+            "__unicode__",
         ]
     )
 ) - frozenset(("__buffer__", "__weakref__", "__fspath__"))
@@ -309,7 +321,7 @@ WRITABLE = (
             "__signature__",
         ]
     )
-    | ((DEFINABLE & (OPERATIONS | HEAVY)) | frozenset(["__init__", "__call__", "__match_args__"]))
+    | ((DEFINABLE & (OPERATIONS | HEAVY)) | frozenset(["__init__", "__call__", "__match_args__", "__dict__"]))
 )
 """Names with two underscores that may be set, on what the code itself made."""
 

@@ -74,3 +74,7 @@ class OwnDict(dict[str, Any]):
     def __ior__(self, other: Any) -> Any:  # type: ignore[misc]
         self.update(other)
         return self
+
+
+owner_of: Any = vars(OwnDict)["_owner"].__get__
+"""The object whose `__dict__` it is."""

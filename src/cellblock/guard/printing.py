@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.weights import light
+
 if TYPE_CHECKING:
     from cellblock.guard.standins import Module
     from cellblock.guard.world import World
@@ -131,7 +133,7 @@ def printer(world: World) -> Callable[..., None]:
         for number, value in enumerate(values):
             if number and sep:
                 written(file, sep)
-            written(file, str(value))
+            written(file, str(light(value)))
         if end:
             written(file, end)
 

@@ -8,33 +8,41 @@ looked at, and stays the receiver, so that calls, stores, deletions and augmente
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 
-from cellblock.guard import build, spelling
+from cellblock.guard import build, sizes, spelling
 from cellblock.guard.elsewhere import instead_of
-from cellblock.guard.literals import literal_type, plain_format, plain_modulo, plain_spec
+from cellblock.guard.literals import literal_type, plain_format, plain_spec
+from cellblock.guard.magnitude import infer
 from cellblock.guard.names import DEFINABLE, REFUSED_BUILTINS, RESERVED, WRITABLE, is_dunder, mangled, never_read
+from cellblock.guard.operators import SIZED, Operation, harmless, is_simple, measure, place
 from cellblock.guard.patterns import checks_of
 from cellblock.guard.refusal import Refusal
 from cellblock.guard.rules import BY_ID
-from cellblock.guard.scopes import LOOP, PARAMETER, Group, Scope, Site, settle, targets
+from cellblock.guard.scopes import LOOP, PARAMETER, Group, Ranged, Scope, Site, settle, targets
 from cellblock.guard.tables import READS, SWAPPED
-
-SMALL = 16
-"""A constant that multiplies whatever it is given by no more than this needs no check."""
 
 _TEMPS, _SOFT, _ITERABLE = 1, 2, 4
 """Flags of a place: names may be bound in it for a moment; an ImportError raised there is caught; it is part of what
 a comprehension goes through, where lambdas bind none either."""
 
+_SHORT = 1_000_000
+"""Characters of a text that one call splits or pads without delay."""
 _IMPORT_ERRORS = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
-_SIMPLE = (ast.Name, ast.Constant)
 
 
 Slot = tuple[Any, Any]
 """Where a node hangs: a list and an index, or a node and a field."""
+
+
+_ARGUMENTS = {
+    "int": {2: spelling.DIGITS},
+    "bytes": {1: spelling.ROOM},
+    "bytearray": {1: spelling.ROOM},
+}
+"""Names of types, with numbers of arguments, to what checks the first one."""
 
 
 class Rewriter:
@@ -59,6 +67,8 @@ class Rewriter:
         self._bound = set(bound)
         self._without = without
         self._builtins: list[ast.Name] = []
+        self._operations: list[Operation] = []
+        self._ranges: list[ast.IfExp] = []
         self._stack: list[tuple[Any, Scope, int, Slot]] = []
         self._scopes: list[Scope] = []
         self._future = texts
@@ -85,9 +95,19 @@ class Rewriter:
         for name in self._builtins:
             if name.id not in self._bound:
                 self._refuse("builtin", f"{name.id}() is not granted", name)
+        ranges = "range" not in self._bound
+        if not ranges:
+            for test in self._ranges:
+                test.orelse = build.name(test, "range")
         for scope in self._scopes:
             _guard_handlers(scope)
+            infer(scope, ranges=ranges)
+        for operation in self._operations:
+            measure(operation)
+        for scope in self._scopes:
             settle(scope, self._checked, self.groups)
+        for operation in reversed(self._operations):
+            place(operation)
 
     # ------------------------------------------------------------------------------ walking
 
@@ -109,14 +129,14 @@ class Rewriter:
             self._stack.append((child, scope, flags, (parent, field)))
 
     def _push_children(self, node: Any, scope: Scope, flags: int) -> None:
-        stack = self._stack
+        stack, leaves = self._stack, _LEAVES
         for field in reversed(node._fields):
             child = getattr(node, field, None)
             if type(child) is list:
                 for index in range(len(child) - 1, -1, -1):
-                    if isinstance(child[index], ast.AST):
+                    if type(child[index]) not in leaves and isinstance(child[index], ast.AST):
                         stack.append((child[index], scope, flags, (child, index)))
-            elif isinstance(child, ast.AST):
+            elif type(child) not in leaves and isinstance(child, ast.AST):
                 stack.append((child, scope, flags, (node, field)))
 
     def _refuse(self, rule: str, what: str, at: Any, instead: str = "") -> None:
@@ -186,7 +206,7 @@ class Rewriter:
         ):
             receiver = node.value = build.call(receiver, spelling.CLASS_OF, receiver.value)
         if type(node.ctx) is ast.Load:
-            own = type(receiver) is ast.Name and scope.decides(receiver.id, stored=False)
+            own = scope.kind == "comprehension" and type(receiver) is ast.Name and receiver.id in scope.bound
             if name in SWAPPED and (own or flags & _TEMPS or _is_text(receiver)):
                 self._swapped(node, name, scope, flags, slot, own=own)
                 return
@@ -206,6 +226,8 @@ class Rewriter:
             self._name(receiver, scope, flags, slot)
             scope.sites.setdefault(receiver.id, []).append(Site(node, name, flags))
             return
+        if scope.kind == "module" and not flags & LOOP:
+            flags &= ~_TEMPS  # this is run once: a call does, and is less to compile
         slot = self._checked(Site(node, name, flags), own=False)
         self._stack.append((receiver, scope, flags, slot))
 
@@ -230,9 +252,15 @@ class Rewriter:
         known.add(site.name)
         spelled = receiver.id if own and isinstance(receiver, ast.Name) else spelling.TEMPORARY
         held = receiver if own else build.kept(receiver, spelled, receiver)
+        kind: ast.expr = build.call(receiver, spelling.TYPE, held)
+        tests = []
+        if not site.stored and (site.flags & LOOP or isinstance(receiver, ast.Attribute)):
+            tests.append(build.chain(receiver, kind, "is", build.name(receiver, spelling.LAST + site.name)))
+            kind = build.call(receiver, spelling.TYPE, build.name(receiver, spelled))
+        tests.append(build.is_in(receiver, kind, prefix + site.name))
         site.node.value = build.either(
             receiver,
-            build.is_in(receiver, build.call(receiver, spelling.TYPE, held), prefix + site.name),
+            build.any_of(receiver, *tests),
             build.name(receiver, spelled),
             build.call(receiver, gate, build.name(receiver, spelled), build.constant(receiver, site.name)),
         )
@@ -241,6 +269,18 @@ class Rewriter:
     def _swapped(self, node: ast.Attribute, name: str, scope: Scope, flags: int, slot: Slot, *, own: bool) -> None:
         """A method that is the guard's own for some types: bound by type, and else read as any attribute."""
         receiver, swaps = node.value, spelling.SWAP + name
+        most = _harmless_length(name, slot)
+        if most and isinstance(receiver, ast.Constant) and len(str(receiver.value)) < most:
+            return
+        if most:
+            spelled = receiver.id if own and isinstance(receiver, ast.Name) else spelling.TEMPORARY
+            kept = receiver if own else build.kept(receiver, spelled, receiver)
+            node.value = build.short_text(receiver, kept, spelled, name, most)
+            if own and isinstance(receiver, ast.Name):
+                self._name(receiver, scope, flags, slot)
+            else:
+                self._stack.append((receiver, scope, flags, (kept, "value")))
+            return
         self.swaps.add(name)
         if _is_text(receiver) and hasattr(str, name):
             _setter(slot)(build.call(node, swaps + ".str", receiver))
@@ -250,7 +290,7 @@ class Rewriter:
         held = named or build.kept(receiver, spelled, receiver)
         test = build.is_in(receiver, build.call(receiver, spelling.TYPE, held), swaps)
         bind = build.item(node, swaps, build.call(node, spelling.TYPE, build.name(node, spelled)))
-        bound = ast.copy_location(ast.Call(bind, [build.name(node, spelled)], []), node)
+        bound = build.placed(ast.Call(bind, [build.name(node, spelled)], []), node)
         node.value = build.name(receiver, spelled)
         self._checked(Site(node, name, flags), own=True)
         _setter(slot)(build.either(node, test, bound, node))
@@ -262,72 +302,108 @@ class Rewriter:
     # ---------------------------------------------------------------------------- operators
 
     def _operation(self, node: ast.BinOp, scope: Scope, flags: int, slot: Slot) -> None:
-        kind = type(node.op)
-        function = _SIZED.get(kind)
-        if function is None or _harmless(kind, node.left, node.right):
-            self._push_children(node, scope, flags)
-            return
-        left, right = node.left, node.right
-        put = _setter(slot)
-        if kind not in (ast.Mult, ast.Mod) or _is_sequence(left) or _is_sequence(right):
-            made = build.call(node, function, left, right)
-            put(made)
+        if type(node.op) is ast.Add and not _is_number(node) and _checks_sum(scope):
+            made = build.call(node, spelling.ADD, node.left, node.right)
+            _setter(slot)(made)
             self._push_list(made.args, scope, flags)
             return
-        one, other = self._held(left, scope, flags), self._held(right, scope, flags)
-        if one is None or other is None:
-            made = build.call(node, function, left, right)
-            put(made)
-            self._push_list(made.args, scope, flags)
+        text = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str | bytes)
+        if type(node.op) is ast.Mod and text and harmless(ast.Mod, node.left, node.right):
+            self._screened(node.right, scope, flags, (node, "right"))
             return
-        (first, again), (second, then) = one, other
-        test = build.same_in(
-            node,
-            build.call(node, spelling.TYPE, first),
-            build.call(node, spelling.TYPE, second),
-            spelling.NUMBERS,
-        )
-        if isinstance(right, ast.Constant):
-            test = build.is_in(node, build.call(node, spelling.TYPE, first), spelling.NUMBERS)
-        elif isinstance(left, ast.Constant):
-            test = build.is_in(node, build.call(node, spelling.TYPE, second), spelling.NUMBERS)
-        node.left, node.right = again(), then()
-        put(build.either(node, test, node, build.call(node, function, again(), then())))
-        for value, where in ((left, first), (right, second)):
-            if isinstance(where, ast.NamedExpr):
-                self._stack.append((value, scope, flags, (where, "value")))
-
-    def _held(self, node: ast.expr, scope: Scope, flags: int) -> tuple[ast.expr, Callable[[], ast.expr]] | None:
-        """An expression to be evaluated first, and what it gave, to be read at will; None if it cannot be."""
-        if isinstance(node, ast.Constant):
-            return node, lambda: build.constant(node, node.value)
-        if flags & _TEMPS:
-            name = scope.temporary()
-            return build.kept(node, name, node), lambda: build.name(node, name)
-        if isinstance(node, ast.Name) and node.id not in RESERVED and node.id not in REFUSED_BUILTINS:
-            return build.name(node, node.id), lambda: build.name(node, node.id)
-        return None
+        if type(node.op) in SIZED and not harmless(type(node.op), node.left, node.right):
+            self._operations.append(Operation(node, _setter(slot), scope, flags))
+        self._push_children(node, scope, flags)
 
     def _augmented(self, node: ast.AugAssign, scope: Scope, flags: int, slot: Slot) -> None:
-        kind = type(node.op)
-        function = _SIZED.get(kind)
-        if function is None or _harmless(kind, None, node.value):
-            self._push_children(node, scope, flags)
+        kind, target = type(node.op), node.target
+        sized = kind in SIZED and not harmless(kind, None, node.value)
+        if kind is ast.Add and isinstance(target, ast.Name) and not _is_number(node.value) and _checks_sum(scope):
+            self._binds(target.id, target, scope, node)
+            checked = build.call(node.value, spelling.ADD + "_by", build.name(target, target.id), node.value)
+            self._stack.append((node.value, scope, flags, (checked.args, 1)))
+            node.value = checked
             return
-        if not _is_simple(node.target):
+        if sized and not is_simple(target):
             if scope.kind == "class":
                 self._refuse("size", "this assignment cannot be checked inside a class body", node)
                 return
-            whole = ast.copy_location(ast.If(build.constant(node, True), self._steps(node, scope), []), node)
+            whole = build.placed(ast.If(build.constant(node, True), self._steps(node, scope), []), node)
             _setter(slot)(whole)
             self._push_list(whole.body, scope, flags)
             return
-        present = deepcopy(node.target)
-        present.ctx = build.LOAD
-        checked = build.call(node.value, function + "_by", present, node.value)
-        node.value = checked
-        self._push(node, "target", scope, flags)
-        self._push_list(checked.args, scope, flags)
+        if sized:
+            operation = Operation(node, _setter(slot), scope, flags)
+            self._operations.append(operation)
+            present: Any = deepcopy(target)
+            present.ctx = build.LOAD
+            operation.present = [present]
+            self._push_list(operation.present, scope, flags)
+        if isinstance(target, ast.Name):
+            self._binds(target.id, target, scope, node)
+        else:
+            self._push(node, "target", scope, flags)
+        self._push(node, "value", scope, flags)
+
+    # ------------------------------------------------------------------------ what is walked in C
+
+    def _screened(self, node: ast.expr, scope: Scope, flags: int, slot: Slot) -> None:
+        """Have a value measured that C code goes through, unless it is plain."""
+        if isinstance(node, ast.Constant | ast.JoinedStr):
+            self._stack.append((node, scope, flags, slot))
+            return
+        put = _setter(slot)
+        own = type(node) is ast.Name and scope.decides(node.id, stored=False)
+        if not own and not flags & _TEMPS:
+            call = build.call(node, spelling.LIGHT, node)
+            put(call)
+            self._stack.append((node, scope, flags, (call.args, 0)))
+            return
+        spelled = node.id if own and isinstance(node, ast.Name) else spelling.TEMPORARY
+        held = node if own else build.kept(node, spelled, node)
+        test = build.is_in(node, build.call(node, spelling.TYPE, held), spelling.PLAIN)
+        light = build.call(node, spelling.LIGHT, build.name(node, spelled))
+        put(build.either(node, test, build.name(node, spelled), light))
+        if isinstance(held, ast.NamedExpr):
+            self._stack.append((node, scope, flags, (held, "value")))
+        elif isinstance(node, ast.Name):
+            self._name(node, scope, flags, slot)
+
+    def _compare(self, node: ast.Compare, scope: Scope, flags: int, slot: Slot) -> None:
+        """A comparison of two values of which neither is known to be small goes through both."""
+        right = node.comparators[0]
+        if len(node.ops) > 1 or type(node.ops[0]) not in _WALKING or _is_number(node.left) or _is_number(right):
+            self._push_children(node, scope, flags)
+            return
+        self._push_list(node.comparators, scope, flags)
+        self._screened(node.left, scope, flags, (node, "left"))
+
+    def _call(self, node: ast.Call, scope: Scope, flags: int, slot: Slot) -> None:
+        """What is shown by `str(x)` or `"…".format(x)` is gone through whole; a text that `int(x, 16)` reads, too.
+
+        A number that `bytes(x)` or `bytearray(x)` is made of is looked at.
+        """
+        function, arguments = node.func, node.args
+        name = function.id if isinstance(function, ast.Name) else None
+        fills = isinstance(function, ast.Attribute) and function.attr == "format" and _is_text(function.value)
+        shows = fills or (name == "str" and len(arguments) == 1)
+        checks = _ARGUMENTS.get(name or "", {}).get(len(arguments) + len(node.keywords))
+        if fills:
+            for keyword in reversed(node.keywords):
+                self._screened(keyword.value, scope, flags, (keyword, "value"))
+        else:
+            self._push_list(node.keywords, scope, flags)
+        for index in range(len(arguments) - 1, -1, -1):
+            one = arguments[index]
+            if shows and not isinstance(one, ast.Starred):
+                self._screened(one, scope, flags, (arguments, index))
+            elif checks and index == 0 and not isinstance(one, ast.Starred) and not _is_small(one):
+                call = build.call(one, checks, one)
+                arguments[0] = call
+                self._stack.append((one, scope, flags, (call.args, 0)))
+            else:
+                self._stack.append((one, scope, flags, (arguments, index)))
+        self._push(node, "func", scope, flags)
 
     def _steps(self, node: ast.AugAssign, scope: Scope) -> list[ast.stmt]:
         """An augmented assignment with what stands in its target evaluated beforehand."""
@@ -335,8 +411,8 @@ class Rewriter:
         target: Any = node.target
 
         def before(value: ast.expr) -> ast.Name:
-            kept = ast.copy_location(ast.Name(scope.temporary(), build.STORE), value)
-            steps.append(ast.copy_location(ast.Assign([kept], value), value))
+            kept = build.placed(ast.Name(scope.temporary(), build.STORE), value)
+            steps.append(build.placed(ast.Assign([kept], value), value))
             return build.name(value, kept.id)
 
         target.value = before(target.value)
@@ -354,7 +430,7 @@ class Rewriter:
     def _joined(self, node: ast.FormattedValue, scope: Scope, flags: int, slot: Slot) -> None:
         spec = node.format_spec
         if spec is None or plain_spec(spec):
-            self._push_children(node, scope, flags)
+            self._screened(node.value, scope, flags, (node, "value"))
             return
         conversion = build.constant(node, node.conversion)
         node.value = build.call(node.value, spelling.FORMAT, node.value, conversion, spec)
@@ -442,10 +518,12 @@ class Rewriter:
         self._unnamed(scope)
         inner = self._scope("comprehension", scope.owner, scope)
         for number, part in enumerate(node.generators):
-            _real_range(part)
+            ranged = self._real_range(part)
             self._push(part, "iter", inner if number else scope, (flags | _ITERABLE) & ~_TEMPS)
-            inner.bound.update((name.id, []) for name in targets(part.target))
-            self._push(part, "target", inner, flags & ~_TEMPS)
+            for name in targets(part.target):
+                self._binds(name.id, name, inner, ranged)
+            if not targets(part.target):
+                self._push(part, "target", inner, flags & ~_TEMPS)
             self._push(part, "ifs", inner, flags & ~_TEMPS)
         for field in ("elt", "key", "value"):
             if hasattr(node, field):
@@ -462,22 +540,42 @@ class Rewriter:
 
     def _assign(self, node: ast.Assign, scope: Scope, flags: int, slot: Slot) -> None:
         self._push(node, "value", scope, flags)
-        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            self._binds(node.targets[0].id, node.targets[0], scope, node.value)
-        else:
-            self._push(node, "targets", scope, flags)
+        for index, target in enumerate(node.targets):
+            pairs = list(_pairs(target, node.value))
+            for name, value in pairs:
+                self._binds(name.id, name, scope, value)
+            if not pairs:
+                self._stack.append((target, scope, flags, (node.targets, index)))
 
     def _loop(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
-        _real_range(node)
+        ranged = self._real_range(node)
         self._push(node, "orelse", scope, flags)
         self._push(node, "body", scope, flags | LOOP)
         names = targets(node.target)
         if names and type(node) is ast.For:
             for name in names:
-                self._binds(name.id, name, scope, node)
+                self._binds(name.id, name, scope, ranged or node)
         self._push(node, "iter", scope, flags)
         if not names or type(node) is not ast.For:
             self._push(node, "target", scope, flags)
+
+    def _real_range(self, node: Any) -> Ranged | None:
+        """Have a loop over `range(…)` use the real one, as its body is interrupted between two rounds.
+
+        What else may be called so one day gives no other than numbers, which is what is known of the loop's name.
+        """
+        called = node.iter
+        if not (isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and called.func.id == "range"):
+            return None
+        func = called.func
+        same = build.is_same(func, func, build.name(func, spelling.RANGE))
+        other = build.name(func, "range")
+        called.func = test = build.either(func, same, build.name(func, spelling.RANGE_REAL), other)
+        if not isinstance(node.target, ast.Name):
+            return None
+        test.orelse = build.call(func, spelling.ORDINARY, other)
+        self._ranges.append(test)
+        return Ranged(called)
 
     def _while(self, node: ast.While, scope: Scope, flags: int, slot: Slot) -> None:
         self._push(node, "orelse", scope, flags)
@@ -523,8 +621,8 @@ class Rewriter:
         cases: list[ast.match_case] = []
         for case in node.cases:
             for test in checks_of(case.pattern, self._refuse):
-                wildcard = ast.copy_location(ast.MatchAs(), case.pattern)
-                nothing = ast.copy_location(ast.Pass(), case.pattern)
+                wildcard = build.placed(ast.MatchAs(), case.pattern)
+                nothing = build.placed(ast.Pass(), case.pattern)
                 guard = ast.match_case(wildcard, test, [nothing])
                 cases.append(guard)
                 self._stack.append((test.args[0], scope, flags, (test.args, 0)))
@@ -594,52 +692,57 @@ def _setter(slot: Slot) -> Callable[[ast.AST], None]:
     return put
 
 
-def _harmless(kind: type, left: ast.expr | None, right: ast.expr) -> bool:
-    """Whether an operation's constants alone keep its result small."""
-    if kind is ast.Mult:
-        return _is_small(right) or (left is not None and _is_small(left))
-    if kind is ast.Pow:
-        return isinstance(right, ast.Constant) and (type(right.value) is float or right.value in (0, 1, 2, 3))
-    if kind is ast.Mod:
-        return isinstance(left, ast.Constant) and (not isinstance(left.value, str | bytes) or plain_modulo(left.value))
-    return _is_small(right)
+def _checks_sum(scope: Scope) -> bool:
+    """Whether this sum is one of those that are measured: every fourth of a function.
+
+    A sum doubles at most, and between two rounds of a loop or two calls memory is looked at; the rest is measured so
+    that nothing grows for long in a straight line.
+    """
+    scope.home.adds += 1
+    return scope.home.adds % 4 == 0
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether an expression is a constant, or gives no sequence."""
+    if isinstance(node, ast.BinOp):
+        if type(node.op) is ast.Add:
+            return _is_number(node.left) or _is_number(node.right)
+        return type(node.op) in _ARITHMETIC
+    return isinstance(node, ast.Constant | ast.UnaryOp | ast.Compare)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.Name, ast.expr]]:
+    """The names of a target with what each is bound to, where source tells it."""
+    if isinstance(target, ast.Name):
+        yield target, value
+    elif isinstance(value, ast.Tuple) and not any(isinstance(one, ast.Starred) for one in value.elts):
+        names = targets(target)
+        if len(names) == len(value.elts):
+            yield from zip(names, value.elts, strict=True)
+
+
+def _harmless_length(name: str, slot: Slot) -> int:
+    """How long a text may be for its method of this name to make nothing large; 0 where there is no telling."""
+    if name in ("split", "rsplit", "splitlines"):
+        return _SHORT
+    call, place = slot
+    if place != "func" or not isinstance(call, ast.Call) or call.keywords:
+        return 0
+    given = call.args
+    if name == "replace" and len(given) >= 2 and _is_text(given[1]) and not isinstance(given[0], ast.Starred):
+        return _SHORT // max(len(str(given[1].value)), 1)  # type: ignore[attr-defined]
+    if name in ("ljust", "rjust", "center", "zfill") and given and isinstance(given[0], ast.Constant):
+        return _SHORT if type(given[0].value) is int and given[0].value <= _SHORT else 0
+    return 0
+
+
+def _is_small(node: ast.expr) -> bool:
+    """Whether it is a constant that stands in the source, of which an integer may be a large number."""
+    return isinstance(node, ast.Constant) and (type(node.value) is not int or node.value < sizes.MAX_BYTES)
 
 
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is str
-
-
-def _is_small(node: ast.expr) -> bool:
-    if not isinstance(node, ast.Constant):
-        return False
-    value = node.value
-    return type(value) in (float, complex, bool) or (type(value) is int and value <= SMALL)
-
-
-def _is_sequence(node: ast.expr) -> bool:
-    return literal_type(node) in (str, bytes, list, tuple)
-
-
-def _is_simple(node: ast.AST) -> bool:
-    """Whether an expression may be evaluated twice."""
-    if isinstance(node, ast.Attribute):
-        return _is_simple(node.value)
-    if isinstance(node, ast.Subscript):
-        return _is_simple(node.value) and _is_simple(node.slice)
-    if isinstance(node, ast.BinOp):
-        return type(node.op) in (ast.Add, ast.Sub) and _is_simple(node.left) and _is_simple(node.right)
-    if isinstance(node, ast.Tuple):
-        return all(map(_is_simple, node.elts))
-    return isinstance(node, _SIMPLE)
-
-
-def _real_range(node: Any) -> None:
-    """Have a loop over `range(…)` use the real one, as its body is interrupted between two rounds."""
-    called = node.iter
-    if isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and called.func.id == "range":
-        func = called.func
-        test = build.is_same(func, func, build.name(func, spelling.RANGE))
-        called.func = build.either(func, test, build.name(func, spelling.RANGE_REAL), build.name(func, "range"))
 
 
 def _catches_imports(handler: ast.ExceptHandler) -> bool:
@@ -656,8 +759,8 @@ def _guard_handlers(scope: Scope) -> None:
         if node.handlers and type(node) is ast.Try:
             at = node.handlers[0]
             caught: ast.expr = build.call(at, spelling.ESCAPING) if scope.suspends else build.name(at, spelling.STOP)
-            again = ast.copy_location(ast.Raise(), at)
-            node.handlers.insert(0, ast.copy_location(ast.ExceptHandler(caught, None, [again]), at))
+            again = build.placed(ast.Raise(), at)
+            node.handlers.insert(0, build.placed(ast.ExceptHandler(caught, None, [again]), at))
         if node.finalbody:
             first = node.finalbody[0]
             test: ast.expr = build.name(first, spelling.STOPPING)
@@ -670,12 +773,8 @@ def _guard_handlers(scope: Scope) -> None:
             item.context_expr = build.call(item.context_expr, function, item.context_expr)
 
 
-_SIZED = {
-    ast.Mult: spelling.MULTIPLY,
-    ast.Pow: spelling.POWER,
-    ast.LShift: spelling.SHIFT,
-    ast.Mod: spelling.MODULO,
-}
+_ARITHMETIC = (ast.Sub, ast.Div, ast.FloorDiv, ast.MatMult, ast.BitAnd, ast.BitXor, ast.RShift)
+_WALKING = (ast.Eq, ast.NotEq)
 
 _IN_PATTERNS = (
     ast.MatchSingleton, ast.MatchSequence, ast.MatchStar, ast.MatchAs, ast.MatchOr, ast.MatchClass, ast.MatchMapping,
@@ -685,7 +784,7 @@ _IN_PATTERNS = (
 
 _PLAIN = (
     "Module Expr Delete Assert Pass Break Continue BoolOp UnaryOp IfExp Dict Set "
-    "Compare Call JoinedStr Constant Subscript Starred List Tuple Slice Load Store Del And Or Add Sub Mult MatMult Div "
+    "JoinedStr Constant Subscript Starred List Tuple Slice Load Store Del And Or Add Sub Mult MatMult Div "
     "Mod Pow LShift RShift BitOr BitXor BitAnd FloorDiv Invert Not UAdd USub Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn "
     "comprehension arguments keyword alias withitem match_case"
 )
@@ -698,6 +797,8 @@ _HANDLERS: dict[type, Any] = {
     ast.Attribute: Rewriter._attribute,
     ast.BinOp: Rewriter._operation,
     ast.AugAssign: Rewriter._augmented,
+    ast.Compare: Rewriter._compare,
+    ast.Call: Rewriter._call,
     ast.FormattedValue: Rewriter._joined,
     ast.FunctionDef: Rewriter._function,
     ast.AsyncFunctionDef: Rewriter._function,
@@ -730,6 +831,8 @@ _HANDLERS: dict[type, Any] = {
 }
 """What is done with each kind of node. None: it is let through and its children are looked at."""
 _HANDLERS |= {getattr(ast, name): None for name in _PLAIN.split()}
+_LEAVES = {kind for kind in _HANDLERS if not kind._fields} | {ast.Constant}  # type: ignore[attr-defined]
+"""Known kinds of nodes that have no parts."""
 for _name in ("TypeAlias",):
     if hasattr(ast, _name):
         _HANDLERS[getattr(ast, _name)] = Rewriter._type_alias

@@ -25,8 +25,8 @@ from cellblock.guard.tables import READS, SPECIAL
 
 PARAMETER = object()
 """What binds an argument's name."""
-LOOP = 8
-"""A flag of a place that is run more than once."""
+TEMPORARIES, LOOP = 1, 8
+"""Flags of a place: names may be bound in it for a moment; it is run more than once."""
 _WEIGHT = 8
 
 
@@ -40,6 +40,13 @@ class Group:
     @property
     def spelled(self) -> str:
         return f"{','.join(self.reads)}={','.join(self.writes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranged:
+    """Binds the name that a loop over `range(…)` counts with."""
+
+    call: ast.Call
 
 
 class Site:
@@ -57,13 +64,15 @@ class Site:
 class Scope:
     """What is known of the function, class, module or comprehension that a node stands in.
 
-    `bound` has for each name what binds it: an expression, a loop, `PARAMETER`, or None for anything else. `plain` is a
-    module that is compiled as one, and `unnamed` one with lambdas or comprehensions of its own.
+    `bound` has for each name what binds it: an expression, a loop, a range, an augmented assignment, `PARAMETER`, or
+    None for anything else. `bits` are those of names that are numbers: see `magnitude`. `plain` is a module that is
+    compiled as one, and `unnamed` one with lambdas or comprehensions of its own.
     """
 
     __slots__ = (
-        "body", "bound", "count", "foreign", "home", "kind", "outer", "owner", "plain", "sites", "suspends", "tries",
-        "unnamed", "withs",
+        "adds", "bits", "body", "bound", "count", "foreign", "home", "kind", "outer", "owner", "plain", "sites",
+        "suspends",
+        "tries", "unnamed", "withs",
     )  # fmt: skip
 
     def __init__(self, kind: str, owner: str | None, outer: Scope | None) -> None:
@@ -72,12 +81,13 @@ class Scope:
         self.outer = outer
         self.home: Scope = outer.home if kind == "comprehension" and outer is not None else self
         self.suspends = self.plain = self.unnamed = False
-        self.count = 0
+        self.count = self.adds = 0
         self.body: list[ast.stmt] | None = None
         self.tries: list[ast.Try] = []
         self.withs: list[tuple[ast.withitem, bool]] = []
         self.bound: dict[str, list[Any]] = {}
         self.foreign: set[str] = set()
+        self.bits: dict[str, int | None] = {}
         self.sites: dict[str, list[Site]] = {}
 
     def temporary(self) -> str:
@@ -178,5 +188,5 @@ def _insert(body: list[ast.stmt], name: str, spelled: str, group: Group) -> None
     known = build.is_in(first, build.call(first, spelling.TYPE, build.name(first, name)), spelling.ALL + group.spelled)
     watched = build.call(first, spelling.WATCH + group.spelled, build.name(first, name))
     value = build.either(first, known, build.name(first, name), watched)
-    target = ast.copy_location(ast.Name(spelled, build.STORE), first)
-    body.insert(1 if documented else 0, ast.copy_location(ast.Assign([target], value), first))
+    target = build.placed(ast.Name(spelled, build.STORE), first)
+    body.insert(1 if documented else 0, build.placed(ast.Assign([target], value), first))

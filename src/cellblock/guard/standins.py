@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -100,6 +101,9 @@ class TypeStandIn(Single):
 
     def __or__(self, other: object) -> object:
         return self
+
+    def __getitem__(self, item: object) -> object:
+        raise TypeError(f"type {name_of(self._kind)!r} is not subscriptable")
 
     def __repr__(self) -> str:
         return f"<class {name_of(self._kind)!r}>"
@@ -201,16 +205,20 @@ def _made(real: range) -> Any:
 class LongRange(Sequence[int]):
     """A range that is walked in Python, where a cell can be ended between two numbers."""
 
-    __slots__ = ("_real",)
+    __slots__ = ("_real", "_walked")
 
     def __init__(self, real: range) -> None:
         self._real = real
+        self._walked = (0, 0)
 
     start = property(lambda self: self._real.start)
     stop = property(lambda self: self._real.stop)
     step = property(lambda self: self._real.step)
 
     def __len__(self) -> int:
+        asking = sys._getframe(1)
+        if self._walked == (id(asking), asking.f_lasti):  # C code that makes room before it takes the numbers
+            raise TypeError("its length is not told twice")
         return len(self._real)
 
     def __getitem__(self, item: Any) -> Any:
@@ -218,6 +226,11 @@ class LongRange(Sequence[int]):
         return _made(found) if type(found) is range else found
 
     def __iter__(self) -> Iterator[int]:
+        asking = sys._getframe(1)
+        self._walked = (id(asking), asking.f_lasti)
+        return self._numbers()
+
+    def _numbers(self) -> Iterator[int]:
         for number in self._real:  # noqa: UP028 - each number must pass through Python
             yield number
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+import fractions
 import inspect
 import types
 from abc import ABCMeta
@@ -30,7 +32,9 @@ from cellblock.guard.refusal import denied
 from cellblock.guard.rehearsal import Rehearsal
 from cellblock.guard.signals import Ending
 from cellblock.guard.standins import LongRange, Range, TypeOfTypes, TypeStandIn
+from cellblock.guard.stdlib.exponents import Decimal, Fraction
 from cellblock.guard.tables import BUILTIN_TYPES, Method, TypeAudit, audit, names
+from cellblock.guard.weights import PLAIN, light
 from cellblock.policy import Policy
 
 NO_VALUE = object()
@@ -56,6 +60,8 @@ def _text_method(kind: type, name: str) -> Method:
     return Method(f"{kind.__name__}.{name}", make, exact=str.__str__ if kind is str else kind)
 
 
+_STANDING: dict[type, type] = {decimal.Decimal: Decimal, fractions.Fraction: Fraction}
+"""Classes that stand for others."""
 _TEXT_METHODS: dict[type, dict[str, Any]] = {
     kind: {name: _text_method(kind, name) for name in growth.methods(kind, [])} for kind in (str, bytes, bytearray)
 }
@@ -76,6 +82,8 @@ class World:
         self.dead = False
         self.open_functions: WeakKeyDictionary[Any, frozenset[str]] = WeakKeyDictionary()
         """Functions of the host's whose attributes of these names are granted."""
+        self.unshown: list[Callable[[], list[Any]]] = []
+        """Ask for what a cell has made and not shown, to be shown when it ends."""
         self.redirections: dict[str, list[Any]] = {"stdout": [], "stderr": []}
         self.types: dict[type, TypeAudit] = dict(BUILTIN_TYPES)
         self._given: dict[type, TypeAudit] = {}
@@ -125,6 +133,7 @@ class World:
         for name in program.reads:
             if (spelled := spelling.READ + name) not in builtins:
                 builtins[spelled] = gates.known_reads(name)
+                builtins[spelling.LAST + name] = gates.likely(name)
         for name in program.writes:
             if (spelled := spelling.WRITE + name) not in builtins:
                 builtins[spelled] = gates.known_writes(name)
@@ -145,13 +154,33 @@ class World:
         """Have exceptions of this kind, which come from outside of the world, end its programs too."""
         self.builtins[spelling.STOP] = self.ending.caught = (self.ending.base, kind)
 
-    def evaluate(self, source: str, names: Mapping[str, Any] | None = None) -> Any:
-        """The value of an expression that code has as text: checked as a cell is, and refused as running code is."""
+    def execute(self, source: str, filename: str) -> Any:
+        """Run statements that code has as text, as those of a cell; gives the value of the last, if an expression."""
+        program = self._of_text(source, filename, plain=False)
+        value = None
+        for code in self.run(program):
+            value = eval(code, self.globals)
+        return value if program.last is not None else None
+
+    def bound_by(self, source: str, filename: str) -> dict[str, Any]:
+        """What statements that code has as text bind, beside the names of its own."""
+        program = self._of_text(source, filename, plain=True)
+        self.link(program)
+        found: dict[str, Any] = {}
+        if program.body is not None:
+            eval(program.body, self.globals, found)
+        return self.shown(found)
+
+    def _of_text(self, source: str, filename: str, *, plain: bool) -> Program:
         try:
-            program = self.check(source.strip(), "<text>", plain=True)
+            return self.check(source, filename, plain=plain)
         except SourceRejected as error:
             first: Any = error.refusals[0]
             raise denied(first.what, first.rule) from None
+
+    def evaluate(self, source: str, names: Mapping[str, Any] | None = None) -> Any:
+        """The value of an expression that code has as text: checked as a cell is, and refused as running code is."""
+        program = self._of_text(source.strip(), "<text>", plain=True)
         if program.body is not None or program.last is None:
             raise SyntaxError(f"{source!r:.100} is no expression")
         self.link(program)
@@ -295,6 +324,8 @@ class World:
             return self.type
         if kind is range or kind is LongRange:
             return Range
+        if kind in _STANDING:
+            return _STANDING[kind]
         if kind is Globals or kind is OwnDict:
             return dict
         if self.classes.own(kind):
@@ -357,6 +388,7 @@ class World:
             spelling.POWER: (sizes.power, sizes.power_by),
             spelling.SHIFT: (sizes.shift, sizes.shift_by),
             spelling.MODULO: (sizes.modulo, sizes.modulo_by),
+            spelling.ADD: (sizes.add, sizes.add_by),
         }
         found: dict[str, Any] = {
             spelling.GATE: gates.read,
@@ -365,7 +397,16 @@ class World:
             spelling.TYPE: type,
             spelling.CLASS_OF: gates.class_of,
             spelling.NUMBERS: sizes.NUMBERS,
+            spelling.INT: int,
+            spelling.STR: str,
+            spelling.LENGTH: len,
+            spelling.FLOAT: float,
+            spelling.ORDINARY: sizes.ordinary,
             spelling.FORMAT: sizes.formatted,
+            spelling.DIGITS: sizes.digits,
+            spelling.ROOM: sizes.room,
+            spelling.LIGHT: light,
+            spelling.PLAIN: PLAIN,
             spelling.STOP: ending.caught,
             spelling.STOPPING: ending.flag,
             spelling.FOREIGN: ending.foreign,

@@ -83,12 +83,19 @@ def _group(group: Group) -> JSON:
         "stream": blobs(*group.stream),
         "buffers": [{"length": one.length, "chunks": blobs(*one.chunks)} for one in group.buffers],
         "needs": list(group.needs),
+        "note": group.note,
     }
 
 
 def _group_of(key: str, plain: Any) -> Group:
     buffers = tuple(Buffer(one["length"], _addresses(one["chunks"], "/")) for one in plain["buffers"])
-    return Group(key=key, stream=_addresses(plain["stream"], "/"), buffers=buffers, needs=tuple(plain["needs"]))
+    return Group(
+        key=key,
+        stream=_addresses(plain["stream"], "/"),
+        buffers=buffers,
+        needs=tuple(plain["needs"]),
+        note=plain["note"],
+    )
 
 
 def _name(one: SavedName) -> dict[str, JSON]:

@@ -69,6 +69,8 @@ class Replay:
     source: str
     answers: tuple[Logged, ...] = ()
     committed: bool = False
+    rolled_back: bool = False
+    """It changed nothing, and is not run: of its record only this was kept."""
 
 
 @dataclass(slots=True)
@@ -479,8 +481,7 @@ class Lasting:
                 case "answer" if begun is not None:
                     begun = replace(begun, answers=(*begun.answers, _logged(value)))
                 case "end" if begun is not None:
-                    if not value["rolled_back"]:
-                        past.replays.append(begun)
+                    past.replays.append(replace(begun, rolled_back=bool(value["rolled_back"])))
                     past.number, begun = begun.number, None
         if begun is not None:
             past.begun, past.number = begun, begun.number
@@ -497,7 +498,7 @@ class Lasting:
 
     async def fetch(self, addresses: Sequence[str]) -> Sequence[bytes]:
         """Bytes of a snapshot."""
-        return await to_thread.run_sync(lambda: [self._held.get(address) for address in addresses])
+        return await to_thread.run_sync(lambda: list(self._held.get_many(addresses)))
 
 
 def _kept(batch: Batch, step: HostStep) -> JSON:
@@ -520,18 +521,24 @@ def replaying(replay: Replay) -> Answer:
 
 def interrupted(begun: Replay) -> Cell:
     """The record of a cell that had not ended when its program did."""
+    hint = "the session is as it was before this cell; what it did outside of it is done"
+    return _failed(begun, "Interrupted", "the program that ran the session ended while this cell ran", hint)
+
+
+def rolled_back(replay: Replay) -> Cell:
+    """The record of a cell that the session went back from, where its program ended before that was saved."""
+    message = "the session went back to before this cell; what it showed was not saved"
+    return _failed(replay, "RolledBack", message, "")
+
+
+def _failed(replay: Replay, kind: str, message: str, hint: str) -> Cell:
     return Cell(
-        id=begun.id,
-        number=begun.number,
-        kind=begun.kind,
-        source=begun.source,
+        id=replay.id,
+        number=replay.number,
+        kind=replay.kind,
+        source=replay.source,
         state=CellState.ERROR,
-        error=CellError(
-            type="Interrupted",
-            message="the program that ran the session ended while this cell ran",
-            hint="the session is as it was before this cell; what it did outside of it is done",
-            kind="crashed",
-        ),
+        error=CellError(type=kind, message=message, hint=hint, kind="crashed"),
         rolled_back=True,
     )
 

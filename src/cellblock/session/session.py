@@ -237,7 +237,7 @@ class AsyncSession(Turns):
 
     async def _rebuild(self, lasting: Lasting, kernel: Kernel, past: Past, *, keep_notebook: bool = False) -> Resumed:
         """Bring a kernel that has run nothing yet to where a commit and what follows it lead."""
-        from cellblock.session.lasting import interrupted, replaying
+        from cellblock.session.lasting import interrupted, replaying, rolled_back
 
         lost = () if past.snapshot is None else await self._restore(lasting, kernel, past.snapshot)
         self._lost += lost
@@ -254,6 +254,10 @@ class AsyncSession(Turns):
             if isinstance(replay, HostStep):
                 await self._do_again(kernel, replay)
                 lasting.stands(kernel.states[-1], past.head)
+                continue
+            if replay.rolled_back:
+                notebook.record(rolled_back(replay), {})
+                lasting.commit(kernel, notebook[replay.id], {}, notebook.cells)
                 continue
             self._count = replay.number - 1
             draft = Cell(

@@ -61,9 +61,10 @@ def _decoded(packed: Packed) -> bytes | None:
     if packed.codec != ZSTD:
         return None
     try:  # never more than was noted, whatever a damaged frame claims
-        return zstd.ZstdDecompressor().decompress(packed.body, max_length=packed.length + 1)
+        data: bytes = zstd.ZstdDecompressor().decompress(packed.body, max_length=packed.length + 1)
     except zstd.ZstdError:
         return None
+    return data
 
 
 def _is_compressible(data: bytes | memoryview) -> bool:

@@ -498,11 +498,16 @@ class ExecutorConformance:
 
     async def test_saved_state_is_restored_names_and_files(self, launcher: Launcher, kernel: Kernel) -> None:
         self._require_saving()
-        made = "import os\nx = [1]\ny = x\nclass C: pass\nc = C()\nc.x = x\ndef f(): return k\nk = 7\nbig = b'z' * 3_000_000\n"
+        made = (
+            "import os\nx = [1]\ny = x\nclass C: pass\nc = C()\nc.x = x\ndef f(): return k\nk = 7\n"
+            "big = b'z' * 3_000_000\n"
+        )
         files = (
-            "os.mkdir('d')\nos.chmod('d', 0o711)\nopen('d/a', 'w').write('a')\nos.link('d/a', 'b')\nos.chmod('b', 0o640)\n"
-            "os.symlink('d/a', 'l')\nos.utime('b', ns=(5, 5_000_000_007))\nos.mkfifo('p')\nopen('/tmp/t', 'w').write('t')\n"
-            "with open('s', 'wb') as s:\n    s.truncate(5_000_000)\n    s.seek(2_500_000)\n    s.write(b'q' * 10)\ndel s\n"
+            "os.mkdir('d')\nos.chmod('d', 0o711)\nopen('d/a', 'w').write('a')\nos.link('d/a', 'b')\n"
+            "os.chmod('b', 0o640)\nos.symlink('d/a', 'l')\nos.utime('b', ns=(5, 5_000_000_007))\nos.mkfifo('p')\n"
+            "open('/tmp/t', 'w').write('t')\n"
+            "with open('s', 'wb') as s:\n    s.truncate(5_000_000)\n    s.seek(2_500_000)\n    s.write(b'q' * 10)\n"
+            "del s\n"
         )
         assert (await finished(kernel, made + files)).failure is None
         chunks, snapshot = await saved(kernel)
@@ -512,9 +517,8 @@ class ExecutorConformance:
         other = await launcher.open(KernelSpec(seed=2))
         assert await restored(other, snapshot, chunks) == ()
         assert (other.steps, set(other.names) - {"os"}) == (0, {"x", "y", "C", "c", "f", "k", "big"})
-        assert await value(other, "y is x and c.x is x and type(c) is C, f(), (k := 8), f(), big == b'z' * 3_000_000") == (
-            True, 7, 8, 8, True,
-        )  # fmt: skip
+        held = "y is x and c.x is x and type(c) is C, f(), (k := 8), f(), big == b'z' * 3_000_000"
+        assert await value(other, held) == (True, 7, 8, 8, True)
         assert await value(
             other,
             "(open('b').read(), os.stat('b').st_nlink, os.stat('b').st_mode & 0o777, os.stat('b').st_mtime_ns,"
@@ -628,8 +632,7 @@ class ExecutorConformance:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(close)
                 with pytest.raises(CaptureFailed, match="closed"):
-                    while True:
-                        await capture.read()
+                    await read(capture, begun=True)
         assert await value(kernel, "1") == 1
 
     async def test_what_cannot_be_saved_is_told_and_the_rest_is_saved(self, launcher: Launcher, kernel: Kernel) -> None:
@@ -649,6 +652,17 @@ class ExecutorConformance:
         with pytest.raises(RestoreFailed):
             await restored(kernel, snapshot, chunks)
         assert await value(kernel, "x") == 1
+
+    async def test_bytes_that_cannot_be_had_end_the_restore_and_are_told_as_they_are(
+        self, launcher: Launcher, kernel: Kernel
+    ) -> None:
+        self._require_saving()
+        await finished(kernel, "x = [1]")
+        _, snapshot = await saved(kernel)
+        other = await launcher.open(KernelSpec())
+        with pytest.raises(KeyError):
+            await restored(other, snapshot, {})
+        await other.close()
 
     async def test_paths_that_no_session_has_are_not_restored(self, launcher: Launcher) -> None:
         self._require_saving()

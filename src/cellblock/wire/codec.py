@@ -290,7 +290,7 @@ _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
     Display: {"data": _bundle, "mimes": _mimes, "is_result": _flag, "mark": count},
     ToolCalled: {"call": count, "name": _name, "mark": count, "beside": _places},
     Reserved: {"call": count, "places": _places},
-    Wanted: {"call": count, "addresses": names},
+    Wanted: {"call": count, "addresses": names, "beside": _places},
     Finished: {
         "number": count,
         "failure": _failure,

@@ -113,9 +113,10 @@ class Restore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supplied:
-    """The bytes that `Wanted` asked for, in its order."""
+    """The bytes that `Wanted` asked for, in its order; or their `lengths`, where they are in the room it named."""
 
     call: int
+    lengths: tuple[int, ...] = ()
     buffers: tuple[Buffer, ...] = ()
 
 
@@ -181,10 +182,12 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is restored needs the bytes of these addresses."""
+    """What is restored needs the bytes of these addresses. `beside` is a place in the worker's memory with room for all
+    of them, one after the other; or there is none."""
 
     call: int
     addresses: tuple[str, ...]
+    beside: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ address that a record names must be of bytes that came, or that the host had.
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum
@@ -169,6 +170,7 @@ def pack_record(snapshot: Snapshot) -> dict[str, object]:
                 "stream": list(one.stream),
                 "buffers": [[buffer.length, list(buffer.chunks)] for buffer in one.buffers],
                 "needs": list(one.needs),
+                **(json.loads(one.note) if one.note else {}),
             }
             for one in snapshot.groups
         ],
@@ -210,6 +212,10 @@ def _address(value: object, has: Callable[[str], bool]) -> str:
     return value
 
 
+_OF_GROUPS = frozenset(("key", "stream", "buffers", "needs"))
+_MAX_NOTE = 10_000_000
+
+
 def _chunks(value: object, has: Callable[[str], bool]) -> Chunks:
     return tuple(_address(one, has) for one in _list(value, 1_000_000))
 
@@ -223,13 +229,15 @@ def _buffer(value: object, has: Callable[[str], bool]) -> Buffer:
 
 
 def _group(value: object, has: Callable[[str], bool]) -> Group:
-    if type(value) is not dict or value.keys() != {"key", "stream", "buffers", "needs"}:
+    if type(value) is not dict or not value.keys() >= _OF_GROUPS:
         raise ProtocolError("expected a group")
+    note = {key: one for key, one in value.items() if key not in _OF_GROUPS}
     return Group(
         key=_words(value["key"]),
         stream=_chunks(value["stream"], has),
         buffers=tuple(_buffer(one, has) for one in _list(value["buffers"], 1_000_000)),
         needs=tuple(map(_words, _list(value["needs"], 1_000_000))),
+        note=_words(as_json(note), _MAX_NOTE) if note else "",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
+from types import TracebackType
 
 from cellblock.errors import SourceRejected
 from cellblock.guard.refusal import Denied, Refusal
@@ -42,6 +43,7 @@ def describe(error: BaseException, lines: Mapping[str, list[str]], max_text: int
         )
     name = type_name(error)
     try:
+        _forget_others(error, lines)
         summary = traceback.TracebackException.from_exception(error, lookup_lines=False, capture_locals=False)
         _keep_cells(summary, lines)
         text = "".join(summary.format())
@@ -67,6 +69,38 @@ def _rule_of(error: SourceRejected) -> str:
     first = error.refusals[0]
     assert isinstance(first, Refusal)
     return first.rule
+
+
+def _forget_others(error: BaseException, lines: Mapping[str, list[str]]) -> None:
+    """Take the frames that are no cell's out of the tracebacks: to format them would have their files noted."""
+    pending: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while pending:
+        one = pending.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        _TRACEBACK.__set__(one, _of_cells(_TRACEBACK.__get__(one), lines))
+        pending += [_CAUSE.__get__(one), _CONTEXT.__get__(one)]
+        if isinstance(one, BaseExceptionGroup):
+            pending += _PARTS.__get__(one)
+
+
+_TRACEBACK, _CAUSE, _CONTEXT = (BaseException.__dict__[name] for name in ("__traceback__", "__cause__", "__context__"))
+_PARTS = BaseExceptionGroup.__dict__["exceptions"]
+"""These of an error, past what its class says of them."""
+
+
+def _of_cells(trace: TracebackType | None, lines: Mapping[str, list[str]]) -> TracebackType | None:
+    kept: list[TracebackType] = []
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename in lines:
+            kept.append(trace)
+        trace = trace.tb_next
+    rest: TracebackType | None = None
+    for one in reversed(kept):
+        rest = TracebackType(rest, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return rest
 
 
 def _keep_cells(summary: traceback.TracebackException, lines: Mapping[str, list[str]]) -> None:

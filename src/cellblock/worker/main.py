@@ -16,7 +16,7 @@ from typing import Any
 
 from cellblock.walls import Applied, Unavailable
 from cellblock.wire.messages import Hello
-from cellblock.worker import control, copies, exits, shell
+from cellblock.worker import control, copies, exits, late, shell
 from cellblock.worker.channel import Channel
 from cellblock.worker.checkpoint.seeds import sow
 from cellblock.worker.confine import capabilities, landlock, layout, rlimits, seccomp
@@ -52,6 +52,7 @@ def prepare(modules: list[ModuleType]) -> None:
     for supervised in (False, True):
         _filters[supervised] = seccomp.build(shared_memory=False, supervised=supervised)
     copies.offer(modules)
+    late.offer(modules)
     _integrity = Integrity(modules)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from gc import collect
@@ -34,11 +35,11 @@ from cellblock.wire.messages import (
     ToolRoom,
 )
 from cellblock.wire.packed import pack_request
-from cellblock.worker import control, exits, laid, shell, survey
+from cellblock.worker import control, exits, laid, late, shell, survey
 from cellblock.worker.beside import leave, reserve
 from cellblock.worker.channel import Channel, Quiet
-from cellblock.worker.checkpoint import scribe
 from cellblock.worker.checkpoint.gone import losses
+from cellblock.worker.checkpoint.sealing import wall_in
 from cellblock.worker.checkpoint.seeds import sow
 from cellblock.worker.checkpoint.twin import Woken, freeze
 from cellblock.worker.checkpoint.twin import reap as reap_copies
@@ -58,12 +59,10 @@ from cellblock.worker.interrupts import (
 from cellblock.worker.meter import Meter
 from cellblock.worker.names import Names
 from cellblock.worker.reap import Children, begun, reap
-from cellblock.worker.saving import load
 from cellblock.worker.show.display import bundle
 from cellblock.worker.show.figures import close_shown, install
 from cellblock.worker.show.figures import flush as open_figures
 from cellblock.worker.streams import Streams
-from cellblock.worker.supplies import Supplies, needed
 from cellblock.worker.tools import Tools
 from cellblock.worker.voice import Voice
 
@@ -72,6 +71,7 @@ MAX_VALUE_BYTES = 64 * 2**20
 _BRISK_SECONDS = 1e-5
 _LEAST_SECONDS = 1e-6
 """Shorter ones are told as none, which cannot be set."""
+_SAVING = "cellblock.worker.saving"
 _TRIES, _PAUSE_SECONDS = 500, 0.002
 
 
@@ -147,6 +147,7 @@ class Worker:
         self._sealed = sealed
         if saved:
             self._written.begin()
+            late.load(_SAVING)  # once, and not in each scribe
         self._beside = beside
         self._value_bytes = value_bytes if beside else min(value_bytes, MAX_VALUE_BYTES)
 
@@ -214,14 +215,13 @@ class Worker:
 
     def _freeze_soon(self, end: socket, ours: tuple[int, ...]) -> Woken | None:
         """Where cells have taken all the processes they may have, init makes room for one more, once told to."""
-        write = partial(scribe.write, namespace=self._interpreter.namespace, written=self._written)
         for _ in range(_TRIES):
             with suppress(BlockingIOError):
-                return freeze(end, ours, self._streams.descriptors, write, self._written)
+                return freeze(end, ours, self._streams.descriptors, self._write_down, self._written)
             if self._channel.pending:  # which the host sends after it was said
                 break
             sleep(_PAUSE_SECONDS)
-        return freeze(end, ours, self._streams.descriptors, write, self._written)
+        return freeze(end, ours, self._streams.descriptors, self._write_down, self._written)
 
     def _rehearse(self) -> None:
         """Go through the motions of a cell, so that its pages are this process's own again before the next one.
@@ -387,8 +387,20 @@ class Worker:
     def _restore(self, told: bytes) -> list[list[str]]:
         """Bind what a record says; the names that could not be."""
         record: Any = from_json(told)
-        supplies = Supplies(self._channel, self._voice.speak, needed(record))
-        return load(self._interpreter.namespace, record, get=supplies.get, wanted=None)
+        supplies = late.load("cellblock.worker.supplies")
+        get = supplies.Supplies(self._channel, self._voice.speak, supplies.needed(record), beside=self._beside).get
+        rows: list[list[str]] = late.load(_SAVING).load(self._interpreter.namespace, record, get=get, wanted=None)
+        return rows
+
+    def _write_down(self, end: int, message: Mapping[str, object]) -> None:
+        """In a copy of a frozen copy."""
+        walls: list[str] | OSError
+        try:
+            walls = wall_in(end, int(str(message["seconds"])))
+        except OSError as error:
+            walls = error
+        scribe = late.load("cellblock.worker.checkpoint.scribe")
+        scribe.write(end, walls, self._interpreter.namespace, self._written)
 
     def _failure(self, error: BaseException) -> Failure | None:
         """A failure from what was raised; leaving with `sys.exit()` or `sys.exit(0)` is none."""

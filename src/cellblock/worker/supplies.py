@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from select import POLLIN, poll
 from typing import Any
 
+from cellblock.snapshots import CHUNK_BYTES
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Supplied, Wanted
+from cellblock.worker.beside import places_of, reserve
 from cellblock.worker.channel import Channel
 from cellblock.worker.interrupts import whole
 
@@ -19,8 +21,12 @@ _LOOK_MS = 100
 class Supplies:
     """`order` are the addresses as they will be needed, some of them more than once."""
 
-    def __init__(self, channel: Channel, speak: Callable[[Wanted], None], order: Iterable[str]) -> None:
+    def __init__(
+        self, channel: Channel, speak: Callable[[Wanted], None], order: Iterable[str], *, beside: bool
+    ) -> None:
+        """`beside`: the host writes to this process's memory."""
         self._channel, self._speak = channel, speak
+        self._room = reserve([_AT_ONCE * CHUNK_BYTES])[0] if beside else memoryview(b"")
         self._order = list(order)
         self._left = Counter(self._order)
         self._held: dict[str, Buffer] = {}
@@ -41,8 +47,17 @@ class Supplies:
             if following not in wanted and following not in self._held and self._left[following] > 0:
                 wanted.append(following)
         self._calls += 1
-        self._speak(Wanted(call=self._calls, addresses=tuple(wanted)))
-        self._held.update(zip(wanted, self._answer().buffers, strict=True))
+        self._held = {one: bytes(data) for one, data in self._held.items()}  # the room is used again
+        places = places_of([self._room]) if self._room else ()
+        self._speak(Wanted(call=self._calls, addresses=tuple(wanted), beside=places))
+        supplied = self._answer()
+        self._held.update(zip(wanted, supplied.buffers or self._pieces(supplied.lengths), strict=True))
+
+    def _pieces(self, lengths: Iterable[int]) -> Iterator[memoryview]:
+        at = 0
+        for length in lengths:
+            yield self._room[at : at + length]
+            at += length
 
     def _answer(self) -> Supplied:
         found: list[Supplied] = []

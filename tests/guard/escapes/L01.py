@@ -548,3 +548,35 @@ class M(type):
 class Mine(toolbox.Tool, metaclass=M):
     pass
 toolbox.Tool.kinds.append(Mine)
+#: generic-alias-of-an-object
+#: threat: L1
+#: from: what an alias of a generic class is asked for, its origin is asked for
+#: proves: canary
+#: refused: attribute
+import types
+result = types.GenericAlias(vault, int)._secret
+#: generic-alias-by-getattr
+#: threat: L1
+#: from: what an alias of a generic class is asked for, its origin is asked for
+#: proves: canary
+#: refused: attribute
+import types
+result = getattr(types.GenericAlias(types.GenericAlias(vault, int), int), "_sec" + "ret")
+#: string-formatter-parse-made-up
+#: threat: L1
+#: from: a subclass of string.Formatter says itself what the fields are
+#: proves: canary
+#: refused: format
+import string
+class F(string.Formatter):
+    def parse(self, text):
+        if text:
+            yield "", "0._secret", "", None
+result = F().format("x", vault)
+#: generic-alias-by-attrgetter
+#: threat: L1
+#: from: what an alias of a generic class is asked for, its origin is asked for
+#: proves: canary
+#: refused: attribute
+import operator, types
+result = operator.attrgetter("_secret")(types.GenericAlias(vault, int))

@@ -372,7 +372,7 @@ result = io.open_code(toolbox.WHERE).read()
 #: threat: L4
 #: from: files by pathlib
 #: proves: canary
-#: refused: import
+#: refused: builtin
 import pathlib, toolbox
 result = pathlib.Path(toolbox.WHERE).read_text()
 #: fileinput-and-codecs-open

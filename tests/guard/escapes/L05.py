@@ -193,7 +193,7 @@ result = collections.namedtuple('P', 'x')._make.__func__.__globals__['__builtins
 #: threat: L5
 #: from: timeit runs source
 #: proves: canary
-#: refused: builtin
+#: refused: attribute
 import timeit
 result = []
 timeit.timeit('result.append(vault._secret)', number=1, globals=globals())
@@ -418,3 +418,63 @@ result = n
 import sqlite3, toolbox
 sqlite3.connect(toolbox.WHERE + '.db').execute('create table t (x)')
 result = open(toolbox.WHERE).read()
+#: doctest-runs-what-docstrings-say
+#: threat: L5
+#: from: doctest runs source from texts
+#: proves: canary
+#: plain: no
+#: refused: attribute
+import doctest
+def f():
+    """
+    >>> vault._secret
+    >>> print(vault.__class__.__init__.__globals__['CANARY'])
+    """
+print(doctest.testmod())
+doctest.run_docstring_examples(f, globals(), verbose=True)
+#: timeit-runs-texts
+#: threat: L5
+#: from: timeit compiles a statement
+#: proves: canary
+#: refused: attribute
+import timeit
+result = []
+timeit.timeit('result.append(vault._secret)', globals={**globals(), 'vault': vault, 'result': result}, number=1)
+#: timeit-setup-breaks-out-of-its-function
+#: threat: L5
+#: from: timeit compiles a statement
+#: proves: canary
+#: refused: attribute
+import timeit
+result = []
+timeit.timeit('pass', setup='pass\nresult.append(vault._secret)', globals={'vault': vault, 'result': result}, number=1)
+#: path-reads-a-file
+#: threat: L5
+#: from: pathlib opens files
+#: proves: canary
+#: refused: builtin
+import pathlib, toolbox
+result = pathlib.Path(toolbox.WHERE).read_text()
+#: path-parser-is-a-module
+#: threat: L4
+#: from: Python 3.13 keeps posixpath in an attribute
+#: python: 3.13
+#: proves: canary
+#: refused: attribute
+import pathlib
+result = pathlib.PurePath('x').parser.os.environ['CANARY']
+#: argparse-reads-words-from-a-file
+#: threat: L5
+#: from: fromfile_prefix_chars
+#: proves: canary
+#: refused: builtin
+import argparse, toolbox
+result = argparse.ArgumentParser(fromfile_prefix_chars='@').parse_known_args(['@' + toolbox.WHERE])
+#: argparse-reads-the-words-of-the-host
+#: threat: L4
+#: from: sys.argv by way of argparse
+#: proves: canary
+#: plain: no
+#: harmless: without words of its own a parser has none
+import argparse
+result = argparse.ArgumentParser().parse_known_args()

@@ -216,3 +216,43 @@ text = vault.__dict__["_secret"] if hasattr(vault, "__dict__") else "x" * 24
 class A:
     __array_interface__ = {"shape": (120,), "typestr": "|u1", "data": (id(text), True), "version": 3}
 result = bytes(numpy.array(A()))
+#: pandas-groups-filtered-by-name
+#: threat: L5
+#: from: methods that call what a text names: found by the lint
+#: proves: canary
+#: refused: attribute
+#: grants: pandas
+import io, pandas
+b = io.BytesIO()
+pandas.Series([vault, vault]).groupby([0, 0]).filter("to_pickle", path=b)
+result = b.getvalue()
+#: pandas-replace-with-a-pattern
+#: threat: L10
+#: from: patterns where few look
+#: proves: hangs
+#: refused: size
+#: grants: pandas
+#: plain: it does not end
+import pandas
+pandas.Series(["a" * 60 + "b"]).replace("(a+)+$", "x", regex=True)
+#: numpy-text-formats
+#: threat: L1
+#: from: a scalar of a library that is a kind of text
+#: proves: canary
+#: refused: format
+#: grants: numpy
+import numpy
+result = numpy.str_("{0._secret}").format(vault)
+#: numpy-layout-changed-through-a-view
+#: threat: L8
+#: from: pyjails: comparing a read-only view hands its dict to __eq__ of the other side
+#: proves: canary
+#: harmless: a view is one of a copy
+#: grants: numpy
+import numpy
+class Got:
+    def __eq__(self, other):
+        other["a"] = vault
+d = numpy.dtype([("a", int)])
+d.fields == Got()
+result = d.fields["a"]._secret

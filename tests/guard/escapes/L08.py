@@ -557,3 +557,42 @@ class Got:
         other["seen"] = vault
 re.compile("(?P<a>x)").groupindex | Got()
 result = re.compile("(?P<a>x)").groupindex["seen"].__dict__
+#: argparse-sets-attributes-of-an-object
+#: threat: L8
+#: from: parse_args(namespace=…)
+#: proves: mutates
+#: refused: store
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument('--name', dest='_name')
+parser.parse_args(['--name', 'mine'], namespace=vault)
+#: argparse-reads-attributes-of-an-object
+#: threat: L8
+#: from: parse_args(namespace=…) asks for attributes by name
+#: proves: canary
+#: refused: store
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument('--name', dest='_secret')
+result = vars(parser.parse_args([], namespace=vault))
+#: abstract-classmethod-onto-host
+#: threat: L8
+#: from: decorators that mark what they are given
+#: proves: mutates
+#: refused: store
+import abc
+abc.abstractclassmethod(vault)
+#: abstract-staticmethod-onto-host
+#: threat: L8
+#: from: decorators that mark what they are given
+#: proves: mutates
+#: refused: store
+import abc
+abc.abstractstaticmethod(vault)
+#: init-through-a-generic-alias
+#: threat: L8
+#: from: what an alias of a generic class is asked for, its origin is asked for
+#: proves: mutates
+#: refused: attribute
+import types
+types.GenericAlias(vault, int).__init__("renamed")

@@ -236,3 +236,45 @@ x = 1
 for _ in range(60):
     x = (x, x)
 hash(x)
+#: pool-of-combinations
+#: threat: L10
+#: from: itertools
+#: proves: memory
+#: ended: memory
+import itertools
+itertools.combinations(range(10), 10**9)
+#: repeated-product
+#: threat: L10
+#: from: itertools
+#: proves: memory
+#: ended: memory
+import itertools
+itertools.product([1], repeat=10**9)
+#: text-stream-past-its-end
+#: threat: L10
+#: from: io
+#: proves: memory
+#: ended: memory
+import io
+stream = io.StringIO()
+stream.seek(10**10)
+stream.write("x")
+#: bytes-past-the-end-in-an-heir
+#: threat: L10
+#: from: io
+#: proves: memory
+#: ended: memory
+import io
+class Mine(io.BytesIO):
+    def seek(self, *where): return super().seek(*where)
+stream = Mine()
+stream.seek(3 * 10**9)
+stream.write(b"x")
+#: array-in-place
+#: threat: L10
+#: from: array
+#: proves: memory
+#: ended: memory
+import array
+numbers = array.array("b", [0])
+numbers *= 10**10

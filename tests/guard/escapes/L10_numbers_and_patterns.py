@@ -109,7 +109,7 @@ textwrap.wrap('-' * 10**6 + ' ' * 10**6, 3)
 #: threat: L10
 #: from: patterns that compile for long
 #: proves: hangs
-#: ended: timeout, memory
+#: ended: raised, timeout, memory
 import re
 re.compile('(?:' * 5000 + 'a' + ')' * 5000)
 #: regex-repeat-large

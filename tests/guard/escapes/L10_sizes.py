@@ -41,7 +41,7 @@ x **= 10**8
 #: threat: L10
 #: from: growth step by step
 #: proves: hangs
-#: ended: timeout, memory
+#: ended: raised, timeout, memory
 x = 3
 for _ in range(60):
     x = x * x

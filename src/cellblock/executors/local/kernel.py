@@ -198,7 +198,7 @@ class LocalKernel:
         self._failed += 1
         if not self._stuck:
             self._runner = self._start()
-        return Recovery(exact=False, fresh=not self._stuck, failed=self._failed, lost=lost)
+        return Recovery(exact=False, fresh=not self._stuck, failed=self._failed, lost=lost, dead=self._stuck)
 
     @property
     def branchable(self) -> bool:

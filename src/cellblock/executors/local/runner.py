@@ -6,7 +6,7 @@ import random
 import sys
 import time
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread, stack_size
 from typing import TYPE_CHECKING, Any, cast
 
 from cellblock.errors import SourceRejected
@@ -15,6 +15,7 @@ from cellblock.executors.local.tools import LocalTools
 from cellblock.executors.local.turn import LocalTurn
 from cellblock.executors.protocol import Handed
 from cellblock.guard.signals import Stop
+from cellblock.guard.weights import light
 from cellblock.guard.world import World
 from cellblock.policy import Policy
 from cellblock.values import portable
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
 
 _COROUTINE = 0x80
 
+_STACK_BYTES = 1 << 29
+"""Of address space: C code goes down into nested objects without counting, as deep as memory has room for them."""
+_starting = Lock()
+
 
 class Runner:
     """One world and the thread that runs in it. A runner whose thread does not come back is left to itself."""
@@ -65,7 +70,12 @@ class Runner:
         self.world.bind_builtin("display", self._display)
         self._thread = Thread(target=self._serve, name="cellblock-local", daemon=True)
         quiet.begin()
-        self._thread.start()
+        with _starting:  # the size is the process's, for threads that start from now on
+            before = stack_size(_STACK_BYTES)
+            try:
+                self._thread.start()
+            finally:
+                stack_size(before)
 
     def give(self, request: Request, turn: LocalTurn) -> None:
         """Have a request carried out."""
@@ -197,11 +207,20 @@ class Runner:
         else:
             for code in codes:
                 value = eval(code, self.world.globals)
+        self._show_rest(value if program.last is not None else None)
         if value is None or program.last is None:
             return ()
         self.world.builtins["_"] = value
+        value = _bearable(value)
         self._show(value, is_result=True)
         return self._encode(value)
+
+    def _show_rest(self, value: object) -> None:
+        """Show what the cell has drawn and not shown, but for its value, which is shown as such."""
+        for take in self.world.unshown:
+            for one in take():
+                if one is not value:
+                    self._show(one, is_result=False)
 
     def _await(self, codes: list[Any]) -> object:
         """Run a top-level `await` on the session's event loop, which lives on between cells."""
@@ -256,7 +275,7 @@ class Runner:
     def _display(self, *values: object, **_options: object) -> None:
         """Show values, each as a notebook does."""
         for value in values:
-            self._show(value, is_result=False)
+            self._show(_bearable(value), is_result=False)
 
     def _show(self, value: object, *, is_result: bool) -> None:
         shown = bundle(value, self._max_text)
@@ -283,6 +302,7 @@ class Runner:
             return None
         if isinstance(error, SourceRejected):
             return refused(error)
+        _lighten(error)
         failure = describe(error, self._lines, self._max_text)
         for held in ("__traceback__", "__context__"):  # their frames would keep the cell's objects alive
             BaseException.__setattr__(error, held, None)
@@ -294,6 +314,43 @@ def _stand_in(value: object, reason: str) -> portable.Opaque:
         return portable.opaque(value, reason=reason)
     except Exception as error:  # from the value's own code
         return portable.Opaque(type_name(value), f"<no repr: {type_name(error)}>", reason)
+
+
+def _bearable(value: object) -> object:
+    """A value that can be shown, or what tells why it cannot."""
+    try:
+        return light(value)
+    except MemoryError as error:
+        return _Unshown(f"<{type_name(value)}: {error}>")
+
+
+class _Unshown:
+    """Stands for a value that nothing can go through."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _lighten(error: BaseException) -> None:
+    """Have an error, and those behind it, hold nothing that its message could not be made of."""
+    stack, seen = [error], {id(error)}
+    while stack:
+        one = stack.pop()
+        given = BaseException.args.__get__(one)  # type: ignore[attr-defined]
+        try:
+            light(given)
+        except MemoryError as heavy:
+            BaseException.args.__set__(one, (f"<{heavy}>",))  # type: ignore[attr-defined]
+        behind = [one.__cause__, one.__context__]
+        if isinstance(one, BaseExceptionGroup):
+            behind += one.exceptions
+        for other in behind:
+            if other is not None and id(other) not in seen:
+                seen.add(id(other))
+                stack.append(other)
 
 
 class NoShell(Exception):

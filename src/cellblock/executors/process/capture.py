@@ -21,6 +21,7 @@ from typing import TypeVar
 
 from anyio import to_thread
 
+from cellblock.cell import Lost
 from cellblock.errors import CaptureFailed
 from cellblock.executors.process.checkpoints import inner_pid
 from cellblock.executors.process.forks import watch_forks
@@ -124,22 +125,25 @@ class Captured:
 
     def _read_all(self, previous: Snapshot) -> Iterator[Step]:
         has = previous.addresses()
-        files = yield from self._read_files(has)
-        yield from self._read_names(previous, has, files)
+        files, unkept = yield from self._read_files(has)
+        snapshot = yield from self._read_names(previous, has)
+        environment = {"python": self._python, **snapshot.environment}
+        yield replace(snapshot, files=files, lost=(*snapshot.lost, *unkept), environment=environment)
 
-    def _read_files(self, has: set[str]) -> Generator[Step, None, tuple[File, ...]]:
+    def _read_files(self, has: set[str]) -> Generator[Step, None, tuple[tuple[File, ...], tuple[Lost, ...]]]:
         self._await(self._listed, self._deadline)
         message, descriptors = control.receive(self._listed)
         if message is None or len(descriptors) != 2:
             raise CaptureFailed("its files are not kept any more", hint="run a cell, then capture again")
         listing = Listing(*descriptors)
         try:
+            self._files.take(listing)
             yield from self._files.missing(listing, has)
-            return self._files.found(listing)
+            return self._files.found(), tuple(map(_unkept, listing.missed))
         finally:
             listing.close()
 
-    def _read_names(self, previous: Snapshot, has: set[str], files: tuple[File, ...]) -> Iterator[Step]:
+    def _read_names(self, previous: Snapshot, has: set[str]) -> Generator[Step, None, Snapshot]:
         self._conversation.begin()
         self._deadline = time.monotonic() + self._seconds
         known = {address for group in previous.groups for address in group.addresses()}
@@ -156,9 +160,7 @@ class Captured:
             elif kind == saving.INDEX:
                 index = data
             elif kind == saving.RECORD:
-                snapshot = saving.read_record(data, index, has.__contains__)
-                yield replace(snapshot, files=files, environment={"python": self._python, **snapshot.environment})
-                return
+                return saving.read_record(data, index, has.__contains__)
             else:
                 raise CaptureFailed(f"names cannot be saved: {saving.read_failure(data)}", hint=_HINT)
 
@@ -241,6 +243,9 @@ class Captured:
                 os.write(self._canceller, b"x")
             self._give_back()
 
+    def __del__(self) -> None:
+        self.close()
+
     def _give_back(self) -> None:
         """Once it is closed and nobody reads."""
         if not self._closed or self._busy or self._canceller < 0:
@@ -255,6 +260,10 @@ class Captured:
         os.close(self._canceller)
         self._canceller = -1
         self._ended()
+
+
+def _unkept(path: str) -> Lost:
+    return Lost(name=f"file {path}", type="file", reason="it could not be kept", remedy="write it again")
 
 
 def _ended() -> CaptureFailed:

@@ -11,13 +11,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
 
 from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed
-from cellblock.executors.process import savedfiles
-from cellblock.executors.process.capture import Captured, scribe_ends
 from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, inner_pid
 from cellblock.executors.process.demand import kind_of
 from cellblock.executors.process.enclosure import Enclosure, expect_one
@@ -37,7 +36,7 @@ from cellblock.executors.process.linked import (
 )
 from cellblock.executors.process.mounts import Mount, check
 from cellblock.executors.process.shell import Shell, files_gone
-from cellblock.executors.process.turn import Before
+from cellblock.executors.process.turn import Before, Fetch
 from cellblock.executors.process.waits import SECONDS, Waits, awaited, soon
 from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
 from cellblock.snapshots import Snapshot
@@ -45,6 +44,10 @@ from cellblock.walls import Applied, Wall
 from cellblock.wire.frames import ProtocolError
 from cellblock.wire.messages import Awake, Bind, Clear, Hello, Request, Restore, Run
 from cellblock.wire.messages import Shell as RunShell
+
+if TYPE_CHECKING:
+    from cellblock.executors.process.capture import Captured
+    from cellblock.executors.process.savedfiles import SavedFiles
 
 _TRIES = 3
 _DEATH_SECONDS = 3.0
@@ -67,7 +70,7 @@ class ProcessKernel(LinkedKernel):
 
     def __init__(self, family: Family, shell: Shell, spec: KernelSpec, *, stem: ProcessKernel | None = None) -> None:
         """A branch has a `stem`, within whose namespaces it lives."""
-        super().__init__(spec, Enclosure(spec.limits))
+        super().__init__(spec, Enclosure(spec.limits, saved=spec.saved))
         self._family = family
         self._shell = shell
         self._checkpoints = Checkpoints(spec.limits.max_checkpoints)
@@ -75,7 +78,6 @@ class ProcessKernel(LinkedKernel):
         self._branches: set[int] = set()
         self._room = 0
         self._files_changed = False
-        self._saved = savedfiles.SavedFiles()
         self._captures = 0
         self.capabilities = Capabilities(trust_level="isolated", python="", walls=())
 
@@ -258,7 +260,15 @@ class ProcessKernel(LinkedKernel):
                 raise CaptureFailed(f"{_MOST_CAPTURES} states are being saved", hint="wait until one of them is")
             return await awaited(self._capture(seconds))
 
+    @cached_property
+    def _saved(self) -> SavedFiles:
+        from cellblock.executors.process.savedfiles import SavedFiles
+
+        return SavedFiles()
+
     def _capture(self, seconds: float) -> Waits[Captured]:
+        from cellblock.executors.process.capture import Captured, scribe_ends  # most sessions are not saved
+
         yield from self._checkpoints.pids()
         state = self._checkpoints.newest
         if state.memory is None or not state.memory.pid():
@@ -266,7 +276,7 @@ class ProcessKernel(LinkedKernel):
         *_, root = line = self._line()
         stream, end = scribe_ends()
         with end:
-            listed = self._shell.capture(state.number)
+            listed = self._shell.capture(state.number, self._saved.number)
             admitted = root._shell.admit(state.memory.number(len(line) - 1))  # before the copy is asked
             state.memory.save({"seconds": int(seconds) + 1}, end.fileno())
         self._captures += 1
@@ -290,7 +300,7 @@ class ProcessKernel(LinkedKernel):
     def _note_captured(self) -> None:
         self._captures -= 1
 
-    async def restore(self, snapshot: Snapshot, fetch: savedfiles.Fetch, *, seconds: float = 60.0) -> tuple[Row, ...]:
+    async def restore(self, snapshot: Snapshot, fetch: Fetch, *, seconds: float = 60.0) -> tuple[Row, ...]:
         if self._checkpoints.numbers != (0,):
             raise RestoreFailed("the session has run something", hint="restore into a new one")
         missed = await self._restore_files(snapshot, fetch)
@@ -299,7 +309,9 @@ class ProcessKernel(LinkedKernel):
         self._checkpoints.let_go(forgotten, self._checkpoints.bound)
         return (*lost, *_files(missed))
 
-    async def _restore_files(self, snapshot: Snapshot, fetch: savedfiles.Fetch) -> list[str]:
+    async def _restore_files(self, snapshot: Snapshot, fetch: Fetch) -> list[str]:
+        from cellblock.executors.process import savedfiles
+
         try:
             files = await savedfiles.packed(snapshot.files, fetch)
         except ValueError as error:

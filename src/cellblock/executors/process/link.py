@@ -160,7 +160,9 @@ class Link:
         """
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has ended, which the first turn tells
             self.beside = memory.readable(self.pid)
-            control.send(self._socket, {"seed": seed, "beside": self.beside, "sealed": sealed, "saved": saved and pages.exact()})
+            control.send(
+                self._socket, {"seed": seed, "beside": self.beside, "sealed": sealed, "saved": saved and pages.exact()}
+            )
 
     def asked(self, request: Request) -> Waits[Finished | None]:
         """The answer to a request that comes before all turns; None when the worker is gone, or took too long."""

@@ -32,7 +32,6 @@ from cellblock.walls import Applied
 from cellblock.wire.codec import as_json
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Bind, Finished, Hello, Place, Request, Reserve, Restore, Restrict
-from cellblock.wire.saving import pack_record
 from cellblock.worker import exits
 
 if TYPE_CHECKING:
@@ -186,6 +185,8 @@ class LinkedKernel:
 
     async def _restore_names(self, snapshot: Snapshot, fetch: Fetch, seconds: float) -> tuple[Row, ...]:
         """Have the worker bind what was saved; the names that could not be."""
+        from cellblock.wire.saving import pack_record  # most sessions are not restored
+
         record = as_json(pack_record(snapshot)).encode()
         turn = self._turn(self._living(), Restore(buffers=(record,)), 0)
         turn.fetch = fetch
@@ -200,6 +201,11 @@ class LinkedKernel:
             raise RestoreFailed(f"it took longer than {seconds:g} s", hint="allow more") from None
         except WorkerGone as gone:
             raise RestoreFailed(f"the session's process ended: {said_of(gone.death)}") from None
+        except BaseException as error:
+            self.kill()  # it waits for bytes that do not come
+            if isinstance(error, OSError):
+                raise RestoreFailed(f"its bytes could not be given to the session: {error}") from error
+            raise
         finally:
             turn.close()
         if isinstance(event, Died):

@@ -8,15 +8,17 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
+from cellblock.executors.process.turn import Fetch
 from cellblock.executors.protocol import Chunk
 from cellblock.snapshots import CHUNK_BYTES, File, address_of
 from cellblock.worker.confine import layout
 
 _ROOTS = {layout.WORKSPACE + "/": "workspace/", layout.TMP + "/": "tmp/", layout.SHM + "/": "shm/"}
 _HOLE = "hole of "
+_SLACK = 1000
 _KINDS: dict[int, Literal["file", "directory", "link", "pipe"]] = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "directory",
@@ -26,18 +28,24 @@ _KINDS: dict[int, Literal["file", "directory", "link", "pipe"]] = {
 
 
 class Listing:
-    """What init tells of a checkpoint's files: rows, and its store. Owns both descriptors."""
+    """What init tells of a checkpoint's files: rows, and its store. Owns both descriptors.
+
+    With `since` it tells only what is other than in the telling of that number.
+    """
 
     def __init__(self, listed: int, store: int) -> None:
         self.store = store
         try:
             with open(listed, encoding="utf-8", errors="surrogateescape") as file:
                 file.seek(0)
-                told: dict[str, Any] = json.load(file)
+                told: dict[str, Any] = json.loads(file.read())
         except BaseException:
             os.close(store)
             raise
+        self.number: int = told["number"]
+        self.since: int = told["since"]
         self.rows: list[list[Any]] = told["rows"]
+        self.gone: list[str] = told["gone"]
         self.missed: list[str] = told["missed"]
 
     def close(self) -> None:
@@ -45,31 +53,55 @@ class Listing:
 
 
 class SavedFiles:
-    """Of one session: which of init's chunks hold what."""
+    """Of one session: its files as they were last told, and which of init's chunks hold what.
+
+    Captures are read one after the other, though several may be under way.
+    """
 
     def __init__(self) -> None:
+        self.number = 0
+        """Of the last telling that was taken."""
+        self._files: dict[str, File] = {}
+        self._rows: dict[str, list[Any]] = {}
         self._known: dict[str, str] = {}
+
+    def take(self, listing: Listing) -> None:
+        """What the files are now; OSError for a listing that tells the difference to another one."""
+        if listing.since not in (0, self.number):
+            raise OSError("its files were told as the difference to those of a capture that was not read")
+        if not listing.since:
+            self._rows.clear()
+            self._files.clear()
+        for path in listing.gone:
+            self._rows.pop(path, None)
+            self._files.pop(path, None)
+        for row in listing.rows:
+            self._rows[row[0]] = row
+            self._files.pop(row[0], None)
+        self.number = listing.number
 
     def missing(self, listing: Listing, has: set[str]) -> Iterator[Chunk]:
         """The chunks whose bytes are not among what is had already; `has` gets their addresses."""
-        known: dict[str, str] = {}
-        for row in listing.rows:
+        for path, row in self._rows.items():
+            file = self._files.get(path)
+            if file is not None and has.issuperset(file.chunks):
+                continue
             for name, length in _chunks_of(row):
-                if name in known:
-                    continue
                 address = self._known.get(name)
                 if address is None or address not in has:
                     data = bytes(length) if name.startswith(_HOLE) else _read(listing.store, name)
-                    address = address_of(data)
+                    address = self._known[name] = address_of(data)
                     if address not in has:
                         has.add(address)
                         yield Chunk(address, data)
-                known[name] = address
-        self._known = known
+            self._files[path] = self._file(row)
 
-    def found(self, listing: Listing) -> tuple[File, ...]:
+    def found(self) -> tuple[File, ...]:
         """The files, once `missing` was gone through."""
-        return tuple(self._file(row) for row in listing.rows)
+        if len(self._known) > 2 * sum(len(file.chunks) for file in self._files.values()) + _SLACK:
+            needed = {name for row in self._rows.values() for name, _ in _chunks_of(row)}
+            self._known = {name: address for name, address in self._known.items() if name in needed}
+        return tuple(self._files[path] for path in self._rows)
 
     def _file(self, row: list[Any]) -> File:
         path, kind, mode, modified_ns, held, same = row
@@ -131,7 +163,6 @@ def _inside(path: str) -> str:
 
 # ----------------------------------------------------------------------------------------- and back
 
-Fetch = Callable[[Sequence[str]], Awaitable[Sequence[bytes]]]
 _BATCH = 16
 """Chunks that are fetched at once."""
 

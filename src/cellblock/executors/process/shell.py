@@ -258,9 +258,12 @@ class Shell:
         """Have init let a frozen copy, by its number there, make a scribe for as long as the channel is open."""
         return self._held_open("admit", copy=copy)
 
-    def capture(self, number: int) -> socket.socket:
-        """Have init keep a checkpoint's files for as long as the channel is open; what they are comes in over it."""
-        return self._held_open("capture", number=number)
+    def capture(self, number: int, since: int) -> socket.socket:
+        """Have init keep a checkpoint's files for as long as the channel is open; what they are comes in over it.
+
+        Given the number of the telling before, what is other than then.
+        """
+        return self._held_open("capture", number=number, since=since)
 
     def _held_open(self, what: str, **more: object) -> socket.socket:
         ours, theirs = control.pair()

@@ -12,7 +12,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import anyio.lowlevel
+from anyio import to_thread
 
+from cellblock.executors.process import memory
 from cellblock.executors.process.link import Link
 from cellblock.executors.protocol import Curbed, Died, TurnEvent, WorkerGone
 from cellblock.executors.text import TextBudget
@@ -184,7 +186,13 @@ class ProcessTurn:
     async def _supply(self, wanted: Wanted) -> None:
         if self.fetch is None:
             raise ProtocolError("nothing is restored")
-        self.reply(Supplied(call=wanted.call, buffers=tuple(await self.fetch(wanted.addresses))))
+        buffers = tuple(await self.fetch(wanted.addresses))
+        lengths = tuple(map(len, buffers))
+        if wanted.beside and sum(lengths) <= wanted.beside[0][2]:
+            await to_thread.run_sync(memory.store_at, wanted.beside[0][1], buffers, self._link.pid)
+            self.reply(Supplied(call=wanted.call, lengths=lengths))
+        else:
+            self.reply(Supplied(call=wanted.call, buffers=buffers))
         if not self.sent:
             await self._link.flush(_SUPPLY_SECONDS)
             self.sent = True

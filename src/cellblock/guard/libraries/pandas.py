@@ -324,7 +324,7 @@ _NEVER = names(
 )
 _DATA = ("values", "array", "to_numpy", "memory_usage", "pipe")
 _OUT = (_NEVER - frozenset(_DATA)) | frozenset(_TEXTS)
-_CALLED = ("agg", "aggregate", "apply", "transform")
+_CALLED = ("agg", "aggregate", "apply", "transform", "filter")
 
 
 def _pandas(kind: type, *, called: bool = False, more: Mapping[str, Replaced] | None = None) -> TypeAudit:

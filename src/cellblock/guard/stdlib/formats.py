@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.weights import light
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -51,7 +52,9 @@ def _of(base: type, cls: Any) -> Any:
 
 def _dumps(world: World) -> Callable[..., str]:
     def dumps(obj: Any, *, cls: Any = None, **options: Any) -> str:
-        return json.dumps(obj, cls=_of(json.JSONEncoder, cls), **options)
+        if isinstance(options.get("indent"), int) and options["indent"] > 1000:
+            raise MemoryError(f"an indent of {options['indent']:,} [size]")
+        return json.dumps(light(obj), cls=_of(json.JSONEncoder, cls), **options)
 
     return dumps
 
@@ -103,6 +106,8 @@ def _packing(name: str) -> Callable[[World], Callable[..., Any]]:
     def make(world: World) -> Callable[..., Any]:
         def packing(form: Any, *given: Any, **named: Any) -> Any:
             sizes.check_spec(form if isinstance(form, str) else bytes(form).decode("latin-1"))
+            if struct.calcsize(form) > sizes.MAX_BYTES:
+                raise MemoryError(f"a structure of {struct.calcsize(form):,} bytes [size]")
             return function(form, *given, **named)
 
         packing.__name__ = packing.__qualname__ = name
@@ -137,6 +142,19 @@ _HASHES = names("md5 sha1 sha224 sha256 sha384 sha512 blake2b blake2s sha3_224 s
 _HASH_TYPES = {type(hashlib.new(name)) for name in ("md5", "sha256", "sha3_256", "blake2b", "blake2s")}
 _HASH_READS = names("update digest hexdigest copy name digest_size block_size")
 _FILES = ("buffer", "fileno", "raw", "detach")
+
+
+def _seek(world: World, stream: Any) -> Callable[..., int]:
+    """`seek`, not far past the end: what is written there has all before it filled up."""
+    kind = io.BytesIO if isinstance(stream, io.BytesIO) else io.StringIO
+
+    def seek(position: Any, whence: Any = 0, /) -> int:
+        if isinstance(position, int) and position > sizes.MAX_BYTES:
+            raise MemoryError(f"a stream of {position:,} items [size]")
+        return kind.seek(stream, position, whence)
+
+    return seek
+
 
 AUDITS = (
     ModuleAudit(
@@ -216,8 +234,8 @@ AUDITS = (
         name="io",
         members=names("StringIO BytesIO SEEK_SET SEEK_CUR SEEK_END UnsupportedOperation DEFAULT_BUFFER_SIZE"),
         types=(
-            audit(io.StringIO, but=_FILES, subclassable=True),
-            audit(io.BytesIO, but=("getbuffer", *_FILES), subclassable=True),
+            audit(io.StringIO, but=("seek", *_FILES), replaced={"seek": _seek}, subclassable=True),
+            audit(io.BytesIO, but=("seek", "getbuffer", *_FILES), replaced={"seek": _seek}, subclassable=True),
             audit(io.UnsupportedOperation, subclassable=True),
         ),
         note="in memory alone",

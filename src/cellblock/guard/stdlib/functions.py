@@ -183,7 +183,10 @@ def _many(function: Any, number: Callable[..., float]) -> Callable[[World], Any]
 
     def make(world: World) -> Any:
         def bounded(*given: Any, **named: Any) -> Iterator[Any]:
-            pools = [one if isinstance(one, int) or one is None else tuple(one) for one in given]
+            pools = [one if isinstance(one, int) or one is None else _pool(one) for one in given]
+            for size in (*given, *named.values()):
+                if type(size) is int and size > sizes.MAX_ITEMS:
+                    raise MemoryError(f"combinations of {size:,} items [size]")
             found = function(*pools, **named)
             return found if number(*pools, **named) <= _QUICK else ticking(found)
 
@@ -191,6 +194,11 @@ def _many(function: Any, number: Callable[..., float]) -> Callable[[World], Any]
         return bounded
 
     return make
+
+
+def _pool(given: Any) -> tuple[Any, ...]:
+    """What is given, as a tuple, in steps between which a cell can be ended."""
+    return tuple(given if type(given) in (list, tuple, str, dict, set) else ticking(iter(given)))
 
 
 def _products(*pools: Any, repeat: int = 1) -> float:
@@ -321,6 +329,16 @@ def _abstract(world: World) -> Callable[[Any], Any]:
         return abc.abstractmethod(function)
 
     return abstractmethod
+
+
+def _abstract_kind(name: str) -> Callable[[World], Any]:
+    kind = getattr(abc, name)
+
+    def make(world: World) -> Any:
+        check = _abstract(world)
+        return lambda function: kind(check(function))
+
+    return make
 
 
 def _as_it_is(world: World) -> Callable[[Any], Any]:
@@ -478,8 +496,12 @@ AUDITS = (
     ),
     ModuleAudit(
         name="abc",
-        members=names("ABC abstractproperty abstractclassmethod abstractstaticmethod"),
-        replaced={"abstractmethod": _abstract, "ABCMeta": lambda world: world.classes.metaclass(abc.ABCMeta)},
+        members=names("ABC abstractproperty"),
+        replaced={
+            **{name: _abstract_kind(name) for name in ("abstractclassmethod", "abstractstaticmethod")},
+            "abstractmethod": _abstract,
+            "ABCMeta": lambda world: world.classes.metaclass(abc.ABCMeta),
+        },
         types=(
             audit(abc.ABC, subclassable=True),
             TypeAudit(type=abc.ABCMeta, reads=names("register"), subclassable=True),

@@ -114,7 +114,7 @@ def _members(given: Any) -> list[Any]:
     found: list[Any] = []
     for one in pairs:
         name = one if isinstance(one, str) else one[0]
-        if type(name) is not str or not name.isidentifier() or name.startswith("_"):
+        if type(name) is not str or "." in name or name.startswith("_"):
             raise denied(f"a class cannot define {name!r:.100}", "class")
         found.append(name if isinstance(one, str) else (name, one[1]))
     return found

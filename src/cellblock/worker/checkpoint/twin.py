@@ -76,6 +76,8 @@ def freeze(
     written.prepare()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _EVERY_SIGNAL)
     hook, sys.unraisablehook = sys.unraisablehook, _hush  # of the hooks that cells set around forks
+    collects = gc.isenabled()
+    gc.disable()  # finalizers are the cells' code: none runs while memory is looked at, in a copy, or in a scribe
     try:
         if not hidden:
             prctl(PR_SET_DUMPABLE, 0)  # from its first moment on, nothing can open the copy's memory
@@ -104,6 +106,8 @@ def freeze(
             return Woken(woken.next, woken.gone, threads, woken)
         return Woken(woken, tuple(descriptors.take_up(found)), threads)
     finally:
+        if collects:
+            gc.enable()
         sys.unraisablehook = hook
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
@@ -218,17 +222,12 @@ def _fork_aside(written: Written) -> bool:
 def _fork_alone(written: Written) -> bool:
     python = ctypes.pythonapi
     python.PyOS_BeforeFork()
-    collects = gc.isenabled()
-    gc.disable()  # finalizers are the cells' code: none runs between the look and the fork
     try:
         written.look(alone=True)
         child = clone_silently()
     except OSError:
         python.PyOS_AfterFork_Parent()
         raise
-    finally:
-        if collects:
-            gc.enable()
     if child:
         written.mark()
         python.PyOS_AfterFork_Parent()

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import json
 import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cellblock.worker.init.trees import Tree, allowed, move, remove
@@ -114,13 +115,17 @@ Stamp = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one path was. `held` is a file's contents or a link's target; `same` is common to the paths of one inode."""
+    """What one path was. `held` is a file's contents or a link's target; `same` is common to the paths of one inode.
+
+    No two looks that found something else have the same `serial`.
+    """
 
     kind: int
     mode: int
     modified_ns: int
     held: Content | str | None = None
     same: int = 0
+    serial: int = field(default_factory=itertools.count(1).__next__, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +161,8 @@ class FileHistory:
         self._forgotten: int | None = None
         self._taken: dict[str, Entry] = {}
         self._exported: Kept | None = None
+        self._told: dict[str, int] = {}
+        self._tellings = 0
         self.spare: Callable[[], bool] = lambda: False
         """Lets go of what others keep of the store; whether there was anything."""
         self.keep(0)
@@ -244,15 +251,26 @@ class FileHistory:
         """What is kept of a checkpoint: its files stay in the store for as long as this is held."""
         return self._kept.get(number)
 
-    def listed(self, number: int, *, ways: bool = True) -> int:
-        """A memory file that lists a checkpoint's files, with or without the directories that lead to mounts."""
+    def listed(self, number: int) -> int:
+        """A memory file that lists a checkpoint's files."""
         kept = self._kept[number]
-        left = set() if ways else {path for path, _ in self._ways}
-        file = os.memfd_create("files", os.MFD_CLOEXEC)
-        rows = [_row(path, entry) for path, entry in kept.entries.items() if path not in left]
-        with open(os.dup(file), "w", encoding="utf-8", errors="surrogateescape") as out:
-            json.dump({"rows": rows, "missed": kept.missed}, out)
-        return file
+        rows = [_row(path, entry) for path, entry in kept.entries.items()]
+        return _written({"rows": rows, "missed": kept.missed})
+
+    def told(self, number: int, since: int) -> int:
+        """The same for the host, which has the telling `since`: if that was the last, only what is other than then.
+
+        Without the directories that lead to mounts.
+        """
+        kept = self._kept[number]
+        before = self._told if since == self._tellings else {}
+        ways = {path for path, _ in self._ways}
+        told = {path: entry.serial for path, entry in kept.entries.items() if path not in ways}
+        rows = [_row(path, kept.entries[path]) for path, serial in told.items() if before.get(path) != serial]
+        gone = [path for path in before if path not in told]
+        since = since if before else 0
+        self._told, self._tellings = told, self._tellings + 1
+        return _written({"number": self._tellings, "since": since, "rows": rows, "gone": gone, "missed": kept.missed})
 
     def release(self) -> None:
         """What was exported was taken over."""
@@ -437,6 +455,14 @@ class FileHistory:
                 sure = self._fine or (was is entry and stamp == _stamp(found))
                 known[path] = (_stamp(found) if sure and path not in failed else None, entry)
         self._known = known
+
+
+def _written(listed: dict[str, Any]) -> int:
+    """A memory file of this, as JSON."""
+    file = os.memfd_create("files", os.MFD_CLOEXEC)
+    with open(os.dup(file), "w", encoding="utf-8", errors="surrogateescape") as out:
+        out.write(json.dumps(listed))
+    return file
 
 
 def _row(path: str, entry: Entry) -> list[object]:

@@ -291,7 +291,7 @@ class Service:
         if capture is None:
             os.close(descriptors[0])
             return
-        files = self._history.listed(number, ways=False)
+        files = self._history.told(number, _number(message["since"]))
         with contextlib.suppress(OSError):  # the host has let go of it already
             control.send(capture.channel, {"files": True}, [files, self._history.store], flags=socket.MSG_DONTWAIT)
         os.close(files)

@@ -16,9 +16,11 @@ import time
 import types
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from cellblock.worker.import_hooks import on_import
+from cellblock.worker.saving.pickler import CODECS
 
 _STANDING = frozenset(
     ("__name__", "__doc__", "__package__", "__loader__", "__spec__", "__builtins__", "__file__", "__cached__")
@@ -36,6 +38,7 @@ def collect(namespace: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]
     yield "process", _process
     yield "signals", lambda: _signals() or None
     yield "copyreg", lambda: _reducers(namespace) or None
+    yield "codecs", lambda: dict(CODECS) or None
     for name in list(namespace):
         if type(name) is str and name.startswith("__") and name.endswith("__") and name not in _STANDING:
             yield f"name:{name}", lambda name=name: (namespace[name],)  # type: ignore[misc]
@@ -71,7 +74,11 @@ def apply(label: str, value: Any, namespace: dict[str, Any]) -> None:
         _set_logger(logging.getLogger(name if name != "root" else None), value)
     else:
         module, put = next((module, _PUT[one]) for one, module, _ in _OF_PACKAGES if one == label)
-        on_import(module, lambda found: put(found, value))
+        on_import(module, partial(_put, put, value))
+
+
+def _put(put: Callable[[Any, Any], object], value: Any, module: Any) -> None:
+    put(module, value)
 
 
 def blocks() -> list[dict[str, str]]:
@@ -214,4 +221,5 @@ _APPLIED: dict[str, Callable[[Any], object]] = {
     "signals": _set_signals,
     "copyreg": copyreg.dispatch_table.update,
     "levels": _set_levels,
+    "codecs": CODECS.update,
 }

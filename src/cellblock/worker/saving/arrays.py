@@ -74,9 +74,9 @@ def _ufunc(_: Saving, value: Any) -> Reduced:
     numpy: Any = sys.modules["numpy"]
     if getattr(numpy, value.__name__, None) is value:
         return NotImplemented
-    modules: list[tuple[str, Any]] = list(sys.modules.items())
-    for name, held in modules:
-        if name.startswith("scipy.") and getattr(held, value.__name__, None) is value:
+    modules: dict[str, Any] = dict(sys.modules)
+    for name, held in modules.items():
+        if name.startswith("scipy.") and vars(held).get(value.__name__) is value:
             return building.attribute, (name, value.__name__)
     raise Unsaved(value, "a function that numpy made of another", "make it again with numpy.frompyfunc")
 

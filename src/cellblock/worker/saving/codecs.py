@@ -16,10 +16,12 @@ def codec(kind: type, *, save: Callable[[Any], Any], load: Callable[[Any], Any])
 
     What `save` gives is anything that can be saved itself, such as bytes. Both functions are saved with the session.
     """
-    if not isinstance(kind, type):
-        raise TypeError(f"a codec is for a type, not for {type(kind).__name__} (give it the class itself)")
-    if not (callable(save) and callable(load)):
-        raise TypeError("save and load of a codec are functions")
+    given: Any = kind
+    if not isinstance(given, type):
+        raise TypeError(f"a codec is for a type, not for {type(given).__name__} (give it the class itself)")
+    for name, function in (("save", save), ("load", load)):
+        if not callable(function):
+            raise TypeError(f"{name} of a codec is a function, not {type(function).__name__}")
     CODECS[kind] = (save, load)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from cellblock.worker.saving import building
 from cellblock.worker.saving.losses import Unsaved
 from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, reducer
+from cellblock.worker.saving.reach import reached_by_code
 
 _FORMAT = 2
 """Of marshal: the newest that writes equal code as equal bytes, whoever else refers to its parts."""
@@ -23,6 +24,8 @@ def _function(saving: Saving, value: types.FunctionType) -> Reduced:
     place = saving.elsewhere(value)
     if place is not None:
         return STAND_INS["shared"], place
+    if value.__globals__ is saving.namespace:
+        saving.reaches |= reached_by_code(value.__code__, saving.namespace)
     cells = value.__closure__ or ()
     fresh = [one for one in cells if id(one) not in saving.filled]
     saving.filled.update(map(id, fresh))

@@ -36,7 +36,8 @@ def arrange(walk: Walk, labels: dict[int, str]) -> tuple[list[Together], dict[in
     groups: list[Together] = []
     place: dict[int, int] = {}
     taken: dict[str, int] = {}
-    for circle in _circles(edges):
+    alone = [[number] for number, needed in edges.items() if not needed]
+    for circle in (*alone, *_circles({number: needed for number, needed in edges.items() if needed})):
         roots = sorted(number for one in circle for number in members[one])
         groups.append(Together(_key(walk, roots, labels, taken), roots))
         for number in roots:
@@ -77,6 +78,8 @@ def _circles(edges: dict[int, set[int]]) -> list[list[int]]:
             here, following = work[-1]
             advanced = False
             for one in following:
+                if one not in edges:  # it needs nothing
+                    continue
                 if one not in order:
                     order[one] = low[one] = len(order)
                     stack.append(one)

@@ -23,7 +23,8 @@ from cellblock.worker.saving.walk import class_of, target_of
 
 reducer(
     types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, types.FrameType, weakref.finalize,
-    contextvars.Token, contextvars.Context, io.TextIOWrapper, io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom,
+    contextvars.Token, contextvars.Context, io.TextIOWrapper, io.FileIO, io.BufferedReader, io.BufferedWriter,
+    io.BufferedRandom,
 )(refuse)  # fmt: skip
 
 
@@ -219,4 +220,3 @@ def _logger(_: Saving, value: logging.Logger) -> Reduced:
     if value is logging.getLogger(value.name):
         return logging.getLogger, (value.name,) if value.name != "root" else ()
     return NotImplemented
-

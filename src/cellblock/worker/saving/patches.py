@@ -92,13 +92,12 @@ def is_library(module: ModuleType) -> bool:
     return not isinstance(file, str) or file.startswith(_LIBRARIES)
 
 
+_OURS = __file__.removesuffix("worker/saving/patches.py")
 _LIBRARIES = tuple(
-    {
-        path.rstrip("/") + "/"
-        for path in (*sysconfig.get_paths().values(), *site.getsitepackages(), "/usr/lib/python3", __file__[: -len("worker/saving/patches.py")])
-        if path
-    }
-)  # fmt: skip
+    path.rstrip("/") + "/"
+    for path in {*sysconfig.get_paths().values(), *site.getsitepackages(), "/usr/lib/python3", _OURS}
+    if path
+)
 
 
 def value_of(patch: Patch) -> tuple[Any, ...]:

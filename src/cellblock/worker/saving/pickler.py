@@ -1,6 +1,6 @@
 """Pickles a group of values: what the standard pickler cannot is given to reducers, one for each type.
 
-What streams call to build values stands in the pickler's memo from the start, and so do the dictionaries that are the
+What gives the builders of values stands in the pickler's memo from the start, and so do the dictionaries that are the
 globals of functions: neither is ever written out, and no stream names a module of the runner's.
 """
 
@@ -11,12 +11,12 @@ import sys
 import types
 import weakref
 from _pickle import Pickler
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from cellblock.worker.saving import building
 from cellblock.worker.saving.deep import Deep
-from cellblock.worker.saving.losses import REFUSED, Unsaved, advice, kind_of
+from cellblock.worker.saving.losses import REFUSED, Unsaved, advice
 from cellblock.worker.saving.patches import is_library
 from cellblock.worker.saving.walk import Walk
 
@@ -32,8 +32,8 @@ NAMED: dict[str, Reducer] = {}
 """Of types of packages, by their full names."""
 CODECS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
 """What cells registered: of each type, what saves a value and what makes it again."""
-SLOTS = ("shared", "array", "original", "hand", *building.BUILDERS)
-"""What stands in the memo. Those given by name are the loader's own, and the saving's stand-ins for them."""
+OF_LOADER = ("shared", "array", "original", "hand")
+"""What streams call that needs the loading itself."""
 
 
 _STREAMS = ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
@@ -82,9 +82,10 @@ def _stand_in(name: str) -> Callable[..., Any]:
     return stand_in
 
 
-STAND_INS = {one: _stand_in(one) for one in SLOTS if isinstance(one, str)}
-_FIXED = [STAND_INS[one] if isinstance(one, str) else one for one in SLOTS]
-_MEMO: dict[int, tuple[int, Any]] = {id(one): (place, one) for place, one in enumerate(_FIXED)}
+STAND_INS = {one: _stand_in(one) for one in OF_LOADER}
+_BUILDER = _stand_in("builder")
+"""Stands for what gives a builder by its number; the first thing in the memo."""
+_NUMBERS = {id(one): number for number, one in enumerate((*STAND_INS.values(), *building.BUILDERS))}
 
 
 class Saving:
@@ -95,7 +96,8 @@ class Saving:
         walk: Walk,
         namespace: dict[str, Any],
         origins: Any,
-        group: set[int],
+        group: Iterable[int],
+        how: dict[type, Reducer],
         *,
         elsewhere: Callable[[Any], tuple[str, str | int] | None],
         buffer: Callable[[Any, Any], int],
@@ -107,7 +109,8 @@ class Saving:
         self.buffer = buffer
         """Puts an array's memory away; the number by which the stream refers to it. With the object whose memory it is,
         None where it was made for the pickling."""
-        self.needs: set[str] = set()
+        self.reaches: set[str] = set()
+        """Names that the functions of this group mention."""
         self.cells: dict[int, types.CellType] = {}
         """Cells whose contents are to be written by nobody yet."""
         self.filled: set[int] = set()
@@ -121,13 +124,13 @@ class Saving:
         self.last: Any = None
         self.deep = False
         """Whether values nest so deep that the standard pickler gives up."""
-        self._how: dict[type, Reducer] = {}
-        self._memo = dict(_MEMO)
+        self._how = how
+        self._memo: dict[int, tuple[int, Any]] = {id(_BUILDER): (0, _BUILDER)}
         self._take_space(namespace, ["main"])
-        for name in sorted({name for owner, name in walk.module_spaces if walk.find(owner) in group}):
+        for name in sorted({name for root in group for name in walk.modules_of.get(root, ())}):
             self._take_space(vars(building.module(name)), ["module", name])
-        for owner, one in walk.spaces.values():
-            if walk.find(owner) in group:
+        for root in group:
+            for one in walk.spaces_of.get(root, ()):
                 self._take_own(one)
 
     def _take_space(self, space: dict[str, Any], how: list[str]) -> None:
@@ -165,6 +168,9 @@ class Saving:
         pickler.dump(None)
 
     def reduce(self, value: Any) -> Reduced:
+        number = _NUMBERS.get(id(value))
+        if number is not None:
+            return _BUILDER, (number,)
         self.last = value
         kind = type(value)
         how = self._how.get(kind)
@@ -241,9 +247,9 @@ def _answers_every_name(kind: type) -> bool:
 def _carefully(_: Saving, value: Any) -> Reduced:
     kind = type(value)
     of_kind = copyreg.dispatch_table.get(kind)
-    reduced = of_kind(value) if of_kind is not None else kind.__reduce_ex__(value, 5)
+    reduced = of_kind(value) if of_kind is not None else object.__getattribute__(value, "__reduce_ex__")(5)
     if isinstance(reduced, tuple) and len(reduced) > 2 and reduced[2] is not None:
-        return (*reduced, None, None)[:5] + (building.set_state,) if len(reduced) < 6 else reduced
+        return (*(*reduced, None, None)[:5], building.set_state) if len(reduced) < 6 else reduced
     return reduced
 
 
@@ -272,4 +278,4 @@ def is_dead(reference: weakref.ref[Any]) -> bool:
     return weakref.ref.__call__(reference) is None
 
 
-__all__ = ["REDUCERS", "Reduced", "Saving", "Unsaved", "family", "kind_of", "named", "named_family", "reducer", "refuse"]
+__all__ = ["REDUCERS", "Reduced", "Saving", "family", "named", "named_family", "reducer", "refuse"]

@@ -7,12 +7,14 @@ import types
 from _pickle import Unpickler
 from collections.abc import Callable, Iterable, Sequence
 from importlib.util import MAGIC_NUMBER
+from io import BytesIO
 from json import loads
 from typing import Any
 
 from cellblock.worker.saving import ambient, arrays, building, patches
-from cellblock.worker.saving.pickler import SLOTS
-from cellblock.worker.saving.streams import Get, Source
+from cellblock.worker.saving.pickler import OF_LOADER
+from cellblock.worker.saving.reach import EVERYTHING, reached_by_source
+from cellblock.worker.saving.streams import SIMPLE, Get, Source, reading
 
 _PATCH = "@patch:"
 _REMEDY = "run the cells again that made it"
@@ -31,7 +33,8 @@ def load(
     """
     restoring = Restoring(namespace, record, get)
     rows = restoring.bring(restoring.names if wanted is None else wanted)
-    return rows + restoring.surround()
+    rows += restoring.surround()
+    return rows + restoring.bring_reached("_") if wanted is None else rows
 
 
 class Restoring:
@@ -46,6 +49,8 @@ class Restoring:
         self.get = get
         self._groups = {group["key"]: group for group in record["groups"]}
         self._of_name = {name: (key, kind) for name, key, kind, *_ in record["names"]}
+        self._rows: list[list[Any]] = record["names"]
+        self._surrounded: set[str] = set()
         self._ambient = [(label, key) for label, key in record["ambient"]]
         self._loaded: dict[str, tuple[dict[str, Any], Sequence[Any]]] = {}
         self._failed: dict[str, str] = {}
@@ -67,13 +72,44 @@ class Restoring:
                 rows.append([name, kind, f"it could not be loaded: {self._failed[key]}", _REMEDY])
         return rows
 
+    def bring_reached(self, source: str) -> list[list[str]]:
+        """Bind what a cell of this source can reach, before it runs; rows of what could not be loaded."""
+        reached = reached_by_source(source, self._of_name.keys() | {"_"})
+        rows = self.bring(self._of_name if EVERYTHING in reached else reached)
+        return rows + self._surround_all("@last") if not reached.isdisjoint(("_", EVERYTHING)) else rows
+
+    def is_loaded(self, key: str) -> bool:
+        return key in self._loaded
+
+    def unread(self) -> list[dict[str, Any]]:
+        """The groups that nothing has asked for yet, as they were recorded, and those that failed."""
+        return [group for key, group in self._groups.items() if key not in self._loaded]
+
+    def rows(self) -> list[list[Any]]:
+        """The rows of names, as they were recorded."""
+        return self._rows
+
+    def around(self) -> list[list[str]]:
+        """The labels and groups of what surrounds the names, as they were recorded."""
+        return [[label, key] for label, key in self._ambient]
+
     def surround(self) -> list[list[str]]:
         """Have what surrounds the names be as it was; once, before any cell runs. Rows of what could not be had.
 
-        What cells changed in modules comes last: values are loaded by what modules hold of their own.
+        What cells changed in modules comes last: values are loaded by what modules hold of their own. The value of
+        the last cell is left where it is until something asks for it.
         """
+        labels = [label for label, _ in self._ambient if label != "@last"]
+        return self._surround_all(*sorted(labels, key=lambda label: label.startswith(_PATCH)))
+
+    def _surround_all(self, *labels: str) -> list[list[str]]:
         rows = []
-        for label, key in sorted(self._ambient, key=lambda row: row[0].startswith(_PATCH)):
+        keys = dict(self._ambient)
+        for label in labels:
+            key = keys.get(label)
+            if key is None or label in self._surrounded:
+                continue
+            self._surrounded.add(label)
             try:
                 if not self._bring_group(key):
                     raise ImportError(self._failed[key])
@@ -115,7 +151,10 @@ class Restoring:
             if group is None:
                 self._failed[here] = "its group is not there"
                 continue
-            missing = [one for one in group["needs"] if one not in self._loaded and one not in self._failed]
+            wanted = [*self._reached(group), *group["needs"]]
+            missing = [
+                one for one in wanted if not (one in self._loaded or one in self._failed or one in self._loading)
+            ]
             if missing and here not in self._loading:
                 self._loading.add(here)
                 work += missing
@@ -128,37 +167,38 @@ class Restoring:
                 continue
             self._loaded[here] = named, anonymous
             for name, value in named.items():
-                if name in self._of_name:
+                if self._of_name.get(name, ("",))[0] == here:
                     self.namespace.setdefault(name, value)
         return key in self._loaded
 
+    def _reached(self, group: dict[str, Any]) -> list[str]:
+        """The groups of the names that functions of this group mention: loading another may call one of them."""
+        names = group["reaches"]
+        if EVERYTHING in names:
+            return [key for key, _ in self._of_name.values()]
+        return [self._of_name[name][0] for name in names if name in self._of_name]
+
     def _read(self, group: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Any]]:
-        source = Source(group["stream"], self.get)
-        header = loads(source.readline())
-        if not header:
+        source = reading(group["stream"], self.get)
+        line = source.readline()
+        if line == SIMPLE:
             return {group["key"]: Unpickler(source).load()}, ()
-        reading = _Reading(self, group, header["spaces"], source)
-        named, anonymous = reading.read()
-        return named, anonymous
+        return _Reading(self, group, loads(line), source).read()
 
 
 class _Reading:
     """One group being loaded."""
 
-    def __init__(self, restoring: Restoring, group: dict[str, Any], spaces: list[list[str]], source: Source) -> None:
+    def __init__(self, restoring: Restoring, group: dict[str, Any], spaces: list[list[str]], source: Any) -> None:
         self._restoring = restoring
         self._buffers = group["buffers"]
-        own: dict[str, Callable[..., Any]] = {
-            "shared": restoring.shared,
-            "array": self.array,
-            "original": restoring.original,
-            "hand": self.hand,
-        }
-        self._slots = [own[one] if isinstance(one, str) else one for one in SLOTS]
+        self._links = {told: (key, label) for told, (key, label) in group.get("links", ())}
+        own = {"array": self.array, "hand": self.hand, "original": restoring.original, "shared": self.shared}
+        builders = (*(own[name] for name in OF_LOADER), *building.BUILDERS)
+        self._slots: list[Any] = [builders.__getitem__]
         self._modules: dict[int, types.ModuleType] = {}
-        self._slots += [self._space(*how) for how in spaces]  # after the slots, as the pickler's memo has them
-        source.put_back(_prelude(len(self._slots)))
-        self._unpickler = _Reader(source, buffers=self._out_of_band())
+        self._slots += [self._space(*how) for how in spaces]
+        self._unpickler = _Reader(_Joined(_prelude(len(self._slots)), source), buffers=self._out_of_band())
         self._unpickler.slots = self._slots
         self._unpickler.restoring = restoring
         self._unpickler.load()
@@ -185,6 +225,11 @@ class _Reading:
                 raise EOFError("a buffer ends too early")
 
         return fill
+
+    def shared(self, key: str, label: str | int) -> Any:
+        """A definition of another group, which may have another key than when this one was saved."""
+        place = self._links.get(f"{key}/{label!r}")
+        return self._restoring.shared(*(place or (key, label)))
 
     def hand(self, space: dict[str, Any]) -> types.ModuleType:
         """The module made by hand whose dictionary this is."""
@@ -220,6 +265,24 @@ class _Reader(Unpickler):
         return super().find_class(module, name)
 
 
+class _Joined:
+    """A prelude of exactly one read, and what follows it."""
+
+    def __init__(self, prelude: bytes, rest: Any) -> None:
+        self._prelude: BytesIO | None = BytesIO(prelude)
+        self._read: Callable[[int], bytes] = rest.read
+        self.readinto, self.readline = rest.readinto, rest.readline
+
+    def read(self, size: int) -> bytes:
+        if self._prelude is not None:
+            piece = self._prelude.read(size)
+            if piece:
+                return piece
+            self._prelude = None
+        return self._read(size)
+
+
 def _prelude(count: int) -> bytes:
-    """A pickle that leaves the slots in the memo, in order."""
-    return b"\x80\x05" + b"".join(b"c@\n%d\n\x940" % number for number in range(count)) + b"N."
+    """A pickle that leaves the slots in the memo, in order; in a frame, to be read at once."""
+    body = b"".join(b"c@\n%d\n\x940" % number for number in range(count)) + b"N."
+    return b"\x80\x05\x95" + len(body).to_bytes(8, "little") + body

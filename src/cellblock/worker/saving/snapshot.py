@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _pickle import PicklingError, dumps
+from _pickle import Pickler, PicklingError, dumps
 from collections.abc import Callable
 from contextlib import nullcontext
 from importlib.util import MAGIC_NUMBER
@@ -13,18 +13,21 @@ from warnings import catch_warnings, simplefilter
 
 from cellblock.values.represent import represent
 from cellblock.worker.saving import ambient, arrays, classes, codecs, frames, functions, parts, patches
+from cellblock.worker.saving.carried import Carried
 from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
 from cellblock.worker.saving.groups import Together, arrange
 from cellblock.worker.saving.losses import Unsaved, advice, kind_of, path_to
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Saving
-from cellblock.worker.saving.streams import Nowhere, Put, Sink, put_pieces
+from cellblock.worker.saving.restore import Restoring
+from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
 from cellblock.worker.saving.walk import Walk
 
 __all__ = ["arrays", "classes", "codecs", "frames", "functions", "parts", "save"]
 
 FORMAT = 1
+_ALONE: dict[str, Any] = {"buffers": [], "needs": [], "uses": [], "reaches": []}
 _PREVIEW_CHARS = 200
 _SIMPLE = frozenset((type(None), bool, int, float, complex, str, bytes))
 _LONG = 4096
@@ -39,13 +42,15 @@ def save(
     put: Put,
     index: bytes = b"",
     unchanged: Callable[[int, int], bool] = lambda _start, _end: False,
+    unread: Restoring | None = None,
 ) -> dict[str, Any]:
     """Save every name that can be saved. The record, of JSON's own types alone.
 
     `put` takes a piece of at most 1 MB and gives its address. `index` is what the record before this one held, of
-    memory that `unchanged(start, end)` tells about: whether nothing has written there since.
+    memory that `unchanged(start, end)` tells about: whether nothing has written there since. What a restoring has not
+    brought yet, `unread`, is taken over as it was saved.
     """
-    snapshot = _Snapshot(namespace, put, Evidence(index, unchanged, put))
+    snapshot = _Snapshot(namespace, put, Evidence(index, unchanged, put), unread)
     snapshot.surround()  # before the filters of warnings are others
     with catch_warnings():
         simplefilter("ignore")
@@ -53,11 +58,15 @@ def save(
 
 
 class _Snapshot:
-    def __init__(self, namespace: dict[str, Any], put: Put, evidence: Evidence) -> None:
+    def __init__(
+        self, namespace: dict[str, Any], put: Put, evidence: Evidence, unread: Restoring | None = None
+    ) -> None:
+        self._unread = unread
         self.evidence = evidence
         self._namespace = namespace
         self._put = put
         self._origins = Origins(namespace)
+        self.how: dict[type, Any] = {}
         self._walk = Walk(self._origins, namespace)
         self._groups: list[dict[str, Any]] = []
         self._names: list[list[Any]] = []
@@ -78,7 +87,9 @@ class _Snapshot:
             try:
                 value = get()
             except BaseException as error:  # a package's own code
-                self._lost.append([label, "", f"{type(error).__name__}: {error}"[:500], "set it again in the next cell"])
+                self._lost.append(
+                    [label, "", f"{type(error).__name__}: {error}"[:500], "set it again in the next cell"]
+                )
             else:
                 if value is not None:
                     self._around[f"@{label}"] = value
@@ -97,6 +108,7 @@ class _Snapshot:
                 self._labels[self._walk.add(value)] = name
         for label, value in self._around.items():
             self._labels[self._walk.add(value)] = label
+        carried = Carried(self._unread, self._walk) if self._unread is not None else None
         self._walk.run()
         self._together, self._place = arrange(self._walk, self._labels)
         for group in self._together:
@@ -104,6 +116,8 @@ class _Snapshot:
             self._numbers.update((number, place) for place, number in enumerate(anonymous))
         for group in self._together:
             self._save_group(group)
+        if carried is not None:
+            self._lost += carried.add(self._groups, self._names, self._ambient, self._namespace, self.elsewhere)
         return {
             "format": FORMAT,
             "python": MAGIC_NUMBER.hex(),
@@ -116,13 +130,36 @@ class _Snapshot:
         }
 
     def _save_simple(self, name: str, value: Any) -> None:
-        address = self._put(b"{}\n" + dumps(value, 5))
-        self._groups.append({"key": name, "stream": [address], "buffers": [], "needs": []})
+        address = self._put(SIMPLE + dumps(value, 5))
+        self._groups.append({"key": name, "stream": [address], **_ALONE})
         self._tell(name, name, value)
+
+    def _save_standard(self, key: str, number: int) -> bool:
+        """Save a value that the standard pickler can do alone; False where it cannot: it nests too deep for that."""
+        sink = self._sink()
+        sink.write(SIMPLE)
+        try:
+            Pickler(sink, 5).dump(self._walk.values[number])
+        except Exception:  # the other way tells why
+            return False
+        self._groups.append({"key": key, "stream": list(sink.finish()), **_ALONE})
+        self._tell(self._labels[number], key, self._walk.values[number])
+        return True
+
+    def _sink(self) -> Sink:
+        return Sink(self._put, self._put_long)
+
+    def _put_long(self, piece: Any) -> list[str]:
+        """Put a long text or run of bytes away, as the pickler hands it over."""
+        if self._walk.holds_memory(piece):
+            return self.evidence.put(piece, piece)
+        return list(put_pieces(piece, self._put))
 
     def _save_group(self, group: Together) -> None:
         roots = [number for number in group.roots if number not in self._broken]
-        failure = self._try(group.key, roots, Sink(self._put))
+        if len(roots) == 1 and roots[0] in self._walk.standard and self._save_standard(group.key, roots[0]):
+            return
+        failure = self._try(group.key, roots, self._sink())
         if failure is None:
             return
         bad = {}
@@ -136,7 +173,7 @@ class _Snapshot:
         for number, (error, culprit) in bad.items():
             self._lose(number, error, culprit)
         left = [number for number in roots if number not in bad]
-        if left and (failure := self._try(group.key, left, Sink(self._put))) is not None:
+        if left and (failure := self._try(group.key, left, self._sink())) is not None:
             for number in left:
                 self._lose(number, *failure)
 
@@ -152,7 +189,7 @@ class _Snapshot:
         except RecursionError as error:
             if deep:
                 return error, writing.saving.last
-            return self._try(key, roots, Sink(self._put) if sink is not None else None, deep=True)
+            return self._try(key, roots, self._sink() if sink is not None else None, deep=True)
         except BaseException as error:  # the values' own code, which may leave with SystemExit too
             return error, getattr(error, "culprit", writing.saving.last)
         if sink is not None:
@@ -216,24 +253,30 @@ class _Writing:
         self._key = key
         self._roots = roots
         self._sink = sink
-        self._needs: set[str] = set()
+        self._uses: set[tuple[str, str | int]] = set()
         self._pickled: list[tuple[int, list[str]]] = []
         self._arrays: list[tuple[int, list[str]]] = []
         walk = snapshot._walk
-        group = {walk.find(number) for number in roots}
+        self._whole = snapshot._together[snapshot._place[roots[0]]].roots
+        group = sorted({walk.find(number) for number in self._whole})
         self.saving = Saving(
-            walk, snapshot._namespace, snapshot._origins, group, elsewhere=self._elsewhere, buffer=self._keep_array
+            walk,
+            snapshot._namespace,
+            snapshot._origins,
+            group,
+            snapshot.how,
+            elsewhere=self._elsewhere,
+            buffer=self._keep_array,
         )
 
     def write(self) -> None:
         snapshot, walk = self._snapshot, self._snapshot._walk
         named = {snapshot._labels[one]: walk.values[one] for one in self._roots if one in snapshot._labels}
         # all of the group's: their positions are what others refer to
-        whole = snapshot._together[snapshot._place[self._roots[0]]].roots
-        others = [one for one in whole if one not in snapshot._labels]
+        others = [one for one in self._whole if one not in snapshot._labels]
         anonymous = tuple(walk.values[one] if one in self._roots else None for one in others)
         sink: Any = self._sink if self._sink is not None else Nowhere()
-        sink.write(told_as_json({"spaces": self.saving.spaces}, separators=(",", ":")).encode() + b"\n")
+        sink.write(told_as_json(self.saving.spaces, separators=(",", ":")).encode() + b"\n")
         self.saving.dump((named, anonymous), sink, self._keep_buffer)
 
     def record(self) -> dict[str, Any]:
@@ -243,13 +286,15 @@ class _Writing:
             "key": self._key,
             "stream": list(self._sink.finish()),
             "buffers": [[length, chunks] for length, chunks in buffers],
-            "needs": sorted(self._needs),
+            "needs": sorted({key for key, _ in self._uses}),
+            "uses": sorted(([key, label] for key, label in self._uses), key=repr),
+            "reaches": sorted(self.saving.reaches),
         }
 
     def _elsewhere(self, value: Any) -> tuple[str, str | int] | None:
         place = self._snapshot.elsewhere(value, self._key)
         if place is not None:
-            self._needs.add(place[0])
+            self._uses.add(place)
         return place
 
     def _keep_buffer(self, buffer: Any) -> None:
@@ -259,7 +304,7 @@ class _Writing:
     def _keep_array(self, data: Any, owner: Any) -> int:
         """An array's memory; its number counts from the end of the buffers."""
         if self._sink is not None and owner is not None and self._snapshot._walk.reaches(owner):
-            self._arrays.append((data.nbytes, self._snapshot.evidence.put(data)))
+            self._arrays.append((data.nbytes, self._snapshot.evidence.put(data, owner)))
         else:
             self._arrays.append(self._put(data))
         return len(self._arrays)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from io import BytesIO
 from typing import Any
 
 CHUNK = 2**20
+SIMPLE = b"\n"
+"""The first line of a stream that is a standard pickle of one name's value; otherwise it lists spaces."""
+LONG = 2**18
+"""From this length on, text and bytes have pieces of their own."""
 Put = Callable[[memoryview | bytes], str]
 Get = Callable[[str], bytes | bytearray | memoryview]
 
@@ -14,12 +19,14 @@ class Sink:
     """Takes what a pickler writes, and puts it away in pieces of at most 1 MB.
 
     A long text or run of bytes begins a piece of its own: a change before it leaves its pieces what they were.
+    `put_long` puts one away; the pickler hands over the very object that the session holds.
     """
 
-    __slots__ = ("_held", "_put", "_waiting", "chunks", "length")
+    __slots__ = ("_held", "_put", "_put_long", "_waiting", "chunks", "length")
 
-    def __init__(self, put: Put) -> None:
+    def __init__(self, put: Put, put_long: Callable[[Any], list[str]]) -> None:
         self._put = put
+        self._put_long = put_long
         self._waiting: list[bytes] = []
         self._held = 0
         self.chunks: list[str] = []
@@ -28,9 +35,9 @@ class Sink:
     def write(self, piece: Any) -> int:
         size = len(piece)
         self.length += size
-        if size >= CHUNK:
+        if size >= LONG:
             self._send()
-            self.chunks += put_pieces(piece, self._put)
+            self.chunks += self._put_long(piece)
             return size
         if self._held + size > CHUNK:
             self._send()
@@ -60,9 +67,14 @@ class Nowhere:
 
 def put_pieces(data: Any, put: Put) -> Iterator[str]:
     """Put the pieces of one object's bytes away, without a copy of them; their addresses."""
-    view = memoryview(data).cast("B") if len(memoryview(data)) else memoryview(b"")
+    view = memoryview(data).cast("B")
     for start in range(0, len(view), CHUNK):
         yield put(view[start : start + CHUNK])
+
+
+def reading(chunks: Sequence[str], get: Get) -> Source | BytesIO:
+    """What an unpickler is to read: one piece as it is, several one after the other."""
+    return BytesIO(get(chunks[0])) if len(chunks) == 1 else Source(chunks, get)
 
 
 class Source:
@@ -106,10 +118,6 @@ class Source:
             if end:
                 break
         return bytes(line)
-
-    def put_back(self, piece: bytes) -> None:
-        """Have this be read before the rest."""
-        self._piece, self._at = memoryview(piece + bytes(self._piece[self._at :])), 0
 
     def _next(self) -> bool:
         address = next(self._chunks, None)

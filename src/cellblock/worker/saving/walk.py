@@ -14,9 +14,12 @@ import types
 import typing
 import weakref
 from collections.abc import Iterable
+from sys import getsizeof
 from typing import Any
 
+from cellblock.worker.saving.memory import address_of
 from cellblock.worker.saving.origins import Origins
+from cellblock.worker.saving.streams import LONG
 
 ATOM, PLAIN, CLASS, FUNCTION, STOP, ARRAY, WEAK, MEMBER, SPACE, TEXT, TUPLE, CACHED, VARIABLE, MODULE, PROXY = range(15)
 
@@ -36,6 +39,8 @@ VARIABLES = tuple(
 """Types of what is defined by a call and known by its name, as classes are."""
 _LARGE = 4096
 """Text and bytes from this length on are objects that names may share; shorter ones are values."""
+_VALUES = frozenset((type(None), bool, int, float, complex))
+_STANDARD = frozenset((list, set, bytearray))
 _LONG = 64
 """Tuples from this length on are objects that names may share; in shorter ones only what they hold is."""
 _SKIPPED = frozenset(("__dict__", "__weakref__", "_abc_impl"))
@@ -45,7 +50,9 @@ class Kinds(dict[type, int]):
     """How the walk treats the objects of each type, found out once for each."""
 
     def __init__(self, origins: Origins) -> None:
-        super().__init__(dict.fromkeys(_ATOMS, ATOM) | dict.fromkeys(_CLOSED, STOP))
+        super().__init__()
+        self.update(dict.fromkeys(_ATOMS, ATOM))
+        self.update(dict.fromkeys(_CLOSED, STOP))
         self._origins = origins
         self.update({types.FunctionType: FUNCTION, str: TEXT, bytes: TEXT, dict: SPACE, weakref.ref: WEAK})
         self.update({tuple: TUPLE, frozenset: TUPLE, type(functools.lru_cache(len)): CACHED})
@@ -103,14 +110,20 @@ class Walk:
         self.values: list[Any] = []
         self.definitions: dict[int, int] = {}
         """Classes and functions by value: the object's id and its root."""
-        self.spaces: dict[int, tuple[int, dict[str, Any]]] = {}
-        """Dictionaries that are the globals of functions and belong to no module, each with a root that reaches it."""
+        self._spaces: dict[int, tuple[int, dict[str, Any]]] = {}
+        self.spaces_of: dict[int, list[dict[str, Any]]] = {}
+        """Dictionaries that are the globals of functions and belong to no module, by the roots that `find` gives."""
         self.hand: dict[int, types.ModuleType] = {}
         """Modules that no import finds, by their dictionaries."""
-        self.module_spaces: list[tuple[int, str]] = []
-        """Modules with functions that are saved by value since the module has others in their places."""
+        self._module_spaces: set[tuple[int, str]] = set()
+        self.modules_of: dict[int, set[str]] = {}
+        """Modules whose dictionaries values refer to, such as functions whose places there others have taken."""
         self._weak: list[tuple[int, Any]] = []
         self._pending: list[int] = []
+        self._is_standard = False
+        self.standard: set[int] = set()
+        """Roots that the standard pickler can do alone: plain containers, text and numbers."""
+        self._large: list[tuple[int, int]] = []
         self._tops: set[int] = set()
         self._seen: set[int] = set()
 
@@ -133,6 +146,10 @@ class Walk:
             for number in pending:
                 self._walk(number)
         self._tie_weak()
+        for root, space in self._spaces.values():
+            self.spaces_of.setdefault(self.find(root), []).append(space)
+        for root, name in self._module_spaces:
+            self.modules_of.setdefault(self.find(root), set()).add(name)
 
     def find(self, number: int) -> int:
         """The root that stands for all those tied to this one."""
@@ -150,6 +167,13 @@ class Walk:
         """Whether some root holds this object."""
         return id(value) in self.owner or id(value) in self.definitions
 
+    def holds_memory(self, piece: Any) -> bool:
+        """Whether a pickler's piece is memory of an object that some root holds, and not made for the pickling."""
+        if type(piece) is memoryview:
+            start = address_of(piece)
+            return any(first <= start and start + piece.nbytes <= end for first, end in self._large)
+        return id(piece) in self.owner
+
     def _is_definition(self, value: object) -> bool:
         kind = self.kinds[type(value)]
         return kind in (CLASS, FUNCTION, VARIABLE) and self._origins.of(value) is None
@@ -157,25 +181,34 @@ class Walk:
     def _walk(self, root: int) -> None:
         value = self.values[root]
         self._seen = set()
+        self._is_standard = True
         if self.definitions.get(id(value)) == root:
             self.owner[id(value)] = root
+            self._is_standard = False
             frontier: list[Any] = self._enter(self._parts(value, root), root)
         else:
             frontier = self._enter([value], root)
         while frontier:
             frontier = self._enter(gc.get_referents(*frontier), root)
+        if self._is_standard:
+            self.standard.add(root)
 
     def _enter(self, found: Iterable[Any], root: int) -> list[Any]:
         """Take what was found: those objects whose referents are to be looked at next."""
         kinds, owner = self.kinds, self.owner
         following: list[Any] = []
         special: list[Any] = []
+        if _VALUES.issuperset(map(type, found)):
+            return following
         for one in found:
             kind = kinds[type(one)]
             if kind == ATOM:
+                if type(one) not in _VALUES:
+                    self._is_standard = False
                 continue
             if kind == CLASS:
                 self._need(one, root)
+                self._is_standard = False
                 continue
             if kind == TEXT and len(one) < _LARGE:
                 continue
@@ -195,17 +228,24 @@ class Walk:
             if kind == PLAIN:
                 owner[id(one)] = root
                 following.append(one)
+                if type(one) not in _STANDARD:
+                    self._is_standard = False
             elif kind == SPACE:
                 if one is self._namespace:
+                    self._is_standard = False
                     continue
                 if (module := self._origins.space(one)) is not None:
-                    self.module_spaces.append((root, module))
+                    self._module_spaces.add((root, module))
+                    self._is_standard = False
                     continue
                 owner[id(one)] = root
                 following.append(one)
             elif kind == TEXT:
                 owner[id(one)] = root
-            elif kind == CACHED:
+                if len(one) >= LONG:
+                    self._large.append((id(one), id(one) + getsizeof(one)))
+                continue
+            elif self._leave_standard() and kind == CACHED:
                 owner[id(one)] = root
                 special.append(vars(one))
             elif kind in (FUNCTION, VARIABLE):
@@ -218,7 +258,8 @@ class Walk:
                 if self._origins.module(one) is None:
                     owner[id(one)] = root
                     self.hand[id(vars(one))] = one
-                    self.spaces.setdefault(id(vars(one)), (root, vars(one)))
+                    space: Any = vars(one)
+                    self._spaces.setdefault(id(space), (root, space))
                     special.append(vars(one))
             elif kind == PROXY:
                 owner[id(one)] = root
@@ -235,6 +276,10 @@ class Walk:
         if special:
             following += self._enter(special, root)
         return following
+
+    def _leave_standard(self) -> bool:
+        self._is_standard = False
+        return True
 
     def _need(self, definition: Any, root: int) -> None:
         if not isinstance(definition, type) or self._origins.of(definition) is None:
@@ -258,10 +303,10 @@ class Walk:
         if space is not self._namespace:
             module = self._origins.space(space)
             if module is None:
-                self.spaces.setdefault(id(space), (root, space))
+                self._spaces.setdefault(id(space), (root, space))
                 parts.append(space)
             else:
-                self.module_spaces.append((root, module))
+                self._module_spaces.add((root, module))
         return parts
 
     def _tie_weak(self) -> None:
