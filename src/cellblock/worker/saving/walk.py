@@ -24,8 +24,6 @@ from cellblock.worker.saving.streams import LONG
 (
     ATOM, PLAIN, CLASS, FUNCTION, STOP, ARRAY, WEAK, MEMBER, SPACE, TEXT, TUPLE, CACHED, VARIABLE, MODULE, PROXY, LEAF,
 ) = range(16)  # fmt: skip
-    range(16)
-)
 
 _ATOMS = (
     type(None), bool, int, float, complex, type(...), type(NotImplemented), range, slice, types.CodeType,
