@@ -102,7 +102,12 @@ _BY_NAME = frozenset(
 """Types whose objects are values, or are saved by name or not at all: sharing one ties nothing together."""
 
 
-_LEAVES = frozenset(("pandas.core.indexes.base.Index", "pandas.core.dtypes.base.ExtensionDtype"))
+_LEAVES = frozenset(
+    (
+        "pandas.Index", "pandas.core.indexes.base.Index", "pandas.core.dtypes.base.ExtensionDtype",
+        "pandas.api.extensions.ExtensionDtype", "pandas._libs.internals.BlockPlacement",
+    )
+)  # fmt: skip
 """Types, and those derived from them, whose objects never change and are shared by much that is otherwise apart: a
 table and all that are made of it. They tie together only the names that they are bound to.
 """
