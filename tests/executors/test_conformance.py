@@ -88,6 +88,7 @@ class _LaidReduced(_WithPython):
 class TestReducedLauncherUnderAPolicy(_OnEachLoop):
     gives_mounts = False
     goes_back = False
+    saves = False
     reaches_system = False
 
     @pytest.fixture

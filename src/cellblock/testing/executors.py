@@ -498,6 +498,7 @@ class ExecutorConformance:
 
     async def test_saved_state_is_restored_names_and_files(self, launcher: Launcher, kernel: Kernel) -> None:
         self._require_saving()
+        self._require_system()
         made = (
             "import os\nx = [1]\ny = x\nclass C: pass\nc = C()\nc.x = x\ndef f(): return k\nk = 7\n"
             "big = b'z' * 3_000_000\n"
@@ -527,8 +528,21 @@ class ExecutorConformance:
         ) == ("a", 2, 0o640, 5_000_000_007, 0o711, "d/a", "t", 1, 5_000_000, True, b"\0qqqqqqqqqq\0")
         await other.close()
 
+    async def test_names_are_restored_with_what_they_share_and_what_they_call(
+        self, launcher: Launcher, kernel: Kernel
+    ) -> None:
+        self._require_saving()
+        await finished(kernel, "x = [1]\ny = {'x': x}\nk = 7\ndef f(n): return n + k")
+        chunks, snapshot = await saved(kernel)
+        other = await launcher.open(KernelSpec(seed=2))
+        assert await restored(other, snapshot, chunks) == ()
+        await finished(other, "x.append(2)\nk = 8")
+        assert await value(other, "x, y, f(1)") == ([1, 2], {"x": [1, 2]}, 9)
+        await other.close()
+
     async def test_restored_state_is_one_to_come_back_to(self, launcher: Launcher, kernel: Kernel) -> None:
         self._require_saving()
+        self._require_system()
         self._require_checkpoints()
         await finished(kernel, "x = [1]\nopen('kept', 'w').write('1')")
         chunks, snapshot = await saved(kernel)
@@ -540,6 +554,7 @@ class ExecutorConformance:
 
     async def test_what_a_snapshot_before_holds_is_not_sent_again(self, kernel: Kernel) -> None:
         self._require_saving()
+        self._require_system()
         await finished(kernel, "a, b = b'a' * 2_000_000, [1]\nopen('f', 'wb').write(b'f' * 2_000_000)")
         _, first = await saved(kernel)
         assert (await saved(kernel, first))[0] == {}
@@ -552,6 +567,7 @@ class ExecutorConformance:
     async def test_state_is_saved_as_it_was_when_it_was_captured(self, launcher: Launcher, kernel: Kernel) -> None:
         """Also when it was changed, and let go of, before it was read."""
         self._require_saving()
+        self._require_system()
         await finished(kernel, "x = [1]\nopen('f', 'w').write('1')")
         capture = await kernel.capture()
         for number in range(8):
@@ -564,6 +580,7 @@ class ExecutorConformance:
 
     async def test_state_before_the_request_under_way_is_captured(self, launcher: Launcher, kernel: Kernel) -> None:
         self._require_saving()
+        self._require_system()
         self._require_checkpoints()
         await finished(kernel, "x = [1]")
         turn = await running(kernel, "x.append(2)\nopen('f', 'w').close()\n" + _UNTIL_TOLD)
@@ -574,6 +591,7 @@ class ExecutorConformance:
 
     async def test_saving_goes_on_while_the_session_dies_and_recovers(self, launcher: Launcher, kernel: Kernel) -> None:
         self._require_saving()
+        self._require_system()
         self._require_checkpoints()
         await finished(kernel, "x = [1]")
         capture = await kernel.capture()
@@ -620,6 +638,7 @@ class ExecutorConformance:
 
     async def test_close_wakes_who_reads_a_capture(self, kernel: Kernel) -> None:
         self._require_saving()
+        self._require_system()
         await finished(kernel, "class Slow:\n    def __reduce__(self):\n        while True: pass\nslow = Slow()")
         capture = await kernel.capture()
         await capture.begin(None)
@@ -676,6 +695,7 @@ class ExecutorConformance:
 
     async def test_code_of_a_snapshot_that_does_not_end_is_ended(self, launcher: Launcher, kernel: Kernel) -> None:
         self._require_saving()
+        self._require_system()
         await finished(
             kernel,
             "class Slow:\n    def __setstate__(self, state):\n        while True: pass\nslow = Slow()\nslow.x = 1",

@@ -237,8 +237,15 @@ def _group(value: object, has: Callable[[str], bool]) -> Group:
         stream=_chunks(value["stream"], has),
         buffers=tuple(_buffer(one, has) for one in _list(value["buffers"], 1_000_000)),
         needs=tuple(map(_words, _list(value["needs"], 1_000_000))),
-        note=_words(as_json(note), _MAX_NOTE) if note else "",
+        note=_words(_text_of(note), _MAX_NOTE) if note else "",
     )
+
+
+def _text_of(note: object) -> str:
+    try:
+        return as_json(note)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"a note that is no JSON: {error}") from None
 
 
 def _saved(value: object, keys: Collection[str]) -> SavedName:
