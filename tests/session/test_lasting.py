@@ -431,3 +431,20 @@ def test_definitions_are_run_again_where_another_python_takes_over(opened: Open)
     assert session.resumed is not None
     assert {one.name for one in session.resumed.lost} == {"p"}
     assert session.run("f(2.5), P().v, open('kept').read()").value == (2, 1, "text")
+
+
+def test_a_strict_session_refuses_what_cannot_be_saved(url: str) -> None:
+    with Session("one", state=Versioned(url, strict=True)) as session:
+        session.run("x = 1")
+        cell = session.run("x = 2\nlines = (n for n in range(3))\nprint('shown')")
+        assert cell.error is not None
+        assert (cell.error.type, cell.error.kind, cell.rolled_back) == ("UnpicklableError", "refused", True)
+        assert "lines is a generator" in cell.error.message
+        assert cell.text.startswith("shown")
+        assert session.run("x, 'lines' in globals()").value == (1, False)
+        assert session.run("def total():\n    lines = (n for n in range(3))\n    return sum(lines)\ntotal()").value == 3
+        assert [commit.number for commit in session.log()] == [4, 3, 2, 1, 0]
+        *_, done = session.stream("held = open('f', 'w')")
+        assert done.cell.error.type == "UnpicklableError"  # type: ignore[union-attr]
+    with Session("one", state=Versioned(url)) as session:
+        assert session.run("x, total()").value == (1, 3)

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import anyio
 from anyio import to_thread
 
-from cellblock.cell import Cell, CellError, CellKind, CellState
+from cellblock.cell import Cell, CellError, CellKind, CellState, Lost
 from cellblock.differences import Diff
 from cellblock.errors import CaptureFailed, CellblockError, StoreError
 from cellblock.executors.protocol import Capture, Chunk, Kernel
@@ -118,6 +118,10 @@ class Lasting:
         self._held = held
         self.by_source = False
         """Whether no state is to be saved."""
+        self.strict = False
+        """Whether each name that a cell binds has to be saved."""
+        self._lost: frozenset[str] = frozenset()
+        self._newly_lost: tuple[Lost, ...] = ()
         self._background = Background()
         self._queue: deque[_Step] = deque()
         self._working = False
@@ -238,6 +242,10 @@ class Lasting:
         if self._failure is not None:
             raise self._failure
 
+    def newly_lost(self) -> tuple[Lost, ...]:
+        """Names that could not be saved by the newest commit, and that were not among the lost of the one before."""
+        return self._newly_lost
+
     async def flush(self) -> None:
         """The same, durable against a loss of power."""
         await self.committed()
@@ -316,6 +324,10 @@ class Lasting:
             commit = await to_thread.run_sync(self._write, batch, step, snapshot)
         if snapshot is not None:
             self._snapshot = snapshot
+            saved = {one.name for one in snapshot.names}
+            missing = [one for one in snapshot.lost if one.name not in saved]
+            self._newly_lost = tuple(one for one in missing if one.name not in self._lost)
+            self._lost = frozenset(one.name for one in missing)
         self._commits[step.state] = commit.id
 
     async def _read(self, step: _Step, put: Callable[[bytes], str]) -> Snapshot | None:
@@ -413,7 +425,7 @@ class Lasting:
                 held = store.hold(self._held.user, name, create=False)
                 held.configure({**self._held.settings, "seed": str(seed)})
                 other = Lasting(self._url, store, held)
-                other.by_source = self.by_source
+                other.by_source, other.strict = self.by_source, self.strict
             except BaseException:
                 store.close()
                 raise

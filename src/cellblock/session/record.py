@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -126,8 +127,7 @@ class Recorder:
         if self._dropped:
             self._outputs.append(_stream(f"[{self._dropped} displays left out: too many or too large]\n", "stderr"))
         if error is not None:
-            data = {"text/plain": error.traceback or f"{error.type}: {error.message}"}
-            self._outputs.append(Output(type=OutputType.ERROR, data=data))
+            self._outputs.append(_error_output(error))
         state = CellState.COMPLETED
         if error is not None:
             state = CellState.TIMEOUT if error.kind == "timeout" else CellState.ERROR
@@ -207,6 +207,33 @@ def death_error(death: Died, recovery: Recovery) -> CellError:
         hint=_left(recovery),
         kind="crashed",
     )
+
+
+def unsaved_error(lost: Sequence[Lost]) -> CellError | None:
+    """The error of a cell that bound names to what cannot be saved, in a session where each has to be."""
+    if not lost:
+        return None
+    first, more = lost[0], len(lost) - 1
+    also = f", and {more} more names are like it" if more else ""
+    return CellError(
+        type="UnpicklableError",
+        message=f"{first.name} is a {first.type}, which cannot be saved: {first.reason}{also}",
+        hint=f"{first.remedy}; keep it within a function, or open the session without strict=True; {_RESTORED}",
+        kind="refused",
+    )
+
+
+def refused_cell(cell: Cell, error: CellError, max_output_bytes: int) -> Cell:
+    """A cell that had ended, with an error in the end, and rolled back."""
+    outputs = [*cell.outputs, _error_output(error)]
+    text = model_text(outputs, error, cell.lost, max_output_bytes, 0)
+    return replace(
+        cell, state=CellState.ERROR, error=error, outputs=tuple(outputs), text=text, rolled_back=True, result=NOTHING
+    )
+
+
+def _error_output(error: CellError) -> Output:
+    return Output(type=OutputType.ERROR, data={"text/plain": error.traceback or f"{error.type}: {error.message}"})
 
 
 def _left(recovery: Recovery) -> str:

@@ -175,7 +175,7 @@ class AsyncSession(Turns):
 
         given = to_plain(self._spec, self.trust_level, self.walls)
         self._lasting = await Lasting.open(mode.url, self.user, str(self.name), given)
-        self._lasting.by_source = self._spec.policy is not None
+        self._lasting.by_source, self._lasting.strict = self._spec.policy is not None, mode.strict
         settings = merged(self._lasting.settings, given, self._said)
         self.trust_level, self.walls = settings["trust_level"], settings["walls"]
         self._spec = to_spec(settings, self._spec)
@@ -442,8 +442,8 @@ class AsyncSession(Turns):
             while not isinstance(event := await execution.next(), Done):
                 yield event
         finally:
-            await self._end(execution)
-        yield event
+            cell = await self._end(execution)
+        yield Done(cell=cell)
 
     async def shell(self, command: str, *, wait: bool = True) -> Cell:
         """Run a command with /bin/sh in the workspace. A status other than 0 is the cell's error."""

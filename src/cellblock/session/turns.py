@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Mapping
 from functools import partial
 
 import anyio
@@ -15,9 +16,10 @@ from cellblock.executors.binding import require_sendable
 from cellblock.executors.protocol import Kernel
 from cellblock.limits import ExecutionLimits
 from cellblock.session.calls import Answer
-from cellblock.session.execution import Execution
+from cellblock.session.execution import Execution, recover
 from cellblock.session.hoststeps import HostStep, host_step
-from cellblock.session.notebook import Notebook
+from cellblock.session.notebook import Blob, Notebook
+from cellblock.session.record import losses, refused_cell, unsaved_error
 from cellblock.session.tools import Toolbox
 from cellblock.wire.messages import Bind, Clear, Request, Run, Shell, ToolCalled, ToolReply
 
@@ -151,9 +153,10 @@ class Turns:
     async def _follow(self, execution: Execution) -> Cell:
         """A cell that was started, when it has ended."""
         try:
-            return await execution.to_end()
+            await execution.to_end()
         finally:
-            await self._end(execution)
+            cell = await self._end(execution)
+        return cell
 
     def _end_at_once(self, execution: Execution) -> Cell | None:
         """A cell that was started, if it ends within a moment; else `_follow` must follow."""
@@ -165,16 +168,35 @@ class Turns:
                 self._give_turn(cell.id)
         return cell
 
-    async def _end(self, execution: Execution) -> None:
-        """Record a cell, which is ended first if its caller left it, and give the turn on."""
+    async def _end(self, execution: Execution) -> Cell:
+        """Record a cell, ended first if its caller left it, and give the turn on; the cell as it is recorded."""
         try:
             cell = execution.cell or await execution.abandon()
-            self.notebook.record(cell, execution.recorder.blobs)
+            parts = execution.recorder.blobs
+            self.notebook.record(cell, parts)
             if self._lasting is not None and (kernel := self._kernel) is not None:
                 self._settle(execution.cell_id)
-                await self._lasting.ended(kernel, cell, execution.recorder.blobs, self.notebook.cells)
+                await self._lasting.ended(kernel, cell, parts, self.notebook.cells)
+                if self._lasting.strict and not cell.rolled_back:
+                    cell = await self._refused(self._lasting, kernel, cell, parts)
+            return cell
         finally:
             self._give_turn(execution.cell_id)
+
+    async def _refused(self, lasting: Lasting, kernel: Kernel, cell: Cell, parts: Mapping[str, Blob]) -> Cell:
+        """The cell, or, where it bound a name to what cannot be saved, that cell with an error, and rolled back."""
+        await lasting.committed()
+        error = unsaved_error(lasting.newly_lost())
+        if error is None or not kernel.steps:
+            return cell
+        recovery = await recover(kernel, 1, toolbox=self._toolbox)
+        self._lost += losses(recovery, "the cell was refused")
+        self._settle()
+        await lasting.went_back(kernel.states[-1])
+        cell = refused_cell(cell, error, self.limits.max_output_bytes)
+        self.notebook.record(cell, parts)
+        lasting.commit(kernel, cell, parts, self.notebook.cells)
+        return cell
 
     async def _ask(self, request: Request) -> Cell:
         """Carry out a request that is no cell."""
