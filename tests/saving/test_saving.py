@@ -22,7 +22,7 @@ from cellblock.worker.saving import Restoring, WrongVersion, load, patches, repl
 from cellblock.worker.saving.codecs import codec, face
 from cellblock.worker.saving.declarations import declarations
 from cellblock.worker.saving.memory import address_of
-from cellblock.worker.saving.pickler import CODECS
+from cellblock.worker.saving.pickler import registered
 from cellblock.worker.saving.reach import EVERYTHING, reached_by_source
 
 World = dict[str, Any]
@@ -468,13 +468,13 @@ def test_codec_of_a_cell_saves_and_comes_along(shelf: Shelf) -> None:
     try:
         record = shelf.save(world)
         assert record["lost"] == []
-        CODECS.clear()
+        registered.clear()
         other = new_world()
         assert load(other, record, get=shelf.get) == []
         assert (other["h"].name, other["box"][0] is other["h"], other["box"][1].name) == ("a", True, "b")
-        assert other["Handle"] in CODECS
+        assert other["Handle"] in registered
     finally:
-        CODECS.clear()
+        registered.clear()
 
 
 @pytest.mark.parametrize(("kind", "save_", "load_"), [(5, repr, eval), (int, 1, eval), (int, repr, None)])

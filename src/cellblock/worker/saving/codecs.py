@@ -9,7 +9,7 @@ from typing import Any
 
 from cellblock.worker.saving import building
 from cellblock.worker.saving.losses import Unsaved
-from cellblock.worker.saving.pickler import CODECS, Reduced, Saving, named
+from cellblock.worker.saving.pickler import Reduced, Saving, named, registered
 
 
 def codec(kind: type, *, save: Callable[[Any], Any], load: Callable[[Any], Any]) -> None:
@@ -23,7 +23,7 @@ def codec(kind: type, *, save: Callable[[Any], Any], load: Callable[[Any], Any])
     for name, function in (("save", save), ("load", load)):
         if not callable(function):
             raise TypeError(f"{name} of a codec is a function, not {type(function).__name__}")
-    CODECS[kind] = (save, load)
+    registered[kind] = (save, load)
 
 
 def face(name: str = "cellblock") -> ModuleType:

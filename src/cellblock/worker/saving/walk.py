@@ -142,6 +142,7 @@ class Walk:
         self._large: list[tuple[int, int]] = []
         self._tops: set[int] = set()
         self._seen: set[int] = set()
+        self._met: set[int] = set()
 
     def add(self, value: Any) -> int:
         """A root; its number."""
@@ -197,6 +198,7 @@ class Walk:
     def _walk(self, root: int) -> None:
         value = self.values[root]
         self._seen = set()
+        self._met = set()
         self._is_standard = True
         if self.definitions.get(id(value)) == root:
             self.owner[id(value)] = root
@@ -223,8 +225,10 @@ class Walk:
                     self._is_standard = False
                 continue
             if kind == CLASS:
-                self._need(one, root)
-                self._is_standard = False
+                if id(one) not in self._met:
+                    self._met.add(id(one))
+                    self._need(one, root)
+                    self._is_standard = False
                 continue
             if kind == TEXT and len(one) < _LARGE:
                 continue
