@@ -128,7 +128,9 @@ def test_unsavable_member_of_a_group_does_not_take_the_others_with_it(shelf: She
 
 
 def test_class_that_cannot_be_saved_is_named_by_what_needs_it(shelf: Shelf) -> None:
-    record = shelf.save(new_world("class P:\n  log = open('/dev/null')\np = P()\nx = 1"))
+    world = new_world("class P:\n  log = open('/dev/null')\np = P()\nx = 1")
+    record = shelf.save(world)
+    world["P"].log.close()
     P, p = record["lost"]
     assert P[:3] == ["P", "type", "P.log: an open file"]
     assert p[2] == "its class P cannot be saved: P.log: an open file"
