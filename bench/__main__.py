@@ -19,19 +19,38 @@ from bench import (
     cells,
     checkpoints,
     crowd,
+    local,
     memory,
     neighbours,
     openings,
     peers,
     programs,
     starts,
+    stores,
     timeouts,
     values,
+    versions,
 )
 from bench.report import Context, Row, Skipped, as_json, head_line, line
 from bench.sampling import Measure, Plan, Unavailable, figure_of
 
-_GROUPS = (cells, checkpoints, openings, memory, timeouts, calls, values, programs, starts, crowd, neighbours, peers)
+_GROUPS = (
+    cells,
+    checkpoints,
+    openings,
+    memory,
+    timeouts,
+    calls,
+    values,
+    versions,
+    programs,
+    local,
+    starts,
+    stores,
+    crowd,
+    neighbours,
+    peers,
+)
 MEASURES = tuple(measure for group in _GROUPS for measure in group.MEASURES)
 _THINK, _QUICK_THINK = 0.1, 0.02
 

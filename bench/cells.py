@@ -9,6 +9,18 @@ from bench.bare import BareWorker
 from bench.sampling import Measure, Plan, Ratio, Reported, Samples, interleaved, timed, timed_await
 
 _TRIVIAL = "x = 1"
+_ORDINARY = """\
+def area(r):
+    import math
+    return math.pi * r ** 2
+total = 0
+for r in range(10):
+    a = area(r)
+    if a > 3:
+        total += a
+words = "some words of a text".split()
+[word.upper() for word in words]
+"""
 _PRINTING = "for i in range(100): print('line', i)"
 _MEGABYTE = "v = bytes(range(256)) * 4096"
 
@@ -39,6 +51,21 @@ def _against_bare(rounds: int, source: str, think: float, warm: int = 3) -> Samp
             )
         finally:
             runner.run(session.close())
+
+
+def _laid(plan: Plan) -> Samples:
+    with asyncio.Runner() as runner:
+        laid = runner.run(cellblock.AsyncSession(policy=cellblock.Policy()).open())
+        plain = runner.run(cellblock.AsyncSession().open())
+        try:
+            return interleaved(
+                plan.rounds,
+                lambda: runner.run(timed_await(lambda: laid.run(_ORDINARY), plan.think)),
+                lambda: runner.run(timed_await(lambda: plain.run(_ORDINARY), plan.think)),
+            )
+        finally:
+            runner.run(laid.close())
+            runner.run(plain.close())
 
 
 def _blocking(plan: Plan) -> Samples:
@@ -89,6 +116,10 @@ MEASURES = (
     Measure(
         id="F1/shown", what="warm cell `x + 1`, whose value is shown", reference=_BARE,
         goal=Reported(), rounds=40, take=_shown,
+    ),
+    Measure(
+        id="F1/policy", what="warm cell of ten lines under a policy", reference="the same without a policy",
+        goal=Reported(), rounds=40, take=_laid,
     ),
     Measure(
         id="back-to-back", what="cell `x = 1` without think time, async", reference=_BARE,

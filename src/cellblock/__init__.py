@@ -15,16 +15,20 @@ if TYPE_CHECKING:
     from cellblock.errors import CellblockError as CellblockError
     from cellblock.errors import FileRefused as FileRefused
     from cellblock.errors import IsolationUnavailable as IsolationUnavailable
+    from cellblock.errors import MergeConflict as MergeConflict
     from cellblock.errors import MountRefused as MountRefused
     from cellblock.errors import PreloadFailed as PreloadFailed
     from cellblock.errors import SecurityError as SecurityError
     from cellblock.errors import SessionBusy as SessionBusy
     from cellblock.errors import SessionClosed as SessionClosed
     from cellblock.errors import SourceRejected as SourceRejected
+    from cellblock.errors import StoreError as StoreError
     from cellblock.errors import UnknownCell as UnknownCell
+    from cellblock.errors import UnknownCommit as UnknownCommit
     from cellblock.errors import UnpicklableError as UnpicklableError
     from cellblock.events import Done as Done
     from cellblock.events import ToolCall as ToolCall
+    from cellblock.guard.lint import lint as lint
     from cellblock.limits import ExecutionLimits as ExecutionLimits
     from cellblock.limits import Usage as Usage
     from cellblock.outputs import Output as Output
@@ -34,6 +38,9 @@ if TYPE_CHECKING:
     from cellblock.session.notebook import Notebook as Notebook
     from cellblock.session.ready import keep_ready as keep_ready
     from cellblock.session.session import AsyncSession as AsyncSession
+    from cellblock.state import Live as Live
+    from cellblock.state import Resumed as Resumed
+    from cellblock.state import Versioned as Versioned
     from cellblock.values.portable import Opaque as Opaque
 
 __version__ = "0.1.0.dev0"
@@ -48,7 +55,11 @@ _HOME = {
     "ExecutionLimits": "cellblock.limits",
     "FileRefused": "cellblock.errors",
     "IsolationUnavailable": "cellblock.errors",
+    "Live": "cellblock.state",
     "Lost": "cellblock.cell",
+    "MergeConflict": "cellblock.errors",
+    "UnknownCommit": "cellblock.errors",
+    "StoreError": "cellblock.errors",
     "MountRefused": "cellblock.errors",
     "Notebook": "cellblock.session.notebook",
     "Opaque": "cellblock.values.portable",
@@ -56,6 +67,7 @@ _HOME = {
     "OutputType": "cellblock.outputs",
     "Policy": "cellblock.policy",
     "PreloadFailed": "cellblock.errors",
+    "Resumed": "cellblock.state",
     "Session": "cellblock.session.blocking",
     "SecurityError": "cellblock.errors",
     "SessionBusy": "cellblock.errors",
@@ -65,7 +77,9 @@ _HOME = {
     "UnknownCell": "cellblock.errors",
     "UnpicklableError": "cellblock.errors",
     "Usage": "cellblock.limits",
+    "Versioned": "cellblock.state",
     "keep_ready": "cellblock.session.ready",
+    "lint": "cellblock.guard.lint",
 }
 
 __all__ = sorted([*_HOME, "__version__"])

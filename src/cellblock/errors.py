@@ -31,6 +31,14 @@ class SessionClosed(CellblockError):
     """The session was closed, its processes died, or this is a forked copy of the process that opened it."""
 
 
+class CaptureFailed(CellblockError):
+    """A state of a session could not be saved. The session is as it was."""
+
+
+class RestoreFailed(CellblockError):
+    """What was saved of a session could not be put into a new one."""
+
+
 class SessionBusy(CellblockError):
     """Another call is using the session and `wait=False` was asked for."""
 
@@ -69,3 +77,50 @@ class SourceRejected(CellblockError):
 
 class SecurityError(SourceRejected):
     """Source that would have reached what was not given to it."""
+
+
+class StoreError(CellblockError):
+    """The store cannot do what was asked: it is full, read-only, damaged, out of reach, or of another format."""
+
+
+class UnknownSession(StoreError):
+    """The store holds no session of that user and name."""
+
+
+class QuotaReached(StoreError):
+    """The user may keep no more sessions, or no more bytes."""
+
+
+class LeaseLost(StoreError):
+    """Another host took the session over, after this one had not been heard of for too long: nothing was written."""
+
+
+class StoreDamaged(StoreError):
+    """A stored object is missing, or its bytes are not those that were stored; `address` names it."""
+
+    def __init__(self, message: str, *, hint: str = "", address: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.address = address
+
+
+class SessionHeld(SessionBusy):
+    """Another process has the stored session open; `holder` says which."""
+
+    def __init__(self, message: str, *, hint: str = "", holder: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.holder = holder
+
+
+class UnknownCommit(CellblockError):
+    """No commit, branch or tag of the session answers to what was asked for."""
+
+
+class MergeConflict(CellblockError):
+    """Two versions changed the same `names` or `files` to different ends; nothing was merged."""
+
+    def __init__(
+        self, message: str, *, hint: str = "", names: tuple[str, ...] = (), files: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.names = names
+        self.files = files

@@ -89,7 +89,7 @@ class Policy:
         without: Iterable[str] = (),
         format_index: bool = True,
     ) -> None:
-        """`libraries` are packages with an audit: numpy, pandas. `without` are names of `FEATURES` to refuse.
+        """`libraries` are packages with an audit: numpy, pandas, matplotlib. `without` are `FEATURES` to refuse.
 
         `format_index`: whether `str.format` fields may have `[…]`.
         """

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
+
+from cellblock.cell import Lost
 
 CHUNK_BYTES = 2**20
 """The most that one chunk holds."""
@@ -23,12 +26,22 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Names that share objects, saved together. `needs` are keys of the groups that are to be loaded before."""
+    """Names that share objects, saved together. `needs` are keys of the groups that are to be loaded before.
+
+    `note` is for who loads it alone.
+    """
 
     key: str
     stream: Chunks
     buffers: tuple[Buffer, ...] = ()
     needs: tuple[str, ...] = ()
+    note: str = ""
+
+    def addresses(self) -> Iterator[str]:
+        """All that it is made of."""
+        yield from self.stream
+        for buffer in self.buffers:
+            yield from buffer.chunks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,36 +56,30 @@ class SavedName:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
-    """What a snapshot lacks. A name that is saved all the same lacks only the part that the reason tells of."""
-
-    name: str
-    type: str
-    reason: str
-    remedy: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A file, directory or link of the session's, its path relative to `workspace/` or `tmp/` as it begins.
+    """A file, directory, link (to `target`) or named pipe of the session's; its path begins with `workspace/`, `tmp/`
+    or `shm/`.
 
-    `holes` are the pieces, by number, that are all zeros and have no chunk.
+    `holes` are where a file holds no data, from and to, in bytes; its chunks have zeros there. Files of one `same`
+    above 0 are names of one file.
     """
 
     path: str
-    kind: Literal["file", "directory", "link"]
+    kind: Literal["file", "directory", "link", "pipe"]
     mode: int
     modified_ns: int
     size: int = 0
     chunks: Chunks = ()
     target: str = ""
-    holes: tuple[int, ...] = ()
+    holes: tuple[tuple[int, int], ...] = ()
+    same: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """All of a session at one moment.
 
+    `lost` is what it lacks: a name that is saved all the same lacks only the part that the reason tells of.
     `declarations` are the imports and definitions of its cells, as source, in order. `environment` tells which
     interpreter wrote the groups: another version cannot read them. `index` is for the next snapshot alone.
     """
@@ -86,3 +93,13 @@ class Snapshot:
     ambient: tuple[tuple[str, str], ...] = ()
     """What surrounds the names, such as the state of `random`: what it is, and its group."""
     index: bytes = b""
+
+    def addresses(self) -> set[str]:
+        """Every address that it refers to."""
+        found = {address for group in self.groups for address in group.addresses()}
+        return found.union(*(file.chunks for file in self.files)) if self.files else found
+
+
+def address_of(data: bytes | bytearray | memoryview) -> str:
+    """The address of a piece."""
+    return f"sha256-{hashlib.sha256(data).hexdigest()}"

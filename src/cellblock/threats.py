@@ -34,7 +34,6 @@ class Threat:
 
 
 _NO_CHECKPOINTS = "checkpoints and branches do not exist yet"
-_NO_STORE = "the store does not exist yet"
 _NO_SERVER = "the server does not exist yet"
 _WALLED = (ISOLATED, SANDBOXED)
 
@@ -164,13 +163,13 @@ THREATS: tuple[Threat, ...] = (
         "D1",
         "dying at any step of a commit; a full, read-only, corrupted or older store; two hosts at once",
         "transactions, and compare-and-set on a session's version",
-        _NO_STORE,
+        "",
     ),
     _stored(
         "D2",
         "hostile names of sessions, users, files, tools and commits",
         "names checked where they enter, parameters instead of text in every query",
-        _NO_STORE,
+        "",
     ),
     _stored(
         "D3",

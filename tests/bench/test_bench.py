@@ -10,6 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from bench.local import PROGRAMS
+
+from cellblock.guard.world import World
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,6 +37,7 @@ def test_every_group_is_taken_beside_a_reference(tmp_path: Path) -> None:
         "F1/async",
         "F1/sync",
         "F1/shown",
+        "F1/policy",
         "back-to-back",
         "print",
         "value",
@@ -43,6 +47,9 @@ def test_every_group_is_taken_beside_a_reference(tmp_path: Path) -> None:
         "F8/hard",
         "F14/run",
         "F14/run-shown",
+        "F14/local",
+        "F14/local-shown",
+        "F14/script",
         "F15/import",
         "F15/run",
     ]
@@ -63,9 +70,37 @@ def test_every_group_is_taken_beside_a_reference(tmp_path: Path) -> None:
         "F4/ready": "<= 0.5x",
         "F8/soft": "+50 ms",
         "F8/hard": "+50 ms",
+        "F14/local": "<= 10x",
+        "F14/local-shown": "<= 10x",
+        "F14/script": "<= 5x",
         "F15/import": "<= 4x",
         "F15/run": "<= 8x",
     }
+
+
+def test_ordinary_programs_are_measured_one_by_one_and_together(tmp_path: Path) -> None:
+    figures = taken(tmp_path, "--only", "F13")["figures"]
+    assert [figure["id"] for figure in figures] == ["F13/mean", *(f"F13/{name}" for name in PROGRAMS)]
+    assert len(PROGRAMS) >= 12
+    assert {figure["goal"] for figure in figures[1:]} == {"<= 2.5x"}
+    assert figures[0]["goal"] == "<= 1.5x"
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_measured_program_comes_to_the_same_as_in_cpython(name: str) -> None:
+    source = PROGRAMS[name].read_text()
+    world, namespace = World(write=lambda stream, text: None), {"__name__": "__main__"}
+    world.ending.begin()
+    for code in world.run(world.check(source, "<cell 1>")):
+        eval(code, world.globals)
+    world.ending.end()
+    exec(source, namespace)
+    assert repr(world.globals["result"]) == repr(namespace["result"])
+
+
+def test_sessions_at_local_are_measured(tmp_path: Path) -> None:
+    figures = taken(tmp_path, "--only", "F4/local,F7/local")["figures"]
+    assert [(figure["id"], figure["unit"]) for figure in figures] == [("F4/local", "ms"), ("F7/local", "MB")]
 
 
 @pytest.mark.parametrize("which", ["memory", "forks", "setsid", "flood", "disk", "spin"])

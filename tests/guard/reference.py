@@ -27,6 +27,7 @@ def run(source: str) -> dict[str, object]:
     sys.modules["__main__"] = module
     printed = io.StringIO()
     error = None
+    sys.stdin, sys.__stdout__, sys.argv = io.StringIO(""), printed, [""]
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
         try:
             code = compile(source, "<cell 1>", "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)

@@ -12,6 +12,8 @@ import corpus
 import pytest
 from levels import why_not_local
 
+from cellblock.guard.rules import BY_ID
+
 FILES = {path.stem: path for path in corpus.files(corpus.ESCAPES)}
 ATTEMPTS = [program for path in FILES.values() for program in corpus.programs(path)]
 RUNNER = Path(__file__).parent / "attempts.py"
@@ -56,13 +58,20 @@ def test_an_attempt_says_where_it_is_from_and_what_it_proves():
     for attempt in ATTEMPTS:
         assert attempt.keys["from"], attempt.name
         assert attempt.keys["proves"] in ("canary", "mutates", "hangs", "memory"), attempt.name
+        assert len({"refused", "ended", "harmless", "open"} & set(attempt.keys)) == 1, attempt.name
+        assert set(_said(attempt, "refused")) <= set(BY_ID), attempt.name
+        assert set(_said(attempt, "ended")) <= {"timeout", "memory", "raised", "completed"}, attempt.name
+
+
+def _said(attempt: corpus.Program, key: str) -> list[str]:
+    return attempt.keys[key].split(", ") if key in attempt.keys else []
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if not file.startswith(("L07", "L10"))])
 def test_without_a_guard_an_attempt_succeeds(file):
     """So that what the guard stops is an attempt, and no program that fails by itself. But for what does not end."""
     for attempt in corpus.programs(FILES[file]):
-        if attempt.runs_here and attempt.keys.get("plain") != "no":
+        if attempt.runs_here and "plain" not in attempt.keys:
             found = outcomes("plain", file)[attempt.name]
             assert found["canary"] if attempt.keys["proves"] == "canary" else found["changed"], (attempt.name, found)
 
@@ -84,5 +93,11 @@ def test_behind_the_guard_it_reaches_nothing(file, attempt):
     assert found["canary"] is False, found
     assert found["changed"] == [], found
     assert found["ended"] in ("completed", "raised", "refused", "timeout", "memory"), found
+    if "refused" in attempt.keys:
+        assert found["rules"] == _said(attempt, "refused"), found
+    elif "ended" in attempt.keys:
+        assert found["ended"] in _said(attempt, "ended"), found
+    else:
+        assert found["rules"] == [], (found, "it is not what it does that is harmless: a rule refused it")
     assert found["left"] == 0, found
     assert found["megabytes"] <= 64 + SPARE_MB, found

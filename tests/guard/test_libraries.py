@@ -156,6 +156,94 @@ def test_what_reaches_out_is_refused(what: str, tmp_path: Path, monkeypatch: pyt
     assert not list(tmp_path.iterdir())
 
 
+TOO_LARGE = [
+    "np.full(10**9, 1.0)",
+    "np.zeros(10, dtype='U100000000')",
+    "np.array(['a'], dtype='V2000000000')",
+    "np.array([1]).astype('S2000000000')",
+    "np.zeros_like([1], shape=(10**9,))",
+    "np.eye(10**5)",
+    "np.tri(10**5)",
+    "np.identity(10**5)",
+    "np.indices((10**5, 10**5))",
+    "np.fromfunction(lambda i: i, (10**10,))",
+    "np.geomspace(1, 2, 10**10)",
+    "np.hanning(10**10)",
+    "np.repeat([1, 2], 10**10)",
+    "np.arange(3).repeat(10**10)",
+    "np.tile([1], (10**5, 10**5))",
+    "np.outer(np.arange(10**5), np.arange(10**5))",
+    "np.add.outer(np.arange(10**5), np.arange(10**5))",
+    "np.kron(np.eye(1000), np.eye(1000))",
+    "np.meshgrid(np.arange(10**5), np.arange(10**5))",
+    "np.mgrid[0:10**5, 0:10**5]",
+    "np.mgrid[0:1:100000j, 0:1:100000j]",
+    "np.r_[0:10**10]",
+    "np.concatenate([np.zeros(10**6)] * 1000)",
+    "np.stack([np.zeros(10**6)] * 1000)",
+    "np.array([[0] * 10**4] * 10**6)",
+    "np.resize([1], 10**10)",
+    "np.pad([1], 10**10)",
+    "np.diag(np.zeros(10**5))",
+    "np.bincount([10**10])",
+    "np.bincount([1], minlength=10**10)",
+    "np.histogram([1], bins=10**10)",
+    "np.vander(np.arange(10**5))",
+    "np.tensordot(np.zeros(10**5), np.zeros(10**5), axes=0)",
+    "np.einsum('i,j->ij', np.zeros(10**5), np.zeros(10**5))",
+    "np.zeros((10**5, 1)) @ np.zeros((1, 10**5)) if False else np.dot(np.zeros((10**5, 1)), np.zeros((1, 10**5)))",
+    "np.inner(np.zeros((10**5, 1)), np.zeros((10**5, 1)))",
+    "np.fft.fft([1], n=10**10)",
+    "np.fft.fftn([[1]], s=(10**5, 10**5))",
+    "np.char.multiply(['a'], 10**10)",
+    "np.char.ljust(['a'], 10**10)",
+    "np.linalg.matrix_power(np.eye(2), 10**12)",
+    "np.cov(np.zeros((10**5, 1)))",
+    "np.random.rand(10**5, 10**5)",
+    "np.random.normal(0, 1, 10**10)",
+    "np.random.default_rng().normal(size=(10**5, 10**5))",
+    "np.random.default_rng().integers(0, 9, 10**10)",
+    "np.random.default_rng().bytes(10**11)",
+    "np.random.RandomState(1).rand(10**10)",
+]
+
+
+@pytest.mark.parametrize("expression", TOO_LARGE)
+def test_results_that_would_not_fit_are_refused_before_they_are_made(expression: str) -> None:
+    """L10: whatever takes the room, by a MemoryError of the guard's own."""
+    found = guarded(f"{HEAD}x = {expression}", BOTH)
+    assert found.error == "MemoryError", found
+    assert "the most here are" in found.message or "a power of" in found.message, found
+
+
+LYING = (
+    HEAD + "class N:\n    n = 0\n    def __index__(self):\n        N.n += 1\n        return 1 if N.n < 2 else 10**12\n"
+)
+
+
+@pytest.mark.parametrize("call", ["np.zeros(N())", "np.tile([1], N())", "np.ones((N(), 1))", "np.random.rand(N())"])
+def test_a_size_is_an_integer_that_stays_what_it_is(call: str) -> None:
+    """L9."""
+    assert guarded(f"{LYING}{call}", BOTH).error == "TypeError"
+
+
+def test_what_is_bounded_gives_what_numpy_gives() -> None:
+    source = HEAD + (
+        "a = np.arange(6.).reshape(2, 3)\n"
+        "print(np.full((2, 2), 7), np.eye(2, 3, k=1), np.repeat(a, [1, 2], axis=0), np.tile(a, (1, 2)), a.repeat(2))\n"
+        "print(np.outer([1, 2], [3, 4]), np.kron([1, 2], [1, 1]), np.meshgrid([1, 2], [3, 4]), np.mgrid[0:2, 0:2])\n"
+        "print(np.r_[0:3, 5], np.c_[[1, 2], [3, 4]], np.ogrid[0:2, 0:1:3j], np.pad(a, ((1, 1), (0, 2))), np.diag([1, 2]))\n"
+        "print(np.concatenate([a, a], axis=1), np.stack([a, a]).shape, np.vstack((a, a)), np.block([[a, a]]))\n"
+        "print(np.einsum('ij,ij->i', a, a), np.einsum('ij->ji', a), np.tensordot(a, a, axes=([1], [1])), a.dot(a.T))\n"
+        "print(np.histogram([1, 2, 2], bins=2), np.histogram2d([1, 2], [1, 2], bins=2)[0], np.bincount([1, 1, 3]))\n"
+        "print(np.fft.fft([1, 0, 0]), np.cov(a), np.array([[1, 2], [3, 4]], dtype='f4'), np.zeros((2,), dtype=int))\n"
+        "print(np.linspace(0, 1, 3), np.vander([1, 2], 3), np.char.multiply(['a'], 3), np.add.outer([1], [2]))\n"
+        "r = np.random.default_rng(1)\nprint(r.normal(0, 1, 2), r.integers(5), r.choice([1, 2, 3], 2), r.permutation(3))\n"
+        "print(np.array([1, 2]).astype('U5'), np.ones_like(a), np.identity(2), np.dot(a, a.T), np.inner([1, 2], [3, 4]))\n"
+    )
+    assert guarded(source, BOTH) == plain(source)
+
+
 def test_attributes_of_objects_are_no_json() -> None:
     """L1: pandas's encoder walks the attributes of what it does not know."""
     policy = BOTH.cls(Vault, include=["name"], constructable=False)

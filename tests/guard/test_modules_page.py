@@ -13,8 +13,10 @@ from cellblock.guard.audits import _HOME_OF, LIBRARIES, audit_of
 PAGE = Path(__file__).parents[2] / "docs" / "nearly-python-modules.md"
 HEAD = """# Modules at `trust_level="local"`
 
-What code behind the guard can import, and what it finds there. All that is not named here is refused. Classes among the
-members show their public attributes, without those that the audit hides (`cellblock/guard/stdlib`, `…/libraries`).
+What code behind the guard can import, and what it finds there. All that is not named here is refused. Of classes, the
+attributes that `cellblock/guard/members.txt` and `…/libraries/members.txt` name can be read, or those that the audit
+names itself (`…/guard/stdlib`, `…/guard/libraries`). What a later Python or library adds is refused until it is named
+there.
 *Replaced* members have the name and the manners of the original, but go through the guard's checks, or work on the
 session's own state in place of the process's. Members that came with a later version of Python are there where it is.
 

@@ -19,8 +19,9 @@ from cellblock.guard.world import World
 # members that this or that version of Python lacks
 SINCE = {
     "3.12": "batched kde_random override TypeAliasType get_protocol_members is_protocol Buffer QUOTE_NOTNULL "
-    "QUOTE_STRINGS sumprod binomialvariate JANUARY FEBRUARY Month Day",
-    "3.13": "replace PatternError kde fma NoDefault ReadOnly TypeIs",
+    "QUOTE_STRINGS sumprod binomialvariate Month Day JANUARY FEBRUARY MARCH APRIL MAY JUNE JULY AUGUST SEPTEMBER "
+    "OCTOBER NOVEMBER DECEMBER",
+    "3.13": "replace PatternError kde fma NoDefault ReadOnly TypeIs z85decode z85encode",
 }
 LATER = frozenset(" ".join(SINCE.values()).split())
 INSIDES = (types.ModuleType, types.FrameType, types.CodeType, types.TracebackType)
@@ -237,7 +238,9 @@ print(repr(out.getvalue().splitlines()[0]), out.getvalue().splitlines()[-1])
 REFUSED = {
     "a log to a file": "import logging\nlogging.basicConfig(filename='/tmp/x')",
     "attributes in a log's format": "import logging\nlogging.basicConfig(format='{args.__class__}', style='{')",
-    "source that is timed": "import timeit\ntimeit.timeit('print(1)')",
+    "source that is timed": "import timeit\ntimeit.timeit('().__class__.__base__')",
+    "files by their paths": "import pathlib\npathlib.Path('x').read_text()",
+    "words of a file": "import argparse\nargparse.ArgumentParser(fromfile_prefix_chars='@')",
     "callbacks of references": "import weakref\nclass A: pass\nweakref.ref(A(), print)",
     "deep literals": "import ast\nast.literal_eval('[' * 10000)",
     "documents with entities": "import xml.etree.ElementTree as E\n"

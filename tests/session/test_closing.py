@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -189,3 +191,9 @@ def test_forked_copy_that_exits_by_the_with_block_leaves_the_parents_session(ses
 
     assert fork(child) == "None"
     assert session.run("2").value == 2
+
+
+def test_sessions_that_nobody_closed_end_with_the_program_in_silence() -> None:
+    program = "from cellblock import Session\nkept = [Session(), Session()]\nprint([one.run('1').text for one in kept])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "['1', '1']\n", "")

@@ -13,6 +13,7 @@ from family_tree import Process, below, inits_of, launchers, nursery_of, soon, w
 
 from cellblock import CellblockError, CellState, Done, ExecutionLimits, Session, SessionClosed
 from cellblock.executors.process.kernel import ProcessKernel
+from cellblock.executors.process.waits import Waits
 
 
 @pytest.mark.parametrize(
@@ -105,8 +106,8 @@ def test_process_that_takes_the_place_of_a_dead_one_and_dies_at_once_is_told_too
     time.sleep(0.3)
     begin = ProcessKernel.begin
 
-    def begin_and_die(kernel: ProcessKernel) -> None:
-        begin(kernel)
+    def begin_and_die(kernel: ProcessKernel) -> Waits[None]:
+        yield from begin(kernel)
         pidfd = kernel._living().pidfd
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
         select.select([pidfd], [], [])

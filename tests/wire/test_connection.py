@@ -20,6 +20,7 @@ REQUESTS = (
     m.Fetch(name="x"),
     m.Survey(max_names=10, max_preview=10),
     m.Clear(),
+    m.Restore(buffers=(b"{}",)),
 )
 REPLY = m.ToolReply(call=1, buffers=(b"[1]", b"b"))
 HELLO = m.Hello(python="3.11", walls=(("root", "read-only"),), missing=(("landlock", "old", "newer"),))
@@ -35,16 +36,19 @@ FINISHED = m.Finished(
     dropped=("y",),
     buffers=(b"v",),
 )
-EVENTS = (HELLO, DISPLAY, CALLED, FINISHED)
+WANTED = m.Wanted(call=1, addresses=("sha256-0",))
+EVENTS = (HELLO, DISPLAY, CALLED, WANTED, FINISHED)
 
 WAYS: dict[State, tuple[object, ...]] = {
     State.OPENING: (),
     State.IDLE: (HELLO,),
     State.BUSY: (HELLO, m.Clear()),
+    State.RESTORING: (HELLO, m.Restore(buffers=(b"{}",))),
 }
 """A conversation that leads to each state."""
 
 SENT = {(State.IDLE, type(request)): State.BUSY for request in REQUESTS}
+SENT[State.IDLE, m.Restore] = State.RESTORING
 HEARD = {
     (State.OPENING, m.Hello): State.IDLE,
     (State.IDLE, m.Display): State.IDLE,
@@ -52,6 +56,9 @@ HEARD = {
     (State.BUSY, m.Display): State.BUSY,
     (State.BUSY, m.ToolCalled): State.BUSY,
     (State.BUSY, m.Finished): State.IDLE,
+    (State.RESTORING, m.Display): State.RESTORING,
+    (State.RESTORING, m.Wanted): State.RESTORING,
+    (State.RESTORING, m.Finished): State.IDLE,
 }
 
 

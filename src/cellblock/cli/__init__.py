@@ -12,15 +12,27 @@ from importlib import import_module
 
 import cellblock
 from cellblock.cli.exits import EPILOG, FAILED, INTERRUPTED, STOPPED, USAGE
-from cellblock.errors import CellblockError, FileRefused, MountRefused, PreloadFailed
+from cellblock.errors import (
+    CellblockError,
+    FileRefused,
+    MergeConflict,
+    MountRefused,
+    PreloadFailed,
+    SessionBusy,
+    StoreError,
+    UnknownCommit,
+    UnknownSession,
+)
 from cellblock.executors.process import launching
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-_COMMANDS = ("run", "repl", "doctor", "demo")
-_WITH_SESSION = (["run"], ["repl"])
+_COMMANDS = ("run", "repl", "notebook", "sessions", "doctor", "demo")
+_WITH_SESSION = (["run"], ["repl"], ["notebook"])
+_OF_USAGE = (PreloadFailed, FileRefused, MountRefused, UnknownCommit, UnknownSession)
+_OF_STORES = (StoreError, SessionBusy, MergeConflict)
 _OTHERS = ("-h", "--h", "--py")
 """Options, as short as they can be written, with which no session opens or one with another interpreter may."""
 
@@ -38,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return leaving.code if isinstance(leaving.code, int) else USAGE
     except CellblockError as error:
         print(f"cellblock: {error}", file=sys.stderr)
-        return USAGE if isinstance(error, PreloadFailed | FileRefused | MountRefused) else STOPPED
+        return USAGE if isinstance(error, _OF_USAGE) else FAILED if isinstance(error, _OF_STORES) else STOPPED
     except KeyboardInterrupt:
         print("cellblock: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -63,7 +63,7 @@ class Console:
             python=setup.python,
             mounts=setup.mounts,
         )
-        self._screen = Screen(self.session, self._shelf, option="--pictures", tells=True)
+        self._screen = Screen(self.session, self._shelf, option="--pictures DIR", tells=True)
         self._width = Width()
 
     async def open(self) -> None:

@@ -64,8 +64,8 @@ async def _run(job: Job, start: Start) -> int:
         await _prepare(session, job, code)
         before = {} if job.save is None else await contents(session)
         shelf = None if job.save is None else Shelf(job.save)
-        view = JsonLines(session, shelf) if job.as_json else Screen(session, shelf, option="--save")
-        with _CtrlC(session) as ctrl_c:
+        view = JsonLines(session, shelf) if job.as_json else Screen(session, shelf, option="--save DIR")
+        with CtrlC(session) as ctrl_c:
             for number, part in enumerate(sources, start=1):
                 async with aclosing(session.stream(part)) as events:
                     cell = await view.show(events)
@@ -131,7 +131,7 @@ async def _prepare(session: AsyncSession, job: Job, code: str) -> None:
         await Width().tell(session)
 
 
-class _CtrlC:
+class CtrlC:
     """While a script runs: the first Ctrl-C interrupts the cell, the second ends its process."""
 
     def __init__(self, session: AsyncSession) -> None:
@@ -140,7 +140,7 @@ class _CtrlC:
         self.count = 0
         self.seconds = 0.0
 
-    def __enter__(self) -> _CtrlC:
+    def __enter__(self) -> CtrlC:
         self._before = signal.signal(signal.SIGINT, self._handle)
         return self
 

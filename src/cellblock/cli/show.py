@@ -27,8 +27,8 @@ _OPTION = {"timeout": "--timeout S allows more", "memory": "--memory MB allows m
 class Screen:
     """Text as it comes: stdout to stdout, stderr to stderr, results and tables to stdout, images by name.
 
-    `option` is the one that keeps images where `shelf` is None. `tells`, where more cells follow, says at once where
-    each went, and which cell was rolled back.
+    `option` is the one that keeps images where `shelf` is None, "" where they are kept otherwise. `tells`, where more
+    cells follow, says at once where each went, and which cell was rolled back.
     """
 
     def __init__(self, session: AsyncSession, shelf: Shelf | None, *, option: str, tells: bool = False) -> None:
@@ -82,7 +82,8 @@ class Screen:
 
     def _keep(self, image: bytes, number: int) -> None:
         if self._shelf is None:
-            self._note(f"an image of {len(image)} bytes ({self._option} DIR keeps it)")
+            if self._option:
+                self._note(f"an image of {len(image)} bytes ({self._option} keeps it)")
         elif not self._tells:
             self._shelf.put_image(image)
         elif (path := self._shelf.put_image(image, f"cell-{number}")) is not None:

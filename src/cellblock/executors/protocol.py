@@ -6,15 +6,16 @@ executor: a tool call is an event, and its answer goes down with `Turn.reply`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
+from cellblock.snapshots import Snapshot
 from cellblock.walls import Wall
 from cellblock.wire.frames import Buffer
-from cellblock.wire.messages import Display, Finished, Place, Request, Reserved, ToolCalled, ToolReply, ToolRoom
+from cellblock.wire.messages import Bind, Display, Finished, Place, Request, Reserved, ToolCalled, ToolReply, ToolRoom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,11 @@ class KernelSpec:
 
     `progress` is told what a long opening waits for, as a line such as "importing pandas". It is called in a thread.
 
-    `policy` is what code may reach, at the level `local`.
+    `policy` is what code may reach, in the eyes of the guard; None where nothing but walls stands in its way.
+
+    One that `forgets` unbinds all names after each cell. At the level `local` alone.
+
+    `saved`: its states are to be captured, so that it takes note of which memory was written after each step.
     """
 
     limits: ExecutionLimits = field(default_factory=ExecutionLimits)
@@ -35,6 +40,8 @@ class KernelSpec:
     mounts: tuple[tuple[str, str], ...] = ()
     progress: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     policy: Policy | None = field(default=None, compare=False, repr=False)
+    forgets: bool = False
+    saved: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +77,13 @@ class Died:
     untaken: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handed(Bind):
+    """Bind a name to this very object: for a kernel of this process. It goes over no wire."""
+
+    value: object
+
+
 class WorkerGone(Exception):
     """The worker died before a request could be given to it; nothing of the request was carried out."""
 
@@ -94,13 +108,14 @@ class Recovery:
 
     Else an older state, or with `fresh` an empty namespace. `fresh`: a new worker stands there. `lost` are names or
     other things that are not as they were, each with type, reason and remedy. `failed`: how many requests in a row have
-    ended the worker in that state.
+    ended the worker in that state. `dead`: there is no worker, and will be none.
     """
 
     exact: bool
     fresh: bool = False
     failed: int = 0
     lost: tuple[tuple[str, str, str, str], ...] = ()
+    dead: bool = False
 
 
 Named = TypeVar("Named", bound=Finished | ToolCalled)
@@ -148,6 +163,33 @@ class Files(Protocol):
     def delete(self, path: str) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Bytes of a snapshot, and their address, which the host has computed."""
+
+    address: str
+    data: bytes
+
+
+class Capture(Protocol):
+    """A state of a session that is being saved: its memory is a process's own by now, its files stay.
+
+    `CaptureFailed` where the session's code, or its end, keeps it from being saved; the session goes on.
+    """
+
+    async def begin(self, previous: Snapshot | None) -> None:
+        """Start reading. `previous` is a snapshot of the same session whose bytes the caller has: they do not come."""
+        ...
+
+    async def read(self) -> Chunk | Snapshot:
+        """The next bytes; each address comes once, before the snapshot, which is the last."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it, read or not. Safe to call twice, and while `read` waits."""
+        ...
+
+
 class Kernel(Protocol):
     """A live worker behind its walls."""
 
@@ -164,6 +206,13 @@ class Kernel(Protocol):
 
     def turn(self, request: Request, *, max_output_bytes: int) -> Turn:
         """Start a request, which is sent as far as that takes no waiting; the one before it must have ended."""
+        ...
+
+    def binding(self, name: str, value: object) -> Bind:
+        """The request to bind a name to a copy of a value; UnpicklableError where none can be made.
+
+        The value may be changed once the request has been carried out, and not before.
+        """
         ...
 
     def interrupt(self) -> None:
@@ -245,6 +294,23 @@ class Kernel(Protocol):
         """Another kernel in the present state, or that before the request under way, and what it could not bring along.
 
         It goes on apart, and lives on when this one is closed.
+        """
+        ...
+
+    async def capture(self, *, seconds: float = 60.0) -> Capture:
+        """The present state, or that before the request under way, held to be saved, within so many seconds of being
+        begun. The state itself may be let go of afterwards.
+
+        `CaptureFailed` where there is no such state, or too many are being saved.
+        """
+        ...
+
+    async def restore(
+        self, snapshot: Snapshot, fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]], *, seconds: float = 60.0
+    ) -> tuple[tuple[str, str, str, str], ...]:
+        """Put what was saved into a kernel that has run nothing yet; the names that could not be, with the reasons.
+
+        `fetch` gives the bytes of addresses. That is no step: `steps` is 0 afterwards.
         """
         ...
 

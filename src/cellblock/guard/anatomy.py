@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import GetSetDescriptorType
 from typing import Any
 
 _DICT = type.__dict__["__dict__"].__get__
@@ -31,6 +32,15 @@ def holder(classes: Iterable[type], name: str) -> type | None:
         if name in _DICT(kind):
             return kind
     return None
+
+
+def held(value: Any) -> dict[str, Any]:
+    """What an object itself holds, whatever its class says of `__dict__`."""
+    for kind in lineage(type(value)):
+        found = _DICT(kind).get("__dict__")
+        if type(found) is GetSetDescriptorType:
+            return found.__get__(value)  # type: ignore[no-any-return]
+    return {}
 
 
 def plain(name: object) -> str:

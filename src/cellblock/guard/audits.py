@@ -7,6 +7,7 @@ import importlib.util
 from functools import cache
 
 from cellblock.guard.tables import ModuleAudit
+from cellblock.policy import Policy
 
 _HOMES = {
     "cellblock.guard.stdlib.numbers": "math cmath statistics decimal fractions random numbers",
@@ -20,19 +21,32 @@ _HOMES = {
     "cellblock.guard.stdlib.web": "urllib urllib.parse html html.parser shlex fnmatch colorsys ipaddress codecs xml "
     "xml.etree xml.etree.ElementTree",
     "cellblock.guard.stdlib.reports": "logging traceback inspect timeit",
+    "cellblock.guard.stdlib.examples": "doctest",
+    "cellblock.guard.stdlib.paths": "pathlib",
+    "cellblock.guard.stdlib.arguments": "argparse",
 }
 _LIBRARIES = {
     "cellblock.guard.libraries.numpy": "numpy numpy.random numpy.linalg numpy.fft numpy.char numpy.typing",
     "cellblock.guard.libraries.pandas": "pandas pandas.errors",
+    "cellblock.guard.libraries.matplotlib": "matplotlib matplotlib.pyplot matplotlib.patches matplotlib.lines "
+    "matplotlib.ticker matplotlib.colors matplotlib.dates matplotlib.gridspec matplotlib.cm",
 }
 LIBRARIES = frozenset(name for names in _LIBRARIES.values() for name in names.split())
 """Modules of packages that a policy has to name."""
+STANDARD = frozenset(name for names in _HOMES.values() for name in names.split())
+"""Modules of the standard library that have an audit."""
 _HOME_OF = {name: home for home, names in (_HOMES | _LIBRARIES).items() for name in names.split()}
 
 
 def audited(name: str) -> bool:
     """Whether there is an audit of a module."""
     return name in _HOME_OF and audit_of(name) is not None
+
+
+def libraries(policy: Policy) -> list[str]:
+    """The packages with an audit that a policy names, among its libraries or its modules."""
+    named = {name.partition(".")[0] for name in (*policy.libraries, *(policy.modules or ()))}
+    return sorted(named & LIBRARIES)
 
 
 @cache

@@ -3,52 +3,91 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, TypeVar
+
+from cellblock.guard import spelling
+
+Node = TypeVar("Node", bound=ast.AST)
 
 LOAD, STORE = ast.Load(), ast.Store()
-_IN, _IS = ast.In(), ast.Is()
+_IN, _IS, _AND, _OR = ast.In(), ast.Is(), ast.And(), ast.Or()
+
+
+def placed(node: Node, at: Any) -> Node:
+    """A new node at the place of another."""
+    placing: Any = node
+    placing.lineno, placing.col_offset = at.lineno, at.col_offset
+    placing.end_lineno, placing.end_col_offset = at.end_lineno, at.end_col_offset
+    return node
 
 
 def name(at: ast.AST, spelled: str) -> ast.Name:
     """A name that is read."""
-    return ast.copy_location(ast.Name(spelled, LOAD), at)
+    return placed(ast.Name(spelled, LOAD), at)
 
 
 def constant(at: ast.AST, value: Any) -> ast.Constant:
     """A constant."""
-    return ast.copy_location(ast.Constant(value), at)
+    return placed(ast.Constant(value), at)
 
 
 def call(at: ast.AST, function: str, *arguments: ast.expr) -> ast.Call:
     """A call of one of the guard's functions."""
-    return ast.copy_location(ast.Call(name(at, function), list(arguments), []), at)
+    return placed(ast.Call(name(at, function), list(arguments), []), at)
+
+
+def item(at: ast.AST, collection: str, key: ast.expr) -> ast.Subscript:
+    """What one of the guard's tables holds."""
+    return placed(ast.Subscript(name(at, collection), key, LOAD), at)
 
 
 def kept(at: ast.AST, spelled: str, value: ast.expr) -> ast.NamedExpr:
     """A value that is kept under a name."""
-    return ast.copy_location(ast.NamedExpr(ast.copy_location(ast.Name(spelled, STORE), at), value), at)
+    return placed(ast.NamedExpr(placed(ast.Name(spelled, STORE), at), value), at)
 
 
 def is_in(at: ast.AST, value: ast.expr, collection: str) -> ast.Compare:
     """Whether a value is in one of the guard's sets."""
-    return ast.copy_location(ast.Compare(value, [_IN], [name(at, collection)]), at)
+    return placed(ast.Compare(value, [_IN], [name(at, collection)]), at)
+
+
+_COMPARISONS: dict[str, ast.cmpop] = {"is": _IS, "<": ast.Lt()}
+
+
+def chain(at: ast.AST, first: ast.expr, *rest: Any) -> ast.Compare:
+    """A comparison of several values: value, operator, value, operator, value."""
+    ops = [_COMPARISONS[op] for op in rest[::2]]
+    return placed(ast.Compare(first, ops, list(rest[1::2])), at)
+
+
+def all_of(at: ast.AST, *tests: ast.expr) -> ast.expr:
+    """Whether all of these hold."""
+    return tests[0] if len(tests) == 1 else placed(ast.BoolOp(_AND, list(tests)), at)
+
+
+def any_of(at: ast.AST, *tests: ast.expr) -> ast.expr:
+    """Whether one of these holds."""
+    return tests[0] if len(tests) == 1 else placed(ast.BoolOp(_OR, list(tests)), at)
+
+
+def short_text(at: ast.AST, kept: ast.expr, spelled: str, attribute: str, most: int) -> ast.IfExp:
+    """What is kept under a name, if it is a text of less than so many characters, or else what the gate gives."""
+    is_text = chain(at, call(at, spelling.TYPE, kept), "is", name(at, spelling.STR))
+    is_short = chain(at, call(at, spelling.LENGTH, name(at, spelled)), "<", constant(at, most))
+    gate = call(at, spelling.GATE, name(at, spelled), constant(at, attribute))
+    return either(at, all_of(at, is_text, is_short), name(at, spelled), gate)
 
 
 def is_same(at: ast.AST, one: ast.expr, other: ast.expr) -> ast.Compare:
     """Whether two values are one."""
-    return ast.copy_location(ast.Compare(one, [_IS], [other]), at)
-
-
-def same_in(at: ast.AST, one: ast.expr, other: ast.expr, collection: str) -> ast.Compare:
-    """Whether two values are one, which is in one of the guard's sets."""
-    return ast.copy_location(ast.Compare(one, [_IS, _IN], [other, name(at, collection)]), at)
+    return placed(ast.Compare(one, [_IS], [other]), at)
 
 
 def either(at: ast.AST, test: ast.expr, yes: ast.expr, no: ast.expr) -> ast.IfExp:
     """One of two values."""
-    return ast.copy_location(ast.IfExp(test, yes, no), at)
+    return placed(ast.IfExp(test, yes, no), at)
 
 
 def unless(at: ast.AST, test: ast.expr, body: list[ast.stmt]) -> ast.If:
     """Statements that are left out where `test` holds."""
-    return ast.copy_location(ast.If(test, [ast.copy_location(ast.Pass(), at)], body), at)
+    return placed(ast.If(test, [placed(ast.Pass(), at)], body), at)

@@ -10,21 +10,26 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard import sizes
 from cellblock.guard.anatomy import lineage, namespace, plain
 from cellblock.guard.names import RESERVED
+from cellblock.guard.portions import ticking
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import Range, TypeStandIn
+from cellblock.guard.tables import BUILTIN_TYPES
+from cellblock.guard.weights import light
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 AS_THEY_ARE = (
-    "abs aiter all anext any ascii bin bool bytearray bytes callable chr classmethod complex delattr dict divmod "
-    "enumerate filter float frozenset hash hex id int isinstance issubclass len list map max min next "
-    "object oct ord property repr reversed set slice sorted staticmethod str super tuple zip "
+    "abs aiter all anext any bin bool bytearray bytes callable chr classmethod complex delattr dict divmod "
+    "enumerate filter float frozenset hex id int isinstance issubclass len list map max min next "
+    "object oct ord property reversed set slice sorted staticmethod str super tuple zip "
     "True False None Ellipsis NotImplemented __debug__"
 )
 """Built-ins that reach nothing but their arguments. What they walk is walked in Python where it is long."""
 
 _MISSING = object()
+_FEW = 1000
+"""Numbers that are added at once, whatever their size."""
 
 
 def builtins_of(world: World) -> dict[str, object]:
@@ -38,7 +43,21 @@ def builtins_of(world: World) -> dict[str, object]:
         "range": Range,
         "__build_class__": world.classes.build,
         "__import__": world.importer,
-        **named({"pow": _pow, "input": _input, "format": _format, "iter": _iter, "round": _round, "sum": _sum}),
+        **named(
+            {
+                "pow": _pow,
+                "input": _input(world),
+                "exit": _exit,
+                "format": _format,
+                "iter": _iter,
+                "round": _round,
+                "sum": _sum,
+                "repr": _repr,
+                "ascii": _ascii,
+                "hash": _hash,
+            }
+        ),
+        **named({"quit": lambda code=None: _exit(code)}),
         **_attributes(world),
         **_namespaces(world),
     }
@@ -95,7 +114,7 @@ def _namespaces(world: World) -> dict[str, object]:
         frame = sys._getframe(2)
         if frame.f_globals is not world.globals:
             raise denied("locals() is for the code's own functions", "name")
-        return world.shown(frame.f_locals)
+        return world.shown(frame.f_globals if frame.f_code.co_name == "<module>" else frame.f_locals)
 
     def locals() -> Any:
         return here()
@@ -106,6 +125,8 @@ def _namespaces(world: World) -> dict[str, object]:
     def vars(*given: Any) -> Any:
         if not given:
             return here()
+        if type(given[0]) in BUILTIN_TYPES and not type(given[0]).__dictoffset__:
+            raise TypeError("vars() argument must have __dict__ attribute")
         return world.gates.read(given[0], "__dict__").__dict__
 
     def dir(*given: Any) -> list[str]:
@@ -181,8 +202,21 @@ def _is_spelled(name: object) -> bool:
     return type(name) is str and name.isidentifier() and name not in RESERVED
 
 
-def _input(prompt: object = "", /) -> str:
-    raise EOFError("EOF when reading a line")
+def _input(world: World) -> Callable[..., str]:
+    def input(prompt: object = "", /) -> str:
+        """A line of what `sys.stdin` was set to; there is no other input."""
+        world.say("stdout", str.__str__(str(prompt)))
+        source = world.values.get("stdin")
+        line = "" if source is None else world.gates.read(source, "readline").readline()
+        if type(line) is not str or not line:
+            raise EOFError("EOF when reading a line")
+        return line.removesuffix("\n")
+
+    return input
+
+
+def _exit(code: object = None) -> None:
+    raise SystemExit(code)
 
 
 def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
@@ -190,7 +224,7 @@ def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
 
 
 def _format(value: Any, spec: str = "", /) -> str:
-    return format(value, sizes.check_spec(spec) if type(spec) is str else spec)
+    return format(light(value), sizes.check_spec(spec) if type(spec) is str else spec)
 
 
 def _iter(value: Any, *sentinel: Any) -> Any:
@@ -217,9 +251,22 @@ def _round(number: Any, ndigits: Any = None) -> Any:
     return round(number) if ndigits is None else round(number, ndigits)
 
 
+def _repr(obj: Any, /) -> str:
+    return repr(light(obj))
+
+
+def _ascii(obj: Any, /) -> str:
+    return ascii(light(obj))
+
+
+def _hash(obj: Any, /) -> int:
+    return hash(light(obj))
+
+
 def _sum(values: Any, /, start: Any = 0) -> Any:
     if type(start) in sizes.NUMBERS:
-        return sum(values, start)
+        few = type(values) in (list, tuple) and len(values) <= _FEW
+        return sum(values if few else ticking(values), start)
     if isinstance(start, str | bytes | bytearray):
         return sum((), start)  # CPython says what to do instead
     total = start

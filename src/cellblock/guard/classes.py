@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import builtins
 import types
+from collections import OrderedDict
 from collections.abc import Callable
 from enum import Enum, EnumType
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
+from cellblock.guard.heirs import Heirs
 from cellblock.guard.names import DEFINABLE, NOT_IN_METACLASS, is_dunder
 from cellblock.guard.refusal import denied
+from cellblock.guard.standins import LongRange, Module, Range, TypeStandIn
+from cellblock.guard.tables import BUILTIN_TYPES
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -18,6 +22,9 @@ if TYPE_CHECKING:
 EnumDict = type(EnumType.__prepare__("_", (Enum,)))
 _MARK = "class.world"
 """Holds the world in the dict of a class that is its own; no name can be spelled so."""
+
+_BASE = 1 << 10
+"""A flag of types that can be inherited from."""
 
 _build = builtins.__build_class__
 
@@ -27,6 +34,9 @@ class Classes:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.heirs = Heirs(world)
+        self.texts: list[type] = []
+        """Kinds of text that the code has made classes of: these may say of themselves what they are not."""
 
     def own(self, kind: type) -> bool:
         """Whether code of this world made a class."""
@@ -50,7 +60,10 @@ class Classes:
             name, bases, {**named, **({} if metaclass is None else {"metaclass": metaclass})}
         )
         if isinstance(metaclass, type):
-            self._require_metaclass(metaclass)
+            if issubclass(metaclass, type):
+                self._require_metaclass(metaclass)
+            elif not self.own(metaclass):
+                metaclass = self._refusing(metaclass, bases[0])
         self._require_namespace(prepared, metaclass, exact=not self._is_foreign(metaclass))
 
         def finish(name: str, bases: tuple[type, ...], defined: Any, **named: Any) -> Any:
@@ -58,12 +71,14 @@ class Classes:
                 defined["__orig_bases__"] = given
             self._require_namespace(defined, metaclass)
             self._require_methods(bases, defined)
+            found = self.heirs.require(bases, metaclass, defined)
             self._tame(defined)
             if self._is_foreign(metaclass):  # its own by the time that hooks see it
                 dict.__setitem__(defined, _MARK, self)
             made = metaclass(name, bases, defined, **named)
             if isinstance(made, type) and self._is_made_by_type(metaclass):
                 self.adopt(made)
+            self.heirs.note(made, found)
             return made
 
         finish.__prepare__ = lambda *_, **__: prepared  # type: ignore[attr-defined]
@@ -71,19 +86,24 @@ class Classes:
 
     def make(self, metaclass: type, name: str, bases: Any, defined: Any, /, **named: Any) -> type:
         """A class by calling `type`, or `type.__new__` from a metaclass."""
-        if type(bases) is not tuple or type(defined) not in (dict, EnumDict):
+        if type(bases) is not tuple or type(defined) not in (dict, OrderedDict, EnumDict):
             raise TypeError("type() argument 2 must be tuple, argument 3 dict")
         bases = types.resolve_bases(bases)
         self.require_bases(bases)
         if not issubclass(metaclass, type):
             raise TypeError(f"{metaclass!r} is not a subtype of type")
         self._require_metaclass(metaclass)
-        defined = dict(defined) if type(defined) is dict else defined
+        defined = defined if type(defined) is EnumDict else dict(defined)
+        dict.setdefault(defined, "__module__", "__main__")
         self._require_namespace(defined, metaclass, exact=type(defined) is dict)
         self._require_methods(bases, defined)
+        names = self.heirs.require(bases, metaclass, defined)
         self._tame(defined)
         dict.__setitem__(defined, _MARK, self)
+        if "__module__" not in defined:
+            defined["__module__"] = self._world.globals["__name__"]
         found = self._foreign_new(metaclass)(metaclass, plain(name), bases, defined, **named)
+        self.heirs.note(found, names)
         return self.adopt(found)
 
     def metaclass(self, base: type) -> type:
@@ -91,6 +111,21 @@ class Classes:
         found = type(base)(base.__name__, (base,), {"__new__": self._new(), "__module__": base.__module__})
         found.__qualname__ = base.__qualname__
         return self.adopt(found)
+
+    def _refusing(self, kind: type, base: Any) -> Callable[..., Any]:
+        """What is called for a class whose base is no class: what makes things of the base's kind, and says why not."""
+
+        def refuse(name: str, bases: Any, defined: Any, **named: Any) -> Any:
+            if kind is TypeStandIn:
+                raise TypeError(f"type {base.__name__!r} is not an acceptable base type")
+            if kind is Module:
+                raise TypeError("module() takes at most 2 arguments (3 given)")
+            audit = BUILTIN_TYPES.get(kind)
+            if audit is not None and audit.constructable:
+                return kind(name, bases, dict(defined), **named)
+            raise TypeError(f"{name_of(kind)} takes no arguments")
+
+        return refuse
 
     def _foreign_new(self, metaclass: type) -> Callable[..., type]:
         """How the first metaclass of the host's makes classes."""
@@ -116,7 +151,13 @@ class Classes:
                 continue  # the real error is CPython's
             if base is type or self.own(base):
                 continue
+            if issubclass(base, str | bytes | bytearray):
+                self.texts.append(base)
             audit = self._world.types.get(base)
+            if audit is not None and not base.__flags__ & _BASE:
+                continue  # CPython says so
+            if base is Range or base is LongRange:
+                raise TypeError("type 'range' is not an acceptable base type")
             if audit is None or not audit.subclassable:
                 raise denied(f"{name_of(base)} cannot be inherited from", "class")
 
@@ -136,10 +177,10 @@ class Classes:
         raise denied(f"{name_of(metaclass)} cannot be a metaclass", "class")
 
     def _require_namespace(self, defined: Any, metaclass: object, *, exact: bool = True) -> None:
-        if exact and self._is_foreign(metaclass) is False and type(defined) is not dict:
+        if exact and self._is_foreign(metaclass) is False and type(defined) not in (dict, OrderedDict):
             raise denied("__prepare__ must give a dict", "class")
         for name in list(dict.keys(defined)) if isinstance(defined, dict) else list(defined):
-            if type(name) is not str or not (name.isidentifier() or name.startswith(".")):
+            if type(name) is not str or ("." in name and not name.startswith(".")):
                 raise denied(f"a class cannot define {name!r:.100}", "class")
             if is_dunder(name) and name not in DEFINABLE and not name.startswith("__dataclass_"):
                 raise denied(f"a class cannot define {name}", "class")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-_ISOLATED = 'use trust_level="isolated", where code has a process of its own'
+_ISOLATED = 'use trust_level="isolated" without a policy, where code has a process of its own'
 
 _INSTEAD = {
-    "os pathlib shutil glob tempfile fileinput stat": f"there are no files here: bind the content, or {_ISOLATED}",
+    "os shutil glob tempfile fileinput stat": f"there are no files here: bind the content, or {_ISOLATED}",
     "subprocess signal multiprocessing pty resource": f"nothing can be started here: {_ISOLATED}",
     "threading concurrent _thread": "threads would outlive what ends a cell: use asyncio.gather, or a loop",
     "socket ssl http requests httpx aiohttp ftplib smtplib socketserver": "register a function: policy.fn(fetch)",
@@ -13,10 +13,10 @@ _INSTEAD = {
     "sqlite3": "databases open files and run queries that nothing ends: register a function: policy.fn(query)",
     "importlib imp runpy pkgutil builtins code codeop zipimport": "use import, of what is granted",
     "ctypes mmap gc site sysconfig platform": f"it reaches into the process: {_ISOLATED}",
-    "argparse getopt optparse": "there is no command line: bind the values as names",
-    "unittest doctest pytest": "use assert",
-    "numpy pandas": "grant it by its name: Policy(libraries=[…])",
-    "matplotlib seaborn plotly": f"return the numbers and let the host draw them, or {_ISOLATED}",
+    "getopt optparse": "there is no command line: bind the values as names, or give them to argparse",
+    "unittest pytest": "use assert",
+    "numpy pandas matplotlib": "grant it by its name: Policy(libraries=[…])",
+    "seaborn plotly": f"return the numbers and let the host draw them, or {_ISOLATED}",
     "gzip bz2 lzma tarfile zipfile": "zlib takes bytes in memory",
 }
 _BY_NAME = {name: instead for listed, instead in _INSTEAD.items() for name in listed.split()}

@@ -6,8 +6,10 @@ import _string  # type: ignore[import-not-found]
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from cellblock.guard.growth import joined
 from cellblock.guard.refusal import denied
 from cellblock.guard.sizes import check_spec
+from cellblock.guard.weights import light
 
 _MESSAGE = "Format string attribute access not allowed"
 _DEPTH = 2
@@ -52,8 +54,8 @@ class _Fields:
             if field is not None:
                 value = self._value(field)
                 spec = self.fill(spec, depth - 1) if spec else ""
-                parts.append(format(_converted(value, conversion), check_spec(spec)))
-        return "".join(parts)
+                parts.append(format(_converted(light(value), conversion), check_spec(spec)))
+        return joined(parts)
 
     def _value(self, field: str) -> Any:
         first, rest = _string.formatter_field_name_split(field)

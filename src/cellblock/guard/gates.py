@@ -8,9 +8,12 @@ code asks first. It runs no code of the object's: classes are looked at through 
 from __future__ import annotations
 
 import types
+from collections.abc import Callable, Iterable
 from enum import EnumType
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard import spelling
 from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
 from cellblock.guard.names import (
     DESCRIBING,
@@ -22,9 +25,12 @@ from cellblock.guard.names import (
     is_dunder,
     never_read,
 )
-from cellblock.guard.refusal import denied
-from cellblock.guard.standins import Holding, Module, TypeOfTypes, TypeStandIn, module_name
-from cellblock.guard.tables import BUILTIN_TYPES, TypeAudit
+from cellblock.guard.owndict import OwnDict, owner_of
+from cellblock.guard.printing import STREAMS, Settings
+from cellblock.guard.refusal import Denied, denied
+from cellblock.guard.scopes import Group
+from cellblock.guard.standins import Holding, Module, Range, TypeOfTypes, TypeStandIn, Watched, module_name
+from cellblock.guard.tables import BUILTIN_TYPES, Method, TypeAudit, view_of_copy
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -33,6 +39,9 @@ _MAX_KNOWN = 20_000
 _OF_FUNCTIONS = frozenset(
     ["__dict__", "__annotations__", "__defaults__", "__kwdefaults__", "__wrapped__", "__type_params__"]
 )
+_OF_ALIASES = frozenset(["__origin__", "__args__", "__parameters__", "__unpacked__", "__class__"])
+_origin = vars(types.GenericAlias)["__origin__"].__get__
+_LIKELY = (list, dict, str, set, Module)
 _super_class = super.__dict__["__thisclass__"].__get__
 _super_of = super.__dict__["__self_class__"].__get__
 _super_self = super.__dict__["__self__"].__get__
@@ -45,9 +54,14 @@ class Gates:
         self._world = world
         self._types = world.types
         self._own = world.classes.own
+        self._heirs = world.classes.heirs
         self.reads: dict[str, set[type]] = {}
         self.writes: dict[str, set[type]] = {}
         self._statics: dict[str, set[type]] = {}
+        self._groups: dict[Group, set[type]] = {}
+        self._swaps: dict[str, dict[type, Any]] = {}
+        self._swapped: dict[tuple[type, str], Any] = {}
+        """What stands in for an attribute of instances of exactly this type, found before."""
 
     # -------------------------------------------------------------------------------- sets
 
@@ -61,7 +75,7 @@ class Gates:
                     kind for kind, audit in self._types.items() if name in audit.reads and not issubclass(kind, type)
                 )
                 known.add(Module)
-            elif name == "__init__":
+            elif name == "__init__" and not self._world.host_types:
                 known.add(super)
         return known
 
@@ -73,30 +87,100 @@ class Gates:
             known.update(kind for kind, audit in self._types.items() if name in audit.writes and name in audit.reads)
         return known
 
+    def swaps(self, name: str) -> dict[type, Any]:
+        """By type, what binds a method of the guard's own to an instance."""
+        found = self._swaps.get(name)
+        if found is None:
+            found = self._swaps[name] = {}
+            self._swap(name, self._types)
+        return found
+
+    def _swap(self, name: str, audits: dict[type, TypeAudit]) -> None:
+        for kind, audit in audits.items():
+            method = audit.replaced.get(name)
+            if isinstance(method, Method):
+                function = method.function(self._world)
+                plain_one = type(function) is types.FunctionType
+                self._swaps[name][kind] = function.__get__ if plain_one else partial(types.MethodType, function)
+
     def learn(self, audits: dict[type, TypeAudit]) -> None:
         """Types that were granted just now."""
+        if self._world.host_types and "__init__" in self.reads:
+            self.reads["__init__"].discard(super)
+            self._ask_first("__init__", None)
+        for name in self._swaps:
+            self._swap(name, audits)
+        self._swapped.clear()
         for name, known in self.reads.items():
             if not name.startswith("_"):
                 known.update(
                     kind for kind, audit in audits.items() if name in audit.reads and not issubclass(kind, type)
                 )
 
+    def group(self, group: Group) -> tuple[set[type], Callable[[Any], Any]]:
+        """The set of types on which all names of a group may be had, and what looks at an object of another."""
+        known = self._groups.setdefault(group, set())
+
+        def watch(value: Any) -> Any:
+            kind = type(value)
+            if not self._grants_all(group, value, kind):
+                return Watched(self, value)
+            if len(known) < _MAX_KNOWN:
+                known.add(kind)
+            return value
+
+        return known, watch
+
+    def _grants_all(self, group: Group, value: Any, kind: type) -> bool:
+        for names, known, ask in (
+            (group.reads, self.known_reads, self.read),
+            (group.writes, self.known_writes, self.write),
+        ):
+            for name in names:
+                if kind in known(name):
+                    continue
+                try:
+                    ask(value, name)
+                except Denied:
+                    return False
+                if kind not in known(name):
+                    return False
+        return True
+
     def _forget(self, name: str) -> None:
         """A class of the code's own lost an attribute: what it hid may be seen again."""
         for sets in (self.reads, self.writes, self._statics):
             if name in sets:
                 sets[name].difference_update([kind for kind in sets[name] if self._own(kind)])
+        self._ask_first(name, None)
+        for group, known in self._groups.items():
+            if name in group.reads or name in group.writes:
+                known.difference_update([kind for kind in known if self._own(kind)])
 
     def _remember(self, sets: dict[str, set[type]], name: str, kind: type) -> None:
         known = sets.setdefault(name, set())
         if len(known) < _MAX_KNOWN:
             known.add(kind)
+            if sets is self.reads:
+                self._ask_first(name, kind)
+
+    def likely(self, name: str) -> type | None:
+        """A type on which a name may be read, the one that is looked for first."""
+        known = self.known_reads(name)
+        return next((kind for kind in _LIKELY if kind in known), None)
+
+    def _ask_first(self, name: str, kind: type | None) -> None:
+        if spelling.LAST + name in self._world.builtins:
+            self._world.builtins[spelling.LAST + name] = kind
 
     # ------------------------------------------------------------------------------- reading
 
     def read(self, value: Any, name: str) -> Any:
         """What to read `name` from instead of `value`."""
         kind = type(value)
+        swapped = self._swapped.get((kind, name))
+        if swapped is not None:
+            return types.SimpleNamespace(**{name: swapped(self._world, value)})
         if kind in self.known_reads(name):
             return value
         if (rule := never_read(name)) is not None:
@@ -105,6 +189,8 @@ class Gates:
             return self._read_class(value, kind, name)
         if kind is super:
             return self._read_super(value, name)
+        if issubclass(kind, types.GenericAlias) and name not in _OF_ALIASES:
+            return self.read(_origin(value), name)  # which it would be read from, unseen
         if kind is types.FunctionType:
             return self._read_function(value, value, name)
         if kind is types.MethodType:
@@ -119,7 +205,7 @@ class Gates:
         if is_dunder(name):
             return self._read_dunder(value, kind, name, own)
         found = self._decide(lineage(kind), name, value)
-        if found is value:
+        if found is value and not (own and self._world.hides(kind, name)):
             self._remember(self.reads, name, kind)
         return found
 
@@ -129,32 +215,31 @@ class Gates:
     def _decide(self, classes: tuple[type, ...], name: str, value: Any) -> Any:
         """An attribute without underscores at both ends, looked up in these classes."""
         where = holder(classes, name)
-        if where is not None and self._own(where):
-            return value
         kind = type(value)
-        rest = classes if where is None else classes[classes.index(where) :]
+        if where is not None and self._own(where):
+            if not self._heirs.may_read(value, where, name):
+                raise self._refusal(kind, name)
+            return value
         granted = None
-        for one in classes if where is None or not self._own(kind) else rest:
+        for one in _through(classes, where if self._own(kind) else None):
             audit = self._types.get(one)
             if audit is None:
                 continue
             if name in audit.replaced:
+                if one is kind and not is_dunder(name):
+                    self._swapped[kind, name] = audit.replaced[name]
                 return Holding(name, audit.replaced[name](self._world, value))
             if name in audit.reads and granted is None:
                 granted = audit
         if granted is not None:
             return value
         if where is None and self._own(kind):
-            if any(self._hides(one, name) for one in classes):
+            if self._world.hides(kind, name):
                 raise self._refusal(kind, name)
             return value
         if where is None and self._is_closed(kind):
             return value  # there is none, and CPython says so
         raise self._refusal(kind, name)
-
-    def _hides(self, kind: type, name: str) -> bool:
-        """Whether an instance of a class of the host may hold something of the host's under this name."""
-        return kind in self._world.host_types and name not in self._types[kind].reads
 
     def _is_closed(self, kind: type) -> bool:
         """Whether instances have no attributes but those that their class defines."""
@@ -167,14 +252,14 @@ class Gates:
 
     def _read_dunder(self, value: Any, kind: type, name: str, own: bool) -> Any:
         if name == "__class__":
-            return value if own else self._refuse(kind, name)
+            return self._read_of_class(value, kind, own)
         if name in ("__setattr__", "__delattr__", "__getattribute__"):
             return Holding(name, self._checked_method(value, name))
         if name == "__new__":
             return Holding(name, self._world.maker(kind))
-        if name == "__dict__":
-            return Holding(name, self._world.own_dict(value)) if own else self._refuse(kind, name)
         where = holder(lineage(kind), name)
+        if name == "__dict__" and (where is None or type(namespace(where)[name]) is types.GetSetDescriptorType):
+            return Holding(name, self._world.own_dict(value)) if own else self._refuse(kind, name)
         if where is not None and self._own(where):
             return value
         if name in DESCRIBING or name in OPERATIONS or (name in ERROR_PARTS and issubclass(kind, BaseException)):
@@ -184,8 +269,21 @@ class Gates:
         if own and (where is None or name in ("__annotations__", "__match_args__", "__slots__", "__post_init__")):
             return value
         if name in TYPING and namespace(kind).get("__module__", "types") in ("types", "typing", "builtins"):
-            return value
+            return Holding(name, self._world.told(getattr(value, name)))
         return self._refuse(kind, name)
+
+    def _read_of_class(self, value: Any, kind: type, own: bool) -> Any:
+        """`__class__` of what the code or the standard library made; of plain data and the host's, only its name."""
+        if own:
+            return value
+        known = kind in self._types and kind not in self._world.host_types
+        if not known or (kind in BUILTIN_TYPES and not issubclass(kind, BaseException)):
+            raise self._refusal(kind, "__class__")
+        return Holding("__class__", self._world.typeof(value))
+
+    def class_of(self, value: Any) -> Any:
+        """What `value.__class__.__name__` reads the name of."""
+        return value.__class__ if self._own(type(value)) else self._world.typeof(value)
 
     def _refuse(self, kind: type, name: str) -> Any:
         raise self._refusal(kind, name)
@@ -208,10 +306,11 @@ class Gates:
         classes = lineage(value)
         where = holder(classes, name)
         if where is not None and self._own(where):
+            if not self._heirs.may_read_class(where, name):
+                raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted")
             self._remember(self._statics, name, value)
             return value
-        rest = classes if where is None or not self._own(value) else classes[classes.index(where) :]
-        for one in rest:
+        for one in _through(classes, where if self._own(value) else None):
             audit = self._types.get(one)
             if audit is not None and name in audit.static_replaced:
                 return Holding(name, audit.static_replaced[name](self._world, value))
@@ -229,7 +328,7 @@ class Gates:
     def _read_metaclass(self, value: type, kind: type, name: str) -> Any:
         meta = holder(lineage(kind), name)
         if meta is None:
-            if self._own(value) or value in BUILTIN_TYPES or _is_member(value, name):
+            if self._own(value) or value in BUILTIN_TYPES or value is Range or _is_member(value, name):
                 return value  # there is none, unless a metaclass makes one
         elif self._own(meta) or (
             self._own(value) and any(name in one.reads for one in map(self._types.get, lineage(kind)) if one)
@@ -239,14 +338,15 @@ class Gates:
 
     def _unbound(self, audit: TypeAudit, name: str) -> Any:
         def unbound(instance: Any, *given: Any, **named: Any) -> Any:
-            method: Any = audit.replaced[name](self._world, self._instance(audit.type, instance))
+            method: Any = audit.replaced[name](self._world, self._instance(audit.type, name, instance))
             return method(*given, **named)
 
         return unbound
 
-    def _instance(self, kind: type, value: Any) -> Any:
+    def _instance(self, kind: type, name: str, value: Any) -> Any:
         if not issubclass(type(value), kind):
-            raise TypeError(f"descriptor requires a {name_of(kind)!r} object but received {name_of(type(value))!r}")
+            got = name_of(type(value))
+            raise TypeError(f"descriptor {name!r} for {name_of(kind)!r} objects doesn't apply to a {got!r} object")
         return value
 
     def _read_class_dunder(self, value: type, kind: type, name: str) -> Any:
@@ -254,13 +354,19 @@ class Gates:
             return value
         if name == "__new__":
             return Holding(name, self._world.maker(value))
+        if name == "__class__" and self._own(value):
+            return Holding(name, self._world.typeof(value))
         if name == "__dict__" and self._own(value):
             return Holding(name, types.MappingProxyType(self._world.shown(namespace(value))))
         if name in ("__setattr__", "__delattr__", "__getattribute__"):
             return Holding(name, lambda instance, *given: self._checked_method(instance, name)(*given))
+        if name == "__members__" and issubclass(kind, EnumType) and (self._own(value) or self._audited(value)):
+            return Holding(name, view_of_copy(namespace(value)["_member_map_"]))
         where = holder(lineage(value), name) or holder(lineage(kind), name)
         if where is None or self._own(where):
             return value
+        if name == "__init__" and where in self._world.host_types:
+            return Holding(name, self._own_init(value))
         inherited = name in OPERATIONS or name in ("__init__", "__init_subclass__", "__class_getitem__")
         if inherited and (where in self._types or where is type):
             return value
@@ -269,6 +375,16 @@ class Gates:
         if name in ("__members__", "__annotations__", "__match_args__", "__parameters__") and self._audited(value):
             return value
         raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted", "type")
+
+    def _own_init(self, kind: Any) -> Any:
+        """`__init__` of a class of the host, for what the code made: it would make a host's object anew."""
+
+        def init(instance: Any, /, *given: Any, **named: Any) -> None:
+            if not self._own(type(instance)):
+                raise denied(f"{name_of(type(instance))!r} cannot be initialised again", "store")
+            kind.__init__(instance, *given, **named)
+
+        return init
 
     def _read_super(self, value: Any, name: str) -> Any:
         start, of, itself = _super_class(value), _super_of(value), _super_self(value)
@@ -279,7 +395,9 @@ class Gates:
         if name == "__new__":
             return Holding(name, self._world.maker(holder(rest, name) or object))
         where = holder(rest, name)
-        if where is None or self._own(where) or name in DESCRIBING:
+        if name == "__init__" and where in self._world.host_types and not self._own(type(itself)):
+            raise denied(f"{name_of(type(itself))!r} cannot be initialised again", "store")
+        if where is None or self._own(where) or name in DESCRIBING or name == "__init__":
             return value
         if name in ("__setattr__", "__delattr__", "__getattribute__") and where is object:
             return Holding(name, self._checked_method(itself, name))
@@ -288,14 +406,14 @@ class Gates:
         if name in OPERATIONS and (where in self._types or where is type or self._audited(where)):
             return value
         if not is_dunder(name) and not isinstance(itself, type):
-            for one in rest:
+            for one in _through(rest, where):
                 audit = self._types.get(one)
                 if audit is not None and name in audit.replaced:
                     return Holding(name, audit.replaced[name](self._world, itself))
                 if audit is not None and name in audit.reads:
                     return value
         elif not is_dunder(name):
-            for one in rest:
+            for one in _through(rest, where):
                 audit = self._types.get(one)
                 if audit is not None and name in audit.statics:
                     return value
@@ -326,7 +444,7 @@ class Gates:
     def _read_module(self, value: Module, name: str) -> Any:
         if name in ("__name__", "__doc__"):
             return Holding(name, module_name(value) if name == "__name__" else None)
-        if name in ("__all__", "__version__", "__file__"):
+        if name in ("__all__", "__version__", "__file__", "__stdin__", "__stdout__", "__stderr__"):
             return value
         if name == "__dict__":
             return Holding(name, types.MappingProxyType(self._world.shown(vars(value))))
@@ -364,11 +482,15 @@ class Gates:
         if issubclass(kind, type):
             if self._own(value):
                 self._world.classes.require_defined(value, name)
+                if not self._heirs.may_set(value, name):
+                    raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
                 self._forget(name)
                 return value
             raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
+        if name == "__dict__":
+            return self._write_dict(value, kind)
         if self._own(kind):
-            if any(self._hides(one, name) for one in lineage(kind)):
+            if self._world.hides(kind, name):
                 raise denied(f"attribute {name!r} of {name_of(kind)!r} cannot be set", "store")
             self._remember(self.writes, name, kind)
             return value
@@ -376,6 +498,8 @@ class Gates:
             return value
         if name in ERROR_PARTS and issubclass(kind, BaseException):
             return value
+        if kind is Module and name in STREAMS and module_name(value) == "sys":
+            return Settings(self._world, value)
         for one in lineage(kind):
             audit = self._types.get(one)
             if audit is not None and name in audit.writes and (name in audit.reads or issubclass(one, BaseException)):
@@ -384,12 +508,81 @@ class Gates:
             return value  # it cannot be, and CPython says so
         raise denied(f"attribute {name!r} of {name_of(kind)!r} cannot be set", "store")
 
+    def _write_dict(self, value: Any, kind: type) -> Any:
+        """What sets `__dict__` of an object of the code's own, with nothing of the host's in it."""
+        where = holder(lineage(kind), "__dict__")
+        plain = where is not None and type(namespace(where)["__dict__"]) is types.GetSetDescriptorType
+        if not self._own(kind) or not plain or self._inherits(kind):
+            raise denied(f"attribute '__dict__' of {name_of(kind)!r} cannot be set", "store")
+        return _Shared(self, value)
+
+    def _inherits(self, kind: type) -> bool:
+        return any(one in self._world.host_types for one in lineage(kind))
+
+    def real_dict(self, given: Any) -> Any:
+        """The dict that an object is to have: the one that was given, or that of the object whose `__dict__` it is."""
+        if type(given) is not OwnDict:
+            if type(given) is not dict:
+                raise TypeError(f"__dict__ must be set to a dictionary, not a {name_of(type(given))!r}")
+            return given
+        owner = owner_of(given)
+        if self._inherits(type(owner)):
+            raise denied(f"attribute '__dict__' of {name_of(type(owner))!r} cannot be shared", "store")
+        return object.__getattribute__(owner, "__dict__")
+
     def delete(self, value: Any, name: str) -> Any:
         """The object, if an attribute may be deleted from it."""
         found = self.write(value, name)
-        if isinstance(value, type):
+        if issubclass(type(value), type):
+            if not is_dunder(name):
+                self._require_covered(value, name)
             self._forget(name)
         return found
+
+    def _require_covered(self, kind: type, name: str) -> None:
+        """That no object shows what it was not granted once this class lacks a name: what was granted stays so."""
+        for one in _family(kind):
+            where = holder((other for other in lineage(one) if other is not kind), name)
+            if where is None or self._own(where):
+                continue
+            audits = [audit for audit in map(self._types.get, lineage(one)) if audit is not None]
+            if not any(name in audit.reads for audit in audits) or any(name in audit.replaced for audit in audits):
+                raise denied(
+                    f"attribute {name!r} of class {name_of(kind)!r} cannot be deleted: it hides another", "store"
+                )
+
+
+def _through(classes: tuple[type, ...], where: type | None) -> Iterable[type]:
+    """Those of some classes that have what `where` defines; all of them for None."""
+    return classes if where is None else (one for one in classes if where in lineage(one))
+
+
+def _family(kind: type) -> Iterable[type]:
+    """A class and all that inherit from it."""
+    yield kind
+    for heir in _heirs(kind):
+        yield from _family(heir)
+
+
+_heirs: Callable[[type], list[type]] = vars(type)["__subclasses__"]
+
+
+class _Shared:
+    """An object, as far as its `__dict__` may be set."""
+
+    __slots__ = ("_gates", "_value")
+    _gates: Gates
+    _value: Any
+
+    def __init__(self, gates: Gates, value: Any) -> None:
+        object.__setattr__(self, "_gates", gates)
+        object.__setattr__(self, "_value", value)
+
+    def __setattr__(self, name: str, given: Any) -> None:
+        object.__setattr__(self._value, "__dict__", self._gates.real_dict(given))
+
+    def __delattr__(self, name: str) -> None:
+        raise TypeError("cannot delete __dict__")
 
 
 def _is_member(kind: type, name: str) -> bool:

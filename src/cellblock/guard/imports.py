@@ -5,19 +5,19 @@ from __future__ import annotations
 import importlib
 import inspect
 from copy import deepcopy
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import lineage, namespace
 from cellblock.guard.audits import LIBRARIES, audit_of, audited
 from cellblock.guard.standins import Module
-from cellblock.guard.tables import ModuleAudit, TypeAudit
+from cellblock.guard.tables import ModuleAudit, TypeAudit, view_of_copy
 from cellblock.policy import Policy
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
-_MUTABLE = (list, dict, set, bytearray)
+_MUTABLE = (list, dict, set, bytearray, MappingProxyType)
 _FUTURE = ("annotations", "division", "generator_stop", "print_function", "unicode_literals", "absolute_import")
 
 
@@ -25,12 +25,11 @@ def grants(policy: Policy, name: str) -> bool:
     """Whether a policy grants a module of this name. Imports nothing."""
     if name == "__future__" or any(one.name == name or one.name.startswith(name + ".") for one in policy.granted):
         return True
-    if name in LIBRARIES and not any(name == one or name.startswith(one + ".") for one in policy.libraries):
-        return False
+    if name in LIBRARIES:
+        named = (*policy.libraries, *(policy.modules or ()))
+        return any(name == one or name.startswith(one + ".") for one in named)
     if not audited(name):
         return False
-    if name in LIBRARIES:
-        return True
     return policy.modules is None or any(name == one or name.startswith(one + ".") for one in policy.modules)
 
 
@@ -45,8 +44,9 @@ class Importer:
     def __call__(
         self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
     ) -> object:
-        if type(fromlist) is list:  # Python's own C code, which takes no notice of what it gets
-            return importlib.import_module(name)
+        if type(fromlist) is list:  # PyImport_Import, which takes no notice of what it gets: it looks in sys.modules
+            importlib.import_module(name)
+            return None
         if level:
             raise ImportError("relative imports lead nowhere here")
         module = self.module(name)
@@ -54,7 +54,7 @@ class Importer:
             return module if "." not in name else self.module(name.partition(".")[0])
         for one in fromlist:
             if one != "*" and one not in vars(module):
-                raise ImportError(f"cannot import name {one!r} from {name!r} (not granted)", name=name)
+                raise ImportError(f"cannot import name {one!r} from {name!r}: not granted [import]", name=name)
         return module
 
     def module(self, name: str) -> Module:
@@ -62,9 +62,16 @@ class Importer:
         found = self._modules.get(name)
         if found is None:
             if not grants(self._policy, name):
-                raise ModuleNotFoundError(f"No module named {name!r} is granted", name=name)
+                raise ModuleNotFoundError(f"No module named {name!r} is granted [import]", name=name)
+            if name in LIBRARIES and not audited(name):
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
             found = self._modules[name] = Module(name, self._members(name))
         return found
+
+    def renew(self, name: str, member: str, value: object) -> None:
+        """Another value for a member, where the module was imported."""
+        if name in self._modules:
+            vars(self._modules[name])[member] = value
 
     def _members(self, name: str) -> dict[str, object]:
         members: dict[str, object] = {}
@@ -131,5 +138,10 @@ def class_data(kind: type, granted: Any) -> dict[str, Any]:
 
 
 def copy_of_data(value: Any) -> Any:
-    """A copy of a host's list, dict, set or bytearray, which code could change; anything else as it is."""
+    """A copy of a host's list, dict, set or bytearray, which code could change; anything else as it is.
+
+    A read-only view of a dict is one of a copy: comparing it hands the dict to the other side's `__eq__`.
+    """
+    if type(value) is MappingProxyType:
+        return view_of_copy(value)
     return deepcopy(value) if type(value) in _MUTABLE else value

@@ -1,6 +1,8 @@
 """Looks over what a policy grants, for members that lead further than a host may have meant.
 
-    for finding in lint(policy):
+    from cellblock import Policy, lint
+
+    for finding in lint(Policy().cls(Account)):
         print(finding)
 
 It looks at names, parameters, annotations and bytecode, and calls nothing of what it looks at. What it does not find

@@ -240,6 +240,18 @@ DEFINABLE = (
             "__isabstractmethod__",
             "__deprecated__",
             "__override__",
+            "__cmp__",
+            "__coerce__",
+            "__div__",
+            "__getslice__",
+            "__hex__",
+            "__idiv__",
+            "__long__",
+            "__metaclass__",
+            "__nonzero__",
+            "__oct__",
+            "__rdiv__",
+            "__unicode__",
         ]
     )
 ) - frozenset(("__buffer__", "__weakref__", "__fspath__"))
@@ -290,6 +302,9 @@ READABLE = (
             "__fspath__",
             "__getstate__",
             "__objclass__",
+            "__stdin__",
+            "__stdout__",
+            "__stderr__",
         ]
     )
 )
@@ -306,7 +321,7 @@ WRITABLE = (
             "__signature__",
         ]
     )
-    | ((DEFINABLE & (OPERATIONS | HEAVY)) | frozenset(["__init__", "__call__", "__match_args__"]))
+    | ((DEFINABLE & (OPERATIONS | HEAVY)) | frozenset(["__init__", "__call__", "__match_args__", "__dict__"]))
 )
 """Names with two underscores that may be set, on what the code itself made."""
 
@@ -317,8 +332,6 @@ REFUSED_BUILTINS = frozenset(
         "compile",
         "open",
         "breakpoint",
-        "exit",
-        "quit",
         "copyright",
         "credits",
         "license",

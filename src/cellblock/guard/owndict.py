@@ -5,6 +5,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.anatomy import held
+
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
@@ -17,20 +19,21 @@ class OwnDict(dict[str, Any]):
     __slots__ = ("_owner", "_world")
 
     def __init__(self, world: World, owner: Any) -> None:
-        held = world.shown(object.__getattribute__(owner, "__dict__"))
-        super().__init__({name: value for name, value in held.items() if not world.hides(type(owner), name)})
+        object.__getattribute__(owner, "__dict__")  # an AttributeError where there is none
+        found = world.shown(held(owner))
+        super().__init__({name: value for name, value in found.items() if not world.hides(type(owner), name)})
         self._world = world
         self._owner = owner
 
     def __setitem__(self, name: str, value: Any) -> None:
         self._world.gates.write(self._owner, name)
-        object.__getattribute__(self._owner, "__dict__")[name] = value
+        held(self._owner)[name] = value
         super().__setitem__(name, value)
 
     def __delitem__(self, name: str) -> None:
         if name in self:
             self._world.gates.delete(self._owner, name)
-            object.__getattribute__(self._owner, "__dict__").pop(name, None)
+            held(self._owner).pop(name, None)
         super().__delitem__(name)
 
     def update(self, *given: Any, **named: Any) -> None:
@@ -71,3 +74,7 @@ class OwnDict(dict[str, Any]):
     def __ior__(self, other: Any) -> Any:  # type: ignore[misc]
         self.update(other)
         return self
+
+
+owner_of: Any = vars(OwnDict)["_owner"].__get__
+"""The object whose `__dict__` it is."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.weights import light
+
 if TYPE_CHECKING:
+    from cellblock.guard.standins import Module
     from cellblock.guard.world import World
 
 
@@ -56,6 +59,65 @@ class Stream:
         return False
 
 
+class Input:
+    """`sys.stdin` of a world: there is nothing to read."""
+
+    __slots__ = ()
+
+    name = "<stdin>"
+    encoding = "utf-8"
+    closed = False
+
+    def read(self, size: int | None = -1, /) -> str:
+        return ""
+
+    readline = read
+
+    def readlines(self, hint: int = -1, /) -> list[str]:
+        return []
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def isatty(self) -> bool:
+        return False
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+
+_PLAIN = frozenset((str, int, float, bool, complex, bytes, type(None)))
+"""Types whose texts run no code."""
+
+STREAMS = frozenset(("stdin", "stdout", "stderr"))
+"""What code may set of `sys`: its own streams."""
+
+
+class Settings:
+    """`sys`, as far as it may be set."""
+
+    __slots__ = ("_module", "_world")
+    _module: Module
+    _world: World
+
+    def __init__(self, world: World, module: Module) -> None:
+        object.__setattr__(self, "_world", world)
+        object.__setattr__(self, "_module", module)
+
+    def __setattr__(self, name: str, target: Any) -> None:
+        world = self._world
+        if name == "stdin":
+            world.gates.read(target, "readline")
+            world.values["stdin"] = target
+        else:
+            world.gates.read(target, "write")
+            world.redirect(name, [] if target is world.streams[name] else [target])
+        self._module.__dict__[name] = target
+
+
 def printer(world: World) -> Callable[..., None]:
     """`print`."""
     stdout = world.streams["stdout"]
@@ -64,8 +126,19 @@ def printer(world: World) -> Callable[..., None]:
         for what, given in (("sep", sep), ("end", end)):
             if given is not None and not isinstance(given, str):
                 raise TypeError(f"{what} must be None or a string, not {type(given).__name__}")
-        sep = " " if sep is None else sep
-        text = str.join(sep, [str(value) for value in values]) + ("\n" if end is None else end)
+        sep, end = " " if sep is None else sep, "\n" if end is None else end
+        if file is None and all(type(value) in _PLAIN for value in values):
+            world.say("stdout", str.__str__(str.join(sep, [str(value) for value in values]) + end))
+            return
+        for number, value in enumerate(values):
+            if number and sep:
+                written(file, sep)
+            written(file, str(light(value)))
+        if end:
+            written(file, end)
+
+    def written(file: Any, text: str) -> None:
+        """One piece after the other, as what is printed may print, or fail."""
         if file is None or file is stdout:
             world.say("stdout", str.__str__(text))
         else:

@@ -8,79 +8,82 @@ looked at, and stays the receiver, so that calls, stores, deletions and augmente
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 
-from cellblock.guard import build, spelling
+from cellblock.guard import build, sizes, spelling
 from cellblock.guard.elsewhere import instead_of
-from cellblock.guard.literals import literal_type, plain_format, plain_modulo, plain_spec
+from cellblock.guard.literals import literal_type, plain_format, plain_spec
+from cellblock.guard.magnitude import infer
 from cellblock.guard.names import DEFINABLE, REFUSED_BUILTINS, RESERVED, WRITABLE, is_dunder, mangled, never_read
+from cellblock.guard.operators import SIZED, Operation, harmless, is_simple, measure, place
 from cellblock.guard.patterns import checks_of
 from cellblock.guard.refusal import Refusal
 from cellblock.guard.rules import BY_ID
-from cellblock.guard.tables import READS
-
-SMALL = 16
-"""A constant that multiplies whatever it is given by no more than this needs no check."""
+from cellblock.guard.scopes import LOOP, PARAMETER, Group, Ranged, Scope, Site, settle, targets
+from cellblock.guard.tables import READS, SWAPPED
 
 _TEMPS, _SOFT, _ITERABLE = 1, 2, 4
 """Flags of a place: names may be bound in it for a moment; an ImportError raised there is caught; it is part of what
 a comprehension goes through, where lambdas bind none either."""
 
+_SHORT = 1_000_000
+"""Characters of a text that one call splits or pads without delay."""
 _IMPORT_ERRORS = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
-_SIMPLE = (ast.Name, ast.Constant)
-
-
-class Scope:
-    """What is known of the function, class or module that a node stands in."""
-
-    __slots__ = ("count", "kind", "owner", "suspends", "tries", "withs")
-
-    def __init__(self, kind: str, owner: str | None) -> None:
-        self.kind = kind
-        self.owner = owner
-        self.suspends = False
-        self.count = 0
-        self.tries: list[ast.Try] = []
-        self.withs: list[tuple[ast.withitem, bool]] = []
-
-    def temporary(self) -> str:
-        """A new name for a value to be kept for a moment."""
-        self.count += 1
-        return f"{spelling.TEMPORARY}{self.count}"
 
 
 Slot = tuple[Any, Any]
 """Where a node hangs: a list and an index, or a node and a field."""
 
 
+_ARGUMENTS = {
+    "int": {2: spelling.DIGITS},
+    "bytes": {1: spelling.ROOM},
+    "bytearray": {1: spelling.ROOM},
+}
+"""Names of types, with numbers of arguments, to what checks the first one."""
+
+
 class Rewriter:
     """One pass over one tree. Afterwards `refusals` are what was found, and the sets say which attributes it names."""
 
     def __init__(
-        self, *, modules: Callable[[str], bool], bound: frozenset[str] | set[str], without: frozenset[str]
+        self,
+        *,
+        modules: Callable[[str], bool],
+        bound: frozenset[str] | set[str],
+        without: frozenset[str],
+        texts: bool = False,
     ) -> None:
         self.refusals: list[Refusal] = []
         self.reads: set[str] = set()
         self.writes: set[str] = set()
         self.reaches: set[str] = set()
+        self.groups: set[Group] = set()
+        self.module = Scope("module", None, None)
+        self.swaps: set[str] = set()
         self._modules = modules
         self._bound = set(bound)
         self._without = without
         self._builtins: list[ast.Name] = []
+        self._operations: list[Operation] = []
+        self._ranges: list[ast.IfExp] = []
         self._stack: list[tuple[Any, Scope, int, Slot]] = []
         self._scopes: list[Scope] = []
-        self._future = False
+        self._future = texts
 
     def rewrite(self, tree: ast.Module) -> None:
         """Check and rewrite a tree in place."""
-        module = self._scope("module", None)
-        self._future = any(
-            isinstance(node, ast.ImportFrom) and node.module == "__future__" and node.names[0].name == "annotations"
+        module = self.module
+        self._scopes.append(module)
+        self._future |= any(
+            isinstance(node, ast.ImportFrom)
+            and node.module == "__future__"
+            and any(one.name == "annotations" for one in node.names)
             for node in tree.body
         )
-        self._push_list(tree.body, module, 0)
+        self._push_list(tree.body, module, _TEMPS)
         stack, handlers = self._stack, _HANDLERS
         while stack:
             node, scope, flags, slot = stack.pop()
@@ -92,13 +95,24 @@ class Rewriter:
         for name in self._builtins:
             if name.id not in self._bound:
                 self._refuse("builtin", f"{name.id}() is not granted", name)
+        ranges = "range" not in self._bound
+        if not ranges:
+            for test in self._ranges:
+                test.orelse = build.name(test, "range")
         for scope in self._scopes:
             _guard_handlers(scope)
+            infer(scope, ranges=ranges)
+        for operation in self._operations:
+            measure(operation)
+        for scope in self._scopes:
+            settle(scope, self._checked, self.groups)
+        for operation in reversed(self._operations):
+            place(operation)
 
     # ------------------------------------------------------------------------------ walking
 
-    def _scope(self, kind: str, owner: str | None) -> Scope:
-        scope = Scope(kind, owner)
+    def _scope(self, kind: str, owner: str | None, outer: Scope) -> Scope:
+        scope = Scope(kind, owner, outer)
         self._scopes.append(scope)
         return scope
 
@@ -115,14 +129,14 @@ class Rewriter:
             self._stack.append((child, scope, flags, (parent, field)))
 
     def _push_children(self, node: Any, scope: Scope, flags: int) -> None:
-        stack = self._stack
+        stack, leaves = self._stack, _LEAVES
         for field in reversed(node._fields):
             child = getattr(node, field, None)
             if type(child) is list:
                 for index in range(len(child) - 1, -1, -1):
-                    if isinstance(child[index], ast.AST):
+                    if type(child[index]) not in leaves and isinstance(child[index], ast.AST):
                         stack.append((child[index], scope, flags, (child, index)))
-            elif isinstance(child, ast.AST):
+            elif type(child) not in leaves and isinstance(child, ast.AST):
                 stack.append((child, scope, flags, (node, field)))
 
     def _refuse(self, rule: str, what: str, at: Any, instead: str = "") -> None:
@@ -145,11 +159,12 @@ class Rewriter:
 
     # -------------------------------------------------------------------------------- names
 
-    def _binds(self, name: str | None, at: Any, scope: Scope) -> None:
-        """A name is bound here, by whatever form."""
+    def _binds(self, name: str | None, at: Any, scope: Scope, by: object = None) -> None:
+        """A name is bound here, by whatever form: `by` is what tells of its value."""
         if name is None:
             return
         self._bound.add(name)
+        scope.bound.setdefault(name, []).append(by)
         if name in RESERVED or name == "__class__" or "." in name:
             self._refuse("name", f"{name} cannot be bound", at)
         elif scope.kind == "class" and is_dunder(name) and name not in DEFINABLE:
@@ -169,11 +184,11 @@ class Rewriter:
         self._feature("global", f"{type(node).__name__.lower()} is switched off", node)
         for name in node.names:
             self._binds(name, node, scope)
+        scope.declare(node.names, shared=isinstance(node, ast.Nonlocal))
 
     def _argument(self, node: ast.arg, scope: Scope, flags: int, slot: Slot) -> None:
         self._binds(node.arg, node, scope)
-        if not self._future:
-            self._push(node, "annotation", scope, flags & ~_TEMPS)
+        self._annotation(node, "annotation", scope, flags)
 
     # --------------------------------------------------------------------------- attributes
 
@@ -184,108 +199,211 @@ class Rewriter:
             self._refuse(rule, f"attribute {node.attr} is not granted", node)
             self._push(node, "value", scope, flags)
             return
+        if (
+            name in ("__name__", "__qualname__")
+            and isinstance(receiver, ast.Attribute)
+            and receiver.attr == "__class__"
+        ):
+            receiver = node.value = build.call(receiver, spelling.CLASS_OF, receiver.value)
         if type(node.ctx) is ast.Load:
+            own = scope.kind == "comprehension" and type(receiver) is ast.Name and receiver.id in scope.bound
+            if name in SWAPPED and (own or flags & _TEMPS or _is_text(receiver)):
+                self._swapped(node, name, scope, flags, slot, own=own)
+                return
             kind = literal_type(receiver)
             if kind is not None and (name in READS.get(kind, ()) or (name == "format" and plain_format(receiver))):
                 self._push(node, "value", scope, flags)
                 return
-            known, gate, prefix = self.reads, spelling.GATE, spelling.READ
         else:
-            removed = type(node.ctx) is ast.Del
             if is_dunder(name) and name not in WRITABLE:
                 self._refuse("store", f"attribute {node.attr} cannot be set", node)
-            gate = spelling.GATE_DELETE if removed else spelling.GATE_WRITE
-            known, prefix = self.writes, spelling.WRITE
-            if removed or not flags & _TEMPS:
-                node.value = build.call(receiver, gate, receiver, build.constant(receiver, name))
+            if type(node.ctx) is ast.Del:
+                node.value = build.call(receiver, spelling.GATE_DELETE, receiver, build.constant(receiver, name))
                 self._stack.append((receiver, scope, flags, (node.value.args, 0)))
                 return
-        if not flags & _TEMPS:
-            self.reaches.add(name)
-            self.reads.add(name)
-            node.value = build.call(receiver, spelling.REACH + name, receiver)
-            self._stack.append((receiver, scope, flags, (node.value.args, 0)))
+        stored = type(node.ctx) is not ast.Load
+        if type(receiver) is ast.Name and scope.decides(receiver.id, stored=stored):
+            self._name(receiver, scope, flags, slot)
+            scope.sites.setdefault(receiver.id, []).append(Site(node, name, flags))
             return
-        known.add(name)
-        temporary = spelling.TEMPORARY
-        held = build.kept(receiver, temporary, receiver)
-        node.value = build.either(
+        if scope.kind == "module" and not flags & LOOP:
+            flags &= ~_TEMPS  # this is run once: a call does, and is less to compile
+        slot = self._checked(Site(node, name, flags), own=False)
+        self._stack.append((receiver, scope, flags, slot))
+
+    def _checked(self, site: Site, *, own: bool) -> Slot:
+        """Have it asked inline whether an attribute may be had of a receiver; where that stands now.
+
+        `own`: the receiver is a name that nothing else rebinds, and may be evaluated more than once.
+        """
+        receiver = site.node.value
+        if not own and not site.flags & _TEMPS:
+            if site.stored:
+                call = build.call(receiver, spelling.GATE_WRITE, receiver, build.constant(receiver, site.name))
+            else:
+                self.reaches.add(site.name)
+                self.reads.add(site.name)
+                call = build.call(receiver, spelling.REACH + site.name, receiver)
+            site.node.value = call
+            return call.args, 0
+        known, prefix, gate = self.reads, spelling.READ, spelling.GATE
+        if site.stored:
+            known, prefix, gate = self.writes, spelling.WRITE, spelling.GATE_WRITE
+        known.add(site.name)
+        spelled = receiver.id if own and isinstance(receiver, ast.Name) else spelling.TEMPORARY
+        held = receiver if own else build.kept(receiver, spelled, receiver)
+        kind: ast.expr = build.call(receiver, spelling.TYPE, held)
+        tests = []
+        if not site.stored and (site.flags & LOOP or isinstance(receiver, ast.Attribute)):
+            tests.append(build.chain(receiver, kind, "is", build.name(receiver, spelling.LAST + site.name)))
+            kind = build.call(receiver, spelling.TYPE, build.name(receiver, spelled))
+        tests.append(build.is_in(receiver, kind, prefix + site.name))
+        site.node.value = build.either(
             receiver,
-            build.is_in(receiver, build.call(receiver, spelling.TYPE, held), prefix + name),
-            build.name(receiver, temporary),
-            build.call(receiver, gate, build.name(receiver, temporary), build.constant(receiver, name)),
+            build.any_of(receiver, *tests),
+            build.name(receiver, spelled),
+            build.call(receiver, gate, build.name(receiver, spelled), build.constant(receiver, site.name)),
         )
-        self._stack.append((receiver, scope, flags, (held, "value")))
+        return held, "value"
+
+    def _swapped(self, node: ast.Attribute, name: str, scope: Scope, flags: int, slot: Slot, *, own: bool) -> None:
+        """A method that is the guard's own for some types: bound by type, and else read as any attribute."""
+        receiver, swaps = node.value, spelling.SWAP + name
+        most = _harmless_length(name, slot)
+        if most and isinstance(receiver, ast.Constant) and len(str(receiver.value)) < most:
+            return
+        if most:
+            spelled = receiver.id if own and isinstance(receiver, ast.Name) else spelling.TEMPORARY
+            kept = receiver if own else build.kept(receiver, spelled, receiver)
+            node.value = build.short_text(receiver, kept, spelled, name, most)
+            if own and isinstance(receiver, ast.Name):
+                self._name(receiver, scope, flags, slot)
+            else:
+                self._stack.append((receiver, scope, flags, (kept, "value")))
+            return
+        self.swaps.add(name)
+        if _is_text(receiver) and hasattr(str, name):
+            _setter(slot)(build.call(node, swaps + ".str", receiver))
+            return
+        named = receiver if own and isinstance(receiver, ast.Name) else None
+        spelled = spelling.TEMPORARY if named is None else named.id
+        held = named or build.kept(receiver, spelled, receiver)
+        test = build.is_in(receiver, build.call(receiver, spelling.TYPE, held), swaps)
+        bind = build.item(node, swaps, build.call(node, spelling.TYPE, build.name(node, spelled)))
+        bound = build.placed(ast.Call(bind, [build.name(node, spelled)], []), node)
+        node.value = build.name(receiver, spelled)
+        self._checked(Site(node, name, flags), own=True)
+        _setter(slot)(build.either(node, test, bound, node))
+        if named is not None:
+            self._name(named, scope, flags, slot)
+        else:
+            self._stack.append((receiver, scope, flags, (held, "value")))
 
     # ---------------------------------------------------------------------------- operators
 
     def _operation(self, node: ast.BinOp, scope: Scope, flags: int, slot: Slot) -> None:
-        kind = type(node.op)
-        function = _SIZED.get(kind)
-        if function is None or _harmless(kind, node.left, node.right):
-            self._push_children(node, scope, flags)
-            return
-        left, right = node.left, node.right
-        put = _setter(slot)
-        if kind not in (ast.Mult, ast.Mod) or isinstance(left, _TEXTUAL) or isinstance(right, _TEXTUAL):
-            made = build.call(node, function, left, right)
-            put(made)
+        if type(node.op) is ast.Add and not _is_number(node) and _checks_sum(scope):
+            made = build.call(node, spelling.ADD, node.left, node.right)
+            _setter(slot)(made)
             self._push_list(made.args, scope, flags)
             return
-        one, other = self._held(left, scope, flags), self._held(right, scope, flags)
-        if one is None or other is None:
-            made = build.call(node, function, left, right)
-            put(made)
-            self._push_list(made.args, scope, flags)
+        text = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str | bytes)
+        if type(node.op) is ast.Mod and text and harmless(ast.Mod, node.left, node.right):
+            self._screened(node.right, scope, flags, (node, "right"))
             return
-        (first, again), (second, then) = one, other
-        test = build.same_in(
-            node,
-            build.call(node, spelling.TYPE, first),
-            build.call(node, spelling.TYPE, second),
-            spelling.NUMBERS,
-        )
-        if isinstance(right, ast.Constant):
-            test = build.is_in(node, build.call(node, spelling.TYPE, first), spelling.NUMBERS)
-        elif isinstance(left, ast.Constant):
-            test = build.is_in(node, build.call(node, spelling.TYPE, second), spelling.NUMBERS)
-        node.left, node.right = again(), then()
-        put(build.either(node, test, node, build.call(node, function, again(), then())))
-        for value, where in ((left, first), (right, second)):
-            if isinstance(where, ast.NamedExpr):
-                self._stack.append((value, scope, flags, (where, "value")))
-
-    def _held(self, node: ast.expr, scope: Scope, flags: int) -> tuple[ast.expr, Callable[[], ast.expr]] | None:
-        """An expression to be evaluated first, and what it gave, to be read at will; None if it cannot be."""
-        if isinstance(node, ast.Constant):
-            return node, lambda: build.constant(node, node.value)
-        if flags & _TEMPS:
-            name = scope.temporary()
-            return build.kept(node, name, node), lambda: build.name(node, name)
-        if isinstance(node, ast.Name) and node.id not in RESERVED and node.id not in REFUSED_BUILTINS:
-            return build.name(node, node.id), lambda: build.name(node, node.id)
-        return None
+        if type(node.op) in SIZED and not harmless(type(node.op), node.left, node.right):
+            self._operations.append(Operation(node, _setter(slot), scope, flags))
+        self._push_children(node, scope, flags)
 
     def _augmented(self, node: ast.AugAssign, scope: Scope, flags: int, slot: Slot) -> None:
-        kind = type(node.op)
-        function = _SIZED.get(kind)
-        if function is None or _harmless(kind, None, node.value):
-            self._push_children(node, scope, flags)
+        kind, target = type(node.op), node.target
+        sized = kind in SIZED and not harmless(kind, None, node.value)
+        if kind is ast.Add and isinstance(target, ast.Name) and not _is_number(node.value) and _checks_sum(scope):
+            self._binds(target.id, target, scope, node)
+            checked = build.call(node.value, spelling.ADD + "_by", build.name(target, target.id), node.value)
+            self._stack.append((node.value, scope, flags, (checked.args, 1)))
+            node.value = checked
             return
-        if not _is_simple(node.target):
+        if sized and not is_simple(target):
             if scope.kind == "class":
                 self._refuse("size", "this assignment cannot be checked inside a class body", node)
                 return
-            whole = ast.copy_location(ast.If(build.constant(node, True), self._steps(node, scope), []), node)
+            whole = build.placed(ast.If(build.constant(node, True), self._steps(node, scope), []), node)
             _setter(slot)(whole)
             self._push_list(whole.body, scope, flags)
             return
-        present = deepcopy(node.target)
-        present.ctx = build.LOAD
-        checked = build.call(node.value, function + "_by", present, node.value)
-        node.value = checked
-        self._push(node, "target", scope, flags)
-        self._push_list(checked.args, scope, flags)
+        if sized:
+            operation = Operation(node, _setter(slot), scope, flags)
+            self._operations.append(operation)
+            present: Any = deepcopy(target)
+            present.ctx = build.LOAD
+            operation.present = [present]
+            self._push_list(operation.present, scope, flags)
+        if isinstance(target, ast.Name):
+            self._binds(target.id, target, scope, node)
+        else:
+            self._push(node, "target", scope, flags)
+        self._push(node, "value", scope, flags)
+
+    # ------------------------------------------------------------------------ what is walked in C
+
+    def _screened(self, node: ast.expr, scope: Scope, flags: int, slot: Slot) -> None:
+        """Have a value measured that C code goes through, unless it is plain."""
+        if isinstance(node, ast.Constant | ast.JoinedStr):
+            self._stack.append((node, scope, flags, slot))
+            return
+        put = _setter(slot)
+        own = type(node) is ast.Name and scope.decides(node.id, stored=False)
+        if not own and not flags & _TEMPS:
+            call = build.call(node, spelling.LIGHT, node)
+            put(call)
+            self._stack.append((node, scope, flags, (call.args, 0)))
+            return
+        spelled = node.id if own and isinstance(node, ast.Name) else spelling.TEMPORARY
+        held = node if own else build.kept(node, spelled, node)
+        test = build.is_in(node, build.call(node, spelling.TYPE, held), spelling.PLAIN)
+        light = build.call(node, spelling.LIGHT, build.name(node, spelled))
+        put(build.either(node, test, build.name(node, spelled), light))
+        if isinstance(held, ast.NamedExpr):
+            self._stack.append((node, scope, flags, (held, "value")))
+        elif isinstance(node, ast.Name):
+            self._name(node, scope, flags, slot)
+
+    def _compare(self, node: ast.Compare, scope: Scope, flags: int, slot: Slot) -> None:
+        """A comparison of two values of which neither is known to be small goes through both."""
+        right = node.comparators[0]
+        if len(node.ops) > 1 or type(node.ops[0]) not in _WALKING or _is_number(node.left) or _is_number(right):
+            self._push_children(node, scope, flags)
+            return
+        self._push_list(node.comparators, scope, flags)
+        self._screened(node.left, scope, flags, (node, "left"))
+
+    def _call(self, node: ast.Call, scope: Scope, flags: int, slot: Slot) -> None:
+        """What is shown by `str(x)` or `"…".format(x)` is gone through whole; a text that `int(x, 16)` reads, too.
+
+        A number that `bytes(x)` or `bytearray(x)` is made of is looked at.
+        """
+        function, arguments = node.func, node.args
+        name = function.id if isinstance(function, ast.Name) else None
+        fills = isinstance(function, ast.Attribute) and function.attr == "format" and _is_text(function.value)
+        shows = fills or (name == "str" and len(arguments) == 1)
+        checks = _ARGUMENTS.get(name or "", {}).get(len(arguments) + len(node.keywords))
+        if fills:
+            for keyword in reversed(node.keywords):
+                self._screened(keyword.value, scope, flags, (keyword, "value"))
+        else:
+            self._push_list(node.keywords, scope, flags)
+        for index in range(len(arguments) - 1, -1, -1):
+            one = arguments[index]
+            if shows and not isinstance(one, ast.Starred):
+                self._screened(one, scope, flags, (arguments, index))
+            elif checks and index == 0 and not isinstance(one, ast.Starred) and not _is_small(one):
+                call = build.call(one, checks, one)
+                arguments[0] = call
+                self._stack.append((one, scope, flags, (call.args, 0)))
+            else:
+                self._stack.append((one, scope, flags, (arguments, index)))
+        self._push(node, "func", scope, flags)
 
     def _steps(self, node: ast.AugAssign, scope: Scope) -> list[ast.stmt]:
         """An augmented assignment with what stands in its target evaluated beforehand."""
@@ -293,8 +411,8 @@ class Rewriter:
         target: Any = node.target
 
         def before(value: ast.expr) -> ast.Name:
-            kept = ast.copy_location(ast.Name(scope.temporary(), build.STORE), value)
-            steps.append(ast.copy_location(ast.Assign([kept], value), value))
+            kept = build.placed(ast.Name(scope.temporary(), build.STORE), value)
+            steps.append(build.placed(ast.Assign([kept], value), value))
             return build.name(value, kept.id)
 
         target.value = before(target.value)
@@ -312,7 +430,7 @@ class Rewriter:
     def _joined(self, node: ast.FormattedValue, scope: Scope, flags: int, slot: Slot) -> None:
         spec = node.format_spec
         if spec is None or plain_spec(spec):
-            self._push_children(node, scope, flags)
+            self._screened(node.value, scope, flags, (node, "value"))
             return
         conversion = build.constant(node, node.conversion)
         node.value = build.call(node.value, spelling.FORMAT, node.value, conversion, spec)
@@ -328,17 +446,18 @@ class Rewriter:
         if node.decorator_list:
             self._feature("decorators", "decorators are switched off", node.decorator_list[0])
         self._binds(node.name, node, scope)
-        inner = self._scope("function", scope.owner)
+        inner = self._scope("function", scope.owner, scope)
         inner.suspends = asynchronous
+        inner.body = node.body
         self._push_list(node.body, inner, _TEMPS | (flags & _SOFT))
-        if not self._future:
-            self._push(node, "returns", scope, flags & ~_TEMPS)
+        self._annotation(node, "returns", scope, flags)
         self._arguments(node.args, scope, inner, flags)
         self._push_list(node.decorator_list, scope, flags)
         self._push_list(getattr(node, "type_params", []), scope, flags & ~_TEMPS)
 
     def _lambda(self, node: ast.Lambda, scope: Scope, flags: int, slot: Slot) -> None:
-        inner = self._scope("function", scope.owner)
+        inner = self._scope("function", scope.owner, scope)
+        self._unnamed(scope)
         self._push(node, "body", inner, flags & _ITERABLE or _TEMPS)
         self._arguments(node.args, scope, inner, flags)
 
@@ -347,9 +466,8 @@ class Rewriter:
         self._push_list(node.defaults, scope, flags)
         for argument in (*node.posonlyargs, *node.args, node.vararg, *node.kwonlyargs, node.kwarg):
             if argument is not None:
-                self._binds(argument.arg, argument, inner)
-                if not self._future:
-                    self._push(argument, "annotation", scope, flags & ~_TEMPS)
+                self._binds(argument.arg, argument, inner, PARAMETER)
+                self._annotation(argument, "annotation", scope, flags)
 
     def _class(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
         if node.bases or node.keywords:
@@ -357,23 +475,35 @@ class Rewriter:
         if node.decorator_list:
             self._feature("decorators", "decorators are switched off", node.decorator_list[0])
         self._binds(node.name, node, scope)
-        inner = self._scope("class", node.name)
+        inner = self._scope("class", node.name, scope)
         self._push_list(node.body, inner, flags & _SOFT)
         for field in ("keywords", "bases"):
             self._push_list(getattr(node, field), scope, flags & ~_TEMPS)
         self._push_list(node.decorator_list, scope, flags)
         self._push_list(getattr(node, "type_params", []), scope, flags & ~_TEMPS)
 
+    def _annotation(self, node: Any, field: str, scope: Scope, flags: int) -> None:
+        """An annotation, or what becomes a text and is not run: that holds nothing unknown either."""
+        if not self._future:
+            self._push(node, field, scope, flags & ~_TEMPS)
+        elif (found := getattr(node, field)) is not None:
+            for part in ast.walk(found):
+                if type(part) not in _HANDLERS:
+                    self._not_known(part, scope, flags, (node, field))
+
     def _annotated(self, node: ast.AnnAssign, scope: Scope, flags: int, slot: Slot) -> None:
+        if isinstance(node.target, ast.Name):
+            scope.plain = True
         self._push(node, "value", scope, flags)
         self._push(node, "target", scope, flags)
-        if not self._future:
-            self._push(node, "annotation", scope, flags & ~_TEMPS)
+        self._annotation(node, "annotation", scope, flags)
 
     def _suspending(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
         feature = "async" if isinstance(node, (ast.Await, ast.AsyncFor, ast.AsyncWith)) else "generators"
         self._feature(feature, f"{type(node).__name__.lower()} is switched off", node)
-        scope.suspends = True
+        scope.home.suspends = True
+        if scope.home is self.module and isinstance(node, ast.Yield | ast.YieldFrom):
+            self.module.plain = True
         if isinstance(node, ast.AsyncFor):
             self._loop(node, scope, flags, slot)
         else:
@@ -384,19 +514,78 @@ class Rewriter:
             self._feature("generators", "generator expressions are switched off", node)
         if any(part.is_async for part in node.generators):
             self._feature("async", "async for is switched off", node)
-            scope.suspends = True
-        for part in node.generators:
-            _real_range(part)
-            self._push(part, "iter", scope, (flags | _ITERABLE) & ~_TEMPS)
-            self._push(part, "target", scope, flags & ~_TEMPS)
-            self._push(part, "ifs", scope, flags & ~_TEMPS)
+            scope.home.suspends = True
+        self._unnamed(scope)
+        inner = self._scope("comprehension", scope.owner, scope)
+        for number, part in enumerate(node.generators):
+            ranged = self._real_range(part)
+            self._push(part, "iter", inner if number else scope, (flags | _ITERABLE) & ~_TEMPS)
+            for name in targets(part.target):
+                self._binds(name.id, name, inner, ranged)
+            if not targets(part.target):
+                self._push(part, "target", inner, flags & ~_TEMPS)
+            self._push(part, "ifs", inner, flags & ~_TEMPS)
         for field in ("elt", "key", "value"):
             if hasattr(node, field):
-                self._push(node, field, scope, flags & ~_TEMPS)
+                self._push(node, field, inner, flags & ~_TEMPS)
+
+    def _unnamed(self, scope: Scope) -> None:
+        """What is made here is called after where it stands."""
+        if scope.home is self.module:
+            scope.home.unnamed = True
+
+    def _named(self, node: ast.NamedExpr, scope: Scope, flags: int, slot: Slot) -> None:
+        self._binds(node.target.id, node.target, scope.home)
+        self._push(node, "value", scope, flags)
+
+    def _assign(self, node: ast.Assign, scope: Scope, flags: int, slot: Slot) -> None:
+        self._push(node, "value", scope, flags)
+        for index, target in enumerate(node.targets):
+            pairs = list(_pairs(target, node.value))
+            for name, value in pairs:
+                self._binds(name.id, name, scope, value)
+            if not pairs:
+                self._stack.append((target, scope, flags, (node.targets, index)))
 
     def _loop(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
-        _real_range(node)
-        self._push_children(node, scope, flags)
+        ranged = self._real_range(node)
+        self._push(node, "orelse", scope, flags)
+        self._push(node, "body", scope, flags | LOOP)
+        names = targets(node.target)
+        if names and type(node) is ast.For:
+            for name in names:
+                self._binds(name.id, name, scope, ranged or node)
+        self._push(node, "iter", scope, flags)
+        if not names or type(node) is not ast.For:
+            self._push(node, "target", scope, flags)
+
+    def _real_range(self, node: Any) -> Ranged | None:
+        """Have a loop over `range(…)` use the real one, as its body is interrupted between two rounds.
+
+        What else may be called so one day gives no other than numbers, which is what is known of the loop's name.
+        """
+        called = node.iter
+        if not (isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and called.func.id == "range"):
+            return None
+        func = called.func
+        same = build.is_same(func, func, build.name(func, spelling.RANGE))
+        other = build.name(func, "range")
+        called.func = test = build.either(func, same, build.name(func, spelling.RANGE_REAL), other)
+        if not isinstance(node.target, ast.Name):
+            return None
+        test.orelse = build.call(func, spelling.ORDINARY, other)
+        self._ranges.append(test)
+        return Ranged(called)
+
+    def _while(self, node: ast.While, scope: Scope, flags: int, slot: Slot) -> None:
+        self._push(node, "orelse", scope, flags)
+        self._push(node, "body", scope, flags | LOOP)
+        self._push(node, "test", scope, flags | LOOP)
+
+    def _return(self, node: ast.Return, scope: Scope, flags: int, slot: Slot) -> None:
+        if scope.kind == "module":
+            scope.plain = True
+        self._push(node, "value", scope, flags)
 
     # --------------------------------------------------------------------------- statements
 
@@ -424,7 +613,7 @@ class Rewriter:
         asynchronous = isinstance(node, ast.AsyncWith)
         if asynchronous:
             self._feature("async", "async with is switched off", node)
-            scope.suspends = True
+            scope.home.suspends = True
         scope.withs.extend((item, asynchronous) for item in node.items)
         self._push_children(node, scope, flags)
 
@@ -432,8 +621,8 @@ class Rewriter:
         cases: list[ast.match_case] = []
         for case in node.cases:
             for test in checks_of(case.pattern, self._refuse):
-                wildcard = ast.copy_location(ast.MatchAs(), case.pattern)
-                nothing = ast.copy_location(ast.Pass(), case.pattern)
+                wildcard = build.placed(ast.MatchAs(), case.pattern)
+                nothing = build.placed(ast.Pass(), case.pattern)
                 guard = ast.match_case(wildcard, test, [nothing])
                 cases.append(guard)
                 self._stack.append((test.args[0], scope, flags, (test.args, 0)))
@@ -469,6 +658,8 @@ class Rewriter:
             if alias.name != "*":
                 self._binds(alias.asname or alias.name, alias, scope)
         module = node.module or ""
+        if module == "__future__" or node.names[0].name == "*":
+            scope.plain = True
         if node.level:
             self._refuse("import", "relative imports lead nowhere here", node)
         elif module != "__future__" and not flags & _SOFT and not self._modules(module):
@@ -501,44 +692,57 @@ def _setter(slot: Slot) -> Callable[[ast.AST], None]:
     return put
 
 
-def _harmless(kind: type, left: ast.expr | None, right: ast.expr) -> bool:
-    """Whether an operation's constants alone keep its result small."""
-    if kind is ast.Mult:
-        return _is_small(right) or (left is not None and _is_small(left))
-    if kind is ast.Pow:
-        return isinstance(right, ast.Constant) and (type(right.value) is float or right.value in (0, 1, 2, 3))
-    if kind is ast.Mod:
-        return isinstance(left, ast.Constant) and (not isinstance(left.value, str | bytes) or plain_modulo(left.value))
-    return _is_small(right)
+def _checks_sum(scope: Scope) -> bool:
+    """Whether this sum is one of those that are measured: every fourth of a function.
+
+    A sum doubles at most, and between two rounds of a loop or two calls memory is looked at; the rest is measured so
+    that nothing grows for long in a straight line.
+    """
+    scope.home.adds += 1
+    return scope.home.adds % 4 == 0
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether an expression is a constant, or gives no sequence."""
+    if isinstance(node, ast.BinOp):
+        if type(node.op) is ast.Add:
+            return _is_number(node.left) or _is_number(node.right)
+        return type(node.op) in _ARITHMETIC
+    return isinstance(node, ast.Constant | ast.UnaryOp | ast.Compare)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.Name, ast.expr]]:
+    """The names of a target with what each is bound to, where source tells it."""
+    if isinstance(target, ast.Name):
+        yield target, value
+    elif isinstance(value, ast.Tuple) and not any(isinstance(one, ast.Starred) for one in value.elts):
+        names = targets(target)
+        if len(names) == len(value.elts):
+            yield from zip(names, value.elts, strict=True)
+
+
+def _harmless_length(name: str, slot: Slot) -> int:
+    """How long a text may be for its method of this name to make nothing large; 0 where there is no telling."""
+    if name in ("split", "rsplit", "splitlines"):
+        return _SHORT
+    call, place = slot
+    if place != "func" or not isinstance(call, ast.Call) or call.keywords:
+        return 0
+    given = call.args
+    if name == "replace" and len(given) >= 2 and _is_text(given[1]) and not isinstance(given[0], ast.Starred):
+        return _SHORT // max(len(str(given[1].value)), 1)  # type: ignore[attr-defined]
+    if name in ("ljust", "rjust", "center", "zfill") and given and isinstance(given[0], ast.Constant):
+        return _SHORT if type(given[0].value) is int and given[0].value <= _SHORT else 0
+    return 0
 
 
 def _is_small(node: ast.expr) -> bool:
-    if not isinstance(node, ast.Constant):
-        return False
-    value = node.value
-    return type(value) in (float, complex, bool) or (type(value) is int and value <= SMALL)
+    """Whether it is a constant that stands in the source, of which an integer may be a large number."""
+    return isinstance(node, ast.Constant) and (type(node.value) is not int or node.value < sizes.MAX_BYTES)
 
 
-def _is_simple(node: ast.AST) -> bool:
-    """Whether an expression may be evaluated twice."""
-    if isinstance(node, ast.Attribute):
-        return _is_simple(node.value)
-    if isinstance(node, ast.Subscript):
-        return _is_simple(node.value) and _is_simple(node.slice)
-    if isinstance(node, ast.BinOp):
-        return type(node.op) in (ast.Add, ast.Sub) and _is_simple(node.left) and _is_simple(node.right)
-    if isinstance(node, ast.Tuple):
-        return all(map(_is_simple, node.elts))
-    return isinstance(node, _SIMPLE)
-
-
-def _real_range(node: Any) -> None:
-    """Have a loop over `range(…)` use the real one, as its body is interrupted between two rounds."""
-    called = node.iter
-    if isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and called.func.id == "range":
-        func = called.func
-        test = build.is_same(func, func, build.name(func, spelling.RANGE))
-        called.func = build.either(func, test, build.name(func, spelling.RANGE_REAL), build.name(func, "range"))
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is str
 
 
 def _catches_imports(handler: ast.ExceptHandler) -> bool:
@@ -555,8 +759,8 @@ def _guard_handlers(scope: Scope) -> None:
         if node.handlers and type(node) is ast.Try:
             at = node.handlers[0]
             caught: ast.expr = build.call(at, spelling.ESCAPING) if scope.suspends else build.name(at, spelling.STOP)
-            again = ast.copy_location(ast.Raise(), at)
-            node.handlers.insert(0, ast.copy_location(ast.ExceptHandler(caught, None, [again]), at))
+            again = build.placed(ast.Raise(), at)
+            node.handlers.insert(0, build.placed(ast.ExceptHandler(caught, None, [again]), at))
         if node.finalbody:
             first = node.finalbody[0]
             test: ast.expr = build.name(first, spelling.STOPPING)
@@ -569,13 +773,8 @@ def _guard_handlers(scope: Scope) -> None:
             item.context_expr = build.call(item.context_expr, function, item.context_expr)
 
 
-_SIZED = {
-    ast.Mult: spelling.MULTIPLY,
-    ast.Pow: spelling.POWER,
-    ast.LShift: spelling.SHIFT,
-    ast.Mod: spelling.MODULO,
-}
-_TEXTUAL = (ast.List, ast.Tuple, ast.ListComp, ast.JoinedStr)
+_ARITHMETIC = (ast.Sub, ast.Div, ast.FloorDiv, ast.MatMult, ast.BitAnd, ast.BitXor, ast.RShift)
+_WALKING = (ast.Eq, ast.NotEq)
 
 _IN_PATTERNS = (
     ast.MatchSingleton, ast.MatchSequence, ast.MatchStar, ast.MatchAs, ast.MatchOr, ast.MatchClass, ast.MatchMapping,
@@ -584,8 +783,8 @@ _IN_PATTERNS = (
 )  # fmt: skip
 
 _PLAIN = (
-    "Module Expr Return Delete Assign While Assert Pass Break Continue BoolOp NamedExpr UnaryOp IfExp Dict Set "
-    "Compare Call JoinedStr Constant Subscript Starred List Tuple Slice Load Store Del And Or Add Sub Mult MatMult Div "
+    "Module Expr Delete Assert Pass Break Continue BoolOp UnaryOp IfExp Dict Set "
+    "JoinedStr Constant Subscript Starred List Tuple Slice Load Store Del And Or Add Sub Mult MatMult Div "
     "Mod Pow LShift RShift BitOr BitXor BitAnd FloorDiv Invert Not UAdd USub Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn "
     "comprehension arguments keyword alias withitem match_case"
 )
@@ -598,6 +797,8 @@ _HANDLERS: dict[type, Any] = {
     ast.Attribute: Rewriter._attribute,
     ast.BinOp: Rewriter._operation,
     ast.AugAssign: Rewriter._augmented,
+    ast.Compare: Rewriter._compare,
+    ast.Call: Rewriter._call,
     ast.FormattedValue: Rewriter._joined,
     ast.FunctionDef: Rewriter._function,
     ast.AsyncFunctionDef: Rewriter._function,
@@ -609,6 +810,10 @@ _HANDLERS: dict[type, Any] = {
     ast.Await: Rewriter._suspending,
     ast.AsyncFor: Rewriter._suspending,
     ast.For: Rewriter._loop,
+    ast.While: Rewriter._while,
+    ast.Return: Rewriter._return,
+    ast.Assign: Rewriter._assign,
+    ast.NamedExpr: Rewriter._named,
     ast.If: Rewriter._if,
     ast.ListComp: Rewriter._comprehension,
     ast.SetComp: Rewriter._comprehension,
@@ -626,6 +831,8 @@ _HANDLERS: dict[type, Any] = {
 }
 """What is done with each kind of node. None: it is let through and its children are looked at."""
 _HANDLERS |= {getattr(ast, name): None for name in _PLAIN.split()}
+_LEAVES = {kind for kind in _HANDLERS if not kind._fields} | {ast.Constant}  # type: ignore[attr-defined]
+"""Known kinds of nodes that have no parts."""
 for _name in ("TypeAlias",):
     if hasattr(ast, _name):
         _HANDLERS[getattr(ast, _name)] = Rewriter._type_alias

@@ -59,7 +59,7 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "builtin",
-        "a built-in function that runs source, opens files or stops the program",
+        "a built-in function that runs source or opens files",
         "it reaches past the code's own values",
         "register a function that does what is needed: policy.fn(f)",
         "L5",

@@ -110,6 +110,8 @@ class Ending:
         self._loops: list[AbstractEventLoop] = []
         self._kinds: dict[str, type[Stop]] = {}
         self.base: type[Stop] = type("Stop", (Stop,), {"ending": self, "reason": ""})
+        self.caught: type[BaseException] | tuple[type[BaseException], ...] = self.base
+        """What rewritten handlers pass on."""
         self.over = True
         """Set, first of all, by who takes the exception after the cell: it is not raised again."""
         self.lock = threading.Lock()
@@ -174,9 +176,9 @@ class Ending:
                 pass
         self.flag.clear()
 
-    def escaping(self) -> type[BaseException]:
+    def escaping(self) -> type[BaseException] | tuple[type[BaseException], ...]:
         """What handlers pass on in code that may be suspended: everything, where another thread ends it."""
-        return BaseException if self.foreign() else self.base
+        return BaseException if self.foreign() else self.caught
 
     def foreign(self) -> bool:
         """Whether what may be suspended is being ended by a thread that is not running its cell, or by its end."""

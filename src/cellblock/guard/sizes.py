@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import operator
 import re
+from array import array
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-MAX_BITS = 10_000_000
-"""Of an integer that one operation makes: about a second at worst."""
+from cellblock.guard.refusal import denied
+from cellblock.guard.weights import light
+
+MAX_BITS = 2_000_000
+"""Of an integer that one operation makes: dividing two of them takes about a second."""
+MAX_RATIO_BITS = 100_000
+"""Of the parts of a fraction, whose common divisor is looked for each time."""
+_POWER_STEPS = 500_000_000_000
 MAX_ITEMS = 10_000_000
 """Of a sequence that one operation makes; `MAX_BYTES` bounds texts."""
 MAX_BYTES = 100_000_000
 MAX_WIDTH = 10_000_000
+_COUNTED_BITS = 64
+_FEW_BITS = 20_000
 
-NUMBERS = frozenset((int, float, complex, bool, Decimal, Fraction))
+NUMBERS = frozenset((int, float, complex, bool, Decimal))
 """Types whose product or remainder with their like is a number; that of two integers is no longer than both."""
 
 _TEXTS = (str, bytes, bytearray)
-_SEQUENCES = (*_TEXTS, list, tuple, deque)
+_SEQUENCES = (*_TEXTS, list, tuple, deque, array)
 _CONVERSIONS: dict[int, Callable[[Any], str]] = {115: str, 114: repr, 97: ascii}
 _WIDTH = re.compile(r"(\d{5,})")
 
@@ -30,8 +39,11 @@ def multiply(left: Any, right: Any) -> Any:
     """`left * right`."""
     one, other = type(left), type(right)
     if one is int and other is int:
-        return left * _factor(left, right)
+        return left * (right if left.bit_length() < _FEW_BITS else _factor(left, right))
     if one in NUMBERS and other in NUMBERS:
+        return left * right
+    if issubclass(one, Fraction) or issubclass(other, Fraction):
+        _require_ratio(left, right)
         return left * right
     if issubclass(one, _SEQUENCES) and hasattr(other, "__index__"):
         return left * _times(left, right)
@@ -45,6 +57,8 @@ def multiply_by(present: Any, factor: Any) -> Any:
     one, other = type(present), type(factor)
     if one is int and other is int:
         return _factor(present, factor)
+    if issubclass(one, Fraction) or issubclass(other, Fraction):
+        _require_ratio(present, factor)
     if issubclass(one, _SEQUENCES) and hasattr(other, "__index__"):
         return _times(present, factor)
     if issubclass(other, _SEQUENCES) and hasattr(one, "__index__"):
@@ -61,8 +75,6 @@ def _factor(present: int, factor: int) -> int:
 def _times(sequence: Any, count: Any) -> Any:
     """A number of repetitions, once it is known to be bearable."""
     if type(count) is not int:
-        if issubclass(type(sequence), type(count)) or issubclass(type(count), _SEQUENCES):
-            return count
         count = operator.index(count)
     kind = next(kind for kind in _SEQUENCES if issubclass(type(sequence), kind))
     size = kind.__len__(sequence) * count
@@ -74,9 +86,11 @@ def _times(sequence: Any, count: Any) -> Any:
 def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
     """`base ** exponent`, or `pow` with a modulus."""
     if modulus is not None:
-        for one in (base, exponent, modulus):
-            if type(one) is int and one.bit_length() > 100_000:
-                raise _too_large("a power", one.bit_length())
+        if isinstance(base, int) and isinstance(exponent, int) and isinstance(modulus, int):
+            most = max(int.bit_length(modulus), 30)
+            steps = max(int.bit_length(exponent), 1) * most * most + int.bit_length(base) * most
+            if steps > _POWER_STEPS:
+                raise _too_large("a power", int.bit_length(modulus))
         return pow(base, exponent, modulus)
     return base ** power_by(base, exponent)
 
@@ -89,9 +103,69 @@ def power_by(base: Any, exponent: Any) -> Any:
             bits = int.bit_length(base)
         elif issubclass(type(base), Fraction):
             bits = max(int(base.numerator).bit_length(), int(base.denominator).bit_length())
+            if bits * abs(int.__index__(exponent)) > MAX_RATIO_BITS:
+                raise _too_large("a power", bits * abs(int.__index__(exponent)), MAX_RATIO_BITS)
         if bits > 1 and bits * abs(int.__index__(exponent)) > MAX_BITS:
             raise _too_large("a power", bits * abs(int.__index__(exponent)))
     return exponent
+
+
+_LENGTHS: dict[type, tuple[Callable[[Any], int], int]] = {
+    kind: (kind.__len__, MAX_BYTES if kind in _TEXTS else MAX_ITEMS) for kind in _SEQUENCES
+}
+
+
+def add(left: Any, right: Any) -> Any:
+    """`left + right`."""
+    known = _LENGTHS.get(type(left))
+    if known is not None and type(left) is type(right):
+        length, most = known
+        if length(left) + length(right) > most:
+            raise MemoryError(f"{length(left) + length(right):,} items in one [size]")
+    elif isinstance(left, Fraction) or isinstance(right, Fraction):
+        _require_ratio(left, right)
+    return left + right
+
+
+def add_by(present: Any, more: Any) -> Any:
+    """What `present += more` takes."""
+    known = _LENGTHS.get(type(present))
+    if known is not None and type(more) in _LENGTHS:
+        length, most = known
+        if length(present) + len(more) > most:
+            raise MemoryError(f"{length(present) + len(more):,} items in one [size]")
+    return more
+
+
+def _require_ratio(*numbers: Any) -> None:
+    bits = 0
+    for one in numbers:
+        if isinstance(one, Fraction):
+            bits += int(one.numerator).bit_length() + int(one.denominator).bit_length()
+        elif isinstance(one, int):
+            bits += int.bit_length(one)
+    if bits > MAX_RATIO_BITS:
+        raise _too_large("a fraction", bits, MAX_RATIO_BITS)
+
+
+def room(size: Any) -> Any:
+    """What `bytes` or `bytearray` is made of: where that is a number, no more than a text may hold."""
+    kind = type(size)
+    if kind is not int:
+        if hasattr(kind, "__bytes__") or hasattr(kind, "__buffer__") or not hasattr(kind, "__index__"):
+            return size
+        size = operator.index(size)
+    if size > MAX_BYTES:
+        raise MemoryError(f"a text of {size:,} bytes [size]")
+    return size
+
+
+def digits(text: Any) -> Any:
+    """A text that is to be read as an integer, in any base."""
+    size = str.__len__(text) if isinstance(text, str) else len(text) if isinstance(text, bytes | bytearray) else 0
+    if size > MAX_BITS // 4:
+        raise OverflowError("an integer of so many digits [size]")
+    return text
 
 
 def shift(value: Any, by: Any) -> Any:
@@ -108,6 +182,20 @@ def shift_by(value: Any, by: Any) -> Any:
     return by
 
 
+def ordinary(function: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
+    """What code has in place of `range`, for loops that count on numbers: it gives no sequences and no large ints."""
+
+    def counted(*given: Any, **named: Any) -> Iterator[Any]:
+        for one in function(*given, **named):
+            if issubclass(type(one), _SEQUENCES) or (
+                issubclass(type(one), int) and int.bit_length(one) > _COUNTED_BITS
+            ):
+                raise denied("a loop over a range of the code's own that gives other than numbers", "size")
+            yield one
+
+    return counted
+
+
 def modulo(left: Any, right: Any) -> Any:
     """`left % right`: a remainder, or a text that is formatted."""
     return left % modulo_by(left, right)
@@ -116,6 +204,7 @@ def modulo(left: Any, right: Any) -> Any:
 def modulo_by(left: Any, right: Any) -> Any:
     """What `left %= right` takes."""
     if issubclass(type(left), _TEXTS):
+        _require_fields(left, right)
         text = str.__str__(left) if issubclass(type(left), str) else bytes(left).decode("latin-1")
         _check_widths(text)
         if "*" in text and type(right) is tuple:
@@ -123,6 +212,20 @@ def modulo_by(left: Any, right: Any) -> Any:
                 if type(one) is int and abs(one) > MAX_WIDTH:
                     raise _too_large("a width", abs(one))
     return right
+
+
+def _require_fields(text: Any, given: Any) -> None:
+    """That what is put into a text is light, and not too large in all."""
+    light(given)
+    if type(given) is tuple:
+        size = sum(len(one) for one in given if type(one) in _TEXTS)
+    elif isinstance(given, dict):
+        longest = max((len(one) for one in dict.values(given) if type(one) in _TEXTS), default=0)
+        size = longest * text.count("%" if isinstance(text, str) else b"%")
+    else:
+        return
+    if size > MAX_BYTES:
+        raise MemoryError(f"a text of {size:,} characters [size]")
 
 
 def check_spec(spec: str) -> str:
@@ -141,21 +244,21 @@ def formatted(value: object, conversion: int, spec: str) -> str:
     """What `{value!conversion:spec}` gives in an f-string."""
     if conversion != -1:
         value = _CONVERSIONS[conversion](value)
-    return format(value, check_spec(spec))
+    return format(light(value), check_spec(spec))
 
 
 def width(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that takes a width first."""
+    """A method that takes a width after its object."""
 
-    def bounded(*given: Any, **named: Any) -> Any:
+    def bounded(self: Any, /, *given: Any, **named: Any) -> Any:
         for one in (*given[:1], *named.values()):
-            if issubclass(type(one), int) and int.__index__(one) > MAX_WIDTH:
-                raise MemoryError(f"a width of {one:,}")
-        return function(*given, **named)
+            if isinstance(one, int) and int.__index__(one) > MAX_WIDTH:
+                raise MemoryError(f"a width of {one:,} [size]")
+        return function(self, *given, **named)
 
     bounded.__name__ = bounded.__qualname__ = getattr(function, "__name__", "method")
     return bounded
 
 
-def _too_large(what: str, bits: int) -> Exception:
-    return OverflowError(f"{what} of {bits:,} bits: more than {MAX_BITS:,} cannot be interrupted [size]")
+def _too_large(what: str, bits: int, most: int = MAX_BITS) -> Exception:
+    return OverflowError(f"{what} of {bits:,} bits: more than {most:,} cannot be interrupted [size]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard.anatomy import name_of
 
 if TYPE_CHECKING:
+    from cellblock.guard.gates import Gates
     from cellblock.guard.world import World
 
 LONGEST_RANGE = 5_000_000
@@ -37,6 +39,26 @@ class Holding:
         object.__getattribute__(self, "__dict__")[name] = value
 
 
+class Watched:
+    """Stands for an object of which attributes are read and set: each time the gates are asked."""
+
+    __slots__ = ("gates", "value")
+
+    def __init__(self, gates: Gates, value: object) -> None:
+        object.__setattr__(self, "gates", gates)
+        object.__setattr__(self, "value", value)
+
+    def __getattribute__(self, name: str) -> object:
+        return getattr(_watching(self).read(_watched(self), name), name)
+
+    def __setattr__(self, name: str, new: object) -> None:
+        setattr(_watching(self).write(_watched(self), name), name, new)
+
+
+_watching: Any = vars(Watched)["gates"].__get__
+_watched: Any = vars(Watched)["value"].__get__
+
+
 class Module(Single):
     """A module as code sees it: the members that were granted, and nothing else."""
 
@@ -46,7 +68,7 @@ class Module(Single):
         _NAMES[id(self)] = name
 
     def __getattr__(self, name: str) -> object:
-        raise AttributeError(f"module {_NAMES.get(id(self))!r} has no attribute {name!r} that is granted")
+        raise AttributeError(f"module {_NAMES.get(id(self))!r} has no attribute {name!r} that is granted [import]")
 
     def __repr__(self) -> str:
         return f"<module {_NAMES.get(id(self))!r}>"
@@ -80,6 +102,9 @@ class TypeStandIn(Single):
     def __or__(self, other: object) -> object:
         return self
 
+    def __getitem__(self, item: object) -> object:
+        raise TypeError(f"type {name_of(self._kind)!r} is not subscriptable")
+
     def __repr__(self) -> str:
         return f"<class {name_of(self._kind)!r}>"
 
@@ -94,6 +119,8 @@ class TypeOfTypes(Single):
     """`type` as code sees it: with one argument it tells an object's type, with three it makes a class."""
 
     __slots__ = ("_world",)
+
+    __module__ = "builtins"
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -115,7 +142,12 @@ class TypeOfTypes(Single):
         return (type,)
 
     def __getitem__(self, item: Any) -> object:
-        return types.GenericAlias(type, item)
+        return types.GenericAlias(self, item)  # type: ignore[arg-type]
+
+    def __getattr__(self, name: str) -> str:
+        if name == "__qualname__":
+            return "type"
+        raise AttributeError(f"type object 'type' has no attribute {name!r}")
 
     def __or__(self, other: Any) -> object:
         return type | (type if other is self else other)
@@ -131,6 +163,11 @@ class TypeOfTypes(Single):
         return "type"
 
     __qualname__ = "type"
+
+
+for _standin in (TypeStandIn, TypeOfTypes):
+    type.__setattr__(_standin, "__name__", "type")  # which messages tell
+Module.__name__ = "module"
 
 
 class RangeType(type):
@@ -168,16 +205,20 @@ def _made(real: range) -> Any:
 class LongRange(Sequence[int]):
     """A range that is walked in Python, where a cell can be ended between two numbers."""
 
-    __slots__ = ("_real",)
+    __slots__ = ("_real", "_walked")
 
     def __init__(self, real: range) -> None:
         self._real = real
+        self._walked = (0, 0)
 
     start = property(lambda self: self._real.start)
     stop = property(lambda self: self._real.stop)
     step = property(lambda self: self._real.step)
 
     def __len__(self) -> int:
+        asking = sys._getframe(1)
+        if self._walked == (id(asking), asking.f_lasti):  # C code that makes room before it takes the numbers
+            raise TypeError("its length is not told twice")
         return len(self._real)
 
     def __getitem__(self, item: Any) -> Any:
@@ -185,6 +226,11 @@ class LongRange(Sequence[int]):
         return _made(found) if type(found) is range else found
 
     def __iter__(self) -> Iterator[int]:
+        asking = sys._getframe(1)
+        self._walked = (id(asking), asking.f_lasti)
+        return self._numbers()
+
+    def _numbers(self) -> Iterator[int]:
         for number in self._real:  # noqa: UP028 - each number must pass through Python
             yield number
 

@@ -12,11 +12,39 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.members import listed, row_name
+
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 Replaced = Callable[["World", Any], object]
 """Given the world and the object, what an attribute of it is instead."""
+
+
+class Method:
+    """A `Replaced` that is a method: `make(world)` gives a function that takes the object first.
+
+    `exact` makes what the function takes of an instance of a subclass.
+    """
+
+    __slots__ = ("_exact", "_key", "_make")
+
+    def __init__(
+        self, key: str, make: Callable[[World], Callable[..., Any]], *, exact: Callable[[Any], Any] | None = None
+    ) -> None:
+        self._key = key
+        self._make = make
+        self._exact = exact
+
+    def function(self, world: World) -> Any:
+        """The function, which a world makes once."""
+        found = world.values.get(self._key)
+        if found is None:
+            found = world.values[self._key] = self._make(world)
+        return found
+
+    def __call__(self, world: World, value: Any) -> object:
+        return types.MethodType(self.function(world), value if self._exact is None else self._exact(value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +63,8 @@ class TypeAudit:
     static_replaced: Mapping[str, Replaced] = field(default_factory=dict)
     constructable: bool = True
     subclassable: bool = False
+    refused: frozenset[str] | None = None
+    """Public names that were looked at and left out, where `reads` are those of a reviewed row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +81,8 @@ class ModuleAudit:
     types: tuple[TypeAudit, ...] = ()
     submodules: frozenset[str] = frozenset()
     note: str = ""
+    refused: frozenset[str] | None = None
+    """Public names that were looked at and left out, where `members` are those of a reviewed row."""
 
 
 def names(text: str) -> frozenset[str]:
@@ -59,8 +91,23 @@ def names(text: str) -> frozenset[str]:
 
 
 def public(kind: type, *, but: Iterable[str] = ()) -> frozenset[str]:
-    """The public names of a class, without those of `but`."""
-    return frozenset(name for name in dir(kind) if not name.startswith("_")) - frozenset(but)
+    """The names that the reviewed row of a class grants, without those of `but`."""
+    return listed(row_name(kind)) - frozenset(but)
+
+
+def view_of_copy(found: Mapping[str, Any]) -> types.MappingProxyType[str, Any]:
+    """A read-only view of a copy: comparing a view hands its dict to `__eq__` of the other side."""
+    return types.MappingProxyType(dict(found))
+
+
+def viewed(name: str) -> Replaced:
+    """What stands in for an attribute that is a read-only view."""
+
+    def replaced(world: World, value: Any) -> object:
+        found = getattr(value, name)
+        return view_of_copy(found) if type(found) is types.MappingProxyType else found
+
+    return replaced
 
 
 def audit(
@@ -74,7 +121,7 @@ def audit(
     replaced: Mapping[str, Replaced] | None = None,
     static_replaced: Mapping[str, Replaced] | None = None,
 ) -> TypeAudit:
-    """An audit of a class of which all that is public is harmless, `but` these names."""
+    """An audit of a class by its reviewed row: what it names is granted, `but` is what was left out of it."""
     reads = public(kind, but=but) | frozenset(also)
     return TypeAudit(
         type=kind,
@@ -85,10 +132,17 @@ def audit(
         subclassable=subclassable,
         replaced=replaced or {},
         static_replaced=static_replaced or {},
+        refused=frozenset(but),
     )
 
 
-_WIDE = names("ljust rjust center zfill expandtabs")
+SWAPPED = names(
+    "expandtabs ljust rjust center zfill join replace translate split rsplit splitlines "
+    "match fullmatch search findall finditer sub subn"
+)
+"""Names of methods that are the guard's own for some types, and often called: code binds them without a gate."""
+
+_WIDE = names("ljust rjust center zfill expandtabs join replace translate split rsplit splitlines")
 _TEXT = names("format format_map") | _WIDE
 
 _DATA: tuple[TypeAudit, ...] = (
@@ -97,9 +151,10 @@ _DATA: tuple[TypeAudit, ...] = (
     audit(bool, but=["to_bytes"]),
     audit(complex, subclassable=True),
     audit(str, but=_TEXT, subclassable=True),
-    audit(bytes, but=_WIDE, subclassable=True),
-    audit(bytearray, but=_WIDE, subclassable=True),
-    *(audit(kind) for kind in (range, slice, enumerate, zip, map, filter, reversed)),
+    audit(bytes, but=_WIDE - {"translate"}, subclassable=True),
+    audit(bytearray, but=_WIDE - {"translate"}, subclassable=True),
+    *(audit(kind) for kind in (range, slice)),
+    *(audit(kind, subclassable=True) for kind in (enumerate, zip, map, filter, reversed)),
     audit(property, subclassable=True),
     audit(staticmethod, but=[]),
     audit(classmethod, but=[]),
@@ -119,10 +174,8 @@ _ITERATORS = (
 )
 _VARIABLES = ("TypeVar", "ParamSpec", "TypeVarTuple", "TypeAliasType")
 """What the syntax for type parameters makes."""
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _OTHERS: tuple[type, ...] = (
-    type({}.keys()),
-    type({}.values()),
-    type({}.items()),
     type(None),
     type(...),
     type(NotImplemented),
@@ -148,6 +201,7 @@ BUILTIN_TYPES: dict[type, TypeAudit] = {
     for one in (
         *_DATA,
         *(audit(kind, constructable=False) for kind in (*_ITERATORS, *_OTHERS)),
+        *(audit(kind, constructable=False, replaced={"mapping": viewed("mapping")}) for kind in _VIEWS),
         _generator(types.GeneratorType, "send throw close"),
         _generator(types.CoroutineType, "send throw close"),
         _generator(types.AsyncGeneratorType, "asend athrow aclose"),
@@ -167,5 +221,8 @@ BUILTIN_TYPES: dict[type, TypeAudit] = {
 }
 """Python's own types."""
 BUILTIN_TYPES.pop(type, None)
+
+SPECIAL = _TEXT | names("to_bytes")
+"""Names that Python's own types have something else for."""
 
 READS: dict[type, frozenset[str]] = {kind: one.reads for kind, one in BUILTIN_TYPES.items()}

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import decimal
+import fractions
 import inspect
 import types
 from abc import ABCMeta
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from cellblock.guard import sizes, spelling
+from cellblock.errors import SourceRejected
+from cellblock.guard import growth, sizes, spelling
 from cellblock.guard.anatomy import holder, lineage, name_of
 from cellblock.guard.builtins import Globals, builtins_of
 from cellblock.guard.check import check
@@ -22,18 +26,46 @@ from cellblock.guard.managers import AsyncManager, Manager
 from cellblock.guard.matching import matcher
 from cellblock.guard.names import RESERVED, is_dunder
 from cellblock.guard.owndict import OwnDict
-from cellblock.guard.printing import Stream, printer
+from cellblock.guard.printing import Input, Stream, printer
 from cellblock.guard.program import Program
 from cellblock.guard.refusal import denied
+from cellblock.guard.rehearsal import Rehearsal
 from cellblock.guard.signals import Ending
 from cellblock.guard.standins import LongRange, Range, TypeOfTypes, TypeStandIn
-from cellblock.guard.tables import BUILTIN_TYPES, TypeAudit, audit, names, public
+from cellblock.guard.stdlib.exponents import Decimal, Fraction
+from cellblock.guard.tables import BUILTIN_TYPES, Method, TypeAudit, audit, names
+from cellblock.guard.weights import PLAIN, light
 from cellblock.policy import Policy
 
 NO_VALUE = object()
 """What a program without a last expression gives."""
 
-_WIDTHS = ("ljust", "rjust", "center", "zfill", "expandtabs")
+_MAPPING = names("clear get items keys pop popitem setdefault update values")
+_OWN_TYPES: dict[type, frozenset[str]] = {
+    Globals: _MAPPING,
+    OwnDict: _MAPPING | names("copy"),
+    LongRange: names("count index start step stop"),
+    Input: names("read readline readlines name encoding closed isatty readable writable"),
+    Stream: names("write writelines flush isatty writable readable encoding errors closed name"),
+}
+
+
+def _text_method(kind: type, name: str) -> Method:
+    def make(world: World) -> Callable[..., Any]:
+        key = f"{kind.__name__} methods"
+        found = world.values.get(key) or growth.methods(kind, world.classes.texts)
+        world.values[key] = found
+        return found[name]
+
+    return Method(f"{kind.__name__}.{name}", make, exact=str.__str__ if kind is str else kind)
+
+
+_STANDING: dict[type, type] = {decimal.Decimal: Decimal, fractions.Fraction: Fraction}
+"""Classes that stand for others."""
+_TEXT_METHODS: dict[type, dict[str, Any]] = {
+    kind: {name: _text_method(kind, name) for name in growth.methods(kind, [])} for kind in (str, bytes, bytearray)
+}
+_TO_BYTES = sizes.width(int.to_bytes)
 
 
 class World:
@@ -46,11 +78,15 @@ class World:
         self.policy = policy or Policy()
         self.write = write
         self.ending = Ending()
+        self.rehearsal = Rehearsal()
         self.dead = False
         self.open_functions: WeakKeyDictionary[Any, frozenset[str]] = WeakKeyDictionary()
         """Functions of the host's whose attributes of these names are granted."""
+        self.unshown: list[Callable[[], list[Any]]] = []
+        """Ask for what a cell has made and not shown, to be shown when it ends."""
         self.redirections: dict[str, list[Any]] = {"stdout": [], "stderr": []}
         self.types: dict[type, TypeAudit] = dict(BUILTIN_TYPES)
+        self._given: dict[type, TypeAudit] = {}
         self.host_types: set[type] = set()
         self.metaclasses: set[type] = {type, ABCMeta}
         self.values: dict[str, Any] = {}
@@ -72,7 +108,7 @@ class World:
 
     # ------------------------------------------------------------------------------- running
 
-    def check(self, source: str, filename: str) -> Program:
+    def check(self, source: str, filename: str, *, plain: bool = False) -> Program:
         """The program of a source, under this world's policy and with the names that are bound in it."""
         return check(
             source,
@@ -81,6 +117,7 @@ class World:
             bound=self._bound(),
             without=self.policy.without,
             flags=self._flags,
+            plain=plain,
         )
 
     def run(self, program: Program) -> list[types.CodeType]:
@@ -96,12 +133,58 @@ class World:
         for name in program.reads:
             if (spelled := spelling.READ + name) not in builtins:
                 builtins[spelled] = gates.known_reads(name)
+                builtins[spelling.LAST + name] = gates.likely(name)
         for name in program.writes:
             if (spelled := spelling.WRITE + name) not in builtins:
                 builtins[spelled] = gates.known_writes(name)
+        for group in program.groups:
+            if (spelled := spelling.ALL + group.spelled) not in builtins:
+                builtins[spelled], builtins[spelling.WATCH + group.spelled] = gates.group(group)
+        for name in program.swaps:
+            if (spelled := spelling.SWAP + name) not in builtins:
+                builtins[spelled] = gates.swaps(name)
+                for kind, bind in gates.swaps(name).items():
+                    if kind in (str, bytes):
+                        builtins[f"{spelled}.{kind.__name__}"] = bind
         for name in program.reaches:
             if (spelled := spelling.REACH + name) not in builtins:
                 builtins[spelled] = _reach(gates.known_reads(name), gates.read, name)
+
+    def end_with(self, kind: type[BaseException]) -> None:
+        """Have exceptions of this kind, which come from outside of the world, end its programs too."""
+        self.builtins[spelling.STOP] = self.ending.caught = (self.ending.base, kind)
+
+    def execute(self, source: str, filename: str) -> Any:
+        """Run statements that code has as text, as those of a cell; gives the value of the last, if an expression."""
+        program = self._of_text(source, filename, plain=False)
+        value = None
+        for code in self.run(program):
+            value = eval(code, self.globals)
+        return value if program.last is not None else None
+
+    def bound_by(self, source: str, filename: str) -> dict[str, Any]:
+        """What statements that code has as text bind, beside the names of its own."""
+        program = self._of_text(source, filename, plain=True)
+        self.link(program)
+        found: dict[str, Any] = {}
+        if program.body is not None:
+            eval(program.body, self.globals, found)
+        return self.shown(found)
+
+    def _of_text(self, source: str, filename: str, *, plain: bool) -> Program:
+        try:
+            return self.check(source, filename, plain=plain)
+        except SourceRejected as error:
+            first: Any = error.refusals[0]
+            raise denied(first.what, first.rule) from None
+
+    def evaluate(self, source: str, names: Mapping[str, Any] | None = None) -> Any:
+        """The value of an expression that code has as text: checked as a cell is, and refused as running code is."""
+        program = self._of_text(source.strip(), "<text>", plain=True)
+        if program.body is not None or program.last is None:
+            raise SyntaxError(f"{source!r:.100} is no expression")
+        self.link(program)
+        return eval(program.last, self.globals, dict(names or {}))
 
     def names(self) -> list[str]:
         """The names that programs have bound."""
@@ -114,6 +197,16 @@ class World:
             targets[-1].write(text)
         else:
             self.write(stream, text)
+
+    def redirect(self, stream: str, targets: list[Any]) -> None:
+        """Have what is written to a stream go to the last of some targets; to the stream itself where there is none."""
+        self.redirections[stream][:] = targets
+        self.importer.renew("sys", stream, self.current(stream))
+
+    def current(self, stream: str) -> Any:
+        """What a stream is written to."""
+        targets = self.redirections[stream]
+        return targets[-1] if targets else self.streams[stream]
 
     def clear(self) -> None:
         """Unbind them."""
@@ -133,7 +226,10 @@ class World:
 
     def grant_types(self, audits: Mapping[type, TypeAudit], *, host: bool = False) -> None:
         """Types that code may meet from now on. `host`: their instances may hold what was not granted."""
-        fresh = {kind: one for kind, one in audits.items() if self.types.get(kind) is not one}
+        fresh = {kind: one for kind, one in audits.items() if self._given.get(kind) is not one}
+        self._given.update(fresh)
+        self.types.update(fresh)
+        fresh = {kind: self._with_replaced(one) for kind, one in fresh.items()}
         self.types.update(fresh)
         if host:
             self.host_types.update(fresh)
@@ -141,6 +237,23 @@ class World:
             if issubclass(kind, type):
                 self.metaclasses.add(kind)
         self.gates.learn(fresh)
+
+    def _with_replaced(self, audit: TypeAudit) -> TypeAudit:
+        """An audit without the members that something else stands in for where they come from."""
+        classes = lineage(audit.type)
+        lost = {
+            name
+            for one in classes[1:]
+            if one in self.types
+            for name in self.types[one].replaced
+            if name not in audit.replaced
+            and (name in audit.reads or name in audit.statics)
+            and holder(classes, name) is holder(classes[classes.index(one) :], name)
+        }
+        if not lost:
+            return audit
+        refused = None if audit.refused is None else audit.refused | lost
+        return replace(audit, reads=audit.reads - lost, statics=audit.statics - lost, refused=refused)
 
     def in_place_of(self, value: Any) -> Any:
         """What code gets where a module has this value."""
@@ -181,16 +294,16 @@ class World:
             "format_map": lambda world, value: bound_format_map(value, index=index),
         }
         for textual in (str, bytes, bytearray):
-            own = {name: _bounded(textual, name) for name in _WIDTHS}
+            own = _TEXT_METHODS[textual]
             replaced = {**own, **(text if textual is str else {})}
             self.types[textual] = audit(textual, but=replaced, subclassable=True, replaced=replaced)
-        to_bytes: dict[str, Any] = {"to_bytes": _bounded(int, "to_bytes")}
+        to_bytes: dict[str, Any] = {"to_bytes": Method("int.to_bytes", lambda world: _TO_BYTES)}
         self.types[int] = audit(int, but=to_bytes, subclassable=True, replaced=to_bytes)
         self.types[bool] = audit(bool, but=to_bytes, replaced=to_bytes)
-        for kind in (Globals, LongRange, OwnDict, Stream):
-            self.types[kind] = audit(kind, but=["buffer"], constructable=False)
+        for kind, reads in _OWN_TYPES.items():
+            self.types[kind] = TypeAudit(type=kind, reads=reads, constructable=False)
         self.types[Range] = TypeAudit(type=Range, constructable=True)
-        self.types[range] = TypeAudit(type=range, reads=public(range), constructable=False)
+        self.types[range] = TypeAudit(type=range, reads=_OWN_TYPES[LongRange], constructable=False)
         self.types[property] = audit(property, subclassable=True, also=names("fget fset fdel"))
 
     # ---------------------------------------------------------------------------------- types
@@ -199,12 +312,20 @@ class World:
         """`type(value)` as code sees it: the class where it was granted, else a stand-in."""
         return self.typeof_class(type(value))
 
+    def told(self, value: Any) -> Any:
+        """What an annotation says of itself, with `type` as code sees it."""
+        if type(value) is tuple:
+            return tuple(map(self.told, value))
+        return self.type if value is type else value
+
     def typeof_class(self, kind: type) -> object:
         """A class as code sees it."""
         if kind is type or kind is TypeOfTypes or kind is TypeStandIn:
             return self.type
         if kind is range or kind is LongRange:
             return Range
+        if kind in _STANDING:
+            return _STANDING[kind]
         if kind is Globals or kind is OwnDict:
             return dict
         if self.classes.own(kind):
@@ -267,15 +388,26 @@ class World:
             spelling.POWER: (sizes.power, sizes.power_by),
             spelling.SHIFT: (sizes.shift, sizes.shift_by),
             spelling.MODULO: (sizes.modulo, sizes.modulo_by),
+            spelling.ADD: (sizes.add, sizes.add_by),
         }
         found: dict[str, Any] = {
             spelling.GATE: gates.read,
             spelling.GATE_WRITE: gates.write,
             spelling.GATE_DELETE: gates.delete,
             spelling.TYPE: type,
+            spelling.CLASS_OF: gates.class_of,
             spelling.NUMBERS: sizes.NUMBERS,
+            spelling.INT: int,
+            spelling.STR: str,
+            spelling.LENGTH: len,
+            spelling.FLOAT: float,
+            spelling.ORDINARY: sizes.ordinary,
             spelling.FORMAT: sizes.formatted,
-            spelling.STOP: ending.base,
+            spelling.DIGITS: sizes.digits,
+            spelling.ROOM: sizes.room,
+            spelling.LIGHT: light,
+            spelling.PLAIN: PLAIN,
+            spelling.STOP: ending.caught,
             spelling.STOPPING: ending.flag,
             spelling.FOREIGN: ending.foreign,
             spelling.ESCAPING: ending.escaping,
@@ -317,24 +449,14 @@ class _Matching:
     def __contains__(self, name: str) -> bool:
         return name not in self.hidden and bool(self._members.allow(name))
 
+    def __sub__(self, names: Iterable[str]) -> _Matching:
+        found = _Matching(self._members)
+        found.hidden = self.hidden | frozenset(names)
+        return found
+
 
 def _reach(known: set[type], gate: Callable[[Any, str], Any], name: str) -> Callable[[Any], Any]:
     def reach(value: Any) -> Any:
         return value if type(value) in known else gate(value, name)
 
     return reach
-
-
-def _width(method: Any, value: Any) -> Callable[..., Any]:
-    bound = sizes.width(partial(method, value))
-    bound.__name__ = bound.__qualname__ = method.__name__
-    return bound
-
-
-def _bounded(kind: type, name: str) -> Callable[[Any, Any], object]:
-    method = getattr(kind, name)
-
-    def replaced(world: Any, value: Any) -> object:
-        return _width(method, value)
-
-    return replaced

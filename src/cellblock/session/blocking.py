@@ -13,14 +13,20 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 from cellblock.cell import Cell
+from cellblock.differences import Diff, Name
 from cellblock.events import Event
 from cellblock.executors.protocol import Capabilities
 from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
 from cellblock.session.files import MAX_READ_BYTES, AsyncFiles
 from cellblock.session.notebook import Notebook
-from cellblock.session.session import AsyncSession, Name
+from cellblock.session.session import AsyncSession
+from cellblock.state import Resumed, State
 from cellblock.walls import Walls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cellblock.store import Commit
 
 T = TypeVar("T")
 
@@ -34,9 +40,12 @@ class Session:
 
     def __init__(
         self,
+        name: str | None = None,
         *,
-        trust_level: Literal["local", "isolated"] = "isolated",
-        walls: Walls = "full",
+        user: str = "default",
+        state: State | Literal["default"] | None = "default",
+        trust_level: Literal["local", "isolated"] | None = None,
+        walls: Walls | None = None,
         limits: ExecutionLimits | None = None,
         preload: Iterable[str] = (),
         python: str | None = None,
@@ -47,6 +56,8 @@ class Session:
     ) -> None:
         self._session = _call(
             _make,
+            name,
+            user=user,
             trust_level=trust_level,
             walls=walls,
             limits=limits,
@@ -56,6 +67,7 @@ class Session:
             mounts=mounts,
             tools=tuple(tools),
             policy=policy,
+            state=state,
         )
         self._tasks: set[asyncio.Task[None]] = set()
         _call(self._session.open)
@@ -74,6 +86,11 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def name(self) -> str | None:
+        """The session's name in its store; None where it does not last."""
+        return self._session.name
 
     @property
     def limits(self) -> ExecutionLimits:
@@ -141,17 +158,63 @@ class Session:
         """
         self._in_turn(self._session.undo, steps)
 
-    def branch(self) -> Session:
+    def branch(self, name: str | None = None) -> Session:
         """Another session with the same names, objects and files, from which on the two go apart.
 
         While a cell runs, the state is the one before it. What two processes cannot have both (pipes, sockets, shared
         memory) is closed in the branch: its next cell says so in `lost`. It executes no programs. Its first state is
         the oldest that its `undo` goes back to. Takes time by the size of the files, which are copied.
+
+        The branch of a session that lasts is one of its own, under a name in the same store; `merge` brings it back.
         """
         branch = Session.__new__(Session)
-        branch._session = _call(self._session.branch)
+        branch._session = _call(self._session.branch, name)
         branch._tasks = set()
         return branch
+
+    @property
+    def resumed(self) -> Resumed | None:
+        """What the session was resumed from, where it existed before."""
+        return self._session.resumed
+
+    def flush(self) -> None:
+        """Until all that was done is in the store for good, a loss of power included; `StoreError` where it is not."""
+        self._in_turn(self._session.flush)
+
+    def hibernate(self) -> None:
+        """End the session's processes once all is in the store; the next call that needs them makes others.
+
+        What cannot be saved is gone with them, and told as `lost` by the cell that comes next.
+        """
+        self._in_turn(self._session.hibernate)
+
+    def log(self, revision: str = "HEAD", *, limit: int = 50) -> list[Commit]:
+        """The newest commits that lead to a revision, newest first: one for each step."""
+        return self._in_turn(partial(self._session.log, revision, limit=limit))
+
+    def diff(self, before: str = "HEAD~1", after: str = "HEAD") -> Diff:
+        """What lies between two revisions: names with previews, files with sizes, and the steps in between."""
+        return self._in_turn(self._session.diff, before, after)
+
+    def checkout(self, revision: str) -> None:
+        """Go to the state of a commit: names, files and notebook. What comes next follows from there; nothing is lost.
+
+        A revision is `HEAD~3`, a tag, a branch, or the beginning of a commit's id; `UnknownCommit` for anything else.
+        """
+        self._in_turn(self._session.checkout, revision)
+
+    def merge(self, other: Session | str, *, prefer: Literal["ours", "theirs"] | None = None) -> Commit:
+        """Take over what another version has changed since the two parted: names with what they share, and files.
+
+        `other` is a branch of this session, open, or by its name; or a revision of this one. The commit has both for
+        parents. `MergeConflict`, and nothing is merged, where both changed the same, unless one is preferred.
+        """
+        theirs = other._session if isinstance(other, Session) else other
+        return self._in_turn(partial(self._session.merge, theirs, prefer=prefer))
+
+    def tag(self, name: str, revision: str = "HEAD") -> None:
+        """Give a commit a name of its own."""
+        self._in_turn(self._session.tag, name, revision)
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""
@@ -231,8 +294,8 @@ class Files:
         _call(self._files.delete, path)
 
 
-async def _make(**options: Any) -> AsyncSession:
-    return AsyncSession(**options)
+async def _make(name: str | None, **options: Any) -> AsyncSession:
+    return AsyncSession(name, **options)
 
 
 _loop: asyncio.AbstractEventLoop | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -12,44 +11,48 @@ import anyio
 from cellblock.errors import SessionClosed
 from cellblock.events import ToolCall
 from cellblock.executors.protocol import Kernel
+from cellblock.session.background import Background
 from cellblock.session.tools import Toolbox
 from cellblock.values.forms import BESIDE_BYTES
 from cellblock.wire.frames import ProtocolError
 from cellblock.wire.messages import Place, Reserved, ToolCalled, ToolReply, ToolRoom
 
 Reply = Callable[[ToolReply | ToolRoom], Awaitable[None]]
+Answer = Callable[[ToolCalled, tuple[object, ...], dict[str, object]], Awaitable[ToolReply]]
+"""What gives a call its answer: the function itself, or a log of what it gave before."""
 
 
 class Calls:
     """Begins calls and ends them all; a function in a thread cannot be ended, and its answer is dropped."""
 
-    def __init__(self, toolbox: Toolbox, kernel: Kernel) -> None:
+    def __init__(self, toolbox: Toolbox, kernel: Kernel, answer: Answer | None = None) -> None:
         self._toolbox = toolbox
+        self._answered = answer or toolbox.answer
         self._kernel = kernel
         self._asked: dict[int, tuple[anyio.Event, list[Place]]] = {}
         self._speaking = anyio.Lock(fast_acquire=True)
-        self._scopes: set[anyio.CancelScope] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Background()
 
     def begin(self, call: ToolCalled, reply: Reply) -> ToolCall:
         """Start to answer a call; what the caller of the session is told of it."""
         try:
             args, kwargs = self._toolbox.arguments(call)
         except ValueError as error:
-            self._spawn(self._say, reply, ToolReply(call=call.call, error=("ValueError", str(error))))
+            self._tasks.start(
+                self._quietly, self._say, reply, ToolReply(call=call.call, error=("ValueError", str(error)))
+            )
             return ToolCall(id=call.call, name=call.name)
-        self._spawn(self._answer, call, args, kwargs, reply)
+        self._tasks.start(self._quietly, self._answer, call, args, kwargs, reply)
         return ToolCall(id=call.call, name=call.name, args=args, kwargs=kwargs)
 
     def cancel(self) -> None:
         """The cell has ended: its calls are of no use any more."""
-        for scope in list(self._scopes):
-            scope.cancel()
+        self._tasks.cancel()
 
     async def _answer(
         self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object], reply: Reply
     ) -> None:
-        answer = await self._toolbox.answer(call, args, kwargs)
+        answer = await self._answered(call, args, kwargs)
         if self._kernel.beside and any(len(one) >= BESIDE_BYTES for one in answer.buffers):
             answer = await self._stored(answer, reply)
         await self._say(reply, answer)
@@ -80,25 +83,6 @@ class Calls:
         async with self._speaking:  # an answer may take many packets
             await reply(answer)
 
-    def _spawn(self, function: Callable[..., Awaitable[None]], *args: object) -> None:
-        """A task beside the caller, which may be between two steps of a stream: no group of tasks can be open there."""
-
-        async def run() -> None:
-            with anyio.CancelScope() as scope:
-                self._scopes.add(scope)
-                try:
-                    with contextlib.suppress(ProtocolError, SessionClosed):  # the cell ended meanwhile
-                        await function(*args)
-                finally:
-                    self._scopes.discard(scope)
-
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            import trio
-
-            trio.lowlevel.spawn_system_task(run)
-        else:
-            task = loop.create_task(run())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+    async def _quietly(self, function: Callable[..., Awaitable[None]], *args: object) -> None:
+        with contextlib.suppress(ProtocolError, SessionClosed):  # the cell ended meanwhile
+            await function(*args)

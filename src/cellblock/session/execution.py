@@ -13,7 +13,7 @@ from cellblock.events import Done, Event
 from cellblock.executors.protocol import Curbed, Died, Kernel, Recovery, Turn, TurnEvent, WorkerGone, Written
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
-from cellblock.session.calls import Calls
+from cellblock.session.calls import Answer, Calls
 from cellblock.session.record import Recorder, death_error, how, losses, timeout_error
 from cellblock.session.tools import Toolbox
 from cellblock.wire.messages import (
@@ -49,6 +49,7 @@ class Execution:
         began: float,
         seconds: float,
         toolbox: Toolbox,
+        answer: Answer | None = None,
         lost: tuple[Lost, ...] = (),
     ) -> None:
         self._kernel = kernel
@@ -66,7 +67,7 @@ class Execution:
         self._given_again = False
         self._lost = lost
         self._toolbox = toolbox
-        self._calls = Calls(toolbox, kernel)
+        self._calls = Calls(toolbox, kernel, answer)
         self._left: TurnEvent | None = None
         self._under_way = turn.sent
         self.cell_id = draft.id

@@ -8,11 +8,14 @@ from functools import partial
 from anyio import to_thread
 
 from cellblock.executors.protocol import Files
+from cellblock.session.hoststeps import HostStep
 
 MAX_READ_BYTES = 256 * 2**20
 
 
-Change = Callable[[Callable[[], None]], Awaitable[None]]
+Find = Callable[[], Awaitable[Files]]
+"""The files, of a session that is awake by then."""
+Change = Callable[[HostStep], Awaitable[None]]
 """Carries out a change of a session's files, as a step of that session."""
 
 
@@ -22,23 +25,23 @@ class AsyncFiles:
     Each change is a step that can be undone. One made while a cell runs belongs to that cell's step.
     """
 
-    def __init__(self, files: Files, change: Change) -> None:
-        self._files = files
+    def __init__(self, find: Find, change: Change) -> None:
+        self._find = find
         self._change = change
 
     async def write(self, path: str, data: bytes | str) -> None:
         """Create or replace a file, with the directories it needs; text is written as UTF-8."""
         raw = data.encode() if isinstance(data, str) else bytes(data)
-        await self._change(partial(self._files.write, path, raw))
+        await self._change(HostStep("write", path, (raw,)))
 
     async def read(self, path: str, *, max_bytes: int = MAX_READ_BYTES) -> bytes:
         """A file's bytes."""
-        return await to_thread.run_sync(partial(self._files.read, path, max_bytes=max_bytes))
+        return await to_thread.run_sync(partial((await self._find()).read, path, max_bytes=max_bytes))
 
     async def list(self) -> list[str]:
         """Every file of the workspace, sorted."""
-        return await to_thread.run_sync(self._files.list)
+        return await to_thread.run_sync((await self._find()).list)
 
     async def delete(self, path: str) -> None:
         """Remove one file."""
-        await self._change(partial(self._files.delete, path))
+        await self._change(HostStep("delete", path))

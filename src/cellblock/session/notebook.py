@@ -124,15 +124,16 @@ class Notebook:
         """The notebook as JSON of nbformat 4.5, which Jupyter opens."""
         from cellblock.session.ipynb import ipynb
 
-        return ipynb(self._shown())
+        return ipynb(self.shown())
 
     def to_html(self) -> str:
         """The notebook as one page without scripts, which fetches nothing."""
         from cellblock.session.page import page
 
-        return page(self._shown())
+        return page(self.shown())
 
-    def _shown(self) -> list[Shown]:
+    def shown(self) -> list[Shown]:
+        """Every cell with its outputs and their binary parts, as exports take them."""
         return [shown(cell, self._blobs.get(cell.id, {})) for cell in self.cells]
 
 

@@ -20,6 +20,7 @@ _MAGIC = re.compile(r"^\s*(%%?[a-z]|![^=])", re.MULTILINE)
 _LESS_MEMORY = "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…)"
 _RESTORED = "the session is as it was before this cell"
 _OLDER = "the session is as it was some cells ago, as its newest checkpoints were gone: run what is missing again"
+_DEAD = "the session is dead: what it called goes on and cannot be ended; open a new one"
 _EMPTY = "the namespace is empty again, files are kept: run what defined the lost names again"
 
 MAX_DISPLAYS = 500
@@ -213,6 +214,8 @@ def _left(recovery: Recovery) -> str:
     if recovery.exact:
         again = f"; {recovery.failed} cells in a row have ended so there: session.undo() goes further back"
         return _RESTORED + (again if recovery.failed > 1 else "")
+    if recovery.dead:
+        return _DEAD
     return _EMPTY if recovery.fresh else _OLDER
 
 

@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self
 
 import anyio
 
-from cellblock.cell import Cell, CellKind, CellState, Lost
-from cellblock.errors import CellblockError, SessionBusy, SessionClosed, UnpicklableError
+from cellblock.cell import Cell, CellState, Lost
+from cellblock.differences import Diff, Name
+from cellblock.errors import CellblockError, SessionClosed, UnpicklableError
 from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
-from cellblock.executors.protocol import Capabilities, Kernel, KernelSpec
+from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
-from cellblock.session.binding import pickled, require_sendable
-from cellblock.session.execution import Execution, equip, recover
+from cellblock.session.background import Background
+from cellblock.session.execution import equip, recover
 from cellblock.session.files import AsyncFiles
+from cellblock.session.hoststeps import HostStep
 from cellblock.session.notebook import Notebook
 from cellblock.session.record import losses
 from cellblock.session.tools import Toolbox
+from cellblock.session.turns import Turns
+from cellblock.state import Live, Resumed, State, Versioned
 from cellblock.walls import Walls
-from cellblock.wire.messages import Bind, Clear, Fetch, Request, Run, Shell, Survey
+from cellblock.wire.messages import Clear, Fetch, Run, Survey
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what only sessions that last need
+    from cellblock.session.lasting import Lasting, Past
+    from cellblock.snapshots import Snapshot
+    from cellblock.store import Commit
 
 _MAX_NAMES = 10_000
 _PREVIEW = 120
@@ -36,16 +48,7 @@ _MOST_SAID = 500
 _HOST_STEP = Cell(id="host", number=0, source="", state=CellState.RUNNING, kind="host")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Name:
-    """What a name in the session holds: its type, its own size in bytes, and the beginning of its repr."""
-
-    type: str
-    size: int
-    preview: str
-
-
-class AsyncSession:
+class AsyncSession(Turns):
     """A place to run code that remembers.
 
     Calls are first come, first served; `wait=False` raises `SessionBusy` instead of waiting. `interrupt` and
@@ -56,13 +59,23 @@ class AsyncSession:
 
     `mounts` are directories or files of the host that cells see, read-only and without a copy: under a name in the
     workspace, or under a path below `/data`.
+
+    `policy` has cells run behind the guard: at `local`, where None is one that grants the audited standard library, and
+    at `isolated` within the walls, where its functions are called as tools are.
+
+    `state` says what is remembered: `Versioned(…)` every step, in a store, under the session's `name` and `user`;
+    `Live()` all names, in memory; None, at `local`, nothing from one cell to the next. By default a session with a name
+    is versioned, in the user's own store, and one without is live.
     """
 
     def __init__(
         self,
+        name: str | None = None,
         *,
-        trust_level: Literal["local", "isolated"] = "isolated",
-        walls: Walls = "full",
+        user: str = "default",
+        state: State | Literal["default"] | None = "default",
+        trust_level: Literal["local", "isolated"] | None = None,
+        walls: Walls | None = None,
         limits: ExecutionLimits | None = None,
         preload: Iterable[str] = (),
         python: str | None = None,
@@ -73,67 +86,132 @@ class AsyncSession:
     ) -> None:
         if not isinstance(policy, Policy | None):
             raise TypeError(f"policy must be a Policy, not {type(policy).__name__}")
-        if policy is not None and trust_level != "local":
-            raise ValueError('policy= is for trust_level="local": elsewhere the kernel is what stands in the way')
         if not isinstance(limits, ExecutionLimits | None):
             raise TypeError(f"limits must be ExecutionLimits, not {type(limits).__name__}")
-        self.limits = limits or ExecutionLimits()
+        preload = tuple(preload)
+        self._said = frozenset(
+            what
+            for what, value in (
+                ("trust_level", trust_level),
+                ("walls", walls),
+                ("limits", limits),
+                ("seed", seed),
+                ("python", python),
+                ("preload", preload or None),
+                ("mounts", mounts),
+            )
+            if value is not None
+        )
+        self.name = name
+        self.user = user
+        self.resumed: Resumed | None = None
+        """What the session was resumed from, where it existed before."""
+        self.state = _mode(name, state)
+        self.trust_level: Literal["local", "isolated"] = trust_level or "isolated"
+        self.walls: Walls = walls or "full"
         self.seed = secrets.randbits(64) if seed is None else seed
-        self.trust_level = trust_level
-        self.walls = walls
-        self.notebook = Notebook()
-        self._launcher = launcher_for(trust_level, walls)
-        self._spec = KernelSpec(
-            limits=self.limits,
-            preload=tuple(preload),
+        spec = KernelSpec(
+            limits=limits or ExecutionLimits(),
+            preload=preload,
             python=python,
             seed=self.seed,
             mounts=_mounts(mounts or {}),
             policy=policy,
+            forgets=self.state is None,
+            saved=isinstance(self.state, Versioned),
         )
-        self._kernel: Kernel | None = None
-        self._turns = anyio.Semaphore(1, fast_acquire=True)
-        self._count = 0
-        self._ids = random.Random(self.seed)  # noqa: S311 - names cells; nothing rests on it
-        self._lost: tuple[Lost, ...] = ()
-        self._state = 0
-        self._cells: dict[int, str] = {}
-        """The cells that can be undone, by the states that they led to."""
-        self._toolbox = Toolbox(tools)
+        self._launcher = launcher_for(self.trust_level, self.walls)
+        self._spec = spec
+        granted = () if policy is None or self.trust_level == "local" else policy.functions
+        super().__init__(limits=spec.limits, seed=self.seed, toolbox=Toolbox(tools, granted=granted))
         self._branched = 0
-        self._closed = False
-        self._host = os.getpid()
+        self._capabilities: Capabilities | None = None
+        self._background = Background()
 
     def __repr__(self) -> str:
         level = self.trust_level if self.walls == "full" else f"{self.trust_level}, {self.walls} walls"
-        state = "closed" if self._closed else "open" if self._kernel else "not open"
+        state = "closed" if self._closed else "asleep" if self._asleep else "open" if self._kernel else "not open"
         return f"<{type(self).__name__} {level}, {state}>"
 
     # ------------------------------------------------------------------------------- life
 
     async def open(self) -> Self:
-        """Start the session's process; `IsolationUnavailable` names the wall this machine cannot give."""
+        """Start the session's process; `IsolationUnavailable` names the wall this machine cannot give.
+
+        A session that lasts is resumed from its store: `resumed` tells from what, and what was lost. `SessionBusy`
+        where another program has it open.
+        """
         self._require_open()
-        if self._kernel is None:
-            kernel = await self._launcher.open(self._spec)
-            if self._closed:
-                await kernel.close()
-                raise SessionClosed("the session was closed while it opened", hint="open a new one")
+        if self._kernel is None and not self._asleep:
+            if isinstance(self.state, Versioned) and self._lasting is None:
+                await self._take_up(self.state)
             try:
-                await equip(kernel, self._toolbox)
+                self._kernel = await self._opened()
+                if self._lasting is not None:
+                    await self._resume(self._lasting)
             except BaseException:
-                await kernel.close()
+                await self._let_go()
                 raise
-            self._kernel = kernel
+            if isinstance(self.state, Versioned) and self.state.hibernate_after is not None:
+                self._background.start(self._doze, self.state.hibernate_after)
         return self
 
+    async def _opened(self) -> Kernel:
+        """A new kernel with the session's tools."""
+        kernel = await self._launcher.open(self._spec)
+        try:
+            if self._closed:
+                raise SessionClosed("the session was closed while it opened", hint="open a new one")
+            await equip(kernel, self._toolbox)
+        except BaseException:
+            await kernel.close()
+            raise
+        return kernel
+
+    async def _take_up(self, mode: Versioned) -> None:
+        """Take the session's place in its store, and its settings."""
+        from cellblock.session.lasting import Lasting
+        from cellblock.session.settings import merged, to_plain, to_spec
+
+        given = to_plain(self._spec, self.trust_level, self.walls)
+        self._lasting = await Lasting.open(mode.url, self.user, str(self.name), given)
+        self._lasting.by_source = self._spec.policy is not None
+        settings = merged(self._lasting.settings, given, self._said)
+        self.trust_level, self.walls = settings["trust_level"], settings["walls"]
+        self._spec = to_spec(settings, self._spec)
+        self.limits, self.seed = self._spec.limits, self._spec.seed
+        self._launcher = launcher_for(self.trust_level, self.walls)
+        if settings != self._lasting.settings:
+            await self._lasting.configure(settings)
+        if self.trust_level == "local" and _is_live(self._spec.policy):
+            await self._let_go()
+            raise CellblockError(
+                "a session at local is made again by running its cells: what its policy grants would be called again",
+                hint='give functions as tools=, whose answers are logged; or use trust_level="isolated"',
+            )
+
     async def close(self) -> None:
-        """End the session and everything it started. Its notebook stays readable."""
+        """End the session and everything it started. Its notebook stays readable.
+
+        What a session that lasts has done is in its store by then.
+        """
         self._closed = True
-        if self._kernel is not None:
-            kernel, self._kernel = self._kernel, None
-            with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True):
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        lasting, self._lasting = self._lasting, None
+        self._asleep = False
+        self._background.cancel()
+        try:
+            if lasting is not None:
+                await lasting.finish()
+        finally:
+            if self._kernel is not None:
+                kernel, self._kernel = self._kernel, None
                 await kernel.close()
+            if lasting is not None:
+                await lasting.close()
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -143,27 +221,208 @@ class AsyncSession:
     ) -> None:
         await self.close()
 
+    # ---------------------------------------------------------------------------- versions
+
+    async def _resume(self, lasting: Lasting) -> None:
+        """Go on from where the session was, or begin one that is new."""
+        await self._turns.acquire()
+        try:
+            kernel = self._living()
+            if (head := await lasting.head()) is None:
+                await lasting.start(kernel)
+            else:
+                self.resumed = await self._rebuild(lasting, kernel, await lasting.past(head, journal=True))
+        finally:
+            self._give_turn()
+
+    async def _rebuild(self, lasting: Lasting, kernel: Kernel, past: Past, *, keep_notebook: bool = False) -> Resumed:
+        """Bring a kernel that has run nothing yet to where a commit and what follows it lead."""
+        from cellblock.session.lasting import interrupted, replaying, rolled_back
+
+        lost = () if past.snapshot is None else await self._restore(lasting, kernel, past.snapshot)
+        self._lost += lost
+        if not keep_notebook:
+            self.notebook = Notebook()
+            for cell, parts in past.cells:
+                self.notebook.record(cell, parts)
+        notebook = self.notebook
+        self._ids = random.Random(f"{self.seed}/{past.number}")  # noqa: S311 - names cells; nothing rests on it
+        self._cells, self._state = {}, kernel.states[-1]
+        lasting.stands(kernel.states[-1], past.head)
+        replayed = []
+        for replay in past.replays:
+            if isinstance(replay, HostStep):
+                await self._do_again(kernel, replay)
+                lasting.stands(kernel.states[-1], past.head)
+                continue
+            if replay.rolled_back:
+                notebook.record(rolled_back(replay), {})
+                lasting.commit(kernel, notebook[replay.id], {}, notebook.cells)
+                continue
+            self._count = replay.number - 1
+            draft = Cell(
+                id=replay.id, number=replay.number, kind=replay.kind, source=replay.source, state=CellState.RUNNING
+            )
+            execution = self._start(kernel, draft, replaying(replay))
+            replayed.append(await execution.to_end())
+            notebook.record(replayed[-1], execution.recorder.blobs)
+            self._settle(draft.id)
+            if replay.committed:
+                lasting.stands(kernel.states[-1], past.head)
+            else:
+                lasting.commit(kernel, replayed[-1], execution.recorder.blobs, notebook.cells)
+                await lasting.forked()
+        self._count = past.number
+        begun = None if past.begun is None else interrupted(past.begun)
+        if begun is not None:
+            notebook.record(begun, {})
+            lasting.commit(kernel, begun, {}, notebook.cells)
+        return Resumed(commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost)
+
+    async def _restore(self, lasting: Lasting, kernel: Kernel, snapshot: Snapshot) -> tuple[Lost, ...]:
+        """What could not be saved, and what could be and not be loaded."""
+        rows = await kernel.restore(snapshot, lasting.fetch)
+        loaded = tuple(Lost(name=name, type=kind, reason=why, remedy=remedy) for name, kind, why, remedy in rows)
+        told = {one.name for one in loaded}
+        return tuple(one for one in snapshot.lost if one.name not in told) + loaded
+
+    async def hibernate(self) -> None:
+        """End the session's processes once all is in the store; the next call that needs them makes others.
+
+        What cannot be saved is gone with them, and told as `lost` by the cell that comes next.
+        """
+        lasting = self._require_lasting("hibernate")
+        await self._turns.acquire()
+        try:
+            await lasting.committed()
+            if (kernel := self._kernel) is not None:
+                self._capabilities = kernel.capabilities
+                self._kernel, self._asleep = None, True
+                with anyio.CancelScope(shield=True):
+                    await kernel.close()
+        finally:
+            self._give_turn()
+
+    async def _wake(self) -> None:
+        lasting = self._require_lasting("wake")
+        kernel = await self._opened()
+        self._kernel, self._asleep = kernel, False
+        try:
+            head = await lasting.resolve("HEAD")
+            await self._rebuild(lasting, kernel, await lasting.past(head, journal=False), keep_notebook=True)
+        except BaseException:
+            self._kernel, self._asleep = None, True
+            with anyio.CancelScope(shield=True):
+                await kernel.close()
+            raise
+
+    async def _doze(self, seconds: float) -> None:
+        """Hibernate whenever nothing was done for so long. What the store does not take keeps the session awake."""
+        while not self._closed:
+            left = self._used + seconds - time.monotonic()
+            if left <= 0 and not self._asleep and self._turns.value:
+                with contextlib.suppress(CellblockError):
+                    await self.hibernate()
+                left = seconds
+            await anyio.sleep(max(left, seconds / 10))
+
+    async def _do_again(self, kernel: Kernel, step: HostStep) -> None:
+        """What the host did once, as it was kept."""
+        if (request := step.request(kernel)) is not None:
+            await self._carry_out(kernel, request)
+        else:
+            await kernel.change_files(partial(step.change(), kernel.files))
+        self._settle()
+
+    async def flush(self) -> None:
+        """Until all that was done is in the store for good, a loss of power included; `StoreError` where it is not."""
+        await self._require_lasting("flush").flush()
+
+    async def log(self, revision: str = "HEAD", *, limit: int = 50) -> list[Commit]:
+        """The newest commits that lead to a revision, newest first: one for each step."""
+        lasting = self._require_lasting("log")
+        await lasting.committed()
+        return await lasting.log(revision, limit)
+
+    async def diff(self, before: str = "HEAD~1", after: str = "HEAD") -> Diff:
+        """What lies between two revisions: names with previews, files with sizes, and the steps in between."""
+        lasting = self._require_lasting("diff")
+        await lasting.committed()
+        return await lasting.diff(before, after)
+
+    async def checkout(self, revision: str) -> None:
+        """Go to the state of a commit: names, files and notebook. What comes next follows from there; nothing is lost.
+
+        A revision is `HEAD~3`, a tag, a branch, or the beginning of a commit's id; `UnknownCommit` for anything else.
+        """
+        lasting = self._require_lasting("checkout")
+        await self._acquire(wait=True)
+        try:
+            await lasting.committed()
+            await self._go_to(lasting, await lasting.resolve(revision))
+        finally:
+            self._give_turn()
+
+    async def _go_to(self, lasting: Lasting, commit: Commit) -> None:
+        """Have a new kernel in the state of a commit take the place of this one."""
+        past = await lasting.past(commit, journal=False)
+        old, new = self._living(), await self._opened()
+        self._kernel = new
+        try:
+            await self._rebuild(lasting, new, past)
+        except BaseException:
+            self._kernel = old
+            with anyio.CancelScope(shield=True):
+                await new.close()
+            raise
+        with anyio.CancelScope(shield=True):
+            await lasting.move(commit)
+            await old.close()
+
+    async def merge(self, other: AsyncSession | str, *, prefer: Literal["ours", "theirs"] | None = None) -> Commit:
+        """Take over what another version has changed since the two parted: names with what they share, and files.
+
+        `other` is a branch of this session, open, or by its name; or a revision of this one. The commit has both for
+        parents. `MergeConflict`, and nothing is merged, where both changed the same, unless one is preferred.
+        """
+        lasting = self._require_lasting("merge")
+        if isinstance(other, AsyncSession):
+            await other._require_lasting("merge").committed()
+        await self._acquire(wait=True)
+        try:
+            await lasting.committed()
+            theirs = await lasting.found(other if isinstance(other, str) else str(other.name))
+            merged = await lasting.merge(theirs, prefer)
+            await self._go_to(lasting, merged)
+            return merged
+        finally:
+            self._give_turn()
+
+    async def tag(self, name: str, revision: str = "HEAD") -> None:
+        """Give a commit a name of its own."""
+        lasting = self._require_lasting("tag")
+        await lasting.committed()
+        await lasting.tag(name, revision)
+
+    def _require_lasting(self, what: str) -> Lasting:
+        self._require_usable()
+        if self._lasting is None:
+            raise CellblockError(f"{what} is for sessions with versions", hint='open it with a name: Session("name")')
+        return self._lasting
+
     @property
     def capabilities(self) -> Capabilities:
         """The walls around this session, mechanism by mechanism."""
-        return self._living().capabilities
+        return self._capabilities if self._asleep and self._capabilities is not None else self._living().capabilities
 
     @property
     def files(self) -> AsyncFiles:
         """The session's files, which its cells see as ordinary files."""
-        return AsyncFiles(self._living().files, self._change_files)
+        self._require_usable()
+        return AsyncFiles(self._files, self._change_files)
 
-    def _living(self) -> Kernel:
-        if os.getpid() != self._host:
-            raise SessionClosed("the session belongs to the process this one was forked from", hint="open a new one")
-        self._require_open()
-        if self._kernel is None:
-            raise SessionClosed("the session is not open", hint="use `async with` or `await session.open()`")
-        return self._kernel
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise SessionClosed("the session was closed", hint="open a new one")
+    async def _files(self) -> Files:
+        return (await self._awake()).files
 
     # ------------------------------------------------------------------------------ cells
 
@@ -202,7 +461,6 @@ class AsyncSession:
     async def clear(self) -> None:
         """Remove every record and unbind every name; CellblockError where that failed. Files stay."""
         _answer(await self._ask(Clear()), "clear")
-        self.notebook.clear()
 
     async def undo(self, steps: int = 1) -> None:
         """Go back by so many steps, each a cell, a command or a change from the host: names, objects and files.
@@ -213,10 +471,17 @@ class AsyncSession:
             raise ValueError(f"steps must be a whole number above 0, not {steps!r}")
         kernel = await self._acquire(wait=True)
         try:
+            await self._committed()
             if (bound := await kernel.reserve(steps)) is not None:
-                raise self._not_undone(steps, kernel.steps, bound)
+                if self._lasting is None:
+                    raise self._not_undone(steps, kernel.steps, bound)
+                await self._go_to(self._lasting, await self._lasting.resolve(f"HEAD~{steps}"))
+                return
             recovery = await recover(kernel, steps, toolbox=self._toolbox)
             self._lost += losses(recovery, "the session was set back")
+            if self._lasting is not None:
+                self._settle()
+                await self._lasting.went_back(kernel.states[-1])
         finally:
             self._give_turn()
 
@@ -240,20 +505,25 @@ class AsyncSession:
         hint = f"raise ExecutionLimits({bound}=…) before the session is opened" if few else ""
         return CellblockError(message, hint=hint)
 
-    async def branch(self) -> AsyncSession:
+    async def branch(self, name: str | None = None) -> AsyncSession:
         """Another session with the same names, objects and files, from which on the two go apart.
 
         While a cell runs, the state is the one before it. What two processes cannot have both (pipes, sockets, shared
         memory) is closed in the branch: its next cell says so in `lost`. It executes no programs. Its first state is
         the oldest that its `undo` goes back to. Takes time by the size of the files, which are copied.
+
+        The branch of a session that lasts is one of its own, under a name in the same store; `merge` brings it back.
         """
-        kernel = self._living()
+        kernel = await self._awake()
+        if name is not None and self._lasting is None:
+            raise ValueError("a branch has a name where the session that it is of has one")
         if not self.limits.max_checkpoints:
             raise CellblockError(
                 "a session without checkpoints cannot be branched", hint="open it with max_checkpoints above 0"
             )
         if not kernel.branchable:
             await self._ask(Run(source="", filename="<branch>", max_text=self.limits.max_output_bytes))
+        await self._committed()
         self._branched += 1
         seed = random.Random(f"{self.seed}/{self._branched}").getrandbits(64)  # noqa: S311 - reproducible, not secret
         branch = AsyncSession(
@@ -265,23 +535,36 @@ class AsyncSession:
             seed=seed,
             mounts=dict(self._spec.mounts),
             tools=self._toolbox.tools,
+            policy=self._spec.policy,
         )
+        if self._lasting is not None:
+            branch.state, branch._spec = self.state, replace(branch._spec, saved=True)
+            branch.name, branch.user = name or f"{self.name}-{self._branched}", self.user
+            branch._lasting = await self._lasting.fork(branch.name, seed)
         with anyio.CancelScope(shield=True):
-            kernel, rows = await kernel.branch(branch._spec)
-        branch._kernel, branch._state, branch._count = kernel, kernel.states[-1], self._count
+            try:
+                branch._kernel, rows = kernel, _ = await kernel.branch(branch._spec)
+            except BaseException:
+                await branch._let_go()
+                raise
+        branch._state, branch._count = kernel.states[-1], self._count
         branch.notebook = self.notebook.copy()
         branch._lost = tuple(
             Lost(name=name, type=kind, reason=reason, remedy=remedy) for name, kind, reason, remedy in rows
         )
+        if branch._lasting is not None:
+            branch._lasting.stands(branch._state, None)
         return branch
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""
-        self._living().interrupt()
+        if not self._asleep:
+            self._living().interrupt()
 
     def kill(self) -> None:
         """End the session's process at once. Does not wait; the running cell reports it."""
-        self._living().kill()
+        if not self._asleep:
+            self._living().kill()
 
     # ----------------------------------------------------------------------------- values
 
@@ -293,10 +576,13 @@ class AsyncSession:
         return _answer(cell, name)
 
     async def set(self, name: str, value: object) -> None:
-        """Bind a name to a copy of any picklable value. The host is trusted: it is unpickled inside."""
+        """Bind a name to a copy of any picklable value. The host is trusted: it is unpickled inside.
+
+        At `local` the copy is a deep one, nothing is pickled, and objects of classes that the policy grants stay live.
+        """
         if not name.isidentifier():
             raise ValueError(f"{name!r} is not a name")
-        cell = await self._ask(pickled(name, value))
+        cell = await self._ask((await self._awake()).binding(name, value))
         if cell.error is not None and cell.error.kind != "raised":
             raise CellblockError(f"{name}: {_said(cell.error.message)}", hint=cell.error.hint)
         if cell.error is not None:
@@ -320,171 +606,31 @@ class AsyncSession:
         """The bytes behind an output's URI."""
         return self.notebook.read(uri)
 
-    # ---------------------------------------------------------------------------- turning
-
-    async def _to_end(self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None) -> Cell:
-        return await self._follow(await self._begin(source, kind, wait, cell_id))
-
-    async def _begin(self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None) -> Execution:
-        """Wait for the session's turn and start the next cell; `_end` must follow."""
-        _require_text(source)
-        return self._start(await self._acquire(wait), source, kind, cell_id)
-
-    def _begin_at_once(self, source: str) -> Execution | None:
-        """Start the next cell if nobody else has the session's turn; `_end_at_once` must follow."""
-        _require_text(source)
-        kernel = self._living()
-        try:
-            self._turns.acquire_nowait()
-        except anyio.WouldBlock:
-            return None
-        return self._start(kernel, source, "python", None)
-
-    def _start(self, kernel: Kernel, source: str, kind: CellKind, cell_id: str | None) -> Execution:
-        """Send the next cell down; what is to be kept of it is made while it runs."""
-        try:
-            number = self._count + 1
-            request = _request(source, kind, number, self.limits)
-            began = time.monotonic()
-            turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
-            self._count = number
-            draft = Cell(
-                id=cell_id or f"c{self._ids.getrandbits(40):010x}",
-                number=number,
-                source=source,
-                kind=kind,
-                state=CellState.RUNNING,
-            )
-            self.notebook.record(draft, {})
-            lost, self._lost = self._lost, ()
-            return Execution(
-                kernel,
-                self.limits,
-                draft,
-                request,
-                turn,
-                began=began,
-                seconds=self.limits.timeout_seconds,
-                toolbox=self._toolbox,
-                lost=lost,
-            )
-        except BaseException:
-            self._give_turn()
-            raise
-
-    async def _follow(self, execution: Execution) -> Cell:
-        """A cell that was started, when it has ended."""
-        try:
-            return await execution.to_end()
-        finally:
-            await self._end(execution)
-
-    def _end_at_once(self, execution: Execution) -> Cell | None:
-        """A cell that was started, if it ends within a moment; else `_follow` must follow."""
-        cell = execution.at_once()
-        if cell is not None:
-            try:
-                self.notebook.record(cell, execution.recorder.blobs)
-            finally:
-                self._give_turn(cell.id)
-        return cell
-
-    async def _end(self, execution: Execution) -> None:
-        """Record a cell, which is ended first if its caller left it, and give the turn on."""
-        try:
-            cell = execution.cell or await execution.abandon()
-            self.notebook.record(cell, execution.recorder.blobs)
-        finally:
-            self._give_turn(execution.cell_id)
-
-    async def _ask(self, request: Request) -> Cell:
-        """Carry out a request that is no cell."""
-        kernel = await self._acquire(wait=True)
-        seconds = self.limits.timeout_seconds
-        if isinstance(request, Bind):  # the host's own values: no matter how short the cells are to be
-            seconds = max(seconds, _HOST_SECONDS)
-        try:
-            if isinstance(request, Bind):
-                request = await self._stored(kernel, request)
-            began = time.monotonic()
-            turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
-            execution = Execution(
-                kernel,
-                self.limits,
-                _HOST_STEP,
-                request,
-                turn,
-                began=began,
-                seconds=seconds,
-                toolbox=self._toolbox,
-            )
-            try:
-                cell = await execution.to_end()
-            finally:
-                if execution.cell is None:
-                    await execution.abandon()
-            self._lost += cell.lost  # of a host's request nobody sees it: the next cell says so
-            return cell
-        finally:
-            self._give_turn()
-
-    async def _stored(self, kernel: Kernel, request: Bind) -> Bind:
-        """The request with its large buffers in the worker's memory already, where they can be put there."""
-        first, *large = request.buffers
-        if large and await kernel.store(large, _HOST_SECONDS):
-            request = Bind(name=request.name, buffers=(first,), is_stored=True)
-        require_sendable(request)
-        return request
-
-    async def _acquire(self, wait: bool) -> Kernel:
-        """Take the session's one turn; the kernel that is alive by then."""
-        kernel = self._living()
-        try:
-            self._turns.acquire_nowait()
-            return kernel
-        except anyio.WouldBlock:
-            if not wait:
-                raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
-        await self._turns.acquire()
-        try:
-            return self._living()  # closed while this call waited
-        except SessionClosed:
-            self._give_turn()
-            raise
-
-    def _give_turn(self, cell_id: str | None = None) -> None:
-        """Give the session's turn on, after a cell or something else. What the host has changed of the files meanwhile
-        is a step first."""
-        if (kernel := self._kernel) is not None:
-            self._mark(kernel.states, cell_id)
-            self._note_files(kernel)
-        self._turns.release()
-
-    def _mark(self, states: tuple[int, ...], cell_id: str | None) -> None:
-        """Remember which state a cell led to, and mark cells whose states are gone as undone."""
-        for state in [state for state in self._cells if state not in states]:
-            undone = self._cells.pop(state)
-            if state > states[0]:  # else it was too long ago to be gone back to
-                self.notebook.mark_undone(undone)
-        if states[-1] > self._state and cell_id is not None:
-            self._cells[states[-1]] = cell_id
-
-    def _note_files(self, kernel: Kernel) -> None:
-        kernel.note_files()
-        self._state = kernel.states[-1]
-
-    async def _change_files(self, change: Callable[[], None]) -> None:
-        """Does not wait for its turn: a cell may be waiting for a file."""
-        kernel = self._living()
-        await kernel.change_files(change)
-        if self._turns.value:  # else the one who has the turn notes it
-            self._note_files(kernel)
-
 
 _HELD = {
     "max_checkpoint_mb": "the memory of older states came to more than ExecutionLimits(max_checkpoint_mb=…), {} MB",
     "max_disk_mb": "the files of older states came to more than ExecutionLimits(max_disk_mb=…), {} MB",
 }
+
+
+def _is_live(policy: Policy | None) -> bool:
+    """Whether it grants what belongs to the host."""
+    return policy is not None and bool(policy.functions or policy.classes or policy.granted)
+
+
+def _mode(name: str | None, state: State | Literal["default"] | None) -> State | None:
+    """What a session remembers, where it is said and where it is not."""
+    if state != "default" and not isinstance(state, State | None):
+        raise TypeError(f"state must be Versioned(), Live() or None, not {type(state).__name__}")
+    if not isinstance(name, str | None):
+        raise TypeError(f"name must be str, not {type(name).__name__}")
+    if name is None and isinstance(state, Versioned):
+        raise ValueError('a session that lasts has a name: Session("name", state=…)')
+    if name is not None and (state is None or isinstance(state, Live)):
+        raise ValueError("a session has a name in a store: leave the name out, or state=")
+    if state == "default":
+        return Live() if name is None else Versioned()
+    return state
 
 
 def _mounts(mounts: Any) -> tuple[tuple[str, str], ...]:
@@ -513,14 +659,3 @@ def _said(text: str) -> str:
 
     line = " ".join(inert(text[:_MOST_SAID]).split())
     return f"{line}…" if len(text) > _MOST_SAID else line
-
-
-def _request(source: str, kind: CellKind, number: int, limits: ExecutionLimits) -> Request:
-    if kind == "shell":
-        return Shell(command=source)
-    return Run(source=source, filename=f"<cell {number}>", max_text=limits.max_output_bytes)
-
-
-def _require_text(source: object) -> None:
-    if not isinstance(source, str):
-        raise TypeError(f"source must be str, not {type(source).__name__}")

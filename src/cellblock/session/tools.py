@@ -16,6 +16,7 @@ from typing import Any
 
 from anyio import to_thread
 
+from cellblock.policy import FunctionGrant
 from cellblock.values import portable
 from cellblock.wire.messages import ToolCalled, ToolReply
 
@@ -32,25 +33,28 @@ Tool = Callable[..., Any]
 class Toolbox:
     """The host functions of one session, by name."""
 
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+    def __init__(self, tools: Iterable[Tool] = (), *, granted: Iterable[FunctionGrant] = ()) -> None:
+        """`granted` are functions of a policy, under the names that it gives them."""
+        self.tools = tuple(tools)
+        """The functions that were given as tools."""
         self._tools: dict[str, Tool] = {}
-        for tool in tools:
+        for tool in self.tools:
             name = getattr(tool, "__name__", None)
             if not isinstance(name, str):
                 raise TypeError(f"a tool is a function with a name, not {tool!r:.100}")
-            if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
-                raise ValueError(f"{name!r} cannot be the name of a tool: cells could not call it")
-            if name in self._tools:
-                raise ValueError(f"two tools are called {name!r}")
-            self._tools[name] = tool
+            self._add(name, tool)
+        for grant in granted:
+            self._add(grant.name, grant.function)
+
+    def _add(self, name: str, tool: Tool) -> None:
+        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
+            raise ValueError(f"{name!r} cannot be the name of a tool: cells could not call it")
+        if name in self._tools:
+            raise ValueError(f"two tools are called {name!r}")
+        self._tools[name] = tool
 
     def __bool__(self) -> bool:
         return bool(self._tools)
-
-    @property
-    def tools(self) -> tuple[Tool, ...]:
-        """The functions themselves."""
-        return tuple(self._tools.values())
 
     def specs(self) -> tuple[dict[str, object], ...]:
         """Each function as the inside of a session is told of it."""

@@ -1,9 +1,10 @@
-"""Contracts as tests: whoever writes an executor subclasses its kit and inherits them. Needs pytest."""
+"""Contracts as tests: whoever writes an executor or a store's database subclasses its kit. Needs pytest."""
 
 import pytest
 
-pytest.register_assert_rewrite("cellblock.testing.executors")
+pytest.register_assert_rewrite("cellblock.testing.executors", "cellblock.testing.stores")
 
-from cellblock.testing.executors import ExecutorConformance  # noqa: E402 - its asserts are rewritten from here on
+from cellblock.testing.executors import ExecutorConformance  # noqa: E402 - asserts are rewritten from here on
+from cellblock.testing.stores import StoreConformance  # noqa: E402
 
-__all__ = ["ExecutorConformance"]
+__all__ = ["ExecutorConformance", "StoreConformance"]

@@ -12,8 +12,7 @@ Each opens a kernel of its own. No test waits for a time to pass; a kernel that 
 from __future__ import annotations
 
 import os
-import pickle
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -21,8 +20,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cellblock.errors import FileRefused, MountRefused, SessionClosed
+from cellblock.errors import CaptureFailed, FileRefused, MountRefused, RestoreFailed, SessionClosed
 from cellblock.executors.protocol import (
+    Capture,
+    Chunk,
     Died,
     Kernel,
     KernelSpec,
@@ -34,9 +35,10 @@ from cellblock.executors.protocol import (
     Written,
 )
 from cellblock.limits import ExecutionLimits
+from cellblock.snapshots import CHUNK_BYTES, File, Snapshot, address_of
 from cellblock.values import portable
 from cellblock.walls import Applied
-from cellblock.wire.messages import Bind, Clear, Display, Fetch, Finished, Request, Run, Shell, Survey
+from cellblock.wire.messages import Clear, Display, Fetch, Finished, Request, Run, Shell, Survey
 
 PATIENCE = 30.0
 """Seconds after which a call that should have returned is taken to hang."""
@@ -110,6 +112,42 @@ async def running(kernel: Kernel, source: str) -> Turn:
     return turn
 
 
+Chunks = dict[str, bytes]
+"""Bytes by their addresses."""
+
+
+async def saved(kernel: Kernel, previous: Snapshot | None = None) -> tuple[Chunks, Snapshot]:
+    """The present state: what was sent of it, and the snapshot."""
+    return await read(await kernel.capture(), previous)
+
+
+async def read(capture: Capture, previous: Snapshot | None = None, *, begun: bool = False) -> tuple[Chunks, Snapshot]:
+    """All of a capture."""
+    chunks: Chunks = {}
+    try:
+        with anyio.fail_after(PATIENCE):
+            if not begun:
+                await capture.begin(previous)
+            while isinstance(step := await capture.read(), Chunk):
+                assert step.address not in chunks
+                chunks[step.address] = step.data
+        return chunks, step
+    finally:
+        capture.close()
+
+
+async def restored(
+    kernel: Kernel, snapshot: Snapshot, chunks: Chunks, *, seconds: float = PATIENCE
+) -> tuple[tuple[str, str, str, str], ...]:
+    """Put a snapshot into a new kernel; what was lost on the way."""
+
+    async def fetch(addresses: Sequence[str]) -> list[bytes]:
+        return [chunks[address] for address in addresses]
+
+    with anyio.fail_after(2 * PATIENCE):
+        return await kernel.restore(snapshot, fetch, seconds=seconds)
+
+
 def merged(events: list[TurnEvent]) -> list[tuple[str, str]]:
     """Stream or "display", and text, in order; neighbours of one stream joined."""
     out: list[tuple[str, str]] = []
@@ -130,6 +168,9 @@ class ExecutorConformance:
 
     goes_back = True
     """Whether the kernels keep checkpoints. Those of an executor that keeps none tell of no steps, ever."""
+
+    saves = True
+    """Whether the kernels can be captured and restored into."""
 
     reaches_system = True
     """Whether cells use files, processes and the system's modules. Where they do not, what takes those is left out."""
@@ -369,7 +410,7 @@ class ExecutorConformance:
         steps: list[tuple[Request | str, dict[str, str]]] = [
             ("x = 1", {"x": "1"}),
             ("x = 2\n1/0", {"x": "2"}),
-            (Bind(name="y", buffers=(pickle.dumps(3),)), {"x": "2", "y": "3"}),
+            (kernel.binding("y", 3), {"x": "2", "y": "3"}),
             (Shell(command="echo > made; exit 1"), {"x": "2", "y": "3", "made": "a file"}),
             (Clear(), {"made": "a file"}),
         ]
@@ -444,15 +485,241 @@ class ExecutorConformance:
             pytest.skip("kernels of this executor cannot go back")
 
     async def _die(self, kernel: Kernel, source: str) -> Recovery:
-        assert isinstance((await told(kernel, f"{source}\nimport os\nos._exit(3)"))[-1], Died)
+        if self.reaches_system:
+            events = await told(kernel, f"{source}\nimport os\nos._exit(3)")
+        else:
+            turn = await running(kernel, f"{source}\nprint('begun')\nwhile True: pass")
+            kernel.kill()
+            events = await rest(turn)
+        assert isinstance(events[-1], Died), events[-1]
         return await kernel.recover()
+
+    # --- saving and restoring ---
+
+    async def test_saved_state_is_restored_names_and_files(self, launcher: Launcher, kernel: Kernel) -> None:
+        self._require_saving()
+        self._require_system()
+        made = (
+            "import os\nx = [1]\ny = x\nclass C: pass\nc = C()\nc.x = x\ndef f(): return k\nk = 7\n"
+            "big = b'z' * 3_000_000\n"
+        )
+        files = (
+            "os.mkdir('d')\nos.chmod('d', 0o711)\nopen('d/a', 'w').write('a')\nos.link('d/a', 'b')\n"
+            "os.chmod('b', 0o640)\nos.symlink('d/a', 'l')\nos.utime('b', ns=(5, 5_000_000_007))\nos.mkfifo('p')\n"
+            "open('/tmp/t', 'w').write('t')\n"
+            "with open('s', 'wb') as s:\n    s.truncate(5_000_000)\n    s.seek(2_500_000)\n    s.write(b'q' * 10)\n"
+            "del s\n"
+        )
+        assert (await finished(kernel, made + files)).failure is None
+        chunks, snapshot = await saved(kernel)
+        assert all(address_of(data) == address and 0 < len(data) <= CHUNK_BYTES for address, data in chunks.items())
+        assert snapshot.addresses() <= chunks.keys()
+        assert snapshot.lost == ()
+        other = await launcher.open(KernelSpec(seed=2))
+        assert await restored(other, snapshot, chunks) == ()
+        assert (other.steps, set(other.names) - {"os"}) == (0, {"x", "y", "C", "c", "f", "k", "big"})
+        held = "y is x and c.x is x and type(c) is C, f(), (k := 8), f(), big == b'z' * 3_000_000"
+        assert await value(other, held) == (True, 7, 8, 8, True)
+        assert await value(
+            other,
+            "(open('b').read(), os.stat('b').st_nlink, os.stat('b').st_mode & 0o777, os.stat('b').st_mtime_ns,"
+            " os.stat('d').st_mode & 0o777, os.readlink('l'), open('/tmp/t').read(), os.stat('p').st_mode >> 12,"
+            " os.path.getsize('s'), os.stat('s').st_blocks < 100, open('s', 'rb').read()[2_499_999:2_500_011])",
+        ) == ("a", 2, 0o640, 5_000_000_007, 0o711, "d/a", "t", 1, 5_000_000, True, b"\0qqqqqqqqqq\0")
+        await other.close()
+
+    async def test_names_are_restored_with_what_they_share_and_what_they_call(
+        self, launcher: Launcher, kernel: Kernel
+    ) -> None:
+        self._require_saving()
+        await finished(kernel, "x = [1]\ny = {'x': x}\nk = 7\ndef f(n): return n + k")
+        chunks, snapshot = await saved(kernel)
+        other = await launcher.open(KernelSpec(seed=2))
+        assert await restored(other, snapshot, chunks) == ()
+        await finished(other, "x.append(2)\nk = 8")
+        assert await value(other, "x, y, f(1)") == ([1, 2], {"x": [1, 2]}, 9)
+        await other.close()
+
+    async def test_restored_state_is_one_to_come_back_to(self, launcher: Launcher, kernel: Kernel) -> None:
+        self._require_saving()
+        self._require_system()
+        self._require_checkpoints()
+        await finished(kernel, "x = [1]\nopen('kept', 'w').write('1')")
+        chunks, snapshot = await saved(kernel)
+        other = await launcher.open(KernelSpec())
+        await restored(other, snapshot, chunks)
+        assert (await self._die(other, "x.append(2)\nopen('kept', 'w').write('2')")).exact
+        assert await value(other, "x, open('kept').read()") == ([1], "1")
+        await other.close()
+
+    async def test_what_a_snapshot_before_holds_is_not_sent_again(self, kernel: Kernel) -> None:
+        self._require_saving()
+        self._require_system()
+        await finished(kernel, "a, b = b'a' * 2_000_000, [1]\nopen('f', 'wb').write(b'f' * 2_000_000)")
+        _, first = await saved(kernel)
+        assert (await saved(kernel, first))[0] == {}
+        await finished(kernel, "b.append(2)\nopen('g', 'w').write('g')")
+        sent, second = await saved(kernel, first)
+        assert sum(map(len, sent.values())) < 10_000
+        assert first.addresses() < second.addresses() | first.addresses()
+        assert second.addresses() - first.addresses() == sent.keys()
+
+    async def test_state_is_saved_as_it_was_when_it_was_captured(self, launcher: Launcher, kernel: Kernel) -> None:
+        """Also when it was changed, and let go of, before it was read."""
+        self._require_saving()
+        self._require_system()
+        await finished(kernel, "x = [1]\nopen('f', 'w').write('1')")
+        capture = await kernel.capture()
+        for number in range(8):
+            await finished(kernel, f"x[0] = -{number}\nopen('f', 'w').write('-')")
+        chunks, snapshot = await read(capture)
+        other = await launcher.open(KernelSpec())
+        await restored(other, snapshot, chunks)
+        assert await value(other, "x, open('f').read()") == ([1], "1")
+        await other.close()
+
+    async def test_state_before_the_request_under_way_is_captured(self, launcher: Launcher, kernel: Kernel) -> None:
+        self._require_saving()
+        self._require_system()
+        self._require_checkpoints()
+        await finished(kernel, "x = [1]")
+        turn = await running(kernel, "x.append(2)\nopen('f', 'w').close()\n" + _UNTIL_TOLD)
+        _, snapshot = await saved(kernel)
+        assert (set(kernel.names), [one.path for one in snapshot.files]) == ({"x"}, [])
+        kernel.files.write("go", b"")
+        assert isinstance((await rest(turn))[-1], Finished)
+
+    async def test_saving_goes_on_while_the_session_dies_and_recovers(self, launcher: Launcher, kernel: Kernel) -> None:
+        self._require_saving()
+        self._require_system()
+        self._require_checkpoints()
+        await finished(kernel, "x = [1]")
+        capture = await kernel.capture()
+        await capture.begin(None)
+        await self._die(kernel, "x.append(2)")
+        chunks, snapshot = await read(capture, begun=True)
+        other = await launcher.open(KernelSpec())
+        await restored(other, snapshot, chunks)
+        assert await value(other, "x") == await value(kernel, "x") == [1]
+        await other.close()
+
+    async def test_so_many_states_are_saved_at_once_and_no_more(self, kernel: Kernel) -> None:
+        self._require_saving()
+        captures = []
+        for number in range(3):
+            await finished(kernel, f"x = {number}")
+            captures.append(await kernel.capture())
+        with pytest.raises(CaptureFailed, match="3 states are being saved"):
+            await kernel.capture()
+        captures[1].close()
+        captures[1].close()
+        captures[1] = await kernel.capture()
+        previous, seen = None, []
+        for capture in captures:
+            _, previous = await read(capture, previous)
+            seen.append([one.preview for one in previous.names if one.name == "x"])
+        assert seen == [["0"], ["2"], ["2"]]
+
+    async def test_closed_capture_is_read_no_more_and_gives_everything_back(self, kernel: Kernel) -> None:
+        self._require_saving()
+        await finished(kernel, "x = b'x' * 5_000_000")
+        await saved(kernel)
+        before = _descriptors()
+        for begun in (False, True):
+            capture = await kernel.capture()
+            if begun:
+                await capture.begin(None)
+                await capture.read()
+            capture.close()
+            with pytest.raises(CaptureFailed):
+                await capture.read()
+            assert _descriptors() == before
+        assert await value(kernel, "len(x)") == 5_000_000
+
+    async def test_close_wakes_who_reads_a_capture(self, kernel: Kernel) -> None:
+        self._require_saving()
+        self._require_system()
+        await finished(kernel, "class Slow:\n    def __reduce__(self):\n        while True: pass\nslow = Slow()")
+        capture = await kernel.capture()
+        await capture.begin(None)
+
+        async def close() -> None:
+            await anyio.sleep(0.1)
+            capture.close()
+
+        with anyio.fail_after(PATIENCE):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(close)
+                with pytest.raises(CaptureFailed, match="closed"):
+                    await read(capture, begun=True)
+        assert await value(kernel, "1") == 1
+
+    async def test_what_cannot_be_saved_is_told_and_the_rest_is_saved(self, launcher: Launcher, kernel: Kernel) -> None:
+        self._require_saving()
+        await finished(kernel, "x = 1\nheld = [(n for n in ())]")
+        chunks, snapshot = await saved(kernel)
+        assert [(one.name, bool(one.reason), bool(one.remedy)) for one in snapshot.lost] == [("held", True, True)]
+        other = await launcher.open(KernelSpec())
+        await restored(other, snapshot, chunks)
+        assert await value(other, "x, 'held' in globals()") == (1, False)
+        await other.close()
+
+    async def test_only_a_kernel_that_has_run_nothing_is_restored_into(self, kernel: Kernel) -> None:
+        self._require_saving()
+        await finished(kernel, "x = 1")
+        chunks, snapshot = await saved(kernel)
+        with pytest.raises(RestoreFailed):
+            await restored(kernel, snapshot, chunks)
+        assert await value(kernel, "x") == 1
+
+    async def test_bytes_that_cannot_be_had_end_the_restore_and_are_told_as_they_are(
+        self, launcher: Launcher, kernel: Kernel
+    ) -> None:
+        self._require_saving()
+        await finished(kernel, "x = [1]")
+        _, snapshot = await saved(kernel)
+        other = await launcher.open(KernelSpec())
+        with pytest.raises(KeyError):
+            await restored(other, snapshot, {})
+        await other.close()
+
+    async def test_paths_that_no_session_has_are_not_restored(self, launcher: Launcher) -> None:
+        self._require_saving()
+        link = File(path="workspace/l", kind="link", mode=0o777, modified_ns=0, target="/")
+        for path in ("/etc/x", "workspace/../x", "workspace//x", "other/x", "workspace/l/x", "workspace/x\0", ".", ""):
+            file = File(path=path, kind="file", mode=0o644, modified_ns=0)
+            kernel = await launcher.open(KernelSpec())
+            with pytest.raises(RestoreFailed):
+                await restored(kernel, Snapshot(files=(link, file), environment={"format": "1", "magic": ""}), {})
+            await kernel.close()
+
+    async def test_code_of_a_snapshot_that_does_not_end_is_ended(self, launcher: Launcher, kernel: Kernel) -> None:
+        self._require_saving()
+        self._require_system()
+        await finished(
+            kernel,
+            "class Slow:\n    def __setstate__(self, state):\n        while True: pass\nslow = Slow()\nslow.x = 1",
+        )
+        chunks, snapshot = await saved(kernel)
+        other = await launcher.open(KernelSpec())
+        with pytest.raises(RestoreFailed, match="longer than"):
+            await restored(other, snapshot, chunks, seconds=1.0)
+        await other.close()
+
+    def _require_saving(self) -> None:
+        if not self.saves:
+            pytest.skip("kernels of this executor cannot be saved")
 
     # --- requests that are no cells ---
 
-    async def test_bound_value_is_unpickled_inside_and_fetched_as_portable(self, kernel: Kernel) -> None:
-        await finished(kernel, Bind(name="x", buffers=(pickle.dumps([1, {"a": b"b"}]),)))
+    async def test_bound_value_is_a_copy_and_fetched_as_portable(self, kernel: Kernel) -> None:
+        ours = [1, {"a": b"b"}]
+        await finished(kernel, kernel.binding("x", ours))
+        ours.append("later")
         assert await value(kernel, "x[1]['a']") == b"b"
-        assert await value(kernel, Fetch(name="x")) == [1, {"a": b"b"}]
+        assert await value(kernel, "x.append(2)\nx") == [1, {"a": b"b"}, 2]
+        assert await value(kernel, Fetch(name="x")) == [1, {"a": b"b"}, 2]
+        assert ours == [1, {"a": b"b"}, "later"]
 
     async def test_fetch_of_an_unbound_name_is_a_key_error(self, kernel: Kernel) -> None:
         failure = (await finished(kernel, Fetch(name="nothing"))).failure

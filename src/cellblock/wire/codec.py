@@ -27,12 +27,16 @@ from cellblock.wire.messages import (
     Request,
     Reserve,
     Reserved,
+    Restore,
+    Restrict,
     Run,
     Shell,
+    Supplied,
     Survey,
     ToolCalled,
     ToolReply,
     ToolRoom,
+    Wanted,
 )
 
 MAX_HEAD_BYTES = 8 * 2**20
@@ -48,8 +52,11 @@ _REQUESTS: dict[str, type] = {
     "survey": Survey,
     "clear": Clear,
     "equip": Equip,
+    "restrict": Restrict,
     "reply": ToolReply,
     "room": ToolRoom,
+    "restore": Restore,
+    "supplied": Supplied,
 }
 _EVENTS: dict[str, type] = {
     "hello": Hello,
@@ -57,11 +64,12 @@ _EVENTS: dict[str, type] = {
     "display": Display,
     "tool": ToolCalled,
     "reserved": Reserved,
+    "wanted": Wanted,
     "finished": Finished,
 }
 _MAY_LACK = {"beside"}
 """Fields that are left out of most messages."""
-_WITH_BUFFERS = {Bind, ToolReply, Display, ToolCalled, Finished}
+_WITH_BUFFERS = {Bind, ToolReply, Restore, Supplied, Display, ToolCalled, Finished}
 _TAGS = {cls: tag for tag, cls in (_REQUESTS | _EVENTS).items()}
 # Held here so that a cell which rebinds json's names breaks nothing of the worker's.
 as_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
@@ -94,7 +102,8 @@ _OF_FAILURE = ("type", "message", "traceback", "kind")
 
 
 def _fields(failure: Failure) -> dict[str, object]:
-    return {name: getattr(failure, name) for name in _OF_FAILURE}
+    fields = {name: getattr(failure, name) for name in _OF_FAILURE}
+    return {**fields, "rule": failure.rule} if failure.rule else fields
 
 
 def decode_request(frame: Frame) -> tuple[int, Request]:
@@ -251,17 +260,28 @@ def _place(value: object) -> Place:
 def _failure(value: object) -> Failure | None:
     if value is None:
         return None
-    if type(value) is not dict or value.keys() != set(_OF_FAILURE):
+    if type(value) is not dict or value.keys() - {"rule"} != set(_OF_FAILURE):
         raise ProtocolError("expected a failure")
-    kind = value["kind"]
-    if kind not in ("raised", "memory"):
+    kind, rule = value["kind"], _name(value.get("rule", ""))
+    if kind not in ("raised", "memory", "refused") or (kind == "refused") is not bool(rule):
         raise ProtocolError("expected a failure's kind")
     return Failure(
         type=_name(value["type"]),
         message=_text(value["message"]),
         traceback=_text(value["traceback"]),
         kind=kind,
+        rule=rule,
+        hint=_instead(rule) if rule else "",
     )
+
+
+def _instead(rule: str) -> str:
+    """What the guard's rule of this name would have one write, in the host's own words."""
+    from cellblock.guard.rules import BY_ID  # where a cell was refused, and nowhere else
+
+    if rule not in BY_ID:
+        raise ProtocolError("expected a rule of the guard's")
+    return BY_ID[rule].instead
 
 
 _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
@@ -270,6 +290,7 @@ _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
     Display: {"data": _bundle, "mimes": _mimes, "is_result": _flag, "mark": count},
     ToolCalled: {"call": count, "name": _name, "mark": count, "beside": _places},
     Reserved: {"call": count, "places": _places},
+    Wanted: {"call": count, "addresses": names, "beside": _places},
     Finished: {
         "number": count,
         "failure": _failure,

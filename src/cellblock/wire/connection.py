@@ -23,12 +23,16 @@ from cellblock.wire.messages import (
     Request,
     Reserve,
     Reserved,
+    Restore,
+    Restrict,
     Run,
     Shell,
+    Supplied,
     Survey,
     ToolCalled,
     ToolReply,
     ToolRoom,
+    Wanted,
 )
 from cellblock.wire.packed import pack_request, unpack_event
 
@@ -43,14 +47,17 @@ class State(Enum):
     OPENING = "opening"
     IDLE = "idle"
     BUSY = "busy"
+    RESTORING = "restoring"
 
 
-_START = (Run, Shell, Bind, Reserve, Fetch, Survey, Clear, Equip)
+_START = (Run, Shell, Bind, Reserve, Fetch, Survey, Clear, Equip, Restrict)
 
 _MAY_SEND: dict[tuple[State, type], State] = {
     **{(State.IDLE, request): State.BUSY for request in _START},
     (State.BUSY, ToolReply): State.BUSY,
     (State.BUSY, ToolRoom): State.BUSY,
+    (State.IDLE, Restore): State.RESTORING,
+    (State.RESTORING, Supplied): State.RESTORING,
 }
 
 _MAY_RECEIVE: dict[tuple[State, type], State] = {
@@ -63,6 +70,9 @@ _MAY_RECEIVE: dict[tuple[State, type], State] = {
     (State.BUSY, Reserved): State.BUSY,
     (State.BUSY, ToolCalled): State.BUSY,
     (State.BUSY, Finished): State.IDLE,
+    (State.RESTORING, Display): State.RESTORING,
+    (State.RESTORING, Wanted): State.RESTORING,
+    (State.RESTORING, Finished): State.IDLE,
 }
 
 
@@ -78,10 +88,10 @@ class Connection:
     def send(self, request: Request) -> Iterable[bytes]:
         """The packets of a request that the state allows."""
         self.state = _step(_MAY_SEND, self.state, request)
-        if type(request) is ToolReply or type(request) is ToolRoom:
+        if type(request) is ToolReply or type(request) is ToolRoom or type(request) is Supplied:
             if request.call not in self._pending:
                 raise ProtocolError(f"no call {request.call} waits for a reply")
-            if type(request) is ToolReply:
+            if type(request) is not ToolRoom:
                 self._pending.discard(request.call)
         else:
             self._number += 1
@@ -99,7 +109,7 @@ class Connection:
         elif self._assembler.pending:
             raise ProtocolError("a message inside a frame")
         self.state = _step(_MAY_RECEIVE, self.state, event)
-        if type(event) is ToolCalled:
+        if type(event) is ToolCalled or type(event) is Wanted:
             if event.call in self._pending or len(self._pending) >= MAX_PENDING_CALLS:
                 raise ProtocolError("a call's number is in use, or too many calls wait")
             self._pending.add(event.call)

@@ -77,6 +77,13 @@ class Equip:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Restrict:
+    """Run cells behind the guard, under a policy, as `wire.granted` tells it. The first request, where there is one."""
+
+    policy: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolReply:
     """The answer to a tool call: a packed portable value, or an error's type and message.
 
@@ -97,7 +104,25 @@ class ToolRoom:
     lengths: tuple[int, ...]
 
 
-Request = Run | Shell | Bind | Reserve | Fetch | Survey | Clear | Equip | ToolReply | ToolRoom
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restore:
+    """Bind what a record, the one buffer, says; the worker asks for the bytes that it refers to."""
+
+    buffers: tuple[Buffer, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supplied:
+    """The bytes that `Wanted` asked for, in its order; or their `lengths`, where they are in the room it named."""
+
+    call: int
+    lengths: tuple[int, ...] = ()
+    buffers: tuple[Buffer, ...] = ()
+
+
+Request = (
+    Run | Shell | Bind | Reserve | Fetch | Survey | Clear | Equip | Restrict | ToolReply | ToolRoom | Restore | Supplied
+)
 
 # ------------------------------------------------------------------------------------------ events
 
@@ -156,13 +181,24 @@ class Reserved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is restored needs the bytes of these addresses. `beside` is a place in the worker's memory with room for all
+    of them, one after the other; or there is none."""
+
+    call: int
+    addresses: tuple[str, ...]
+    beside: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What a cell raised."""
+    """What a cell raised. `rule` is the guard's that refused it, "" where none did."""
 
     type: str
     message: str
     traceback: str
     kind: str
+    rule: str = ""
     hint: str = ""
 
 
@@ -185,4 +221,4 @@ class Finished:
     beside: tuple[Place, ...] = ()
 
 
-Event = Hello | Awake | Display | ToolCalled | Reserved | Finished
+Event = Hello | Awake | Display | ToolCalled | Reserved | Wanted | Finished

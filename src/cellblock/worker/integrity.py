@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain
 from operator import attrgetter, is_, itemgetter
 from sys import modules
@@ -50,6 +51,23 @@ def take_out() -> list[ModuleType]:
     """Remove the runner's modules from `sys.modules`: from here on an import of the package is another's."""
     names = [name for name in modules if name == _PACKAGE or name.startswith(f"{_PACKAGE}.")]
     return [modules.pop(name) for name in names]
+
+
+@contextmanager
+def put_back(runner: list[ModuleType]) -> Iterator[list[ModuleType]]:
+    """While more of the runner's modules are imported: they stand where an import finds them, and another's do not.
+
+    Gives what was added, once it is over. Not while code of a cell's can run.
+    """
+    others = take_out()
+    modules.update((module.__name__, module) for module in runner)
+    added: list[ModuleType] = []
+    try:
+        yield added
+    finally:
+        known = set(map(id, runner))
+        added += [module for module in take_out() if id(module) not in known]
+        modules.update((module.__name__, module) for module in others)
 
 
 class Integrity:

@@ -42,7 +42,17 @@ class Interpreter:
     its own world, not the runner's.
     """
 
-    __slots__ = ("_flags", "_hidden", "_loop", "builtins", "module", "namespace")
+    __slots__ = ("_flags", "_hidden", "_loop", "builtins", "known", "module", "namespace")
+
+    rehearsal = """
+if 0:  # what cells are made of: parsed and compiled, and not run
+    import a
+    x = y.z(1, key="s")[0] + 2.0
+    x.w, v = [i for i in x if not i], {1: x}
+    for i in x: print(f"{i}")
+    def f(e): return e
+None
+"""
 
     def __init__(self) -> None:
         module = types.ModuleType("__main__")
@@ -53,6 +63,7 @@ class Interpreter:
         sys.modules["__main__"] = module
         self.module = module
         self.namespace = module.__dict__
+        self.known = self.builtins.__dict__
         self._hidden = frozenset(self.namespace)
         self._flags = 0
         self._loop: AbstractEventLoop | None = None
@@ -72,6 +83,18 @@ class Interpreter:
             self.namespace.pop(name, None)
         self._flags = 0
 
+    def offer(self, name: str, value: object) -> None:
+        """Have a name known everywhere, as Python's own are; it is none of the session's."""
+        self.known[name] = value
+
+    def bound(self, name: str) -> object:
+        """What cells have bound a name to; KeyError where they have not."""
+        return self.namespace[name]
+
+    def describe(self, error: BaseException, max_text: int) -> Failure:
+        """The failure that a cell's error is told as."""
+        return describe(error, max_text)
+
     def run(self, source: str, filename: str) -> object:
         """Run one cell; its last expression's value, or `NO_VALUE`. What the cell raises is raised."""
         parts = self._compile(source, filename)
@@ -83,12 +106,12 @@ class Interpreter:
                 value = eval(part, self.namespace)
         if value is None:
             return NO_VALUE
-        self.builtins.__dict__["_"] = value
+        self.known["_"] = value
         return value
 
     def _compile(self, source: str, filename: str) -> list[types.CodeType]:
         """The cell's statements and its last expression, each where there is one; both evaluate, statements to None."""
-        source, lines = ours(_lines, source)
+        source, lines = ours(lines_of, source)
         _keep_lines((len(source), None, lines, filename))
         flags = self._flags | PyCF_ALLOW_TOP_LEVEL_AWAIT
         tree = _parse(source, filename, self._flags)
@@ -134,7 +157,7 @@ class Interpreter:
             raise
 
 
-def _lines(source: str) -> tuple[str, list[str]]:
+def lines_of(source: str) -> tuple[str, list[str]]:
     """The source without its mark of the byte order, and its lines."""
     source = source.removeprefix("\ufeff")
     return source, [line + "\n" for line in source.replace("\r\n", "\n").replace("\r", "\n").split("\n")]

@@ -16,7 +16,7 @@ from typing import Any
 
 from cellblock.walls import Applied, Unavailable
 from cellblock.wire.messages import Hello
-from cellblock.worker import control, copies, exits, shell
+from cellblock.worker import control, copies, exits, late, shell
 from cellblock.worker.channel import Channel
 from cellblock.worker.checkpoint.seeds import sow
 from cellblock.worker.confine import capabilities, landlock, layout, rlimits, seccomp
@@ -52,6 +52,7 @@ def prepare(modules: list[ModuleType]) -> None:
     for supervised in (False, True):
         _filters[supervised] = seccomp.build(shared_memory=False, supervised=supervised)
     copies.offer(modules)
+    late.offer(modules)
     _integrity = Integrity(modules)
 
 
@@ -101,7 +102,12 @@ def run(
     if beginning is None:
         os._exit(0)
     sow(int(str(beginning["seed"])))
-    worker.begin(value_bytes=setup["limits"]["value_bytes"], beside=beginning["beside"] is True)
+    worker.begin(
+        value_bytes=setup["limits"]["value_bytes"],
+        beside=beginning["beside"] is True,
+        sealed=beginning["sealed"] is True,
+        saved=beginning.get("saved") is True,
+    )
     _serve(worker)
 
 

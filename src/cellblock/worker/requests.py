@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from gc import collect
@@ -13,6 +14,7 @@ from typing import Any
 
 from cellblock.values import portable
 from cellblock.values.represent import type_name
+from cellblock.wire.codec import from_json
 from cellblock.wire.messages import (
     Awake,
     Bind,
@@ -23,24 +25,29 @@ from cellblock.wire.messages import (
     Finished,
     Request,
     Reserve,
+    Restore,
+    Restrict,
     Run,
     Shell,
+    Supplied,
     Survey,
     ToolReply,
     ToolRoom,
 )
 from cellblock.wire.packed import pack_request
-from cellblock.worker import control, exits, shell, survey
+from cellblock.worker import control, exits, laid, late, shell, survey
 from cellblock.worker.beside import leave, reserve
 from cellblock.worker.channel import Channel, Quiet
 from cellblock.worker.checkpoint.gone import losses
+from cellblock.worker.checkpoint.sealing import wall_in
 from cellblock.worker.checkpoint.seeds import sow
 from cellblock.worker.checkpoint.twin import Woken, freeze
 from cellblock.worker.checkpoint.twin import reap as reap_copies
+from cellblock.worker.checkpoint.written import Written
 from cellblock.worker.copies import copy_of
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.integrity import Broken, Integrity, ours
-from cellblock.worker.interpreter import NO_VALUE, Interpreter, describe
+from cellblock.worker.interpreter import NO_VALUE, Interpreter
 from cellblock.worker.interrupts import (
     Interrupted,
     guard_handlers,
@@ -64,17 +71,8 @@ MAX_VALUE_BYTES = 64 * 2**20
 _BRISK_SECONDS = 1e-5
 _LEAST_SECONDS = 1e-6
 """Shorter ones are told as none, which cannot be set."""
+_SAVING = "cellblock.worker.saving"
 _TRIES, _PAUSE_SECONDS = 500, 0.002
-_REHEARSED = """
-if 0:  # what cells are made of: parsed and compiled, and not run
-    import a
-    x = y.z(1, key="s")[0] + 2.0
-    x.w, v = [i for i in x if not i], {1: x}
-    for i in x: print(f"{i}")
-    def f(e): return e
-None
-"""
-_REHEARSAL = pack_request(Run(source=_REHEARSED, filename="<rehearsal>", max_text=10_000), 0) or b""
 
 
 class Worker:
@@ -90,21 +88,24 @@ class Worker:
         "_meter",
         "_names",
         "_pid",
+        "_rehearsal",
         "_reserved",
+        "_sealed",
         "_streams",
         "_tools",
         "_value_bytes",
         "_voice",
+        "_written",
     )
 
     def __init__(self, channel: Channel, streams: Streams, meter: Meter, integrity: Integrity) -> None:
         self._channel = channel
         self._streams = streams
         self._voice = Voice(channel, streams)
-        self._interpreter = Interpreter()
-        self._names = Names(self._interpreter)
         self._integrity = integrity
+        self._sealed = False
         self._pid = getpid()
+        self._written = Written()
         self._tools: Tools | None = None
         self._meter = meter
         meter.adopt_limits()
@@ -115,8 +116,18 @@ class Worker:
         self._kept: tuple[portable.Buffer, ...] = ()
         self._reserved: tuple[memoryview, ...] = ()
         install(self._voice.show)
-        self._interpreter.builtins.__dict__["display"] = self._display
-        integrity.watch(
+        self._use(Interpreter())
+        on_import("IPython.display", self._take_over_display)
+        on_import("PIL.ImageShow", self._take_over_pictures)
+
+    def _use(self, interpreter: Interpreter) -> None:
+        """Run cells in this interpreter from here on."""
+        self._interpreter = interpreter
+        self._names = Names(interpreter)
+        self._rehearsal = pack_request(Run(source=interpreter.rehearsal, filename="<rehearsal>", max_text=10_000), 0)
+        interpreter.offer("display", self._display)
+        channel = self._channel
+        self._integrity.watch(
             (
                 self,
                 ("_channel", "_streams", "_voice", "_interpreter", "_names", "_integrity", "_pid", "_meter"),
@@ -126,11 +137,17 @@ class Worker:
             (self._voice, ("_channel", "_streams", "_pid", "_lock")),
             (channel, tuple(name for name in Channel.__slots__ if name not in ("_hurried", "_checkpoint"))),
         )
-        on_import("IPython.display", self._take_over_display)
-        on_import("PIL.ImageShow", self._take_over_pictures)
 
-    def begin(self, *, value_bytes: int, beside: bool) -> None:
-        """How large values may be, and whether the host reads large buffers out of this process's memory."""
+    def begin(self, *, value_bytes: int, beside: bool, sealed: bool = False, saved: bool = False) -> None:
+        """How large values may be, and whether the host reads large buffers out of this process's memory.
+
+        One that is `sealed` carries out nothing before it has been given a policy. `saved`: copies will be saved, and
+        the kernel can tell what was written between them.
+        """
+        self._sealed = sealed
+        if saved:
+            self._written.begin()
+            late.load(_SAVING)  # once, and not in each scribe
         self._beside = beside
         self._value_bytes = value_bytes if beside else min(value_bytes, MAX_VALUE_BYTES)
 
@@ -160,7 +177,7 @@ class Worker:
                 killed |= begun(interrupted)
             if killed:
                 killed = reap(killed)
-            if not isinstance(request, ToolReply | ToolRoom):  # to a call of a cell that has ended meanwhile
+            if not isinstance(request, ToolReply | ToolRoom | Supplied):  # to a call of a cell that has ended meanwhile
                 self._voice.speak(self._carry_out(number, request))
             interrupted = self._meter.began() if was_interrupted() else None
         return exits.CHANGED_BETWEEN
@@ -200,11 +217,11 @@ class Worker:
         """Where cells have taken all the processes they may have, init makes room for one more, once told to."""
         for _ in range(_TRIES):
             with suppress(BlockingIOError):
-                return freeze(end, ours, self._streams.descriptors)
+                return freeze(end, ours, self._streams.descriptors, self._write_down, self._written)
             if self._channel.pending:  # which the host sends after it was said
                 break
             sleep(_PAUSE_SECONDS)
-        return freeze(end, ours, self._streams.descriptors)
+        return freeze(end, ours, self._streams.descriptors, self._write_down, self._written)
 
     def _rehearse(self) -> None:
         """Go through the motions of a cell, so that its pages are this process's own again before the next one.
@@ -214,7 +231,7 @@ class Worker:
         if self._channel.pending:
             return
         try:
-            stage = self._channel.stage(_REHEARSAL)
+            stage = self._channel.stage(self._rehearsal or b"")
         except OSError:
             return
         try:
@@ -305,6 +322,8 @@ class Worker:
 
     def _perform(self, request: Request) -> object:
         reserved, self._reserved = self._reserved, ()
+        if self._sealed:
+            return self._unseal(request)
         match request:
             case Run():
                 self._max_text = request.max_text
@@ -326,15 +345,24 @@ class Worker:
                 self._reserved = reserve(request.lengths)
                 return Packed(self._reserved)
             case Fetch():
-                return ours(self._encode, self._interpreter.namespace[request.name])
+                return ours(self._encode, self._interpreter.bound(request.name))
             case Survey():
                 return ours(self._encode, ours(survey.names, self._interpreter, request.max_names, request.max_preview))
             case Clear():
                 self._interpreter.clear()
             case Equip():
                 self._equip(request)
-            case ToolReply() | ToolRoom():
-                raise RuntimeError("a reply to no call")
+            case Restore():
+                return ours(self._encode, self._restore(bytes(request.buffers[0])))
+            case ToolReply() | ToolRoom() | Supplied() | Restrict():
+                raise RuntimeError("a reply to no call, or a policy for a session that has none")
+        return NO_VALUE
+
+    def _unseal(self, request: Request) -> object:
+        if not isinstance(request, Restrict):
+            raise RuntimeError("this session's policy has not come")
+        self._use(laid.lay(request.policy))
+        self._sealed = False
         return NO_VALUE
 
     def _encode(self, value: object) -> Packed:
@@ -354,7 +382,25 @@ class Worker:
             self._channel, self._voice.speak, self._streams.place_of_call, encode=portably, beside=self._beside
         )
         for spec in request.tools:
-            self._interpreter.builtins.__dict__[str(spec["name"])] = tools.stub(spec)
+            self._interpreter.offer(str(spec["name"]), tools.stub(spec))
+
+    def _restore(self, told: bytes) -> list[list[str]]:
+        """Bind what a record says; the names that could not be."""
+        record: Any = from_json(told)
+        supplies = late.load("cellblock.worker.supplies")
+        get = supplies.Supplies(self._channel, self._voice.speak, supplies.needed(record), beside=self._beside).get
+        rows: list[list[str]] = late.load(_SAVING).load(self._interpreter.namespace, record, get=get, wanted=None)
+        return rows
+
+    def _write_down(self, end: int, message: Mapping[str, object]) -> None:
+        """In a copy of a frozen copy."""
+        walls: list[str] | OSError
+        try:
+            walls = wall_in(end, int(str(message["seconds"])))
+        except OSError as error:
+            walls = error
+        scribe = late.load("cellblock.worker.checkpoint.scribe")
+        scribe.write(end, walls, self._interpreter.namespace, self._written)
 
     def _failure(self, error: BaseException) -> Failure | None:
         """A failure from what was raised; leaving with `sys.exit()` or `sys.exit(0)` is none."""
@@ -363,7 +409,7 @@ class Worker:
         if isinstance(error, shell.CommandFailed):
             return Failure(type="CommandFailed", message=str(error), traceback="", kind="raised")
         ended = isinstance(error, SystemExit) and error.code in (None, 0)
-        failure = None if ended else describe(error, self._max_text)
+        failure = None if ended else self._interpreter.describe(error, self._max_text)
         for held in ("__traceback__", "__context__"):  # their frames would keep the cell's objects alive
             BaseException.__setattr__(error, held, None)  # past a class that lets nothing be set, a frozen one say
         if isinstance(error, MemoryError):

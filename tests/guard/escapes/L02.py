@@ -2,6 +2,7 @@
 #: threat: L2
 #: from: pyjails: generator frames
 #: proves: canary
+#: refused: frame
 g = (x for x in ())
 f = g.gi_frame
 result = f.f_builtins['__import__']('vaults').CANARY
@@ -9,12 +10,14 @@ result = f.f_builtins['__import__']('vaults').CANARY
 #: threat: L2
 #: from: pyjails: generator frames
 #: proves: canary
+#: refused: frame
 g = (x for x in ())
 result = getattr(getattr(g, 'gi_' + 'frame'), 'f_builtins')['__import__']('vaults').CANARY
 #: gi-frame-back
 #: threat: L2
 #: from: RestrictedPython CVE of 2023: gi_frame.f_back leads out of the sandbox
 #: proves: canary
+#: refused: frame
 def gen():
     yield g.gi_frame.f_back
 g = gen()
@@ -32,6 +35,7 @@ while f is not None:
 #: threat: L2
 #: from: RestrictedPython CVE of 2023: generator expressions
 #: proves: canary
+#: refused: frame
 g = (g.gi_frame.f_back.f_back for _ in [1])
 f = [*g][0]
 
@@ -47,6 +51,7 @@ while f is not None:
 #: threat: L2
 #: from: frames of what is delegated to
 #: proves: canary
+#: refused: frame
 def inner():
     yield 1
 def outer():
@@ -58,6 +63,7 @@ result = o.gi_yieldfrom.gi_frame.f_builtins["__import__"]("vaults").CANARY
 #: threat: L2
 #: from: code objects of generators
 #: proves: canary
+#: refused: frame
 def gen():
     yield 1
 c = gen().gi_code
@@ -69,6 +75,7 @@ result = (result if isinstance(result, dict) else vars(result))["__import__"]("v
 #: threat: L2
 #: from: coroutines' frames
 #: proves: canary
+#: refused: frame
 async def f(): pass
 c = f()
 result = c.cr_frame.f_builtins["__import__"]("vaults").CANARY
@@ -77,6 +84,7 @@ c.close()
 #: threat: L2
 #: from: what a coroutine waits for
 #: proves: canary
+#: refused: frame
 class W:
     def __await__(self):
         yield
@@ -90,6 +98,7 @@ c.close()
 #: threat: L2
 #: from: asynchronous generators' frames
 #: proves: canary
+#: refused: frame
 async def f():
     yield 1
 result = f().ag_frame.f_builtins["__import__"]("vaults").CANARY
@@ -97,6 +106,7 @@ result = f().ag_frame.f_builtins["__import__"]("vaults").CANARY
 #: threat: L2
 #: from: asteval and RestrictedPython: tracebacks
 #: proves: canary
+#: refused: frame
 try:
     1 / 0
 except Exception as e:
@@ -114,6 +124,7 @@ while f is not None:
 #: threat: L2
 #: from: frames of the host's functions hold its variables
 #: proves: canary
+#: refused: attribute
 import toolbox
 try:
     toolbox.fail()
@@ -126,6 +137,7 @@ except Exception as e:
 #: threat: L2
 #: from: class patterns on tracebacks
 #: proves: canary
+#: refused: attribute
 import toolbox
 try:
     toolbox.fail()
@@ -137,6 +149,7 @@ except Exception as e:
 #: threat: L2
 #: from: agex: a real traceback handed to __exit__
 #: proves: canary
+#: refused: frame
 import toolbox
 class C:
     def __enter__(self): return self
@@ -152,6 +165,7 @@ with C():
 #: threat: L2
 #: from: a real traceback handed to __aexit__
 #: proves: canary
+#: refused: frame
 import toolbox
 class C:
     async def __aenter__(self): return self
@@ -167,6 +181,7 @@ async with C():
 #: threat: L2
 #: from: callbacks of ExitStack are handed tracebacks
 #: proves: canary
+#: refused: frame
 import contextlib, toolbox
 got = []
 with contextlib.ExitStack() as stack:
@@ -180,6 +195,7 @@ result = tb.tb_frame.f_locals["hidden"]
 #: threat: L2
 #: from: a generator that the host made
 #: proves: canary
+#: refused: frame
 import toolbox
 g = toolbox.parts()
 next(g)
@@ -188,6 +204,7 @@ result = g.gi_frame.f_locals["hidden"]
 #: threat: L2
 #: from: frames by sys
 #: proves: canary
+#: refused: frame
 import sys
 f = sys._getframe()
 
@@ -203,6 +220,7 @@ while f is not None:
 #: threat: L2
 #: from: frames by inspect
 #: proves: canary
+#: refused: frame
 import inspect
 f = inspect.currentframe()
 
@@ -218,6 +236,7 @@ while f is not None:
 #: threat: L2
 #: from: frames by inspect
 #: proves: canary
+#: refused: frame
 import inspect
 f = inspect.stack()[0].frame
 
@@ -233,6 +252,7 @@ while f is not None:
 #: threat: L2
 #: from: inspect reads frames by itself
 #: proves: canary
+#: refused: import
 import inspect, toolbox
 g = toolbox.parts()
 next(g)
@@ -241,6 +261,7 @@ result = inspect.getgeneratorlocals(g)
 #: threat: L2
 #: from: the traceback module walks frames
 #: proves: canary
+#: refused: frame
 import traceback, toolbox
 try:
     toolbox.fail()
@@ -250,6 +271,7 @@ except Exception as e:
 #: threat: L2
 #: from: traceback captures locals as text
 #: proves: canary
+#: refused: import
 import traceback, toolbox
 try:
     toolbox.fail()
@@ -259,6 +281,7 @@ except Exception as e:
 #: threat: L2
 #: from: the traceback by sys.exc_info
 #: proves: canary
+#: refused: frame
 import sys, toolbox
 try:
     toolbox.fail()
@@ -271,6 +294,7 @@ except Exception:
 #: threat: L2
 #: from: exceptions within a group
 #: proves: canary
+#: refused: attribute
 import toolbox
 try:
     try:
@@ -286,6 +310,7 @@ except* Exception as g:
 #: threat: L2
 #: from: exceptions chained to another
 #: proves: canary
+#: refused: attribute
 import toolbox
 try:
     try:
@@ -301,12 +326,14 @@ except KeyError as e:
 #: threat: L2
 #: from: code objects hold constants
 #: proves: canary
+#: refused: attribute
 import toolbox
 result = toolbox.shout.__code__.co_filename and toolbox.shout.__globals__['_hidden']
 #: function-code-replaced
 #: threat: L2
 #: from: a function is given another's code
 #: proves: canary
+#: refused: attribute
 def f(): return _hidden
 import toolbox
 toolbox.shout.__code__ = f.__code__
@@ -315,6 +342,7 @@ result = toolbox.shout()
 #: threat: L2
 #: from: the constructor of code objects
 #: proves: canary
+#: refused: attribute
 def f(): pass
 C = type(f.__code__)
 F = type(f)
@@ -324,6 +352,7 @@ result = F((lambda: _hidden).__code__, toolbox.shout.__globals__)()
 #: threat: L2
 #: from: the constructor of functions
 #: proves: canary
+#: refused: attribute
 F = type(lambda: 0)
 g = F((lambda: _hidden).__code__, __import__("toolbox").__dict__)
 result = g()
@@ -331,6 +360,7 @@ result = g()
 #: threat: L2
 #: from: cells of a host's closures
 #: proves: canary
+#: refused: attribute
 import functools, toolbox
 def f(): pass
 result = (f.__closure__ or toolbox.shout.__globals__["_hidden"])
@@ -338,6 +368,7 @@ result = (f.__closure__ or toolbox.shout.__globals__["_hidden"])
 #: threat: L2
 #: from: writes through a frame's locals
 #: proves: canary
+#: refused: frame
 def f():
     x = 1
     g = (i for i in [0])
@@ -348,6 +379,7 @@ result = (b if isinstance(b, dict) else vars(b))["__import__"]("vaults").CANARY
 #: threat: L2
 #: from: a trace function is handed frames
 #: proves: canary
+#: refused: frame
 import sys
 frames = []
 sys.settrace(lambda f, e, a: frames.append(f))
@@ -368,6 +400,7 @@ while f is not None:
 #: threat: L2
 #: from: tracebacks of exceptions thrown into generators
 #: proves: canary
+#: refused: frame
 def gen():
     try:
         yield
@@ -389,12 +422,14 @@ while f is not None:
 #: threat: L2
 #: from: identifiers normalised after the check
 #: proves: canary
+#: refused: frame
 g = (x for x in ())
 result = g.ｇi_frame.f_builtins['__import__']('vaults').CANARY
 #: gi-frame-by-attrgetter
 #: threat: L2
 #: from: attribute paths in C
 #: proves: canary
+#: refused: frame
 import operator
 g = (x for x in ())
 result = operator.attrgetter('gi_frame.f_builtins')(g)['__import__']('vaults').CANARY
@@ -402,5 +437,6 @@ result = operator.attrgetter('gi_frame.f_builtins')(g)['__import__']('vaults').C
 #: threat: L2
 #: from: format strings
 #: proves: canary
+#: refused: format
 g = (x for x in ())
 result = '{0.gi_frame.f_globals[vault]._secret}'.format(g)

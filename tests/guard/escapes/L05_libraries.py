@@ -2,6 +2,7 @@
 #: threat: L5
 #: from: pandas evaluates source
 #: proves: canary
+#: refused: import
 #: grants: pandas
 import pandas
 result = pandas.eval("vault._secret", engine="python", parser="python")
@@ -9,6 +10,7 @@ result = pandas.eval("vault._secret", engine="python", parser="python")
 #: threat: L5
 #: from: DataFrame.query with @ reads the caller's frame
 #: proves: canary
+#: refused: builtin
 #: grants: pandas
 import pandas
 frame = pandas.DataFrame({"a": [vault.name()]})
@@ -17,6 +19,7 @@ result = frame.eval("@vault._secret")
 #: threat: L5
 #: from: DataFrame.query calls methods of columns
 #: proves: canary
+#: refused: builtin
 #: grants: pandas
 import pandas
 frame = pandas.DataFrame({"a": ["x"]})
@@ -25,6 +28,7 @@ result = frame.eval("@greet.__globals__['CANARY']")
 #: threat: L5
 #: from: pandas unpickles
 #: proves: canary
+#: refused: import
 #: grants: pandas
 import pandas, io
 result = pandas.read_pickle(io.BytesIO(b"cvaults\nCANARY\n."))
@@ -32,6 +36,7 @@ result = pandas.read_pickle(io.BytesIO(b"cvaults\nCANARY\n."))
 #: threat: L5
 #: from: pandas opens files
 #: proves: canary
+#: refused: builtin
 #: grants: pandas
 import pandas, toolbox
 result = pandas.read_csv(toolbox.WHERE, header=None).to_string()
@@ -39,6 +44,7 @@ result = pandas.read_csv(toolbox.WHERE, header=None).to_string()
 #: threat: L5
 #: from: pandas opens files
 #: proves: canary
+#: refused: builtin
 #: grants: pandas
 import pandas, toolbox
 result = pandas.read_table(toolbox.WHERE, header=None).to_dict()
@@ -46,6 +52,7 @@ result = pandas.read_table(toolbox.WHERE, header=None).to_dict()
 #: threat: L5
 #: from: pandas opens addresses
 #: proves: canary
+#: refused: builtin
 #: grants: pandas
 import pandas, toolbox
 result = pandas.read_csv("file://" + toolbox.WHERE, header=None).to_string()
@@ -53,6 +60,7 @@ result = pandas.read_csv("file://" + toolbox.WHERE, header=None).to_string()
 #: threat: L5
 #: from: pandas writes files
 #: proves: canary
+#: refused: builtin
 #: grants: pandas
 import pandas, toolbox
 pandas.DataFrame({"a": [1]}).to_csv(toolbox.WHERE + ".csv")
@@ -61,6 +69,7 @@ result = pandas.read_csv(toolbox.WHERE, header=None).to_string()
 #: threat: L5
 #: from: pandas calls methods by name
 #: proves: canary
+#: refused: attribute
 #: grants: pandas
 import pandas
 result = pandas.Series([1]).apply("__getattribute__", args=("__init__",)).__func__.__globals__["sys"].modules["vaults"].CANARY
@@ -68,6 +77,7 @@ result = pandas.Series([1]).apply("__getattribute__", args=("__init__",)).__func
 #: threat: L5
 #: from: pandas calls functions
 #: proves: canary
+#: refused: attribute
 #: grants: pandas
 import pandas
 result = pandas.Series([vault]).map(vars).tolist()
@@ -75,6 +85,7 @@ result = pandas.Series([vault]).map(vars).tolist()
 #: threat: L5
 #: from: pandas calls functions
 #: proves: canary
+#: refused: attribute
 #: grants: pandas
 import pandas
 result = pandas.DataFrame({"a": [1]}).pipe(lambda f: getattr(vault, "_secret"))
@@ -82,6 +93,7 @@ result = pandas.DataFrame({"a": [1]}).pipe(lambda f: getattr(vault, "_secret"))
 #: threat: L4
 #: from: modules within pandas
 #: proves: canary
+#: refused: import
 #: grants: pandas
 import pandas
 result = pandas.io.common.os.environ["CANARY"]
@@ -89,6 +101,7 @@ result = pandas.io.common.os.environ["CANARY"]
 #: threat: L4
 #: from: modules within pandas
 #: proves: canary
+#: refused: import
 #: grants: pandas
 import pandas
 result = pandas.compat._optional.importlib.import_module("vaults").CANARY
@@ -96,6 +109,7 @@ result = pandas.compat._optional.importlib.import_module("vaults").CANARY
 #: threat: L1
 #: from: format strings that a library applies
 #: proves: canary
+#: refused: format
 #: grants: pandas
 import pandas
 result = pandas.Series([vault]).map("{0._secret}".format).tolist()
@@ -103,6 +117,7 @@ result = pandas.Series([vault]).map("{0._secret}".format).tolist()
 #: threat: L5
 #: from: numpy unpickles
 #: proves: canary
+#: refused: import
 #: grants: numpy
 import numpy, io
 result = numpy.load(io.BytesIO(b"cvaults\nCANARY\n."), allow_pickle=True)
@@ -110,6 +125,7 @@ result = numpy.load(io.BytesIO(b"cvaults\nCANARY\n."), allow_pickle=True)
 #: threat: L5
 #: from: numpy opens files
 #: proves: canary
+#: refused: import
 #: grants: numpy
 import numpy, toolbox
 result = bytes(numpy.fromfile(toolbox.WHERE, dtype="u1"))
@@ -117,6 +133,7 @@ result = bytes(numpy.fromfile(toolbox.WHERE, dtype="u1"))
 #: threat: L5
 #: from: numpy opens files
 #: proves: canary
+#: refused: builtin
 #: grants: numpy
 import numpy, toolbox
 result = numpy.loadtxt(toolbox.WHERE, dtype=str)
@@ -124,6 +141,7 @@ result = numpy.loadtxt(toolbox.WHERE, dtype=str)
 #: threat: L5
 #: from: numpy opens files
 #: proves: canary
+#: refused: builtin
 #: grants: numpy
 import numpy, toolbox
 result = numpy.genfromtxt(toolbox.WHERE, dtype=str)
@@ -131,6 +149,7 @@ result = numpy.genfromtxt(toolbox.WHERE, dtype=str)
 #: threat: L5
 #: from: numpy maps files
 #: proves: canary
+#: refused: import
 #: grants: numpy
 import numpy, toolbox
 result = bytes(numpy.memmap(toolbox.WHERE, mode="r"))
@@ -138,6 +157,7 @@ result = bytes(numpy.memmap(toolbox.WHERE, mode="r"))
 #: threat: L4
 #: from: modules within numpy
 #: proves: canary
+#: refused: import
 #: grants: numpy
 import numpy
 result = numpy.testing._private.utils.os.environ["CANARY"]
@@ -145,6 +165,7 @@ result = numpy.testing._private.utils.os.environ["CANARY"]
 #: threat: L5
 #: from: numpy calls functions
 #: proves: canary
+#: refused: attribute
 #: grants: numpy
 import numpy
 result = numpy.frompyfunc(getattr, 2, 1)(vault, "_secret")
@@ -152,6 +173,7 @@ result = numpy.frompyfunc(getattr, 2, 1)(vault, "_secret")
 #: threat: L5
 #: from: numpy calls functions
 #: proves: canary
+#: refused: attribute
 #: grants: numpy
 import numpy
 result = numpy.vectorize(vars, otypes=[object])(numpy.array([vault], dtype=object))
@@ -159,6 +181,7 @@ result = numpy.vectorize(vars, otypes=[object])(numpy.array([vault], dtype=objec
 #: threat: L5
 #: from: arrays know their address
 #: proves: canary
+#: refused: attribute
 #: grants: numpy
 import numpy
 a = numpy.array([vault], dtype=object)
@@ -167,6 +190,7 @@ result = a.ctypes._ctypes.cast(a.ctypes.data, a.ctypes._ctypes.POINTER(a.ctypes.
 #: threat: L3
 #: from: functions know their globals
 #: proves: canary
+#: refused: attribute
 #: grants: numpy
 import numpy
 result = numpy.poly1d.__init__.__globals__["__builtins__"]["__import__"]("vaults").CANARY
@@ -174,6 +198,7 @@ result = numpy.poly1d.__init__.__globals__["__builtins__"]["__import__"]("vaults
 #: threat: L9
 #: from: protocols hand over numpy's own functions
 #: proves: canary
+#: refused: class
 #: grants: numpy
 import numpy
 class A:
@@ -184,9 +209,50 @@ result = numpy.sum(A())
 #: threat: L9
 #: from: __array_interface__ reads any address
 #: proves: canary
+#: refused: class
 #: grants: numpy
 import numpy
 text = vault.__dict__["_secret"] if hasattr(vault, "__dict__") else "x" * 24
 class A:
     __array_interface__ = {"shape": (120,), "typestr": "|u1", "data": (id(text), True), "version": 3}
 result = bytes(numpy.array(A()))
+#: pandas-groups-filtered-by-name
+#: threat: L5
+#: from: methods that call what a text names: found by the lint
+#: proves: canary
+#: refused: attribute
+#: grants: pandas
+import io, pandas
+b = io.BytesIO()
+pandas.Series([vault, vault]).groupby([0, 0]).filter("to_pickle", path=b)
+result = b.getvalue()
+#: pandas-replace-with-a-pattern
+#: threat: L10
+#: from: patterns where few look
+#: proves: hangs
+#: refused: size
+#: grants: pandas
+#: plain: it does not end
+import pandas
+pandas.Series(["a" * 60 + "b"]).replace("(a+)+$", "x", regex=True)
+#: numpy-text-formats
+#: threat: L1
+#: from: a scalar of a library that is a kind of text
+#: proves: canary
+#: refused: format
+#: grants: numpy
+import numpy
+result = numpy.str_("{0._secret}").format(vault)
+#: numpy-layout-changed-through-a-view
+#: threat: L8
+#: from: pyjails: comparing a read-only view hands its dict to __eq__ of the other side
+#: proves: canary
+#: harmless: a view is one of a copy
+#: grants: numpy
+import numpy
+class Got:
+    def __eq__(self, other):
+        other["a"] = vault
+d = numpy.dtype([("a", int)])
+d.fields == Got()
+result = d.fields["a"]._secret

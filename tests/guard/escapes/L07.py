@@ -2,6 +2,7 @@
 #: threat: L7
 #: from: agex: control exceptions caught
 #: proves: hangs
+#: ended: timeout
 def spin():
     while True: pass
 while True:
@@ -13,6 +14,7 @@ while True:
 #: threat: L7
 #: from: agex: control exceptions caught
 #: proves: hangs
+#: ended: timeout
 def spin():
     while True: pass
 while True:
@@ -24,6 +26,7 @@ while True:
 #: threat: L7
 #: from: code in finally outlives the limit
 #: proves: hangs
+#: ended: timeout
 def spin():
     while True: pass
 try:
@@ -34,6 +37,7 @@ finally:
 #: threat: L7
 #: from: finally swallows by return
 #: proves: hangs
+#: ended: timeout
 def f():
     try:
         while True: pass
@@ -45,6 +49,7 @@ while True:
 #: threat: L7
 #: from: finally swallows by continue
 #: proves: hangs
+#: ended: timeout
 def spin():
     while True: pass
 while True:
@@ -56,6 +61,7 @@ while True:
 #: threat: L7
 #: from: one handler for each signal sent
 #: proves: hangs
+#: ended: timeout
 def spin():
     while True: pass
 def f(n):
@@ -68,6 +74,7 @@ f(0)
 #: threat: L7
 #: from: __exit__ that returns True
 #: proves: hangs
+#: ended: timeout
 class C:
     def __enter__(self): return self
     def __exit__(self, *a): return True
@@ -80,6 +87,7 @@ while True:
 #: threat: L7
 #: from: __exit__ that does not end
 #: proves: hangs
+#: ended: timeout
 class C:
     def __enter__(self): return self
     def __exit__(self, *a):
@@ -90,6 +98,7 @@ with C():
 #: threat: L7
 #: from: __aexit__ that returns True
 #: proves: hangs
+#: ended: timeout
 class C:
     async def __aenter__(self): return self
     async def __aexit__(self, *a): return True
@@ -102,6 +111,7 @@ while True:
 #: threat: L7
 #: from: suppress(BaseException)
 #: proves: hangs
+#: ended: timeout
 import contextlib
 def spin():
     while True: pass
@@ -112,6 +122,7 @@ while True:
 #: threat: L7
 #: from: a generator that catches
 #: proves: hangs
+#: ended: timeout
 import contextlib
 @contextlib.contextmanager
 def c():
@@ -128,6 +139,7 @@ while True:
 #: threat: L7
 #: from: callbacks that swallow
 #: proves: hangs
+#: ended: timeout
 import contextlib
 def spin():
     while True: pass
@@ -139,6 +151,7 @@ while True:
 #: threat: L7
 #: from: generators that refuse to close
 #: proves: hangs
+#: ended: timeout
 def g():
     while True:
         try:
@@ -154,6 +167,7 @@ while True:
 #: threat: L7
 #: from: __del__ runs when the limit has passed
 #: proves: hangs
+#: refused: class
 class D:
     def __del__(self):
         while True: pass
@@ -164,6 +178,7 @@ while True: pass
 #: threat: L7
 #: from: __del__ runs when the session ends
 #: proves: hangs
+#: refused: class
 class D:
     def __del__(self):
         while True: pass
@@ -172,6 +187,7 @@ keep = D()
 #: threat: L7
 #: from: callbacks of weak references
 #: proves: hangs
+#: refused: class
 import weakref
 class A: pass
 a = A()
@@ -183,6 +199,7 @@ del a
 #: threat: L7
 #: from: finalizers at exit
 #: proves: hangs
+#: refused: import
 import weakref
 class A: pass
 a = A()
@@ -194,6 +211,7 @@ del a
 #: threat: L7
 #: from: functions at exit
 #: proves: hangs
+#: refused: import
 import atexit
 def f():
     while True: pass
@@ -203,6 +221,7 @@ f()
 #: threat: L7
 #: from: a thread of its own
 #: proves: hangs
+#: refused: import
 import threading
 def f():
     while True: pass
@@ -211,6 +230,7 @@ threading.Thread(target=f).start()
 #: threat: L7
 #: from: threads by concurrent.futures
 #: proves: hangs
+#: refused: import
 import concurrent.futures
 def f():
     while True: pass
@@ -219,6 +239,7 @@ concurrent.futures.ThreadPoolExecutor().submit(f).result()
 #: threat: L7
 #: from: signal handlers set by code
 #: proves: hangs
+#: refused: import
 import signal
 signal.signal(signal.SIGALRM, signal.SIG_IGN)
 while True: pass
@@ -226,6 +247,7 @@ while True: pass
 #: threat: L7
 #: from: tracing switched off
 #: proves: hangs
+#: refused: import
 import sys
 sys.settrace(None)
 while True: pass
@@ -233,6 +255,7 @@ while True: pass
 #: threat: L7
 #: from: except* catches BaseException
 #: proves: hangs
+#: ended: timeout
 def spin():
     while True: pass
 while True:
@@ -244,6 +267,7 @@ while True:
 #: threat: L7
 #: from: classes of handlers computed
 #: proves: hangs
+#: ended: timeout
 def spin():
     while True: pass
 kinds = [BaseException]
@@ -256,6 +280,7 @@ while True:
 #: threat: L7
 #: from: handlers whose class says yes
 #: proves: hangs
+#: ended: timeout
 class M(type):
     def __subclasscheck__(cls, c): return True
     def __instancecheck__(cls, o): return True
@@ -271,6 +296,7 @@ while True:
 #: threat: L7
 #: from: signals that are those of Python
 #: proves: hangs
+#: ended: timeout
 def spin():
     while True: pass
 while True:
@@ -282,6 +308,7 @@ while True:
 #: threat: L7
 #: from: another exception raised over it
 #: proves: hangs
+#: ended: timeout
 def spin():
     while True: pass
 while True:
@@ -296,6 +323,7 @@ while True:
 #: threat: L7
 #: from: hostile repr when the host looks
 #: proves: hangs
+#: ended: timeout
 class A:
     def __repr__(self):
         while True: pass
@@ -304,6 +332,7 @@ A()
 #: threat: L7
 #: from: hostile str of an exception
 #: proves: hangs
+#: ended: timeout
 class E(Exception):
     def __str__(self):
         while True: pass
@@ -312,6 +341,7 @@ raise E
 #: threat: L7
 #: from: hostile _repr_html_
 #: proves: hangs
+#: ended: timeout
 class A:
     def _repr_html_(self):
         while True: pass
@@ -320,6 +350,7 @@ A()
 #: threat: L7
 #: from: comparisons that do not end
 #: proves: hangs
+#: ended: timeout
 class A:
     def __eq__(self, o):
         while True: pass
@@ -329,6 +360,7 @@ A() in [A()]
 #: threat: L7
 #: from: keys that do not end
 #: proves: hangs
+#: ended: timeout
 def key(x):
     while True: pass
 sorted([1, 2], key=key)
@@ -336,6 +368,7 @@ sorted([1, 2], key=key)
 #: threat: L7
 #: from: attribute hooks that do not end
 #: proves: hangs
+#: ended: timeout
 class A:
     def __getattr__(self, n):
         while True: pass
@@ -344,6 +377,7 @@ A().x
 #: threat: L7
 #: from: coroutines that never end
 #: proves: hangs
+#: ended: timeout
 class W:
     def __await__(self):
         while True:
@@ -353,6 +387,7 @@ await W()
 #: threat: L7
 #: from: asynchronous loops
 #: proves: hangs
+#: ended: timeout
 async def g():
     while True:
         yield 1
@@ -362,12 +397,14 @@ async for x in g():
 #: threat: L7
 #: from: time.sleep
 #: proves: hangs
+#: ended: timeout
 import time
 time.sleep(10**6)
 #: recursive-handler-chain
 #: threat: L7
 #: from: handlers within handlers
 #: proves: hangs
+#: ended: timeout
 def f():
     try:
         f()
@@ -380,6 +417,7 @@ f()
 #: threat: L7
 #: from: generators that resume one another
 #: proves: hangs
+#: ended: timeout
 def a():
     while True:
         yield from b()
@@ -390,6 +428,7 @@ for _ in a(): pass
 #: threat: L7
 #: from: a loop that lives in the handler
 #: proves: hangs
+#: ended: timeout
 try:
     1 / 0
 except ZeroDivisionError:

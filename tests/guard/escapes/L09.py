@@ -2,6 +2,7 @@
 #: threat: L9
 #: from: agex: names that lie about themselves
 #: proves: canary
+#: refused: attribute
 class N(str):
     def __eq__(self, o): return str(o) == 'name' or str.__eq__(self, o)
     __hash__ = str.__hash__
@@ -12,6 +13,7 @@ result = getattr(vault, N('_secret'))
 #: threat: L9
 #: from: keys of ** that lie
 #: proves: canary
+#: refused: attribute
 class N(str):
     def startswith(self, *a): return False
     __hash__ = str.__hash__
@@ -21,6 +23,7 @@ result = [getattr(vault, k) for k in f(**{N('_secret'): 1})]
 #: threat: L9
 #: from: format strings that lie
 #: proves: canary
+#: refused: format
 class F(str):
     def __iter__(self): return iter('harmless')
     def __contains__(self, x): return False
@@ -31,6 +34,7 @@ result = F('{0._secret}').format(vault)
 #: threat: L9
 #: from: % with a mapping that lies
 #: proves: canary
+#: refused: attribute
 class D(dict):
     def __getitem__(self, k): return vault.__dict__
 result = '%(a)s' % D()
@@ -38,6 +42,7 @@ result = '%(a)s' % D()
 #: threat: L9
 #: from: mappings asked by format_map
 #: proves: canary
+#: refused: format
 class D(dict):
     def __missing__(self, k): return vault
 result = '{x._secret}'.format_map(D())
@@ -45,6 +50,7 @@ result = '{x._secret}'.format_map(D())
 #: threat: L9
 #: from: __format__ is handed the specification
 #: proves: canary
+#: refused: format
 class F:
     def __format__(self, spec): return spec.format(vault)
 result = '{:{{0._secret}}}'.format(F()) if False else F().__format__('{0._secret}')
@@ -52,6 +58,7 @@ result = '{:{{0._secret}}}'.format(F()) if False else F().__format__('{0._secret
 #: threat: L9
 #: from: numbers that lie in format
 #: proves: canary
+#: refused: format
 class I(int):
     def __format__(self, s): return '{0._secret}'.format(vault)
 result = '{}'.format(I(3))
@@ -59,6 +66,7 @@ result = '{}'.format(I(3))
 #: threat: L9
 #: from: __eq__ called where the guard compares
 #: proves: canary
+#: refused: attribute
 class E:
     def __hash__(self): return hash('_secret')
     def __eq__(self, o):
@@ -68,6 +76,7 @@ result = vault.__dict__[E()]
 #: threat: L9
 #: from: __hash__ called where the guard looks up
 #: proves: canary
+#: refused: class
 class M(type):
     def __hash__(cls): return hash(str)
     def __eq__(cls, o): return True
@@ -79,6 +88,7 @@ result = A()._secret
 #: threat: L9
 #: from: classes that equal granted ones
 #: proves: canary
+#: refused: class
 class M(type):
     def __eq__(cls, o): return True
     def __hash__(cls): return hash(type(vault))
@@ -89,6 +99,7 @@ result = A().read(vault)
 #: threat: L9
 #: from: truth of what the guard tests
 #: proves: canary
+#: refused: attribute
 class B:
     n = 0
     def __bool__(self):
@@ -99,6 +110,7 @@ result = vault._secret if not B() or B() else vault._secret
 #: threat: L9
 #: from: __class__ as a property
 #: proves: canary
+#: refused: name
 class L:
     @property
     def __class__(self): return str
@@ -108,6 +120,7 @@ result = getattr(vault, str(L()))
 #: threat: L9
 #: from: __class__ in the body of a class
 #: proves: canary
+#: refused: name
 class L(str):
     __class__ = int
 result = getattr(vault, L('_secret'))
@@ -115,6 +128,7 @@ result = getattr(vault, L('_secret'))
 #: threat: L9
 #: from: isinstance believes __class__
 #: proves: canary
+#: refused: name
 class L:
     __class__ = type(vault)
     def name(self): return vault._secret
@@ -123,6 +137,7 @@ result = L().name()
 #: threat: L9
 #: from: objects that answer any name
 #: proves: canary
+#: refused: attribute
 class A:
     def __getattribute__(self, n): return vault.__dict__
 result = A().format
@@ -130,6 +145,7 @@ result = A().format
 #: threat: L9
 #: from: hooks told of names that are not granted
 #: proves: canary
+#: refused: attribute
 class A:
     seen = []
     def __getattr__(self, n):
@@ -140,6 +156,7 @@ result = A().__deepcopy__, A.seen, A().x
 #: threat: L9
 #: from: repr called by the host
 #: proves: canary
+#: refused: attribute
 class R:
     def __repr__(self): return vault._secret
 result = R()
@@ -147,6 +164,7 @@ result = R()
 #: threat: L9
 #: from: _repr_html_ called by the host
 #: proves: canary
+#: refused: attribute
 class R:
     def _repr_html_(self): return vault._secret
     def __repr__(self): return self._repr_html_()
@@ -155,6 +173,7 @@ result = R()
 #: threat: L9
 #: from: str of an exception called by the host
 #: proves: canary
+#: refused: attribute
 class E(Exception):
     def __str__(self): return vault._secret
 raise E
@@ -162,12 +181,14 @@ raise E
 #: threat: L9
 #: from: names of exceptions read by the host
 #: proves: canary
+#: refused: attribute
 E = type(vault._secret, (Exception,), {})
 raise E
 #: exception-notes
 #: threat: L9
 #: from: __notes__ of an exception
 #: proves: canary
+#: refused: attribute
 e = ValueError('x')
 e.add_note(vault._secret)
 result = e.__notes__
@@ -176,6 +197,7 @@ raise e
 #: threat: L9
 #: from: mappings asked for keys
 #: proves: canary
+#: refused: attribute
 class M:
     def keys(self): return ['_secret']
     def __getitem__(self, k): return getattr(vault, k)
@@ -184,6 +206,7 @@ result = {**M()}
 #: threat: L9
 #: from: __length_hint__ asked by list
 #: proves: canary
+#: refused: attribute
 class I:
     def __iter__(self): return iter([vault])
     def __length_hint__(self): return 10
@@ -192,6 +215,7 @@ result = [x._secret for x in list(I())]
 #: threat: L9
 #: from: __index__ called by slices and ranges
 #: proves: canary
+#: refused: attribute
 class I:
     def __index__(self):
         global result
@@ -202,6 +226,7 @@ class I:
 #: threat: L9
 #: from: __fspath__ and paths
 #: proves: canary
+#: refused: class
 import toolbox
 class P:
     def __fspath__(self): return toolbox.WHERE
@@ -210,6 +235,7 @@ result = open(P()).read()
 #: threat: L9
 #: from: __eq__ is handed what the host compares with
 #: proves: canary
+#: refused: attribute
 class E:
     got = []
     def __eq__(self, o):
@@ -221,6 +247,7 @@ result = [vars(o) for o in [vault] if not (E() == o)]
 #: threat: L9
 #: from: the host's functions call methods of arguments
 #: proves: canary
+#: refused: attribute
 import toolbox
 class S:
     def __str__(self): return vault._secret
@@ -229,24 +256,28 @@ result = toolbox.shout(S()).lower()
 #: threat: L9
 #: from: the host's functions call back
 #: proves: canary
+#: refused: attribute
 import toolbox
 result = toolbox.measure([vault], key=lambda v: v._secret)
 #: builtin-as-callback
 #: threat: L9
 #: from: the host's functions are handed built-ins
 #: proves: canary
+#: refused: attribute
 import toolbox
 result = toolbox.measure([vault], key=vars)
 #: attrgetter-as-callback
 #: threat: L9
 #: from: the host's functions are handed helpers
 #: proves: canary
+#: refused: attribute
 import toolbox, operator
 result = toolbox.measure([vault], key=operator.attrgetter('_secret'))
 #: name-attribute-of-function-lies
 #: threat: L9
 #: from: names of functions
 #: proves: canary
+#: refused: attribute
 def f(): return vault._secret
 f.__name__ = f.__qualname__ = 'name'
 result = f()
@@ -254,6 +285,7 @@ result = f()
 #: threat: L9
 #: from: names of classes
 #: proves: canary
+#: refused: attribute
 class A:
     __module__ = 'vaults'
     __qualname__ = 'Vault'
@@ -264,6 +296,7 @@ result = A().look(vault)
 #: threat: L9
 #: from: __instancecheck__ in except and match
 #: proves: canary
+#: refused: pattern
 class M(type):
     def __instancecheck__(cls, o): return True
 class A(metaclass=M): pass
@@ -274,6 +307,7 @@ match vault:
 #: threat: L9
 #: from: __getattribute__ on a metaclass
 #: proves: canary
+#: refused: attribute
 class M(type):
     def __getattribute__(cls, n): return type.__getattribute__(type(vault), 'name')
 class A(metaclass=M): pass
@@ -282,6 +316,7 @@ result = A.anything.__globals__['CANARY']
 #: threat: L9
 #: from: isinstance with a tuple that lies
 #: proves: canary
+#: refused: attribute
 class T(tuple):
     def __iter__(self): return iter([int])
 result = vars(vault) if isinstance(vault, T([object])) else None
@@ -289,6 +324,7 @@ result = vars(vault) if isinstance(vault, T([object])) else None
 #: threat: L9
 #: from: ** of a dict subclass
 #: proves: canary
+#: refused: attribute
 class D(dict):
     def keys(self): return ['name']
 result = vault.__getattribute__(**D()) if False else getattr(vault, *D(_secret=1))
@@ -296,6 +332,7 @@ result = vault.__getattribute__(**D()) if False else getattr(vault, *D(_secret=1
 #: threat: L9
 #: from: __dir__ lists what is not granted
 #: proves: canary
+#: refused: attribute
 class A:
     def __dir__(self): return ['_secret']
 result = [getattr(vault, n) for n in dir(A())]
@@ -303,6 +340,7 @@ result = [getattr(vault, n) for n in dir(A())]
 #: threat: L9
 #: from: default values that are objects of the guard
 #: proves: canary
+#: refused: attribute
 class D:
     def __eq__(self, o): return True
 result = getattr(vault, '_secret', D())

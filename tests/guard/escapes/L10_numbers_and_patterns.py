@@ -2,6 +2,7 @@
 #: threat: L10
 #: from: int to str
 #: proves: hangs
+#: refused: size
 import sys
 x = 1 << 30000000
 str(x)
@@ -9,22 +10,26 @@ str(x)
 #: threat: L10
 #: from: str to int
 #: proves: hangs
+#: ended: raised
 int('9' * 20000000)
 #: int-of-str-base
 #: threat: L10
 #: from: str to int in a base that has no limit
 #: proves: hangs
+#: ended: raised
 int('z' * 3000000, 36)
 #: repr-of-int
 #: threat: L10
 #: from: repr in f-strings
 #: proves: hangs
+#: refused: size
 x = 1 << 30000000
 f'{x}'
 #: format-int-decimal
 #: threat: L10
 #: from: format of big ints
 #: proves: hangs
+#: refused: size
 '{:d}'.format(1 << 30000000)
 #: fraction-of-decimal
 #: threat: L10
@@ -44,6 +49,7 @@ int(Decimal('1e100000000'))
 #: threat: L10
 #: from: precision of the decimal context
 #: proves: hangs
+#: refused: size
 import decimal
 decimal.getcontext().prec = 10**8
 decimal.Decimal(2).sqrt()
@@ -51,6 +57,7 @@ decimal.Decimal(2).sqrt()
 #: threat: L10
 #: from: powers of decimals
 #: proves: hangs
+#: refused: size
 import decimal
 with decimal.localcontext() as c:
     c.prec = 10**7
@@ -59,12 +66,14 @@ with decimal.localcontext() as c:
 #: threat: L10
 #: from: powers of fractions
 #: proves: hangs
+#: refused: size
 from fractions import Fraction
 Fraction(3, 2) ** 10**8
 #: catastrophic-regex
 #: threat: L10
 #: from: regexes
 #: proves: hangs
+#: ended: timeout, memory
 import re
 re.match('(a+)+$', 'a' * 40 + 'b')
 #: catastrophic-regex-compiled
@@ -79,41 +88,48 @@ p.search('a' * 60 + 'b')
 #: threat: L10
 #: from: regexes
 #: proves: hangs
+#: ended: timeout, memory
 import re
 re.sub('(x+x+)+y', '', 'x' * 40)
 #: catastrophic-regex-split
 #: threat: L10
 #: from: regexes
 #: proves: hangs
+#: ended: timeout, memory
 import re
 re.split('(?:a*)*b', 'a' * 40)
 #: catastrophic-regex-in-helpers
 #: threat: L10
 #: from: regexes in granted modules
 #: proves: hangs
+#: ended: timeout, memory
 import textwrap
 textwrap.wrap('-' * 10**6 + ' ' * 10**6, 3)
 #: regex-compile-large
 #: threat: L10
 #: from: patterns that compile for long
 #: proves: hangs
+#: ended: raised, timeout, memory
 import re
 re.compile('(?:' * 5000 + 'a' + ')' * 5000)
 #: regex-repeat-large
 #: threat: L10
 #: from: repeats in patterns
 #: proves: hangs
+#: ended: timeout, memory
 import re
 re.match('(?:(?:(?:a{1,5000}){1,5000}){1,5000})*b', 'a' * 5000)
 #: sort-with-slow-key
 #: threat: L10
 #: from: keys that are slow
 #: proves: hangs
+#: ended: timeout, memory
 sorted(range(10**7), key=lambda x: sum(range(1000)))
 #: sort-hostile-lt
 #: threat: L10
 #: from: comparisons that are slow
 #: proves: hangs
+#: ended: timeout, memory
 class A:
     def __lt__(self, o):
         sum(range(10**6))
@@ -123,6 +139,7 @@ sorted([A() for _ in range(10**5)])
 #: threat: L10
 #: from: keys that collide
 #: proves: hangs
+#: ended: timeout, memory
 class K:
     def __hash__(self): return 1
     def __eq__(self, o): return False
@@ -131,5 +148,6 @@ class K:
 #: threat: L10
 #: from: integers that collide
 #: proves: hangs
+#: ended: timeout, memory
 m = 2**61 - 1
 {i * m for i in range(1, 200000)}

@@ -225,3 +225,36 @@ class Sim:
     def leave(self): self.served += 1
 s = Sim(3); s.at(0, s.arrive); s.run(20)
 print(s.served, round(s.now, 4))
+#: borg-shares-its-state
+class Borg:
+    _shared = {}
+
+    def __init__(self, state=None):
+        self.__dict__ = self._shared
+        if state:
+            self.state = state
+
+    def __str__(self):
+        return self.state
+
+one, two = Borg("on"), Borg()
+print(one, two)
+two.state = "off"
+print(one, one is two, one.__dict__ == two.__dict__, Borg._shared)
+one.more = [1]
+print(two.more, sorted(vars(two)))
+#: dict-of-another-object
+class A:
+    def __init__(self, **named):
+        self.__dict__.update(named)
+
+a, b = A(x=1), A(y=2)
+b.__dict__ = a.__dict__
+b.z = 3
+print(a.z, b.x, hasattr(b, "y"))
+a.__dict__ = dict(b.__dict__, w=4)
+print(a.w, hasattr(b, "w"))
+try:
+    a.__dict__ = [1]
+except TypeError as error:
+    print(error)

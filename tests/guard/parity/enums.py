@@ -261,3 +261,8 @@ class A(Enum):
         return self.value + A.helper
 
 print(list(A), A.X.f())
+#: members-that-are-no-identifiers
+from enum import Enum
+Rank = Enum("Rank", "2 3 J Q")
+Suit = Enum("Suit", {"a b": 1, "c-d": 2})
+print([r.name for r in Rank], Rank["2"].value, Suit["a b"], list(Suit))

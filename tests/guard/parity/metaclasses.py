@@ -226,3 +226,33 @@ class Symbol:
         return cls._known[name]
 
 print(Symbol("a") is Symbol("a"), Symbol("a") is Symbol("b"))
+#: prepare-with-an-ordered-dict
+from collections import OrderedDict
+class Ordered(type):
+    @classmethod
+    def __prepare__(meta, name, bases):
+        return OrderedDict()
+
+    def __new__(meta, name, bases, space):
+        made = super().__new__(meta, name, bases, dict(space))
+        made.order = [key for key in space if not key.startswith("__")]
+        return made
+
+class Form(metaclass=Ordered):
+    name = "n"
+    age = 3
+    def check(self): return self.age
+    size = [age * k for k in (1, 2)] if False else age
+
+print(Form.order, Form().check(), Form.size)
+#: names-of-python-2-in-classes
+class Number:
+    __metaclass__ = type
+    def __init__(self, n): self.n = n
+    def __unicode__(self): return "unicode"
+    def __nonzero__(self): return False
+    def __cmp__(self, other): return 0
+    def __div__(self, other): return "old"
+    def __long__(self): return 1
+
+print(bool(Number(0)), Number(1) == Number(1))

@@ -278,3 +278,10 @@ try:
     f("c")
 except AssertionError as e:
     print("AssertionError")
+#: annotations-as-texts-beside-other-futures
+from __future__ import division, annotations
+import collections
+def f(x: collections.OrderedDict, y: collections.abc.Mapping[str, int * 3] = None) -> collections.Counter: ...
+class A:
+    z: collections.deque.missing
+print(f.__annotations__, A.__annotations__)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import _thread
+import os
 import platform
 import threading
-from collections.abc import Callable, Sequence
+import time
+import warnings
+from collections.abc import Awaitable, Callable, Sequence
 
 import anyio.to_thread
 
-from cellblock.errors import CellblockError, FileRefused, SessionClosed
-from cellblock.executors.local import quiet
+from cellblock.errors import CaptureFailed, CellblockError, FileRefused, RestoreFailed, SessionClosed
+from cellblock.executors.local.copying import copied
 from cellblock.executors.local.runner import Runner
 from cellblock.executors.local.turn import LocalTurn
-from cellblock.executors.protocol import Capabilities, Died, Kernel, KernelSpec, Named, Recovery
+from cellblock.executors.protocol import Capabilities, Capture, Died, Handed, Kernel, KernelSpec, Named, Recovery
+from cellblock.guard.signals import Ending
 from cellblock.policy import Policy
+from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Unavailable, Wall
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Place, Request, ToolReply, ToolRoom
@@ -78,17 +84,19 @@ class LocalKernel:
         self._spec = spec
         self._policy = spec.policy or Policy()
         self._closed = False
+        self._host = os.getpid()
         self._stuck = False
         self._turn: LocalTurn | None = None
         self._states = 0
         self._failed = 0
         self._memory = 0
-        quiet.begin()
         self._runner = self._start()
         self.files = NoFiles(self)
 
     def _start(self) -> Runner:
-        return Runner(self._policy, seed=self._spec.seed, value_bytes=self._spec.limits.max_value_mb << 20)
+        spec = self._spec
+        value_bytes = spec.limits.max_value_mb << 20
+        return Runner(self._policy, seed=spec.seed, value_bytes=value_bytes, forgets=spec.forgets)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -121,6 +129,9 @@ class LocalKernel:
             self._runner.give(request, turn)
         return turn
 
+    def binding(self, name: str, value: object) -> Handed:
+        return Handed(name=name, buffers=(b"",), value=copied(name, value, self._policy))
+
     def _take(self, reply: ToolReply | ToolRoom) -> None:
         self._runner.tools.take(reply)
 
@@ -145,20 +156,11 @@ class LocalKernel:
 
     def _end(self, reason: str) -> None:
         """Have the cell ended: again and again, as what is raised inside a finalizer is lost."""
-        turn, ending = self._turn, self._runner.world.ending
         runner = self._runner
-        cell = ending.cell
-        if turn is None or not runner.busy or not ending.raise_in(reason, cell):
-            return
-
-        def insist() -> None:
-            for _ in range(_TIMES):
-                pause.wait(_AGAIN)
-                if not ending.raise_in(reason, cell):
-                    return
-
-        pause = threading.Event()
-        threading.Thread(target=insist, name="cellblock-local-ending", daemon=True).start()
+        ending = runner.world.ending
+        if self._turn is not None and runner.busy and ending.raise_in(reason, cell := ending.cell):
+            again = (ending, reason, cell)
+            threading.Thread(target=_insist, args=again, name="cellblock-local-ending", daemon=True).start()
 
     async def end_since(self, seconds: float) -> int:
         return 0
@@ -196,7 +198,7 @@ class LocalKernel:
         self._failed += 1
         if not self._stuck:
             self._runner = self._start()
-        return Recovery(exact=False, fresh=not self._stuck, failed=self._failed, lost=lost)
+        return Recovery(exact=False, fresh=not self._stuck, failed=self._failed, lost=lost, dead=self._stuck)
 
     @property
     def branchable(self) -> bool:
@@ -208,16 +210,45 @@ class LocalKernel:
             hint='use trust_level="isolated"',
         )
 
+    async def capture(self, *, seconds: float = 60.0) -> Capture:
+        """See `Kernel`."""
+        raise CaptureFailed(
+            "a session at trust level local has no process that could save it", hint='use trust_level="isolated"'
+        )
+
+    async def restore(
+        self, snapshot: Snapshot, fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]], *, seconds: float = 60.0
+    ) -> tuple[tuple[str, str, str, str], ...]:
+        """See `Kernel`."""
+        raise RestoreFailed("a session at trust level local cannot be restored", hint='use trust_level="isolated"')
+
     async def close(self) -> None:
         if self._closed:
             return
         self._closed = True
-        quiet.end()
         if self._turn is not None and not self._turn.ended:
             self._turn.close()
         self._end("close")
         self._runner.finish()
-        await anyio.to_thread.run_sync(self._runner.wait, _PATIENCE)
+        await anyio.to_thread.run_sync(self._runner.join, _PATIENCE)
+
+    def __del__(self) -> None:
+        """Nobody holds it any more, and nobody waits for a cell of it. Takes no lock: a collector calls it anywhere."""
+        runner = getattr(self, "_runner", None)
+        if runner is None or self._closed or self._host != os.getpid():
+            return
+        runner.finish()
+        if runner.busy:
+            _thread.start_new_thread(_insist, (runner.world.ending, "close", runner.world.ending.cell))
+        warnings.warn("a session was not closed", ResourceWarning, stacklevel=2, source=self)
+
+
+def _insist(ending: Ending, reason: str, cell: int) -> None:
+    """Have a cell ended until it has."""
+    for _ in range(_TIMES):
+        if not ending.raise_in(reason, cell):
+            return
+        time.sleep(_AGAIN)
 
 
 def _killed() -> Died:

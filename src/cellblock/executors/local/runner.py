@@ -6,20 +6,21 @@ import random
 import sys
 import time
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread, stack_size
 from typing import TYPE_CHECKING, Any, cast
 
 from cellblock.errors import SourceRejected
-from cellblock.executors.local.failure import describe, refused
+from cellblock.executors.local import quiet
 from cellblock.executors.local.tools import LocalTools
 from cellblock.executors.local.turn import LocalTurn
+from cellblock.executors.protocol import Handed
 from cellblock.guard.signals import Stop
+from cellblock.guard.weights import light
 from cellblock.guard.world import World
 from cellblock.policy import Policy
 from cellblock.values import portable
 from cellblock.values.represent import type_name
 from cellblock.wire.messages import (
-    Bind,
     Clear,
     Display,
     Equip,
@@ -32,7 +33,7 @@ from cellblock.wire.messages import (
     Survey,
 )
 from cellblock.worker import survey
-from cellblock.worker.copies import copy_of
+from cellblock.worker.failures import describe, refused
 from cellblock.worker.names import Names
 from cellblock.worker.show.display import bundle
 
@@ -43,26 +44,38 @@ if TYPE_CHECKING:
 
 _COROUTINE = 0x80
 
+_STACK_BYTES = 1 << 29
+"""Of address space: C code goes down into nested objects without counting, as deep as memory has room for them."""
+_starting = Lock()
+
 
 class Runner:
     """One world and the thread that runs in it. A runner whose thread does not come back is left to itself."""
 
-    def __init__(self, policy: Policy, *, seed: int, value_bytes: int) -> None:
+    def __init__(self, policy: Policy, *, seed: int, value_bytes: int, forgets: bool = False) -> None:
         self.world = World(policy, write=self._write)
         self.world.values["random"] = random.Random(seed)  # noqa: S311 - the session's, to be repeated
         self.names: dict[str, str] = {}
         self.busy = False
         self._value_bytes = value_bytes
+        self._forgets = forgets
         self._inbox: SimpleQueue[tuple[Request, LocalTurn] | None] = SimpleQueue()
         self._turn: LocalTurn | None = None
         self._loop: AbstractEventLoop | None = None
+        self._left = False
         self._lines: dict[str, list[str]] = {}
         self._max_text = 10_000
         self._found = Names(cast("Interpreter", _Namespace(self.world)))
         self.tools = LocalTools(self._tell, value_bytes)
         self.world.bind_builtin("display", self._display)
         self._thread = Thread(target=self._serve, name="cellblock-local", daemon=True)
-        self._thread.start()
+        quiet.begin()
+        with _starting:  # the size is the process's, for threads that start from now on
+            before = stack_size(_STACK_BYTES)
+            try:
+                self._thread.start()
+            finally:
+                stack_size(before)
 
     def give(self, request: Request, turn: LocalTurn) -> None:
         """Have a request carried out."""
@@ -82,17 +95,32 @@ class Runner:
 
     # -------------------------------------------------------------------------------- serving
 
+    def join(self, seconds: float) -> bool:
+        """As `wait`, and until the thread has ended, which it was to."""
+        until = time.monotonic() + seconds
+        if self.wait(seconds):
+            self._thread.join(max(0.0, until - time.monotonic()))
+        return not self._thread.is_alive()
+
     def _serve(self) -> None:
-        while (taken := self._inbox.get()) is not None:
-            request, self._turn = taken
-            finished = self._carry_out(request)
-            self.names = {**self.names, **finished.gained}
-            for name in finished.dropped:
-                self.names.pop(name, None)
-            turn, self._turn = self._turn, None
-            self.busy = False
-            turn.tell(finished)
-        self._close()
+        try:
+            while (taken := self._inbox.get()) is not None:
+                self._answer(*taken)
+                del taken  # which leads to the kernel: it is to end when nobody holds it
+        finally:
+            self._close()
+            self.world.rehearsal.close()
+            quiet.end()
+
+    def _answer(self, request: Request, turn: LocalTurn) -> None:
+        self._turn = turn
+        finished = self._carry_out(request)
+        self.names = {**self.names, **finished.gained}
+        for name in finished.dropped:
+            self.names.pop(name, None)
+        self._turn = None
+        self.busy = False
+        turn.tell(finished)
 
     def _carry_out(self, request: Request) -> Finished:
         """Security border: whatever the cell's code does or raises becomes a `Finished`."""
@@ -112,7 +140,10 @@ class Runner:
         except BaseException as error:  # it was ended while its failure was told
             ending.over = True
             sys.settrace(None)
-            failure = Failure(type=type_name(error), message="", traceback="", kind="raised")
+            if isinstance(error, Stop):
+                failure = describe(error, self._lines, self._max_text)
+            else:
+                failure = Failure(type=type_name(error), message="", traceback="", kind="raised")
         ending.over = True  # where what ends the cell was lost, too: nothing may come between
         while ending.thread:
             try:
@@ -121,7 +152,12 @@ class Runner:
                 sys.settrace(None)
         if traced is not None:
             sys.settrace(traced)
+        self.world.rehearsal.abandon()
+        if self._left:
+            self._leave_loop()
         self.tools.forget()
+        if self._forgets and isinstance(request, Run):
+            self.world.clear()
         gained, dropped = self._found.news()
         return Finished(
             number=0,
@@ -139,9 +175,8 @@ class Runner:
         match request:
             case Run():
                 return self._run(request)
-            case Bind():
-                data, *large = request.buffers
-                globals[request.name] = copy_of(data, [bytearray(one) for one in large])
+            case Handed():
+                globals[request.name] = request.value
             case Fetch():
                 if request.name not in self.world.names():
                     raise KeyError(request.name)
@@ -172,11 +207,20 @@ class Runner:
         else:
             for code in codes:
                 value = eval(code, self.world.globals)
+        self._show_rest(value if program.last is not None else None)
         if value is None or program.last is None:
             return ()
         self.world.builtins["_"] = value
+        value = _bearable(value)
         self._show(value, is_result=True)
         return self._encode(value)
+
+    def _show_rest(self, value: object) -> None:
+        """Show what the cell has drawn and not shown, but for its value, which is shown as such."""
+        for take in self.world.unshown:
+            for one in take():
+                if one is not value:
+                    self._show(one, is_result=False)
 
     def _await(self, codes: list[Any]) -> object:
         """Run a top-level `await` on the session's event loop, which lives on between cells."""
@@ -188,6 +232,8 @@ class Runner:
                 value = eval(code, self.world.globals)
                 if code.co_flags & _COROUTINE:
                     value = await value
+            for _ in range(2):
+                await asyncio.sleep(0)  # asynchronous generators that were dropped are closed now
             return value
 
         if self._loop is None or self._loop.is_closed():
@@ -198,12 +244,23 @@ class Runner:
             with self.world.ending.waking(self._loop):
                 return self._loop.run_until_complete(each())
         except Stop:
-            self._loop = None  # whatever was under way in it is not gone on with
+            self._left = True  # whatever is under way in it is not gone on with
             raise
 
+    def _leave_loop(self) -> None:
+        """Give up the event loop of a cell that was ended, which may not have had the time to stop."""
+        import asyncio
+
+        self._left = False
+        asyncio._set_running_loop(None)
+        asyncio.set_event_loop(None)
+        self._close()
+
     def _close(self) -> None:
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.close()
+        loop, self._loop = self._loop, None
+        if loop is not None and not loop.is_closed():
+            loop._thread_id = None  # type: ignore[attr-defined]  # else it counts as running where it was ended within
+            loop.close()
 
     # -------------------------------------------------------------------------------- telling
 
@@ -218,7 +275,7 @@ class Runner:
     def _display(self, *values: object, **_options: object) -> None:
         """Show values, each as a notebook does."""
         for value in values:
-            self._show(value, is_result=False)
+            self._show(_bearable(value), is_result=False)
 
     def _show(self, value: object, *, is_result: bool) -> None:
         shown = bundle(value, self._max_text)
@@ -245,6 +302,7 @@ class Runner:
             return None
         if isinstance(error, SourceRejected):
             return refused(error)
+        _lighten(error)
         failure = describe(error, self._lines, self._max_text)
         for held in ("__traceback__", "__context__"):  # their frames would keep the cell's objects alive
             BaseException.__setattr__(error, held, None)
@@ -256,6 +314,43 @@ def _stand_in(value: object, reason: str) -> portable.Opaque:
         return portable.opaque(value, reason=reason)
     except Exception as error:  # from the value's own code
         return portable.Opaque(type_name(value), f"<no repr: {type_name(error)}>", reason)
+
+
+def _bearable(value: object) -> object:
+    """A value that can be shown, or what tells why it cannot."""
+    try:
+        return light(value)
+    except MemoryError as error:
+        return _Unshown(f"<{type_name(value)}: {error}>")
+
+
+class _Unshown:
+    """Stands for a value that nothing can go through."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _lighten(error: BaseException) -> None:
+    """Have an error, and those behind it, hold nothing that its message could not be made of."""
+    stack, seen = [error], {id(error)}
+    while stack:
+        one = stack.pop()
+        given = BaseException.args.__get__(one)  # type: ignore[attr-defined]
+        try:
+            light(given)
+        except MemoryError as heavy:
+            BaseException.args.__set__(one, (f"<{heavy}>",))  # type: ignore[attr-defined]
+        behind = [one.__cause__, one.__context__]
+        if isinstance(one, BaseExceptionGroup):
+            behind += one.exceptions
+        for other in behind:
+            if other is not None and id(other) not in seen:
+                seen.add(id(other))
+                stack.append(other)
 
 
 class NoShell(Exception):

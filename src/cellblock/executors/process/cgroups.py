@@ -300,8 +300,10 @@ def give_back(group: Group) -> None:
 
 def remove_all() -> None:
     """At the end of this process, when no session of it has a process any more."""
+    global _groups
     if isinstance(_groups, Groups):
-        _groups.close()
+        closed, _groups = _groups, None  # sessions that nobody closed give theirs back later still
+        closed.close()
 
 
 def _after_fork_in_child() -> None:

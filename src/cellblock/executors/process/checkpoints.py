@@ -81,6 +81,11 @@ class Frozen:
         end.close()
         return awake
 
+    def save(self, message: dict[str, object], end: int) -> None:
+        """Have the copy make a scribe that speaks on a socket, and go on waiting."""
+        with contextlib.suppress(OSError):  # it is gone, which the socket's end of file tells
+            control.send(self.channel, {"save": True, **message}, [end])
+
     def part(self, message: dict[str, object], ends: list[int]) -> Frozen:
         """Have the copy make the worker of a branch, and go on waiting; the first checkpoint of the branch."""
         first = Frozen()

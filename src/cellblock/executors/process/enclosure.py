@@ -34,9 +34,10 @@ def expect_one(process: int) -> None:
 class Enclosure:
     """A session's group, or why it has none."""
 
-    def __init__(self, limits: ExecutionLimits) -> None:
-        """Nothing is done yet."""
+    def __init__(self, limits: ExecutionLimits, *, saved: bool = False) -> None:
+        """Nothing is done yet. `saved`: scribes live beside the session's processes."""
         self._limits = limits
+        self._saved = saved
         self.group: Group | None = None
         self.wall: Wall | None = None
 
@@ -59,7 +60,7 @@ class Enclosure:
         self.prepare()
         if self.group is not None:
             try:
-                self.group.bound(_bytes(self._limits, worker), _processes(self._limits))
+                self.group.bound(_bytes(self._limits, worker, saved=self._saved), _processes(self._limits))
                 self.group.add(worker)
                 self.wall = Applied(mechanism=MECHANISM, detail=self.group.detail)
             except ProcessLookupError:
@@ -102,11 +103,20 @@ class Enclosure:
             self.group = None
 
 
-def _bytes(limits: ExecutionLimits, worker: int) -> int:
-    """What a session within its limits may come to: its files are in memory, and so is what the kernel has of each."""
+_SCRIBES = 6
+"""At once, and such as have ended and were not taken note of."""
+
+
+def _bytes(limits: ExecutionLimits, worker: int, *, saved: bool) -> int:
+    """What a session within its limits may come to: its files are in memory, and so is what the kernel has of each.
+
+    One scribe writes at a time, the others wait, and share what the worker has not changed since.
+    """
     files = limits.max_disk_mb * 2**20 + limits.max_files * _FILE_BYTES
     memory = _image(worker) + limits.max_memory_mb * 2**20 + DATA_HEADROOM_BYTES
-    return memory + files + _KERNEL_BYTES + (_checkpoint_bytes(limits, memory) if limits.max_checkpoints else 0)
+    scribes = 2 * memory if saved else 0
+    checkpoints = _checkpoint_bytes(limits, memory) if limits.max_checkpoints else 0
+    return memory + files + _KERNEL_BYTES + checkpoints + scribes
 
 
 def _checkpoint_bytes(limits: ExecutionLimits, memory: int) -> int:
@@ -116,7 +126,7 @@ def _checkpoint_bytes(limits: ExecutionLimits, memory: int) -> int:
 
 
 def _processes(limits: ExecutionLimits) -> int:
-    copies = limits.max_checkpoints + SPARE_PROCESSES if limits.max_checkpoints else 0
+    copies = _SCRIBES + limits.max_checkpoints + SPARE_PROCESSES if limits.max_checkpoints else 0
     return limits.max_processes + _MORE_PROCESSES + copies
 
 

@@ -33,10 +33,12 @@ _log = logging.getLogger("cellblock")
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What sessions of one family share: the interpreter and the packages imported beforehand."""
+    """What sessions of one family share: the interpreter and the packages imported beforehand, the guard's if they
+    are `guarded`."""
 
     python: str
     preload: tuple[str, ...] = ()
+    guarded: bool = False
 
 
 class FamilyGone(Exception):
@@ -125,7 +127,7 @@ class Family:
     def _renew(self, progress: Progress | None) -> None:
         channel, end = (self._first, None) if self._first is not None else control.pair()
         self._first = None
-        zygote = Zygote(channel, self.profile.python, self.profile.preload)
+        zygote = Zygote(channel, self.profile.python, self.profile.preload, {"guard": self.profile.guarded})
         try:
             if end is not None:
                 with end:

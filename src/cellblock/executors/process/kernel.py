@@ -11,11 +11,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
 
-from cellblock.errors import CellblockError, SessionClosed
+from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed
 from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, inner_pid
 from cellblock.executors.process.demand import kind_of
 from cellblock.executors.process.enclosure import Enclosure, expect_one
@@ -35,13 +36,18 @@ from cellblock.executors.process.linked import (
 )
 from cellblock.executors.process.mounts import Mount, check
 from cellblock.executors.process.shell import Shell, files_gone
-from cellblock.executors.process.turn import Before
+from cellblock.executors.process.turn import Before, Fetch
 from cellblock.executors.process.waits import SECONDS, Waits, awaited, soon
 from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
+from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Wall
 from cellblock.wire.frames import ProtocolError
-from cellblock.wire.messages import Awake, Bind, Clear, Hello, Request, Run
+from cellblock.wire.messages import Awake, Bind, Clear, Hello, Request, Restore, Run
 from cellblock.wire.messages import Shell as RunShell
+
+if TYPE_CHECKING:
+    from cellblock.executors.process.capture import Captured
+    from cellblock.executors.process.savedfiles import SavedFiles
 
 _TRIES = 3
 _DEATH_SECONDS = 3.0
@@ -49,7 +55,10 @@ _MAKING_SECONDS = 2.0
 _WAKING_SECONDS = 10.0
 _BESIDE = 8
 """Init, copies that have not quite ended, what makes the worker."""
-_STEPS = (Run, RunShell, Bind, Clear)
+_MOST_CAPTURES = 3
+_SAVED_TIMES, _SAVED_BYTES = 4, 256 * 2**20
+"""How many bytes a scribe may send: so many times the session's memory, and the image that it began with."""
+_STEPS = (Run, RunShell, Bind, Clear, Restore)
 """The requests that change a session."""
 
 
@@ -61,7 +70,7 @@ class ProcessKernel(LinkedKernel):
 
     def __init__(self, family: Family, shell: Shell, spec: KernelSpec, *, stem: ProcessKernel | None = None) -> None:
         """A branch has a `stem`, within whose namespaces it lives."""
-        super().__init__(spec, Enclosure(spec.limits))
+        super().__init__(spec, Enclosure(spec.limits, saved=spec.saved))
         self._family = family
         self._shell = shell
         self._checkpoints = Checkpoints(spec.limits.max_checkpoints)
@@ -69,6 +78,7 @@ class ProcessKernel(LinkedKernel):
         self._branches: set[int] = set()
         self._room = 0
         self._files_changed = False
+        self._captures = 0
         self.capabilities = Capabilities(trust_level="isolated", python="", walls=())
 
     def attach(self) -> Waits[None]:
@@ -239,6 +249,81 @@ class ProcessKernel(LinkedKernel):
                 raise files_gone()
             return await awaited(self._recover(steps))
 
+    async def capture(self, *, seconds: float = 60.0) -> Captured:
+        async with self._changing:
+            self._require_open()
+            if self._shell.ended:
+                raise files_gone()
+            if not self._spec.limits.max_checkpoints:
+                raise CaptureFailed("a session without checkpoints cannot be saved", hint="set max_checkpoints to 1")
+            if self._captures >= _MOST_CAPTURES:
+                raise CaptureFailed(f"{_MOST_CAPTURES} states are being saved", hint="wait until one of them is")
+            return await awaited(self._capture(seconds))
+
+    @cached_property
+    def _saved(self) -> SavedFiles:
+        from cellblock.executors.process.savedfiles import SavedFiles
+
+        return SavedFiles()
+
+    def _capture(self, seconds: float) -> Waits[Captured]:
+        from cellblock.executors.process.capture import Captured, scribe_ends  # most sessions are not saved
+
+        yield from self._checkpoints.pids()
+        state = self._checkpoints.newest
+        if state.memory is None or not state.memory.pid():
+            raise CaptureFailed("the session has no checkpoint to save", hint="run a cell, then try again")
+        *_, root = line = self._line()
+        stream, end = scribe_ends()
+        with end:
+            listed = self._shell.capture(state.number, self._saved.number)
+            admitted = root._shell.admit(state.memory.number(len(line) - 1))  # before the copy is asked
+            state.memory.save({"seconds": int(seconds) + 1}, end.fileno())
+        self._captures += 1
+        captured = Captured(
+            stream,
+            self._saved,
+            listed,
+            seconds=seconds,
+            most=_SAVED_TIMES * self._spec.limits.max_memory_mb * 2**20 + _SAVED_BYTES,
+            python=self.capabilities.python,
+            admitted=(admitted,),
+            ended=self._note_captured,
+        )
+        try:
+            yield from captured.meet()
+        except BaseException:
+            captured.close()
+            raise
+        return captured
+
+    def _note_captured(self) -> None:
+        self._captures -= 1
+
+    async def restore(self, snapshot: Snapshot, fetch: Fetch, *, seconds: float = 60.0) -> tuple[Row, ...]:
+        if self._checkpoints.numbers != (0,):
+            raise RestoreFailed("the session has run something", hint="restore into a new one")
+        missed = await self._restore_files(snapshot, fetch)
+        lost = await self._restore_names(snapshot, fetch, seconds)
+        forgotten = self._checkpoints.newest.number - 1
+        self._checkpoints.let_go(forgotten, self._checkpoints.bound)
+        return (*lost, *_files(missed))
+
+    async def _restore_files(self, snapshot: Snapshot, fetch: Fetch) -> list[str]:
+        from cellblock.executors.process import savedfiles
+
+        try:
+            files = await savedfiles.packed(snapshot.files, fetch)
+        except ValueError as error:
+            raise RestoreFailed(f"the snapshot is not as it was saved: {error}") from error
+        async with self._changing:
+            self._require_open()
+            try:
+                return await awaited(self._shell.take_over(list(files)))
+            finally:
+                for descriptor in files:
+                    os.close(descriptor)
+
     @property
     def branchable(self) -> bool:
         return self._checkpoints.newest.memory is not None
@@ -359,7 +444,7 @@ class ProcessKernel(LinkedKernel):
                 yield from self.attach()
             except FamilyGone:
                 raise files_gone() from None
-            self.begin()
+            yield from self.begin()
             return Awake(lost=_files(missed))
         if not state.memory.pid():
             return None

@@ -12,6 +12,7 @@ from cellblock.executors.process.enclosure import expect_one
 from cellblock.executors.process.families import family_of, keep, running
 from cellblock.executors.process.family import FamilyGone, Profile
 from cellblock.executors.process.kernel import ProcessKernel
+from cellblock.executors.process.linked import require_memory, screen_of
 from cellblock.executors.process.mounts import Mount, check
 from cellblock.executors.process.shell import Shell
 from cellblock.executors.process.waits import Waits, awaited
@@ -24,9 +25,7 @@ class ProcessLauncher:
     """Opens kernels in forked, walled-in processes of a shared zygote."""
 
     async def open(self, spec: KernelSpec) -> ProcessKernel:
-        kernel = await awaited(opening(spec))
-        kernel.begin()
-        return kernel
+        return await awaited(opening(spec))
 
     def keep_ready(self, spec: KernelSpec, count: int) -> None:
         for _ in range(_TRIES):
@@ -52,6 +51,8 @@ def _ending() -> IsolationUnavailable:
 
 
 def _opening(spec: KernelSpec) -> Waits[ProcessKernel]:
+    require_memory(spec)
+    screen_of(spec)  # before anything is made
     mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
     profile, kind = _profile(spec), kind_of(spec.limits)
     family = running(profile) or (yield partial(family_of, profile, spec.progress, None if mounts else kind))
@@ -61,6 +62,7 @@ def _opening(spec: KernelSpec) -> Waits[ProcessKernel]:
     kernel = ProcessKernel(family, shell, spec)
     try:
         yield from kernel.attach()
+        yield from kernel.begin()
     except BaseException:
         kernel.dispose()
         raise
@@ -70,4 +72,4 @@ def _opening(spec: KernelSpec) -> Waits[ProcessKernel]:
 
 
 def _profile(spec: KernelSpec) -> Profile:
-    return Profile(spec.python or sys.executable, spec.preload)
+    return Profile(spec.python or sys.executable, spec.preload, spec.policy is not None)

@@ -11,12 +11,13 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Iterator
+from functools import partial
 from typing import TypeVar
 
 import anyio
 
 from cellblock.errors import SessionClosed
-from cellblock.executors.process import memory
+from cellblock.executors.process import memory, pages
 from cellblock.executors.process.cgroups import Group
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.waits import SECONDS, Waits
@@ -152,11 +153,36 @@ class Link:
                 self._epoll.register(self.pidfd, select.EPOLLIN)
                 return first
 
-    def begin(self, seed: int) -> None:
-        """Have the worker seed its generators, and take requests from now on."""
+    def begin(self, seed: int, *, sealed: bool, saved: bool) -> None:
+        """Have the worker seed its generators, and take requests from now on; if it is `sealed`, a policy first.
+
+        `saved`: its states are to be saved.
+        """
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has ended, which the first turn tells
             self.beside = memory.readable(self.pid)
-            control.send(self._socket, {"seed": seed, "beside": self.beside})
+            control.send(
+                self._socket, {"seed": seed, "beside": self.beside, "sealed": sealed, "saved": saved and pages.exact()}
+            )
+
+    def asked(self, request: Request) -> Waits[Finished | None]:
+        """The answer to a request that comes before all turns; None when the worker is gone, or took too long."""
+        try:
+            sent = self.send(request)
+            while not sent:
+                yield partial(select.select, [], [self._socket], [], SECONDS)
+                sent = self._push()
+            while True:
+                while self.pull():
+                    continue
+                event = self.receive()
+                if isinstance(event, Finished):
+                    return event
+                if event is None and self.ready(0) & {self.pidfd}:
+                    return None
+                if event is None:
+                    yield self._epoll.fileno(), SECONDS
+        except (WorkerGone, ProtocolError, TimeoutError):
+            return None
 
     async def readable(self) -> None:
         """Wait until something can be read or the worker is gone; `SessionClosed` when the link is closed meanwhile."""

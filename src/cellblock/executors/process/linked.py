@@ -9,29 +9,48 @@ import socket
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
 
-from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed
+from cellblock.errors import CellblockError, IsolationUnavailable, RestoreFailed, SessionClosed
+from cellblock.executors.binding import pickled
 from cellblock.executors.process import memory
 from cellblock.executors.process.demand import limits_of
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.link import Link
-from cellblock.executors.process.turn import Before, ProcessTurn
-from cellblock.executors.protocol import Died, Kernel, KernelSpec, Named, WorkerGone
+from cellblock.executors.process.turn import Before, Fetch, ProcessTurn
+from cellblock.executors.process.waits import Waits
+from cellblock.executors.protocol import Capabilities, Died, Kernel, KernelSpec, Named, Turn, WorkerGone
+from cellblock.snapshots import Snapshot
+from cellblock.values import portable
+from cellblock.walls import Applied
+from cellblock.wire.codec import as_json
 from cellblock.wire.frames import Buffer
-from cellblock.wire.messages import Finished, Hello, Place, Request, Reserve
+from cellblock.wire.messages import Bind, Finished, Hello, Place, Request, Reserve, Restore, Restrict
 from cellblock.worker import exits
+
+if TYPE_CHECKING:
+    from cellblock.executors.process.screen import Screen
 
 Row = tuple[str, str, str, str]
 """What is gone: its name, its type, the reason, the remedy."""
 
 
+_MOST_SAID = 500
+_GUARD = Applied(
+    mechanism="guard", detail="names, attributes and imports by allow-list; checked on the host and again inside"
+)
+
+
 class LinkedKernel:
     """Belongs to no event loop until it is first used on one."""
+
+    capabilities: Capabilities
 
     def __init__(self, spec: KernelSpec, enclosure: Enclosure) -> None:
         self._spec = spec
@@ -39,6 +58,7 @@ class LinkedKernel:
         self._host = os.getpid()
         self._open = True
         self._link: Link | None = None
+        self._screen = screen_of(spec)
 
     @cached_property
     def _changing(self) -> anyio.Lock:
@@ -49,9 +69,13 @@ class LinkedKernel:
     def names(self) -> dict[str, str]:
         return self._living().names
 
-    def begin(self) -> None:
-        """Let the worker take requests: it is seeded now."""
-        self._living().begin(self._spec.seed)
+    def begin(self) -> Waits[None]:
+        """Let the worker take requests: it is seeded now, and has the policy, if there is one."""
+        link = self._living()
+        link.begin(self._spec.seed, sealed=self._screen is not None, saved=self._spec.saved)
+        if self._screen is not None:
+            _require_laid((yield from link.asked(Restrict(policy=self._screen.data))))
+            self.capabilities = replace(self.capabilities, walls=(*self.capabilities.walls, _GUARD))
 
     def _listen(self, link: Link, channel: socket.socket) -> None:
         """Hear what comes on a channel, and what the control group has to say, too."""
@@ -59,14 +83,24 @@ class LinkedKernel:
         if self._enclosure.group is not None:
             link.watch_group(self._enclosure.group)
 
-    def turn(self, request: Request, *, max_output_bytes: int) -> ProcessTurn:
-        turn = ProcessTurn(self._living(), max_output_bytes, self)
+    def turn(self, request: Request, *, max_output_bytes: int) -> Turn:
+        link = self._living()
+        if self._screen is not None and (refused := self._screen.refusal(request, link.names)) is not None:
+            return refused
+        return self._turn(link, request, max_output_bytes)
+
+    def _turn(self, link: Link, request: Request, max_output_bytes: int) -> ProcessTurn:
+        turn = ProcessTurn(link, max_output_bytes, self)
         try:
             turn.begin(request, *self._prepared(request))
         except BaseException:
             turn.close()
             raise
         return turn
+
+    def binding(self, name: str, value: object) -> Bind:
+        """See `Kernel`."""
+        return pickled(name, value)
 
     def _prepared(self, request: Request) -> tuple[socket.socket | None, Before | None]:
         """What goes with a request: the end for a checkpoint after it, and what has to be waited for before it."""
@@ -130,7 +164,7 @@ class LinkedKernel:
         link = self._living()
         if not link.beside:
             return False
-        turn = self.turn(Reserve(lengths=tuple(map(len, buffers))), max_output_bytes=0)
+        turn = self._turn(link, Reserve(lengths=tuple(map(len, buffers))), 0)
         try:
             with anyio.fail_after(seconds):
                 if not turn.sent:
@@ -148,6 +182,37 @@ class LinkedKernel:
         finally:
             turn.close()
         return True
+
+    async def _restore_names(self, snapshot: Snapshot, fetch: Fetch, seconds: float) -> tuple[Row, ...]:
+        """Have the worker bind what was saved; the names that could not be."""
+        from cellblock.wire.saving import pack_record  # most sessions are not restored
+
+        record = as_json(pack_record(snapshot)).encode()
+        turn = self._turn(self._living(), Restore(buffers=(record,)), 0)
+        turn.fetch = fetch
+        try:
+            with anyio.fail_after(seconds):
+                if not turn.sent:
+                    await turn.send_rest(seconds)
+                while not isinstance(event := await turn.next(), Finished | Died):
+                    continue
+        except TimeoutError:
+            self.kill()
+            raise RestoreFailed(f"it took longer than {seconds:g} s", hint="allow more") from None
+        except WorkerGone as gone:
+            raise RestoreFailed(f"the session's process ended: {said_of(gone.death)}") from None
+        except BaseException as error:
+            self.kill()  # it waits for bytes that do not come
+            if isinstance(error, OSError):
+                raise RestoreFailed(f"its bytes could not be given to the session: {error}") from error
+            raise
+        finally:
+            turn.close()
+        if isinstance(event, Died):
+            raise RestoreFailed(f"the session's process ended: {event.reason or said_of(event)}")
+        if event.failure is not None:
+            raise RestoreFailed(f"{event.failure.type}: {event.failure.message}")
+        return rows_of(event)
 
     @property
     def beside(self) -> bool:
@@ -199,6 +264,47 @@ class LinkedKernel:
     def _setup(self, link: Link) -> dict[str, object]:
         """What a worker is told before it walls itself in."""
         return {"nonce": link.nonce.hex(), "limits": limits_of(self._spec.limits)}
+
+
+def rows_of(event: Finished) -> tuple[Row, ...]:
+    """Security border: the rows that a reply's value says."""
+    try:
+        told = portable.unpack(event.buffers)
+    except portable.MalformedValue:
+        told = None
+    if not isinstance(told, list):
+        raise RestoreFailed("the session's process did not say what was lost")
+    rows = [row for row in told if isinstance(row, list) and len(row) == 4 and all(isinstance(one, str) for one in row)]
+    return tuple((name, kind, reason, remedy) for name, kind, reason, remedy in rows)
+
+
+def require_memory(spec: KernelSpec) -> None:
+    """Raise for a session that is to forget: processes do not."""
+    if spec.forgets:
+        raise CellblockError(
+            "state=None is for trust_level='local': a process remembers from cell to cell",
+            hint="leave state= out, and open a session for each task; or call clear() after a cell",
+        )
+
+
+def screen_of(spec: KernelSpec) -> Screen | None:
+    """What cells pass on the host, under a policy. CellblockError for one that cannot be laid over a process."""
+    if spec.policy is None:
+        return None
+    from cellblock.executors.process.screen import Screen  # and the guard, which sessions without a policy never need
+
+    return Screen(spec.policy)
+
+
+def _require_laid(answer: Finished | None) -> None:
+    """Raise for a policy that a worker could not take."""
+    if answer is not None and answer.failure is None:
+        return
+    said = "its process ended" if answer is None or answer.failure is None else answer.failure.message
+    raise CellblockError(
+        f"the policy cannot be laid over the session: {ascii(said[:_MOST_SAID])[1:-1]}",
+        hint="what it grants by name must be installed for the session's interpreter",
+    )
 
 
 def boot_time() -> float:

@@ -56,6 +56,13 @@ def store(places: Sequence[Place], buffers: Sequence[Buffer], pid: int) -> None:
             done += write_memory(pid, address + done, source + done, length - done)
 
 
+def store_at(address: int, buffers: Sequence[Buffer], pid: int) -> None:
+    """Write buffers one after the other to a place in a worker's memory; OSError where it has not so much there."""
+    for buffer in buffers:
+        store([(0, address, len(buffer))], [buffer], pid)
+        address += len(buffer)
+
+
 def _read_all(event: Named, pid: int, most: int) -> tuple[Buffer, ...]:
     if sum(length for _, _, length in event.beside) > most + _AT_LEAST:
         raise OSError(f"larger than {most:,} bytes")

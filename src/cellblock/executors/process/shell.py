@@ -254,6 +254,24 @@ class Shell:
             raise files_gone()
         return answer, ends
 
+    def admit(self, copy: int) -> socket.socket:
+        """Have init let a frozen copy, by its number there, make a scribe for as long as the channel is open."""
+        return self._held_open("admit", copy=copy)
+
+    def capture(self, number: int, since: int) -> socket.socket:
+        """Have init keep a checkpoint's files for as long as the channel is open; what they are comes in over it.
+
+        Given the number of the telling before, what is other than then.
+        """
+        return self._held_open("capture", number=number, since=since)
+
+    def _held_open(self, what: str, **more: object) -> socket.socket:
+        ours, theirs = control.pair()
+        watch_forks(ours)
+        with theirs:
+            self.tell(what, theirs, **more)
+        return ours
+
     def take_over(self, files: list[int]) -> Waits[list[str]]:
         """Have init copy files that `export` of another shell gave; the paths that could not be."""
         with contextlib.suppress(ConnectionError):

@@ -8,16 +8,28 @@ import socket
 import struct
 import termios
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import anyio.lowlevel
+from anyio import to_thread
 
+from cellblock.executors.process import memory
 from cellblock.executors.process.link import Link
 from cellblock.executors.protocol import Curbed, Died, TurnEvent, WorkerGone
 from cellblock.executors.text import TextBudget
 from cellblock.wire.frames import ProtocolError
-from cellblock.wire.messages import Display, Finished, Request, Reserved, ToolCalled, ToolReply, ToolRoom
+from cellblock.wire.messages import (
+    Display,
+    Finished,
+    Request,
+    Reserved,
+    Supplied,
+    ToolCalled,
+    ToolReply,
+    ToolRoom,
+    Wanted,
+)
 from cellblock.wire.text import Demultiplexer, Place, Text
 
 _FINAL_READS = 8
@@ -37,10 +49,13 @@ _TAKES_BEFORE_PAUSE = 32
 _MAX_HELD, _MAX_PLACES = 2**20, 1000
 """Bytes of text, and texts and places, that wait for an event. An honest one comes sooner."""
 
+_SUPPLY_SECONDS = 30.0
+
 _under_way = 0
 """How many turns of this process have begun and not ended."""
 
 
+Fetch = Callable[[Sequence[str]], Awaitable[Sequence[bytes]]]
 Before = Callable[[], Awaitable[None]]
 """What a request has to wait for before it is sent."""
 
@@ -72,6 +87,9 @@ class ProcessTurn:
         self._budget = TextBudget(max_output_bytes)
         self._demultiplexer = Demultiplexer(link.nonce)
         self._events: deque[TurnEvent] = deque()
+        self._wanted: deque[Wanted] = deque()
+        self.fetch: Fetch | None = None
+        """Gives the bytes that a restore asks for."""
         self._held: deque[Text | Place] = deque()
         self._held_bytes = 0
         self._place_read = 0
@@ -144,6 +162,9 @@ class ProcessTurn:
     async def next(self) -> TurnEvent:
         while not self._events:
             self._link.require_open()
+            if self._wanted:
+                await self._supply(self._wanted.popleft())
+                continue
             ready = self._link.ready(0)
             if not ready:
                 self._takes = 0
@@ -162,7 +183,21 @@ class ProcessTurn:
         self._fresh = False  # nothing was sent since
         return self._events.popleft()
 
-    def reply(self, reply: ToolReply | ToolRoom) -> None:
+    async def _supply(self, wanted: Wanted) -> None:
+        if self.fetch is None:
+            raise ProtocolError("nothing is restored")
+        buffers = tuple(await self.fetch(wanted.addresses))
+        lengths = tuple(map(len, buffers))
+        if wanted.beside and sum(lengths) <= wanted.beside[0][2]:
+            await to_thread.run_sync(memory.store_at, wanted.beside[0][1], buffers, self._link.pid)
+            self.reply(Supplied(call=wanted.call, lengths=lengths))
+        else:
+            self.reply(Supplied(call=wanted.call, buffers=buffers))
+        if not self.sent:
+            await self._link.flush(_SUPPLY_SECONDS)
+            self.sent = True
+
+    def reply(self, reply: ToolReply | ToolRoom | Supplied) -> None:
         if self._ended:  # what ended it came along with the call: nobody waits for an answer
             return
         self._takes += 1
@@ -216,6 +251,8 @@ class ProcessTurn:
             self._release()
         elif isinstance(event, Reserved):
             self._events.append(event)
+        elif isinstance(event, Wanted):
+            self._wanted.append(event)
 
     def _end(self, event: Finished | Died) -> None:
         ready = self._link.ready(0)

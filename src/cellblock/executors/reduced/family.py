@@ -41,7 +41,13 @@ class Family:
         self.base = homes.base()
         homes.remove_stale(self.base)
         self._scratch, self._held = homes.make(self.base, account)
-        more = {"expose": [str(_PACKAGE)], "base": self.base, "scratch": self._scratch, "account": account}
+        more = {
+            "expose": [str(_PACKAGE)],
+            "base": self.base,
+            "scratch": self._scratch,
+            "account": account,
+            "guard": profile.guarded,
+        }
         channel, end = control.pair()
         self._zygote = Zygote(channel, profile.python, profile.preload, more)
         try:

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from anyio import to_thread
 
-from cellblock.errors import CellblockError, IsolationUnavailable, MountRefused
+from cellblock.errors import CaptureFailed, CellblockError, IsolationUnavailable, MountRefused, RestoreFailed
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.family import FamilyGone, Profile
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.link import Link
-from cellblock.executors.process.linked import LinkedKernel, boot_time, gone, not_started, require_walls, said_of
+from cellblock.executors.process.linked import (
+    LinkedKernel,
+    boot_time,
+    gone,
+    not_started,
+    require_memory,
+    require_walls,
+    said_of,
+    screen_of,
+)
 from cellblock.executors.process.waits import Waits, awaited
-from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
+from cellblock.executors.protocol import Capabilities, Capture, Died, KernelSpec, Recovery
 from cellblock.executors.reduced.family import family_of
 from cellblock.executors.reduced.keeper import Keeper
+from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Unavailable, Wall
 
 _TRIES = 3
@@ -47,9 +58,7 @@ class ReducedLauncher:
             raise MountRefused(
                 'mounts: walls="reduced" gives none', hint=f"write copies with session.files, or {_FULL}"
             )
-        kernel = await awaited(_opening(spec))
-        kernel.begin()
-        return kernel
+        return await awaited(_opening(spec))
 
     def keep_ready(self, spec: KernelSpec, count: int) -> None:
         """None are kept: whoever asks for some is told so."""
@@ -58,7 +67,9 @@ class ReducedLauncher:
 
 
 def _opening(spec: KernelSpec) -> Waits[ReducedKernel]:
-    profile = Profile(spec.python or sys.executable, spec.preload)
+    require_memory(spec)
+    screen_of(spec)  # before anything is made
+    profile = Profile(spec.python or sys.executable, spec.preload, spec.policy is not None)
     for _ in range(_TRIES):
         family = yield partial(family_of, profile, spec.progress)
         try:
@@ -68,6 +79,7 @@ def _opening(spec: KernelSpec) -> Waits[ReducedKernel]:
         kernel = ReducedKernel(keeper, spec)
         try:
             yield from kernel.attach()
+            yield from kernel.begin()
         except BaseException:
             kernel.dispose()
             raise
@@ -149,8 +161,18 @@ class ReducedKernel(LinkedKernel):
             if self._enclosure.full:
                 await to_thread.run_sync(self._enclosure.await_room)
             await awaited(self.attach())
-            self.begin()
+            await awaited(self.begin())
             return Recovery(exact=False, fresh=True, lost=lost)
+
+    async def capture(self, *, seconds: float = 60.0) -> Capture:
+        """See `Kernel`."""
+        raise CaptureFailed('walls="reduced" saves nothing yet', hint=_FULL)
+
+    async def restore(
+        self, snapshot: Snapshot, fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]], *, seconds: float = 60.0
+    ) -> tuple[tuple[str, str, str, str], ...]:
+        """See `Kernel`."""
+        raise RestoreFailed('walls="reduced" restores nothing yet', hint=_FULL)
 
     async def close(self) -> None:
         async with self._changing:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cellblock.guard.libraries import room
+from cellblock.guard.members import listed
 from cellblock.guard.refusal import denied
-from cellblock.guard.sizes import MAX_BYTES
 from cellblock.guard.stdlib.exact import exact
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, public
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, public, viewed
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
-_ITEM = 8
 _GRANTED = names(
     "False_ ScalarType True_ abs absolute acos acosh add all allclose amax amin angle any append apply_along_axis "
     "apply_over_axes arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argpartition argsort "
@@ -58,16 +58,6 @@ _GRANTED = names(
     "vsplit vstack where zeros zeros_like "
 )
 _INSIDES = names("base ctypes data device dump dumps getfield resize setfield setflags tofile to_device")
-_SIZED = {
-    "zeros": 0,
-    "ones": 0,
-    "empty": 0,
-    "full": 0,
-    "eye": (0, 1),
-    "tri": (0, 1),
-    "identity": (0, 0),
-    "indices": 0,
-}
 _DRAWS = names(
     "rand randn randint random random_sample choice shuffle permutation normal uniform standard_normal binomial "
     "poisson exponential beta gamma chisquare multinomial multivariate_normal geometric laplace logistic lognormal "
@@ -75,40 +65,6 @@ _DRAWS = names(
     "logseries noncentral_chisquare noncentral_f standard_cauchy standard_exponential standard_gamma standard_t wald "
     "bytes seed random_integers ranf sample"
 )
-_OF_GENERATOR = public(np.random.Generator, but=["bit_generator"])
-
-
-def require_size(count: Any, item: int = _ITEM) -> None:
-    """MemoryError for an array that would not be bearable."""
-    if count * item > MAX_BYTES:
-        raise MemoryError(f"an array of {count:,} items: the most here are {MAX_BYTES // item:,}")
-
-
-def _count(shape: Any) -> int:
-    if shape is None:
-        return 1
-    if isinstance(shape, tuple | list):
-        return math.prod(operator.index(one) for one in shape)
-    return operator.index(shape)
-
-
-def _sized(name: str, where: Any) -> Callable[[World], Any]:
-    """A function whose arguments at these places are a shape."""
-    function = getattr(np, name)
-
-    def make(world: World) -> Any:
-        def bounded(*given: Any, **named: Any) -> Any:
-            shape = given[0] if given else named.get("shape", named.get("N", named.get("n", named.get("dimensions"))))
-            count = _count(shape)
-            if type(where) is tuple:
-                second = given[where[1]] if len(given) > where[1] else named.get("M")
-                count *= count if second is None else _count(second)
-            require_size(count)
-            return function(*given, **named)
-
-        return _named(bounded, function)
-
-    return make
 
 
 def _named(made: Any, function: Any) -> Any:
@@ -122,41 +78,10 @@ def _arange(world: World) -> Any:
         if len(given) <= 3 and all(isinstance(one, int | float) for one in given) and given:
             start, stop, step = (0, given[0], 1) if len(given) == 1 else (*given, 1)[:3]
             if step:
-                require_size(max(0, (stop - start) / step))
+                room.require(max(0, (stop - start) / step))
         return np.arange(*given, **named)
 
     return _named(arange, np.arange)
-
-
-def _spaced(name: str) -> Callable[[World], Any]:
-    function = getattr(np, name)
-
-    def make(world: World) -> Any:
-        def spaced(start: Any, stop: Any, num: Any = 50, *given: Any, **named: Any) -> Any:
-            require_size(operator.index(num))
-            return function(start, stop, num, *given, **named)
-
-        return _named(spaced, function)
-
-    return make
-
-
-def _repeated(name: str) -> Callable[[World], Any]:
-    function = getattr(np, name)
-
-    def make(world: World) -> Any:
-        def repeated(a: Any, times: Any = None, *given: Any, **named: Any) -> Any:
-            key = "reps" if name == "tile" else "repeats"
-            times = named.pop(key) if times is None and key in named else times
-            counts = np.asarray(times)
-            most = counts.prod() if name == "tile" else counts.max(initial=0)
-            array = np.asarray(a)
-            require_size(int(most) * array.size, array.itemsize)
-            return function(a, times, *given, **named)
-
-        return _named(repeated, function)
-
-    return make
 
 
 def _from_text(name: str) -> Callable[[World], Any]:
@@ -195,9 +120,43 @@ def _generator(world: World) -> Any:
 
 def _draw(name: str) -> Callable[[World], Any]:
     def make(world: World) -> Any:
-        return getattr(_generator(world), name)
+        return room.bounded(getattr(_generator(world), name), room.DRAWS.get(name, _nothing))
 
     return make
+
+
+def _nothing(*_: Any, **__: Any) -> float:
+    return 0
+
+
+def _bounded(module: Any, name: str, estimate: Callable[..., float]) -> Callable[[World], Any]:
+    return lambda world: room.bounded(getattr(module, name), estimate)
+
+
+def _methods(estimates: Mapping[str, Callable[..., float]], *, bound: bool) -> dict[str, Any]:
+    """What stands in for methods. `bound`: an estimate takes the object first."""
+
+    def replaced(name: str, estimate: Callable[..., float]) -> Any:
+        def make(world: World, value: Any) -> Any:
+            return room.bounded(getattr(value, name), partial(estimate, value) if bound else estimate)
+
+        return make
+
+    return {name: replaced(name, one) for name, one in estimates.items()}
+
+
+def _indexed(name: str) -> Callable[[World], Any]:
+    return lambda world: room.Indexed(getattr(np, name), multiplied=name == "mgrid")
+
+
+def _state(name: str) -> Callable[[World], Any]:
+    """What sets how numpy prints and warns: for the thread alone, or, where that was the process's, not at all."""
+    own = name == "seterr" or np.lib.NumpyVersion(np.__version__) >= "2.2.0"
+
+    def ignored(*_: Any, **__: Any) -> None:
+        return None
+
+    return lambda world: getattr(np, name) if own else ignored
 
 
 _SCALARS = tuple({one for one in vars(np).values() if isinstance(one, type) and issubclass(one, np.generic)})
@@ -207,7 +166,14 @@ _OF_ARRAY = names(
     "partition prod put ravel real repeat reshape round searchsorted shape size sort squeeze std strides sum "
     "swapaxes take tobytes tolist trace transpose var view "
 )
-_OF_SCALAR = public(np.generic, but=_INSIDES)
+
+
+def _scalar(kind: type) -> TypeAudit:
+    """The audit of a kind of scalar: the row of them all, and what its own adds."""
+    reads = public(np.generic) | public(kind)
+    return TypeAudit(type=kind, reads=reads, statics=names("fromhex from_bytes") & reads, refused=_INSIDES)
+
+
 _RESULTS = tuple(
     one
     for module in (vars(np.linalg).get("_linalg"), np.lib)
@@ -215,10 +181,11 @@ _RESULTS = tuple(
     for one in vars(module).values()
     if isinstance(one, type) and issubclass(one, tuple) and hasattr(one, "_fields")
 )
+_SIZED = _methods(room.DRAWS, bound=False)
 _REPLACED: dict[str, Callable[[World], Any]] = {
-    **{name: _sized(name, where) for name, where in _SIZED.items()},
-    **{name: _spaced(name) for name in ("linspace", "logspace", "geomspace")},
-    **{name: _repeated(name) for name in ("tile", "repeat")},
+    **{name: _bounded(np, name, one) for name, one in room.FUNCTIONS.items() if hasattr(np, name)},
+    **{name: _indexed(name) for name in ("mgrid", "ogrid", "r_", "c_")},
+    **{name: _state(name) for name in ("set_printoptions", "seterr")},
     **{name: _from_text(name) for name in ("loadtxt", "genfromtxt")},
     "arange": _arange,
     "fromstring": _fromstring,
@@ -236,21 +203,18 @@ AUDITS = (
         types=(
             TypeAudit(
                 type=np.ndarray,
-                reads=_OF_ARRAY,
+                reads=_OF_ARRAY - frozenset(room.OF_ARRAYS),
+                replaced=_methods(room.OF_ARRAYS, bound=True),
                 statics=frozenset(),
                 writes=names("shape real imag flat"),
                 constructable=False,
             ),
-            TypeAudit(type=np.generic, reads=_OF_SCALAR),
-            *(
-                TypeAudit(type=kind, reads=public(kind, but=_INSIDES), statics=names("fromhex from_bytes"))
-                for kind in _SCALARS
-                if kind is not np.generic
-            ),
+            *map(_scalar, _SCALARS),
             TypeAudit(
                 type=np.dtype,
+                replaced={"fields": viewed("fields")},
                 reads=names(
-                    "name kind char num str itemsize type fields names byteorder isnative shape ndim subdtype base "
+                    "name kind char num str itemsize type names byteorder isnative shape ndim subdtype base "
                     "descr alignment hasobject isalignedstruct isbuiltin flags newbyteorder"
                 ),
             ),
@@ -263,7 +227,15 @@ AUDITS = (
                 constructable=False,
             ),
             audit(np.flatiter, but=["base"], constructable=False),
-            TypeAudit(type=np.ufunc, reads=public(np.ufunc, but=["resolve_dtypes"]), constructable=False),
+            replace(
+                audit(
+                    np.ufunc,
+                    but=["resolve_dtypes", *room.OF_UFUNCS],
+                    constructable=False,
+                    replaced=_methods(room.OF_UFUNCS, bound=False),
+                ),
+                statics=frozenset(),
+            ),
             TypeAudit(type=_FUNCTIONS, constructable=False),
             TypeAudit(type=np.vectorize, reads=names("otypes excluded signature")),
             audit(np.poly1d, subclassable=False),
@@ -273,7 +245,7 @@ AUDITS = (
             audit(np.ndindex),
             audit(np.broadcast),
             TypeAudit(type=np.errstate),
-            *(TypeAudit(type=type(vars(np)[name])) for name in ("r_", "c_", "s_", "mgrid", "ogrid")),
+            *(TypeAudit(type=kind, constructable=False) for kind in (type(np.s_), room.Indexed)),
             *(audit(kind, also=kind._fields, constructable=False) for kind in _RESULTS),
         ),
         note="no files, no views of foreign memory, nothing that looks into frames or changes the process's state; "
@@ -284,20 +256,35 @@ AUDITS = (
         members=names("default_rng Generator RandomState"),
         replaced={name: _draw(name) for name in sorted(_DRAWS) if hasattr(np.random.RandomState, name)},
         types=(
-            TypeAudit(type=np.random.Generator, reads=_OF_GENERATOR, constructable=False),
-            TypeAudit(type=np.random.RandomState, reads=_DRAWS),
+            replace(
+                audit(np.random.Generator, but=["bit_generator", *_SIZED], constructable=False, replaced=_SIZED),
+                statics=frozenset(),
+            ),
+            TypeAudit(type=np.random.RandomState, reads=_DRAWS - frozenset(room.DRAWS), replaced=_SIZED),
         ),
         note="drawn from a generator of the session's own; the bits behind it are memory",
     ),
     ModuleAudit(
         name="numpy.linalg",
-        members=frozenset(name for name in np.linalg.__all__ if not name.startswith("_")),
+        members=listed("numpy.linalg") - frozenset(room.OF_MATRICES),
+        replaced={
+            name: _bounded(np.linalg, name, one) for name, one in room.OF_MATRICES.items() if hasattr(np.linalg, name)
+        },
+        refused=frozenset(),
         note="all that is public",
     ),
-    ModuleAudit(name="numpy.fft", members=frozenset(np.fft.__all__), note="all that is public"),
+    ModuleAudit(
+        name="numpy.fft",
+        members=listed("numpy.fft") - frozenset(room.TRANSFORMS),
+        replaced={name: _bounded(np.fft, name, one) for name, one in room.TRANSFORMS.items()},
+        refused=frozenset(),
+        note="all that is public",
+    ),
     ModuleAudit(
         name="numpy.char",
-        members=frozenset(name for name in np.char.__all__ if name not in ("chararray", "array", "asarray")),
+        members=listed("numpy.char") - frozenset(room.OF_TEXTS),
+        replaced={name: _bounded(np.char, name, one) for name, one in room.OF_TEXTS.items() if hasattr(np.char, name)},
+        refused=names("chararray array asarray"),
         note="not the class of arrays that is going from numpy",
     ),
     ModuleAudit(name="numpy.typing", members=names("NDArray ArrayLike DTypeLike"), note="for annotations"),

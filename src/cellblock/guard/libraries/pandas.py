@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cellblock.guard.members import listed
 from cellblock.guard.refusal import denied
 from cellblock.guard.stdlib.exact import exact
 from cellblock.guard.stdlib.patterns import require_bearable
@@ -33,6 +34,7 @@ _EXPRESSION = (
     *(ast.operator, ast.cmpop),
 )
 _FUNCTION_TYPES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc, type(np.mean), type)
+_MISSING = object()
 _QUOTED = re.compile(r"`([^`]*)`")
 _LOCAL = re.compile(r"@([A-Za-z_]\w*)")
 
@@ -153,6 +155,10 @@ def _reader(name: str) -> Callable[[World], Any]:
         def read(source: Any, *given: Any, **named: Any) -> Any:
             if not isinstance(source, io.StringIO | io.BytesIO):
                 raise denied(f"{name}() reads no files here: give io.StringIO(text)", "builtin")
+            if len(given) > 0 and name != "read_fwf":
+                raise TypeError(f"{name}() takes the source, and the rest by name")
+            for one in ("sep", "delimiter"):
+                named |= {one: _bearable(named[one])} if one in named else {}
             if "storage_options" in named or ("engine" in named and exact(named["engine"]) not in ("c", "python")):
                 raise denied("engines and storage of others are not granted", "builtin")
             return function(source, *given, **named)
@@ -170,16 +176,58 @@ def _matched(method: str) -> Replaced:
         function = getattr(value, method)
 
         def match(pat: Any = None, *given: Any, **named: Any) -> Any:
-            if pat is not None and type(pat) is not re.Pattern and isinstance(pat, str):
-                pat = exact(pat)
-                if named.get("regex", method != "replace"):
-                    with contextlib.suppress(re.error):
-                        require_bearable(pat, 0)
+            if method != "replace" or named.get("regex") or len(given) > 4 or not isinstance(pat, str):
+                pat = _bearable(pat)
             return function(*(() if pat is None else (pat,)), *given, **named)
 
         return match
 
     return replaced
+
+
+def _bearable(given: Any) -> Any:
+    """Patterns, or texts that may be ones, in whatever they are wrapped: each is looked at as those of `re` are."""
+    if isinstance(given, re.Pattern):
+        require_bearable(given.pattern, given.flags)
+        return given
+    if isinstance(given, str):
+        require_bearable(exact(given))
+        return exact(given)
+    if isinstance(given, dict):
+        return {_bearable(key): _bearable(one) for key, one in given.items()}
+    if isinstance(given, list | tuple):
+        return [_bearable(one) for one in given]
+    return given
+
+
+def _replacing(world: World, value: Any) -> object:
+    """`replace`, which takes texts for patterns where `regex` is said in any way."""
+
+    def replace(to_replace: Any = None, value_: Any = _MISSING, *given: Any, **named: Any) -> Any:
+        if given or named.get("regex", False) is not False:
+            to_replace, given = _bearable(to_replace), tuple(map(_bearable, given))
+            named["regex"] = _bearable(named.get("regex", False))
+        replacements = () if value_ is _MISSING else (value_,)
+        first = () if to_replace is None and not replacements else (to_replace,)
+        return value.replace(*first, *replacements, *given, **named)
+
+    return replace
+
+
+def _filtering(world: World, value: Any) -> object:
+    """`filter` by the names of columns."""
+
+    def filter(items: Any = None, like: Any = None, regex: Any = None, axis: Any = None) -> Any:
+        return value.filter(items=items, like=like, regex=_bearable(regex), axis=axis)
+
+    return filter
+
+
+def _wide_to_long(world: World) -> Any:
+    def wide_to_long(df: Any, stubnames: Any, i: Any, j: Any, sep: str = "", suffix: Any = r"\d+") -> Any:
+        return pd.wide_to_long(df, stubnames, i, j, exact(sep), _bearable(suffix))
+
+    return wide_to_long
 
 
 # ------------------------------------------------------------------- columns read as attributes
@@ -276,7 +324,7 @@ _NEVER = names(
 )
 _DATA = ("values", "array", "to_numpy", "memory_usage", "pipe")
 _OUT = (_NEVER - frozenset(_DATA)) | frozenset(_TEXTS)
-_CALLED = ("agg", "aggregate", "apply", "transform")
+_CALLED = ("agg", "aggregate", "apply", "transform", "filter")
 
 
 def _pandas(kind: type, *, called: bool = False, more: Mapping[str, Replaced] | None = None) -> TypeAudit:
@@ -284,6 +332,8 @@ def _pandas(kind: type, *, called: bool = False, more: Mapping[str, Replaced] | 
     replaced: dict[str, Replaced] = {name: _written(name, _TEXTS[name]) for name in _TEXTS if hasattr(kind, name)}
     replaced |= {name: _by_name(name) for name in _CALLED if called and hasattr(kind, name)}
     replaced |= {name: _queried(name) for name in ("query", "eval") if kind is pd.DataFrame}
+    replaced |= {"replace": _replacing} if kind in (pd.DataFrame, pd.Series) else {}
+    replaced |= {"filter": _filtering} if kind in (pd.DataFrame, pd.Series) else {}
     replaced |= more or {}
     reads = public(kind, but=_OUT | frozenset(replaced))
     open_ended = kind in (pd.DataFrame, pd.Series) or (called and hasattr(kind, "groups"))
@@ -298,6 +348,7 @@ def _pandas(kind: type, *, called: bool = False, more: Mapping[str, Replaced] | 
         writes=names("columns index name names") & public(kind),
         replaced=Columns(kind, replaced) if open_ended else replaced,
         constructable=kind is not pd.DataFrame,
+        refused=_OUT,
     )
 
 
@@ -366,7 +417,7 @@ _SCALARS = names(
 _FUNCTIONS = names(
     "concat merge merge_asof merge_ordered melt cut qcut get_dummies from_dummies factorize unique isna isnull notna "
     "notnull to_datetime to_numeric to_timedelta date_range bdate_range period_range timedelta_range interval_range "
-    "infer_freq json_normalize wide_to_long lreshape pivot array NA NaT IndexSlice Series"
+    "infer_freq json_normalize lreshape pivot array NA NaT IndexSlice Series"
 )
 
 AUDITS = (
@@ -375,6 +426,7 @@ AUDITS = (
         members=_FUNCTIONS | _INDEXES | _SCALARS,
         replaced={
             "DataFrame": FrameMaker,
+            "wide_to_long": _wide_to_long,
             **{name: _reader(name) for name in ("read_csv", "read_table", "read_json", "read_fwf")},
             **{name: _pivoted(name) for name in ("pivot_table", "crosstab")},
             "set_option": _option,
@@ -390,5 +442,5 @@ AUDITS = (
         note="no files, pickles, databases or plots; no evaluators but for names, constants and operators; methods "
         "are called by the names of summaries alone; set_option does nothing, as options are the process's",
     ),
-    ModuleAudit(name="pandas.errors", members=frozenset(pd.errors.__all__), note="all that is public"),
+    ModuleAudit(name="pandas.errors", members=listed("pandas.errors"), refused=frozenset(), note="all that is public"),
 )

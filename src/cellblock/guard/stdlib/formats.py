@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
 import csv
 import enum
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.weights import light
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -52,7 +52,9 @@ def _of(base: type, cls: Any) -> Any:
 
 def _dumps(world: World) -> Callable[..., str]:
     def dumps(obj: Any, *, cls: Any = None, **options: Any) -> str:
-        return json.dumps(obj, cls=_of(json.JSONEncoder, cls), **options)
+        if isinstance(options.get("indent"), int) and options["indent"] > 1000:
+            raise MemoryError(f"an indent of {options['indent']:,} [size]")
+        return json.dumps(light(obj), cls=_of(json.JSONEncoder, cls), **options)
 
     return dumps
 
@@ -76,6 +78,7 @@ def _dict_writer(world: World) -> type:
         def __init__(self, f: Any, *given: Any, **named: Any) -> None:
             super().__init__(world.gates.read(f, "write"), *given, **named)
 
+    DictWriter.__module__, DictWriter.__qualname__ = "csv", "DictWriter"
     world.grant_types({DictWriter: audit(DictWriter, but=["writer"], also=["fieldnames"], subclassable=True)})
     return DictWriter
 
@@ -103,6 +106,8 @@ def _packing(name: str) -> Callable[[World], Callable[..., Any]]:
     def make(world: World) -> Callable[..., Any]:
         def packing(form: Any, *given: Any, **named: Any) -> Any:
             sizes.check_spec(form if isinstance(form, str) else bytes(form).decode("latin-1"))
+            if struct.calcsize(form) > sizes.MAX_BYTES:
+                raise MemoryError(f"a structure of {struct.calcsize(form):,} bytes [size]")
             return function(form, *given, **named)
 
         packing.__name__ = packing.__qualname__ = name
@@ -138,6 +143,19 @@ _HASH_TYPES = {type(hashlib.new(name)) for name in ("md5", "sha256", "sha3_256",
 _HASH_READS = names("update digest hexdigest copy name digest_size block_size")
 _FILES = ("buffer", "fileno", "raw", "detach")
 
+
+def _seek(world: World, stream: Any) -> Callable[..., int]:
+    """`seek`, not far past the end: what is written there has all before it filled up."""
+    kind = io.BytesIO if isinstance(stream, io.BytesIO) else io.StringIO
+
+    def seek(position: Any, whence: Any = 0, /) -> int:
+        if isinstance(position, int) and position > sizes.MAX_BYTES:
+            raise MemoryError(f"a stream of {position:,} items [size]")
+        return kind.seek(stream, position, whence)
+
+    return seek
+
+
 AUDITS = (
     ModuleAudit(
         name="json",
@@ -154,11 +172,20 @@ AUDITS = (
         ),
     ),
     ModuleAudit(
-        name="base64", members=frozenset(base64.__all__) - names("encode decode"), note="encode and decode take files"
+        name="base64",
+        members=names(
+            "a85decode a85encode b16decode b16encode b32decode b32encode b32hexdecode b32hexencode b64decode b64encode "
+            "b85decode b85encode decodebytes encodebytes standard_b64decode standard_b64encode urlsafe_b64decode "
+            "urlsafe_b64encode z85decode z85encode"
+        ),
+        note="encode and decode take files",
     ),
     ModuleAudit(
         name="binascii",
-        members=frozenset(name for name in dir(binascii) if not name.startswith("_")),
+        members=names(
+            "Error Incomplete a2b_base64 a2b_hex a2b_qp a2b_uu b2a_base64 b2a_hex b2a_qp b2a_uu crc32 crc_hqx hexlify "
+            "unhexlify"
+        ),
         types=(audit(binascii.Error, subclassable=True),),
     ),
     ModuleAudit(
@@ -207,8 +234,8 @@ AUDITS = (
         name="io",
         members=names("StringIO BytesIO SEEK_SET SEEK_CUR SEEK_END UnsupportedOperation DEFAULT_BUFFER_SIZE"),
         types=(
-            audit(io.StringIO, but=_FILES, subclassable=True),
-            audit(io.BytesIO, but=("getbuffer", *_FILES), subclassable=True),
+            audit(io.StringIO, but=("seek", *_FILES), replaced={"seek": _seek}, subclassable=True),
+            audit(io.BytesIO, but=("seek", "getbuffer", *_FILES), replaced={"seek": _seek}, subclassable=True),
             audit(io.UnsupportedOperation, subclassable=True),
         ),
         note="in memory alone",

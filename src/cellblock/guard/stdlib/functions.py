@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
 from cellblock.guard.anatomy import plain
+from cellblock.guard.members import listed
 from cellblock.guard.names import is_dunder
 from cellblock.guard.refusal import denied
+from cellblock.guard.stdlib.hints import get_type_hints_of
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, public
 
 if TYPE_CHECKING:
@@ -181,7 +183,10 @@ def _many(function: Any, number: Callable[..., float]) -> Callable[[World], Any]
 
     def make(world: World) -> Any:
         def bounded(*given: Any, **named: Any) -> Iterator[Any]:
-            pools = [one if isinstance(one, int) or one is None else tuple(one) for one in given]
+            pools = [one if isinstance(one, int) or one is None else _pool(one) for one in given]
+            for size in (*given, *named.values()):
+                if type(size) is int and size > sizes.MAX_ITEMS:
+                    raise MemoryError(f"combinations of {size:,} items [size]")
             found = function(*pools, **named)
             return found if number(*pools, **named) <= _QUICK else ticking(found)
 
@@ -189,6 +194,11 @@ def _many(function: Any, number: Callable[..., float]) -> Callable[[World], Any]
         return bounded
 
     return make
+
+
+def _pool(given: Any) -> tuple[Any, ...]:
+    """What is given, as a tuple, in steps between which a cell can be ended."""
+    return tuple(given if type(given) in (list, tuple, str, dict, set) else ticking(iter(given)))
 
 
 def _products(*pools: Any, repeat: int = 1) -> float:
@@ -269,9 +279,6 @@ _SIZED = {
     "ilshift": _in_place(sizes.shift_by, operator.ilshift),
     "imod": _in_place(sizes.modulo_by, operator.imod),
 }
-_OPERATOR = frozenset(
-    name for name in operator.__all__ if name not in _SIZED and name not in ("attrgetter", "methodcaller")
-)
 
 # --------------------------------------------------------------------------------- contextlib
 
@@ -299,11 +306,12 @@ def _redirect(stream: str) -> Callable[[World], type]:
                 self._target = target
 
             def __enter__(self) -> Any:
-                world.redirections[stream].append(self._target)
+                self._before = list(world.redirections[stream])
+                world.redirect(stream, [*self._before, self._target])
                 return self._target
 
             def __exit__(self, *_: object) -> None:
-                world.redirections[stream].pop()
+                world.redirect(stream, self._before)
 
         redirect.__name__ = redirect.__qualname__ = f"redirect_{stream}"
         return redirect
@@ -323,6 +331,16 @@ def _abstract(world: World) -> Callable[[Any], Any]:
     return abstractmethod
 
 
+def _abstract_kind(name: str) -> Callable[[World], Any]:
+    kind = getattr(abc, name)
+
+    def make(world: World) -> Any:
+        check = _abstract(world)
+        return lambda function: kind(check(function))
+
+    return make
+
+
 def _as_it_is(world: World) -> Callable[[Any], Any]:
     return lambda value: value
 
@@ -336,26 +354,6 @@ def _runtime_checkable(world: World) -> Callable[[type], type]:
     return runtime_checkable
 
 
-def _type_hints(world: World) -> Callable[..., dict[str, Any]]:
-    get = world.builtins["getattr"]
-
-    def get_type_hints(value: Any, *_: Any, **__: Any) -> dict[str, Any]:
-        """Annotations as they are: a text is looked up as a name, and never evaluated."""
-        found: dict[str, Any] = {}
-        sources = [value]
-        if isinstance(value, type):
-            sources = [one for one in reversed(type.__dict__["__mro__"].__get__(value)) if world.classes.own(one)]
-        for source in sources:
-            annotations: dict[str, Any] = get(source, "__annotations__", None) or {}
-            for name, kind in annotations.items():
-                if isinstance(kind, str):
-                    kind = world.globals.get(kind, world.builtins.get(kind, kind))
-                found[name] = type(None) if kind is None else kind
-        return found
-
-    return get_type_hints
-
-
 def _overload(world: World) -> Callable[[Any], Any]:
     def overload(function: Any) -> Any:
         def overloaded(*_: Any, **__: Any) -> Any:
@@ -367,11 +365,14 @@ def _overload(world: World) -> Callable[[Any], Any]:
 
 
 _NOT_TYPING = names(
-    "get_type_hints ForwardRef get_overloads clear_overloads overload no_type_check no_type_check_decorator final "
+    "get_type_hints get_origin get_args ForwardRef get_overloads clear_overloads overload no_type_check "
+    "no_type_check_decorator final "
     "runtime_checkable override dataclass_transform evaluate_forward_ref IO TextIO BinaryIO"
 )
 _REPLACED_TYPING: dict[str, Callable[[World], Any]] = {
-    "get_type_hints": _type_hints,
+    "get_origin": lambda world: lambda tp: world.told(typing.get_origin(tp)),
+    "get_args": lambda world: lambda tp: world.told(typing.get_args(tp)),
+    "get_type_hints": get_type_hints_of,
     "overload": _overload,
     "final": _as_it_is,
     "override": _as_it_is,
@@ -466,7 +467,8 @@ AUDITS = (
     ),
     ModuleAudit(
         name="operator",
-        members=_OPERATOR,
+        members=listed("operator"),
+        refused=frozenset(),
         replaced={"attrgetter": _attrgetter, "methodcaller": _methodcaller, **_SIZED},
     ),
     ModuleAudit(
@@ -494,8 +496,12 @@ AUDITS = (
     ),
     ModuleAudit(
         name="abc",
-        members=names("ABC abstractproperty abstractclassmethod abstractstaticmethod"),
-        replaced={"abstractmethod": _abstract, "ABCMeta": lambda world: world.classes.metaclass(abc.ABCMeta)},
+        members=names("ABC abstractproperty"),
+        replaced={
+            **{name: _abstract_kind(name) for name in ("abstractclassmethod", "abstractstaticmethod")},
+            "abstractmethod": _abstract,
+            "ABCMeta": lambda world: world.classes.metaclass(abc.ABCMeta),
+        },
         types=(
             audit(abc.ABC, subclassable=True),
             TypeAudit(type=abc.ABCMeta, reads=names("register"), subclassable=True),
@@ -504,7 +510,8 @@ AUDITS = (
     ),
     ModuleAudit(
         name="typing",
-        members=frozenset(typing.__all__) - _NOT_TYPING,
+        members=listed("typing"),
+        refused=_NOT_TYPING,
         replaced=_REPLACED_TYPING,
         types=(
             audit(typing.Generic, subclassable=True),
@@ -518,14 +525,12 @@ AUDITS = (
                 if name in vars(typing)
             ),
             *(
-                TypeAudit(
-                    type=kind, reads=public(tuple) if issubclass(kind, tuple) else public(dict), subclassable=True
-                )
+                TypeAudit(type=kind, reads=public(tuple if issubclass(kind, tuple) else dict), subclassable=True)
                 for function in (typing.NamedTuple, typing.TypedDict)
                 for kind in resolve_bases((function,))
             ),
         ),
-        note="nothing that evaluates annotations",
+        note="texts in annotations are checked as cells are, and then evaluated",
     ),
     ModuleAudit(
         name="types",

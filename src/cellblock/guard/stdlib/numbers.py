@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import cmath
 import decimal
 import fractions
 import math
@@ -12,10 +11,14 @@ import random
 import statistics
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
-from cellblock.guard.sizes import MAX_BITS
-from cellblock.guard.tables import ModuleAudit, audit, names
+from cellblock.guard.members import listed
+from cellblock.guard.portions import ticking
+from cellblock.guard.sizes import MAX_BITS, multiply
+from cellblock.guard.stdlib.exponents import Decimal, DecimalType, Fraction, FractionType
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
 
 _LARGEST_FACTORIAL = 20_000
 _TOWER = "Number Complex Real Rational Integral"
@@ -43,6 +46,71 @@ def _bounded(function: Callable[..., Any], largest: int) -> Callable[[Any], obje
 
 
 _MATH = {name: _bounded(getattr(math, name), _LARGEST_FACTORIAL) for name in ("factorial", "comb", "perm")}
+
+_DIVISOR_STEPS = 100_000_000_000
+
+
+def _divisors(name: str) -> Callable[[Any], object]:
+    """`gcd` and `lcm`, two numbers at a time."""
+    function = getattr(math, name)
+
+    def make(world: Any) -> object:
+        def pairwise(*integers: Any) -> int:
+            found = 0 if name == "gcd" else 1
+            for one in map(operator.index, integers):
+                bits = found.bit_length(), one.bit_length()
+                if bits[0] * bits[1] > _DIVISOR_STEPS or (name == "lcm" and sum(bits) > MAX_BITS):
+                    raise OverflowError(f"{name}() of {max(bits):,} bits [size]")
+                found = function(found, one)
+            return found
+
+        pairwise.__name__ = pairwise.__qualname__ = name
+        return pairwise
+
+    return make
+
+
+def _prod(world: Any) -> Callable[..., Any]:
+    def prod(iterable: Any, /, *, start: Any = 1) -> Any:
+        total = start
+        for one in iterable:
+            total = multiply(total, one)
+        return total
+
+    return prod
+
+
+def _walked(function: Callable[..., Any]) -> Callable[[Any], Any]:
+    """A function that goes through its first argument, which passes through Python."""
+
+    def make(world: Any) -> Any:
+        def walked(values: Any, /, *given: Any) -> Any:
+            return function(ticking(values), *given)
+
+        walked.__name__ = walked.__qualname__ = function.__name__
+        return walked
+
+    return make
+
+
+def _many(name: str, which: int) -> Callable[[Any], object]:
+    """A function of the generator that makes a list of so many."""
+
+    def make(world: Any) -> object:
+        def made(*given: Any, **named: Any) -> Any:
+            count = named.get("k", given[which] if len(given) > which else 1)
+            if isinstance(count, int) and count > MAX_DRAWN:
+                raise MemoryError(f"{name}() of {count:,} [size]")
+            return getattr(_generator(world), name)(*given, **named)
+
+        made.__name__ = made.__qualname__ = name
+        return made
+
+    return make
+
+
+MAX_DRAWN = 3_000_000
+_MATH |= {name: _divisors(name) for name in ("gcd", "lcm")} | {"prod": _prod, "fsum": _walked(math.fsum)}
 
 _RANDOM = names(
     "random uniform triangular randint randrange choice choices shuffle sample gauss normalvariate lognormvariate "
@@ -168,13 +236,15 @@ def _bits(name: str, per: int) -> Callable[[Any], object]:
 AUDITS = (
     ModuleAudit(
         name="math",
-        members=frozenset(name for name in dir(math) if not name.startswith("_") and name not in _MATH),
+        members=listed("math"),
+        refused=frozenset(),
         replaced=_MATH,
     ),
-    ModuleAudit(name="cmath", members=frozenset(name for name in dir(cmath) if not name.startswith("_"))),
+    ModuleAudit(name="cmath", members=listed("cmath"), refused=frozenset()),
     ModuleAudit(
         name="statistics",
-        members=frozenset(statistics.__all__) - {"kde_random"},
+        members=listed("statistics"),
+        refused=names("kde_random"),
         note="what draws from the host's generator draws from the world's, or is left out",
         types=(
             audit(statistics.NormalDist, but=["samples"], replaced={"samples": _samples}, subclassable=True),
@@ -183,26 +253,34 @@ AUDITS = (
     ),
     ModuleAudit(
         name="fractions",
-        members=names("Fraction"),
-        types=(audit(fractions.Fraction, subclassable=True),),
+        replaced={"Fraction": lambda world: Fraction},
+        types=(
+            audit(fractions.Fraction, constructable=False),
+            replace(audit(fractions.Fraction, subclassable=True), type=Fraction),
+            TypeAudit(type=FractionType),
+        ),
+        note="numbers of more digits than their common divisor can be found for are refused",
     ),
     ModuleAudit(
         name="decimal",
         members=names(
-            "Decimal DecimalTuple DecimalException Clamped InvalidOperation DivisionByZero "
+            "DecimalTuple DecimalException Clamped InvalidOperation DivisionByZero "
             "Inexact "
             "Rounded Subnormal Overflow Underflow FloatOperation DivisionImpossible InvalidContext ConversionSyntax "
             "DivisionUndefined ROUND_DOWN ROUND_HALF_UP ROUND_HALF_EVEN ROUND_CEILING ROUND_FLOOR ROUND_UP "
             "ROUND_HALF_DOWN ROUND_05UP MAX_PREC MAX_EMAX MIN_EMIN MIN_ETINY"
         ),
         replaced={
+            "Decimal": lambda world: Decimal,
             "Context": lambda world: BoundedContext,
             "getcontext": _getcontext,
             "setcontext": _setcontext,
             "localcontext": _localcontext,
         },
         types=(
-            audit(decimal.Decimal, subclassable=True),
+            audit(decimal.Decimal, constructable=False),
+            replace(audit(decimal.Decimal, subclassable=True), type=Decimal),
+            TypeAudit(type=DecimalType),
             audit(
                 BoundedContext,
                 also=names("flags traps"),
@@ -218,6 +296,8 @@ AUDITS = (
         members=names("Random"),
         replaced={
             **{name: _random(name) for name in _RANDOM if hasattr(random.Random, name)},
+            "choices": _many("choices", 3),
+            "sample": _many("sample", 1),
             "getrandbits": _bits("getrandbits", 1),
             "randbytes": _bits("randbytes", 8),
         },

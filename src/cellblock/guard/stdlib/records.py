@@ -5,14 +5,17 @@ from __future__ import annotations
 import copy
 import dataclasses
 import keyword
+import re
+import typing
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import lineage, namespace
 from cellblock.guard.names import is_dunder
 from cellblock.guard.refusal import denied
+from cellblock.guard.standins import Module
 from cellblock.guard.stdlib.copies import deepcopy_of
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, viewed
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -45,13 +48,38 @@ def _require_class(world: World, cls: type, annotations: Any) -> None:
             raise denied(f"a dataclass cannot set what {kind.__name__} holds", "store")
 
 
+_SPECIAL = re.compile(r"\s*(?:(\w+)\s*\.)?\s*(\w+)")
+
+
+def _special(world: World, text: str) -> Any:
+    """What makes a field that is none, where the text of an annotation begins with its name; else the text."""
+    found = _SPECIAL.match(str.__str__(text))
+    if found is None:
+        return text
+    module, name = found.groups()
+    value = world.globals.get(module or name)
+    if module is not None:
+        value = vars(value).get(name) if type(value) is Module else None
+    special = (typing.ClassVar, dataclasses.InitVar, dataclasses.KW_ONLY)
+    return value if any(value is one for one in special) else text
+
+
 def _dataclass(world: World) -> Callable[..., Any]:
     def dataclass(cls: Any = None, /, **options: Any) -> Any:
         def make(cls: Any) -> Any:
             if not isinstance(cls, type) or not world.classes.own(cls):
                 raise denied("only classes of the code's own can be made dataclasses", "class")
-            _require_class(world, cls, namespace(cls).get("__annotations__", {}))
-            return dataclasses.dataclass(cls, **options)
+            annotations = namespace(cls).get("__annotations__", {})
+            _require_class(world, cls, annotations)
+            texts = {name: kind for name, kind in annotations.items() if isinstance(kind, str)}
+            annotations.update((name, _special(world, kind)) for name, kind in texts.items())
+            try:
+                made: Any = dataclasses.dataclass(cls, **options)
+            finally:
+                annotations.update(texts)
+            for name in texts.keys() & namespace(made)[_FIELDS].keys():
+                namespace(made)[_FIELDS][name].type = texts[name]
+            return made
 
         return make if cls is None else make(cls)
 
@@ -195,7 +223,8 @@ AUDIT = ModuleAudit(
     types=(
         TypeAudit(
             type=dataclasses.Field,
-            reads=names("name type default default_factory init repr hash compare metadata kw_only"),
+            reads=names("name type default default_factory init repr hash compare kw_only"),
+            replaced={"metadata": viewed("metadata")},
             constructable=False,
         ),
         audit(dataclasses.FrozenInstanceError, but=["obj"], subclassable=True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import sys
+import textwrap
 import time
 import traceback
 import types
@@ -380,30 +381,44 @@ _ASKS = names(
 # ------------------------------------------------------------------------------------- timeit
 
 
-def _timed(statement: Any, number: int) -> float:
-    if not callable(statement):
-        raise denied("source to be timed is run by what checks nothing: give a function", "builtin")
-    began = time.perf_counter()
+_TIMED = """def timed(number, clock, statement, prepare):
+{setup}
+    began = clock()
     for _ in range(number):
-        statement()
-    return time.perf_counter() - began
+{statement}
+    return clock() - began
+"""
+
+
+def _timer(world: World, stmt: Any, setup: Any) -> Callable[[int], float]:
+    """What runs a statement so many times, and tells how long it took. Texts are checked as cells are."""
+    texts = {"setup": setup or "pass", "statement": stmt or "pass"}
+    parts = {
+        "setup": "prepare()" if callable(setup) else texts["setup"],
+        "statement": "statement()" if callable(stmt) else texts["statement"],
+    }
+    if not all(isinstance(one, str) for one in parts.values()):
+        raise ValueError("stmt is neither a string nor callable")
+    source = _TIMED.format(
+        setup=textwrap.indent(parts["setup"], " " * 4), statement=textwrap.indent(parts["statement"], " " * 8)
+    )
+    timed = world.bound_by(source, "<timeit>")["timed"]
+    return lambda number: float(timed(number, time.perf_counter, stmt, setup))
 
 
 def _timeit(world: World) -> Callable[..., float]:
-    def timeit(stmt: Any = None, setup: Any = None, *, number: int = 1_000_000, **_: Any) -> float:
-        if callable(setup):
-            setup()
-        return _timed(stmt, number)
+    def timeit(stmt: Any = "pass", setup: Any = "pass", timer: Any = None, number: int = 1_000_000, **_: Any) -> float:
+        return _timer(world, stmt, setup)(number)
 
     return timeit
 
 
 def _repeat(world: World) -> Callable[..., list[float]]:
     def repeat(
-        stmt: Any = None, setup: Any = None, *, repeat: int = 5, number: int = 1_000_000, **_: Any
+        stmt: Any = "pass", setup: Any = "pass", timer: Any = None, repeat: int = 5, number: int = 1_000_000, **_: Any
     ) -> list[float]:
-        timeit = _timeit(world)
-        return [timeit(stmt, setup, number=number) for _ in range(repeat)]
+        found = _timer(world, stmt, setup)
+        return [found(number) for _ in range(repeat)]
 
     return repeat
 
@@ -470,6 +485,6 @@ AUDITS = (
     ModuleAudit(
         name="timeit",
         replaced={"timeit": _timeit, "repeat": _repeat, "default_timer": lambda world: time.perf_counter},
-        note="functions alone: source is run by what checks nothing",
+        note="texts are checked as cells are, and see the names of the code, whatever globals are given",
     ),
 )

@@ -7,12 +7,12 @@ import bisect
 import collections
 import collections.abc
 import enum
-import heapq
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
 from cellblock.guard.anatomy import plain
+from cellblock.guard.members import listed
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeStandIn
 from cellblock.guard.stdlib import copies, records
@@ -114,13 +114,15 @@ def _members(given: Any) -> list[Any]:
     found: list[Any] = []
     for one in pairs:
         name = one if isinstance(one, str) else one[0]
-        if type(name) is not str or not name.isidentifier() or name.startswith("_"):
+        if type(name) is not str or "." in name or name.startswith("_"):
             raise denied(f"a class cannot define {name!r:.100}", "class")
         found.append(name if isinstance(one, str) else (name, one[1]))
     return found
 
 
-_ABSTRACT = tuple(getattr(collections.abc, name) for name in collections.abc.__all__ if name != "ByteString")
+_ABSTRACT = tuple(
+    getattr(collections.abc, name) for name in sorted(listed("collections.abc")) if hasattr(collections.abc, name)
+)
 _ENUMS = ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum")
 
 AUDITS = (
@@ -149,14 +151,17 @@ AUDITS = (
     ),
     ModuleAudit(
         name="collections.abc",
-        members=frozenset(collections.abc.__all__) - {"ByteString"},
+        members=listed("collections.abc"),
+        refused=names("ByteString"),
         note="ByteString goes from Python, and warns",
         types=(
             *(audit(kind, subclassable=True) for kind in _ABSTRACT),
             TypeAudit(type=abc.ABCMeta, reads=names("register"), subclassable=True),
         ),
     ),
-    ModuleAudit(name="heapq", members=frozenset(heapq.__all__)),
+    ModuleAudit(
+        name="heapq", members=names("heapify heappop heappush heappushpop heapreplace merge nlargest nsmallest")
+    ),
     ModuleAudit(
         name="bisect",
         members=names("bisect bisect_left bisect_right"),
@@ -183,8 +188,10 @@ AUDITS = (
             TypeAudit(type=enum.EnumType),
             audit(enum.auto, also=["value"]),
             audit(enum.property),
-            audit(enum.FlagBoundary),
-            audit(enum.EnumCheck),
+            *(
+                TypeAudit(type=kind, reads=names("name value"), constructable=False)
+                for kind in (enum.FlagBoundary, enum.EnumCheck)
+            ),
         ),
     ),
     records.AUDIT,

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.printing import Input
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 _SHOWN = names(
     "version version_info maxsize byteorder float_info int_info hash_info maxunicode platform implementation "
-    "hexversion api_version copyright"
+    "hexversion api_version copyright float_repr_style flags"
 )
 
 
@@ -27,6 +28,26 @@ def _exit(world: World) -> Callable[..., None]:
         raise SystemExit(status)
 
     return exit
+
+
+def _exc_info(world: World) -> Callable[[], tuple[Any, Any, None]]:
+    def exc_info() -> tuple[Any, Any, None]:
+        """The error that is being handled, without its traceback, which leads to frames."""
+        error = sys.exception()
+        return (None, None, None) if error is None else (world.typeof(error), error, None)
+
+    return exc_info
+
+
+def _set_digits(world: World) -> Callable[[int], None]:
+    def set_int_max_str_digits(maxdigits: int) -> None:
+        """Remembered, and no more: the limit is the process's, and what it bounds nothing ends."""
+        if maxdigits != 0 and maxdigits < sys.int_info.str_digits_check_threshold:
+            least = sys.int_info.str_digits_check_threshold
+            raise ValueError(f"maxdigits must be 0 or larger than {least}")
+        world.values["digits"] = maxdigits
+
+    return set_int_max_str_digits
 
 
 class Warned:
@@ -113,19 +134,27 @@ AUDITS = (
             **{name: _value(getattr(sys, name)) for name in _SHOWN},
             "argv": lambda world: [""],
             "path": lambda world: [],
-            "stdout": lambda world: world.streams["stdout"],
-            "stderr": lambda world: world.streams["stderr"],
+            "stdout": lambda world: world.current("stdout"),
+            "stderr": lambda world: world.current("stderr"),
+            "__stdout__": lambda world: world.streams["stdout"],
+            "__stderr__": lambda world: world.streams["stderr"],
+            "stdin": lambda world: Input(),
+            "__stdin__": lambda world: Input(),
+            "executable": lambda world: "",
+            "exc_info": _exc_info,
+            "exception": lambda world: lambda: sys.exception(),
+            "set_int_max_str_digits": _set_digits,
             "exit": _exit,
             "getsizeof": _value(sys.getsizeof),
             "getrecursionlimit": _value(sys.getrecursionlimit),
             "setrecursionlimit": _nothing,
             "intern": _value(sys.intern),
             "getdefaultencoding": _value(sys.getdefaultencoding),
-            "get_int_max_str_digits": _value(sys.get_int_max_str_digits),
+            "get_int_max_str_digits": lambda world: lambda: world.values.get("digits", sys.get_int_max_str_digits()),
         },
         types=tuple(
             audit(type(getattr(sys, name)), constructable=False)
-            for name in ("version_info", "float_info", "int_info", "hash_info", "implementation")
+            for name in ("version_info", "float_info", "int_info", "hash_info", "implementation", "flags")
         ),
         note="made of values: the real module leads to every other",
     ),

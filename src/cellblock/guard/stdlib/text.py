@@ -8,41 +8,15 @@ import enum
 import re
 import string
 import textwrap
-import unicodedata
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.refusal import denied
 from cellblock.guard.sizes import check_spec
-from cellblock.guard.stdlib.patterns import require_bearable
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.stdlib import expressions
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, viewed
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
-
-
-def _checked(name: str) -> Callable[[World], Callable[..., Any]]:
-    """A function of `re` whose pattern is looked at first."""
-    function = getattr(re, name)
-
-    def make(world: World) -> Callable[..., Any]:
-        def checked(pattern: Any, *given: Any, **named: Any) -> Any:
-            given, named = _without_debug(given), {key: _without_debug((one,))[0] for key, one in named.items()}
-            if type(pattern) is not re.Pattern:
-                pattern = str.__str__(pattern) if isinstance(pattern, str) else pattern
-                require_bearable(pattern, named.get("flags", given[0] if name == "compile" and given else 0))
-            return function(pattern, *given, **named)
-
-        checked.__name__ = checked.__qualname__ = name
-        checked.__doc__ = function.__doc__
-        return checked
-
-    return make
-
-
-def _without_debug(given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Flags without `re.DEBUG`, which prints to the host's own output."""
-    return tuple(one & ~re.DEBUG if isinstance(one, re.RegexFlag) else one for one in given)
 
 
 def _formatter(world: World) -> type:
@@ -73,7 +47,10 @@ _WRAPPER_PATTERNS = names("wordsep_re wordsep_simple_re sentence_end_re unicode_
 AUDITS = (
     ModuleAudit(
         name="string",
-        members=frozenset(string.__all__) - {"Formatter"},
+        members=names(
+            "Template ascii_letters ascii_lowercase ascii_uppercase capwords digits hexdigits octdigits printable "
+            "punctuation whitespace"
+        ),
         replaced={"Formatter": _formatter},
         types=(audit(string.Template, also=["template"]),),
         note="Formatter reads no attributes; Template compiles the patterns of its subclasses, and so has none",
@@ -84,17 +61,22 @@ AUDITS = (
             "A ASCII I IGNORECASE L LOCALE M MULTILINE S DOTALL X VERBOSE U UNICODE NOFLAG DEBUG RegexFlag "
             "Pattern Match error PatternError escape"
         ),
-        replaced={
-            name: _checked(name)
-            for name in ("compile", "match", "fullmatch", "search", "findall", "finditer", "split", "sub", "subn")
-        },
+        replaced={name: expressions.function(name) for name in ("compile", *expressions.METHODS)},
         types=(
-            audit(re.Pattern, but=["scanner"], constructable=False),
-            audit(re.Match, constructable=False),
+            audit(
+                re.Pattern,
+                but=["scanner", *expressions.METHODS],
+                constructable=False,
+                replaced={
+                    **{name: expressions.method(name) for name in expressions.METHODS},
+                    "groupindex": viewed("groupindex"),
+                },
+            ),
+            audit(re.Match, but=["expand"], constructable=False, replaced={"expand": expressions.expand}),
             TypeAudit(type=enum.EnumType),
             audit(re.error, also=["msg", "pattern", "pos", "lineno", "colno"], subclassable=True),
         ),
-        note="nothing ends a match under way: patterns that may take time exponential in the text are refused",
+        note="nothing ends a match under way: one that may take long is tried in a process of its own first",
     ),
     ModuleAudit(
         name="textwrap",
@@ -103,7 +85,10 @@ AUDITS = (
     ),
     ModuleAudit(
         name="difflib",
-        members=frozenset(difflib.__all__) - {"Match"},
+        members=names(
+            "Differ HtmlDiff IS_CHARACTER_JUNK IS_LINE_JUNK SequenceMatcher context_diff diff_bytes "
+            "get_close_matches ndiff restore unified_diff"
+        ),
         note="Match is what the others give",
         types=(
             audit(difflib.SequenceMatcher, also=["a", "b", "ratio"]),
@@ -114,7 +99,10 @@ AUDITS = (
     ),
     ModuleAudit(
         name="unicodedata",
-        members=frozenset(name for name in dir(unicodedata) if name.islower() and not name.startswith("_"))
-        - {"ucd_3_2_0"},
+        members=names(
+            "bidirectional category combining decimal decomposition digit east_asian_width is_normalized lookup "
+            "mirrored name normalize numeric unidata_version"
+        ),
+        note="ucd_3_2_0 is an object of the same functions, of another version",
     ),
 )

@@ -10,6 +10,7 @@ import zoneinfo
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from cellblock.guard.members import listed
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, public
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ AUDITS = (
             *(audit(kind, subclassable=True) for kind in (datetime.timedelta, datetime.tzinfo)),
             audit(datetime.timezone),
             audit(type(datetime.date(2000, 1, 1).isocalendar()), constructable=False),
+            audit(time.struct_time),
         ),
     ),
     ModuleAudit(
@@ -54,9 +56,8 @@ AUDITS = (
     ),
     ModuleAudit(
         name="calendar",
-        members=frozenset(calendar.__all__)
-        - names("setfirstweekday prmonth prcal prweek LocaleTextCalendar LocaleHTMLCalendar")
-        | names("month_name month_abbr day_name day_abbr"),
+        members=listed("calendar"),
+        refused=names("setfirstweekday prmonth prcal prweek LocaleTextCalendar LocaleHTMLCalendar"),
         types=(
             *(
                 audit(kind, but=["prmonth", "pryear", "prweek"], subclassable=True)

@@ -145,7 +145,10 @@ AUDITS = (
     ),
     ModuleAudit(
         name="codecs",
-        members=frozenset(name for name in dir(codecs) if name.startswith("BOM")),
+        members=names(
+            "BOM BOM32_BE BOM32_LE BOM64_BE BOM64_LE BOM_BE BOM_LE BOM_UTF16 BOM_UTF16_BE BOM_UTF16_LE BOM_UTF32 "
+            "BOM_UTF32_BE BOM_UTF32_LE BOM_UTF8"
+        ),
         replaced={name: _coding(name) for name in ("encode", "decode")},
         note="codecs that decompress, and those that others registered, are left out; files are not opened",
     ),

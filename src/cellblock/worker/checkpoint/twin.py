@@ -13,6 +13,7 @@ import _thread
 import contextlib
 import ctypes
 import errno
+import gc
 import os
 import random
 import signal
@@ -21,11 +22,14 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from cellblock.worker import control
 from cellblock.worker.checkpoint import descriptors, openmp
 from cellblock.worker.checkpoint.branching import Branch, part
+from cellblock.worker.checkpoint.written import Written
 from cellblock.worker.confine.syscalls import (
     PR_GET_DUMPABLE,
     PR_SET_DUMPABLE,
@@ -39,6 +43,8 @@ _EVERY_SIGNAL = frozenset(signal.valid_signals())
 _OF_THREADS = ("ignore", None, DeprecationWarning, None, 0)
 """Of warnings that there are threads: they stay where they are."""
 _IMPORT_SECONDS = 0.1
+Write = Callable[[int, Mapping[str, object]], object]
+"""Becomes a scribe, given its socket and its limits. Does not return."""
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 
 
@@ -52,11 +58,13 @@ class Woken:
     branch: Branch | None = None
 
 
-def freeze(channel: socket.socket, ours: tuple[int, ...], text: tuple[int, int]) -> Woken | None:
+def freeze(
+    channel: socket.socket, ours: tuple[int, ...], text: tuple[int, int], write: Write, written: Written
+) -> Woken | None:
     """Leave a frozen copy behind, which waits on `channel`. None here; in the copy, once woken, what it found.
 
     `ours` are descriptors that the copy goes on to use as they are, `text` those of them that a branch gets others
-    for. Raises OSError where no copy can be made.
+    for, `write` is what a scribe does, `written` is told of each copy. Raises OSError where no copy can be made.
     """
     found = descriptors.held((channel.fileno(), *ours))
     threads = tuple(one.name for one in threading.enumerate() if one is not threading.current_thread())
@@ -65,20 +73,23 @@ def freeze(channel: socket.socket, ours: tuple[int, ...], text: tuple[int, int])
     state = random.getstate()  # a forked copy seeds it anew
     hidden = not prctl(PR_GET_DUMPABLE)  # as a process of a branch is for good
     _await_imports()
+    written.prepare()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _EVERY_SIGNAL)
     hook, sys.unraisablehook = sys.unraisablehook, _hush  # of the hooks that cells set around forks
+    collects = gc.isenabled()
+    gc.disable()  # finalizers are the cells' code: none runs while memory is looked at, in a copy, or in a scribe
     try:
         if not hidden:
             prctl(PR_SET_DUMPABLE, 0)  # from its first moment on, nothing can open the copy's memory
         copy = False
         try:
-            copy = _fork_aside()
+            copy = _fork_aside(written)
         finally:
             if not (hidden or copy):
                 prctl(PR_SET_DUMPABLE, 1)
         if not copy:
             return None
-        woken = _wait(channel, found, ours, text)
+        woken = _wait(channel, found, ours, text, partial(_write_down, write, state))
         if not (hidden or isinstance(woken, Branch)):
             prctl(PR_SET_DUMPABLE, 1)
         _consume_signals()
@@ -95,6 +106,8 @@ def freeze(channel: socket.socket, ours: tuple[int, ...], text: tuple[int, int])
             return Woken(woken.next, woken.gone, threads, woken)
         return Woken(woken, tuple(descriptors.take_up(found)), threads)
     finally:
+        if collects:
+            gc.enable()
         sys.unraisablehook = hook
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
@@ -113,7 +126,7 @@ def _await_imports() -> None:
 
 
 def _wait(
-    channel: socket.socket, found: list[descriptors.Held], ours: tuple[int, ...], text: tuple[int, int]
+    channel: socket.socket, found: list[descriptors.Held], ours: tuple[int, ...], text: tuple[int, int], write: Write
 ) -> int | Branch:
     """In the copy: be frozen until the host says to wake. Ends here when the host lets go. Returns in branches, too."""
     try:
@@ -121,9 +134,11 @@ def _wait(
         descriptors.let_go(found)
         channel.send(control.READY)
         message, ends = control.receive(channel)
-        while message == control.SHOW or (message is not None and "branch" in message):
+        while message is not None and "wake" not in message:
             if message == control.SHOW:
                 _show(ends)
+            elif "save" in message:
+                _make_scribe(message, ends, write)
             elif (branch := part(message, ends, found, ours, text)) is not None:
                 return branch
             message, ends = control.receive(channel)
@@ -132,6 +147,25 @@ def _wait(
     if message is None:
         os._exit(0)
     return descriptors.out_of_the_way(ends[0], found) if ends else -1
+
+
+def _make_scribe(message: Mapping[str, object], ends: list[int], write: Write) -> None:
+    """In the copy: fork a scribe. Where that cannot be done its socket just closes."""
+    reap()  # those that have ended
+    with contextlib.suppress(OSError):
+        if not clone_silently():
+            write(ends[0], message)
+    for end in ends:
+        os.close(end)
+
+
+def _write_down(write: Write, state: tuple[object, ...], end: int, message: Mapping[str, object]) -> None:
+    """In a scribe."""
+    try:
+        random.setstate(state)
+        write(end, message)
+    finally:
+        os._exit(1)
 
 
 def _show(ends: list[int]) -> None:
@@ -174,23 +208,28 @@ def _working_directory() -> str | None:
         return None
 
 
-def _fork_aside() -> bool:
+def _fork_aside(written: Written) -> bool:
     """Fork a copy that no wait for children meets. True in the copy. Raises OSError where there can be none.
 
     A process of one thread, as nearly all are, can do without what the C library does for the others.
     """
-    return _fork_alone() if _is_alone() else _fork_among_threads()
+    if _is_alone():
+        return _fork_alone(written)
+    written.look(alone=False)
+    return _fork_among_threads()
 
 
-def _fork_alone() -> bool:
+def _fork_alone(written: Written) -> bool:
     python = ctypes.pythonapi
     python.PyOS_BeforeFork()
     try:
+        written.look(alone=True)
         child = clone_silently()
     except OSError:
         python.PyOS_AfterFork_Parent()
         raise
     if child:
+        written.mark()
         python.PyOS_AfterFork_Parent()
         return False
     try:

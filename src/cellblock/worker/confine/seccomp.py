@@ -37,7 +37,7 @@ ALLOWED: Mapping[str, str] = {
         umask chown fchown lchown fchownat utime utimes futimesat utimensat setxattr lsetxattr fsetxattr
         getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr
         setxattrat getxattrat listxattrat removexattrat""",
-    "memory": """brk mprotect munmap mremap madvise mincore msync mlock mlock2 munlock mlockall munlockall
+    "memory": """brk mprotect munmap mremap mincore msync mlock mlock2 munlock mlockall munlockall
         membarrier get_mempolicy pkey_alloc pkey_free pkey_mprotect map_shadow_stack mseal""",
     "processes and threads": """fork vfork execve execveat exit exit_group wait4 waitid gettid getpid getppid
         getpgid getpgrp setpgid getsid setsid set_tid_address set_robust_list get_robust_list rseq arch_prctl
@@ -109,6 +109,7 @@ _SOCK_TYPE_MASK = 0xF
 _STREAM_DGRAM_SEQPACKET = (1, 2, 5)
 _DEFAULT_TCP_UDP = (0, 6, 17)  # not ICMP, and not MPTCP, whose connections Landlock's TCP rules do not see
 _MSG_FASTOPEN = 0x20000000  # connects inside a send, past Landlock's connect rule
+_MADV_MERGEABLE = 12
 _PRIO_PROCESS = 0
 _SOL_SOCKET, _SOL_IPV6 = 1, 41
 _SIZES_OF_BUFFERS = (7, 8, 32, 33)  # SO_SNDBUF, SO_RCVBUF and their *FORCE
@@ -145,6 +146,10 @@ _PRCTL_ALLOWED = {
     "names of mappings, auxiliary vector (reading)": (0x53564D41, 0x41555856),
 }
 """An option that neither table names answers EINVAL, as on a kernel that does not have it."""
+
+
+RULE_SETS = ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self")
+"""A supervised filter asks before them, too: a scribe puts one around itself."""
 
 
 TARGETS: Mapping[str, int] = {
@@ -273,6 +278,8 @@ def _rules(families: frozenset[int], shared_memory: bool) -> dict[str, int | Rul
         "mknod": (plain_mode(1), no_device(1)),
         "mknodat": (plain_mode(2), no_device(2)),
         "mmap": (no_growing_stack,) if shared_memory else (no_growing_stack, no_shared_anonymous),
+        # Pages that the kernel has merged look as if nobody had written to them.
+        "madvise": (Clause((_none_of(2, _MADV_MERGEABLE),), errno.EINVAL),),
         "memfd_create": 0 if shared_memory else errno.EPERM,
         # A thread with a table of its own would have its own count of descriptors.
         "clone": (Clause((_without(0, _CLONE_NEW_ANY | _CLONE_PARENT),)), one_table_of_descriptors),
@@ -324,8 +331,7 @@ def _signals(supervised: bool) -> dict[str, int | Rule]:
         **dict.fromkeys(_SENDERS, SUPERVISED),
         "pidfd_send_signal": errno.ENOSYS,
         "kill": (not_to_all, Clause((_one_of(1, 0),), SUPERVISED)),
-        "setns": SUPERVISED,
-        "seccomp": SUPERVISED,
+        **dict.fromkeys(("setns", "seccomp", *RULE_SETS), SUPERVISED),
         "sched_setaffinity": (Clause((_one_of(0, 0),), SUPERVISED),),
     }
 
@@ -355,3 +361,42 @@ def build_for_branch(machine: str = syscalls.MACHINE) -> bytes:
     answers: dict[str, int | Rule] = {**dict.fromkeys(numbers, 0), "execve": errno.EPERM, "execveat": errno.EPERM}
     answers["prctl"] = (Clause((_none_of(0, _PR_SET_DUMPABLE),)),)
     return assemble(AUDIT_ARCH[machine], {numbers[name]: answer for name, answer in answers.items()})
+
+
+_OF_SCRIBES: Mapping[str, str] = {
+    "its socket, and files that it may read": """read readv pread64 preadv preadv2 lseek readahead fadvise64 write
+        writev close close_range dup dup2 dup3 pipe pipe2 poll ppoll select pselect6 epoll_create epoll_create1
+        epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd eventfd2 stat fstat lstat newfstatat statx statfs fstatfs
+        access
+        faccessat faccessat2 getdents getdents64 readlink readlinkat getcwd chdir fchdir umask sendto sendmsg recvfrom
+        recvmsg getsockname getpeername getsockopt shutdown""",
+    "memory": "brk mmap mprotect munmap mremap madvise mincore membarrier get_mempolicy",
+    "itself": """exit exit_group gettid getpid getppid getpgid getpgrp getsid set_tid_address set_robust_list
+        get_robust_list rseq arch_prctl futex futex_waitv futex_wake futex_wait futex_requeue restart_syscall
+        rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack pause""",
+    "time, and what is the same for all": """nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday time
+        times sched_yield sched_getaffinity sched_getparam sched_getscheduler sched_getattr sched_get_priority_max
+        sched_get_priority_min getpriority getcpu getuid geteuid getgid getegid getresuid getresgid getgroups uname
+        sysinfo getrandom getrusage getrlimit""",
+}
+"""Why to the names of the calls that a scribe may make, of those that its worker may."""
+_O_WRITES = 0o1 | 0o2 | 0o100 | 0o1000 | 0o20000000  # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_TMPFILE's own bit
+_FCNTL_OF_SCRIBES = (0, 1, 2, 3, 4, 1030)  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC: no locks
+_IOCTL_OF_SCRIBES = (0x5450, 0x5451)  # FIONCLEX, FIOCLEX
+_PRCTL_OF_SCRIBES = (3, 15, 16, 0x53564D41)  # is it dumpable, a thread's name, names of mappings
+
+
+def build_for_scribe(machine: str = syscalls.MACHINE) -> bytes:
+    """What a scribe puts in front of the filter that it inherited: it reads, computes, and answers on its socket."""
+    numbers = NUMBERS[machine]
+    answers: dict[str, int | Rule] = dict.fromkeys(numbers, errno.EPERM)
+    for names in _OF_SCRIBES.values():
+        answers.update(dict.fromkeys(names.split(), 0))
+    answers["open"] = (Clause((_without(1, _O_WRITES),), errno.EROFS),)
+    answers["openat"] = (Clause((_without(2, _O_WRITES),), errno.EROFS),)
+    answers["fcntl"] = (Clause((_one_of(1, *_FCNTL_OF_SCRIBES),)),)
+    answers["ioctl"] = (Clause((_one_of(1, *_IOCTL_OF_SCRIBES),), errno.ENOTTY),)
+    answers["prctl"] = (Clause((_one_of(0, *_PRCTL_OF_SCRIBES),)),)
+    answers["prlimit64"] = (Clause((_one_of(0, 0),)),)
+    answers["clone3"] = errno.ENOSYS
+    return assemble(AUDIT_ARCH[machine], {numbers[name]: answer for name, answer in answers.items() if name in numbers})

@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
-from cellblock.worker import control, main
+from cellblock.worker import control, laid, main
 from cellblock.worker.confine import namespaces
 from cellblock.worker.confine.syscalls import CLONE_NEWPID, PR_SET_DUMPABLE, name_process, prctl, setns
 from cellblock.worker.environment import ENVIRONMENT
@@ -40,7 +40,7 @@ def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: in
     names = profile["preload"]
     assert isinstance(names, list)
     preload(channel, names, tasks)
-    main.prepare(modules)
+    main.prepare(laid.load(modules) if profile.get("guard") else modules)
     gc.collect()
     gc.freeze()
     control.send(channel, {"ready": True})

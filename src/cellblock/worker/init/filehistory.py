@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import json
 import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cellblock.worker.init.trees import Tree, allowed, move, remove
@@ -40,6 +41,8 @@ class Chunk:
 
     __slots__ = ("_name", "_store", "pieces", "sparse")
     _made = 0
+
+    _name: Any
 
     def __init__(self, store: int, data: bytes, pieces: Pieces) -> None:
         Chunk._made += 1
@@ -82,6 +85,22 @@ class Foreign(Chunk):
         """It is not ours."""
 
 
+class Packed(Chunk):
+    """A chunk in a file of the host's, at a place and of a length. It holds data where its pieces say."""
+
+    __slots__ = ()
+
+    def __init__(self, store: int, name: list[int], pieces: Pieces, *, sparse: bool) -> None:
+        self._store, self._name, self.pieces, self.sparse = store, name, pieces, sparse
+
+    def read(self) -> bytes:
+        start, length = self._name
+        return os.pread(self._store, length, start)
+
+    def __del__(self) -> None:
+        """It is not ours."""
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """A regular file's bytes; None is a chunk that is a hole."""
@@ -96,13 +115,17 @@ Stamp = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one path was. `held` is a file's contents or a link's target; `same` is common to the paths of one inode."""
+    """What one path was. `held` is a file's contents or a link's target; `same` is common to the paths of one inode.
+
+    No two looks that found something else have the same `serial`.
+    """
 
     kind: int
     mode: int
     modified_ns: int
     held: Content | str | None = None
     same: int = 0
+    serial: int = field(default_factory=itertools.count(1).__next__, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +161,10 @@ class FileHistory:
         self._forgotten: int | None = None
         self._taken: dict[str, Entry] = {}
         self._exported: Kept | None = None
+        self._told: dict[str, int] = {}
+        self._tellings = 0
+        self.spare: Callable[[], bool] = lambda: False
+        """Lets go of what others keep of the store; whether there was anything."""
         self.keep(0)
         self._ways = [(path, os.open(path, _WAY)) for path in self._known if self._leads_to_mount(path)]
 
@@ -199,7 +226,7 @@ class FileHistory:
         """Forget the oldest checkpoint that may be, with the last of them what is known; False where there is none."""
         numbers = sorted(self._kept)
         if len(numbers) <= self._spared:
-            return False
+            return self.spare()
         self._forgotten = numbers[0]
         self.forget(numbers[:1])
         if not self._kept:
@@ -217,25 +244,47 @@ class FileHistory:
 
         They stay until `release`.
         """
-        kept = self._exported = self._kept[number]
-        file = os.memfd_create("files", os.MFD_CLOEXEC)
+        self._exported = self._kept[number]
+        return self.listed(number)
+
+    def kept(self, number: int) -> Kept | None:
+        """What is kept of a checkpoint: its files stay in the store for as long as this is held."""
+        return self._kept.get(number)
+
+    def listed(self, number: int) -> int:
+        """A memory file that lists a checkpoint's files."""
+        kept = self._kept[number]
         rows = [_row(path, entry) for path, entry in kept.entries.items()]
-        with open(os.dup(file), "w", encoding="utf-8", errors="surrogateescape") as out:
-            json.dump({"rows": rows, "missed": kept.missed}, out)
-        return file
+        return _written({"rows": rows, "missed": kept.missed})
+
+    def told(self, number: int, since: int) -> int:
+        """The same for the host, which has the telling `since`: if that was the last, only what is other than then.
+
+        Without the directories that lead to mounts.
+        """
+        kept = self._kept[number]
+        before = self._told if since == self._tellings else {}
+        ways = {path for path, _ in self._ways}
+        told = {path: entry.serial for path, entry in kept.entries.items() if path not in ways}
+        rows = [_row(path, kept.entries[path]) for path, serial in told.items() if before.get(path) != serial]
+        gone = [path for path in before if path not in told]
+        since = since if before else 0
+        self._told, self._tellings = told, self._tellings + 1
+        return _written({"number": self._tellings, "since": since, "rows": rows, "gone": gone, "missed": kept.missed})
 
     def release(self) -> None:
         """What was exported was taken over."""
         self._exported = None
 
     def take_over(self, listed: int, store: int) -> list[str]:
-        """Make the files what another session's were, as its `export` lists them, and that checkpoint 0; the paths that
-        could not be. Takes time by how much is there: all of it is copied. Both descriptors are closed."""
+        """Make the files what another session's were, as its `export` or the host lists them, and that checkpoint 0;
+        the paths that could not be. Takes time by how much is there: all of it is copied. Closes both descriptors."""
         with open(listed, encoding="utf-8", errors="surrogateescape") as file:
             file.seek(0)
             told = json.load(file)
         try:
-            entries = dict(_entry(row, store) for row in told["rows"])
+            entries = {path: self._known[path][1] for path, _ in self._ways}
+            entries |= dict(_entry(row, store) for row in told["rows"])
             self._kept[-1] = Kept(entries, tuple(told["missed"]))
             failed = self.rewind(-1)
         finally:
@@ -408,6 +457,14 @@ class FileHistory:
         self._known = known
 
 
+def _written(listed: dict[str, Any]) -> int:
+    """A memory file of this, as JSON."""
+    file = os.memfd_create("files", os.MFD_CLOEXEC)
+    with open(os.dup(file), "w", encoding="utf-8", errors="surrogateescape") as out:
+        out.write(json.dumps(listed))
+    return file
+
+
 def _row(path: str, entry: Entry) -> list[object]:
     held: object = entry.held
     if isinstance(held, Content):
@@ -423,8 +480,9 @@ def _entry(row: list[Any], store: int) -> tuple[str, Entry]:
     return path, Entry(kind, mode, modified_ns, held, same)
 
 
-def _foreign(store: int, name: str, pieces: list[list[int]], sparse: bool) -> Foreign:
-    return Foreign(store, name, tuple((start, end) for start, end in pieces), sparse=sparse)
+def _foreign(store: int, name: Any, pieces: list[list[int]], sparse: bool) -> Chunk:
+    kind = Foreign if isinstance(name, str) else Packed
+    return kind(store, name, tuple((start, end) for start, end in pieces), sparse=sparse)
 
 
 def _has_fine_times(directory: int) -> bool:

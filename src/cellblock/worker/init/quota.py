@@ -20,7 +20,7 @@ class Quota:
     """The soft limits of a session's processes; the hard ones are as high as the host's."""
 
     def __init__(self) -> None:
-        self._worker = self._cells = self._copies = self._making = self._branches = 0
+        self._worker = self._cells = self._copies = self._making = self._branches = self._scribes = 0
 
     def of(self, worker: int, cells: int) -> None:
         """This is the worker, and so many processes its cells may have; 0 where the worker keeps its limit itself."""
@@ -41,10 +41,21 @@ class Quota:
         self._branches = branches
         self._set([self._worker, *processes])
 
+    def saving(self, scribes: int, copies: Iterable[int]) -> None:
+        """There are, or are to be, so many scribes, and these frozen copies make them."""
+        self._scribes = 2 * scribes  # one that has ended counts until its copy, or init, has taken note of it
+        self._set([self._worker, *copies])
+
     def _set(self, processes: Iterable[int]) -> None:
         if not self._cells:
             return
-        wanted = self._cells + (self._copies + _LEAVING if self._copies else 0) + self._making + self._branches
+        wanted = (
+            self._cells
+            + (self._copies + _LEAVING if self._copies else 0)
+            + self._making
+            + self._branches
+            + self._scribes
+        )
         for process in processes:
             with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended
                 _, hard = prlimit(process, RLIMIT_NPROC)

@@ -16,6 +16,7 @@ from cellblock.worker.confine import layout, namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
 from cellblock.worker.init import ending
 from cellblock.worker.init.budget import Budget
+from cellblock.worker.init.captures import Captures
 from cellblock.worker.init.expected import Copies
 from cellblock.worker.init.filehistory import FileHistory
 from cellblock.worker.init.quota import Quota
@@ -46,6 +47,8 @@ class Service:
         self._history = FileHistory((layout.WORKSPACE, layout.TMP, layout.SHM), store, self._watch.mapped)
         self._supervisor = Supervisor(self._ready)
         self._copies = Copies(self._ready, self._found)
+        self._captures = Captures(self._ready)
+        self._history.spare = self._captures.drop_files
         self._peak: Peak | None = None
         self._adopted = 0
         self._gives_way = False
@@ -65,6 +68,8 @@ class Service:
             "part": self._part,
             "hollow": self._hollow,
             "branches": self._branches,
+            "admit": self._admit,
+            "capture": self._capture,
         }
         signal.signal(signal.SIGCHLD, lambda *_: self._reap())
 
@@ -75,7 +80,10 @@ class Service:
             if time.monotonic() >= self._look_at:  # calls that come without a pause must not put it off
                 self._look()
             for descriptor, _ in ready:
-                self._copies.hear(descriptor)
+                if self._captures.hear(descriptor):
+                    self._know_scribes()
+                else:
+                    self._copies.hear(descriptor)
             if any(descriptor == self._channel.fileno() for descriptor, _ in ready):
                 message, descriptors = control.receive(self._channel)
                 if message is None:
@@ -99,7 +107,7 @@ class Service:
         if self._peak is not None:
             self._peak.find()
         self._look_at = time.monotonic() + (pause if sooner is None else min(pause, sooner))
-        self._give_way(len(self._watch.running) == 1)
+        self._give_way(len(self._watch.running - self._watch.scribes) == 1)
         if excess is not None:
             self._curb(excess)
 
@@ -117,7 +125,7 @@ class Service:
         of_worker = excess.process == self._watch.worker
         control.tell(self._channel, {"curbed": excess.held, "worker": of_worker})  # before its death is seen
         if of_worker:
-            ending.end_all(self._watch.frozen)  # none of the others will outlive it
+            ending.end_all(self._watch.frozen | self._captures.scribes)  # none of the others will outlive it
             return
         with contextlib.suppress(ProcessLookupError):
             os.kill(excess.process, signal.SIGKILL)
@@ -211,7 +219,7 @@ class Service:
         self._budget.reserved = True
         self._budget.retain(spared)
         self._budget.forget(_numbers(message["forgotten"]))
-        ending.end_all(spared)
+        ending.end_all(spared | self._captures.scribes)
         root.repair_home(nested=self._nested)
         self._history.forget(_numbers(message["forgotten"]))
         missed = self._history.rewind(_number(message["number"])) if "number" in message else []
@@ -227,7 +235,8 @@ class Service:
     def _end(self, message: Message, _descriptors: list[int]) -> None:
         """End what a cell has started."""
         self._exempt(message["frozen"])
-        count = ending.end_since(float(str(message["since"])), self._watch.worker, self._watch.frozen)
+        spared = self._watch.frozen | self._captures.scribes
+        count = ending.end_since(float(str(message["since"])), self._watch.worker, spared)
         control.send(self._channel, {"count": count})
 
     def _export(self, message: Message, descriptors: list[int]) -> None:
@@ -267,6 +276,30 @@ class Service:
     def _branches(self, message: Message, _descriptors: list[int]) -> None:
         """Branches may have so many processes in all."""
         self._quota.give(_number(message["processes"]), self._watch.own_processes())
+
+    def _admit(self, message: Message, descriptors: list[int]) -> None:
+        """Let a frozen copy, of this session or a branch, make a scribe while the host holds a channel open."""
+        if self._captures.begin(descriptors[0], _number(message["copy"]), None) is None:
+            os.close(descriptors[0])
+        self._know_scribes()
+
+    def _capture(self, message: Message, descriptors: list[int]) -> None:
+        """Give the host the files of a checkpoint, which stay while it holds the channel open."""
+        number = _number(message["number"])
+        kept = self._history.kept(number)
+        capture = self._captures.begin(descriptors[0], 0, kept) if kept is not None else None
+        if capture is None:
+            os.close(descriptors[0])
+            return
+        files = self._history.told(number, _number(message["since"]))
+        with contextlib.suppress(OSError):  # the host has let go of it already
+            control.send(capture.channel, {"files": True}, [files, self._history.store], flags=socket.MSG_DONTWAIT)
+        os.close(files)
+
+    def _know_scribes(self) -> None:
+        self._supervisor.saving = self._captures.copies
+        self._watch.scribes = self._captures.scribes
+        self._quota.saving(len(self._captures.scribes | self._captures.copies), self._captures.copies)
 
     def _exempt(self, frozen: object) -> None:
         self._watch.exempt(frozenset(_numbers(frozen)))

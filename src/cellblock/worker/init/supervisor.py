@@ -17,16 +17,18 @@ from collections.abc import Collection
 from cellblock.worker import holdings, procfs
 from cellblock.worker.confine import listener as calls
 from cellblock.worker.confine.listener import Call
-from cellblock.worker.confine.seccomp import TARGETS
+from cellblock.worker.confine.seccomp import RULE_SETS, TARGETS
 
 _BRANCHING = frozenset(("setns", "seccomp"))
+_OF_SCRIBES = frozenset(("seccomp", *RULE_SETS))
 _SIGCHLD = b"17"  # what a child's end raises; that of a copy which is a child of the worker's raises nothing
 
 
 class Supervisor:
     """Holds the listeners of the filters that are in force.
 
-    `copies` are those of the worker that are known; `parting` is one, of this session or a branch, that makes a branch.
+    `copies` are those of the worker that are known; `parting` is one, of this session or a branch, that makes a branch;
+    `saving` are those that make a scribe.
     """
 
     def __init__(self, poll: select.poll) -> None:
@@ -35,6 +37,7 @@ class Supervisor:
         self._listeners: set[int] = set()
         self.worker = self.parting = 0
         self.copies: Collection[int] = ()
+        self.saving: Collection[int] = ()
 
     def expect(self, door: int) -> None:
         """A filter's listener is to come in over a socket; the calls that arrive on it are answered from then on."""
@@ -74,6 +77,10 @@ class Supervisor:
 
     def _judge(self, call: Call) -> int:
         """The errno that the call fails with; 0 to let it be carried out."""
+        if call.name in _OF_SCRIBES and self._is_scribe(call.caller):
+            return 0
+        if call.name in RULE_SETS:
+            return errno.ENOSYS
         if call.name in _BRANCHING:
             return 0 if self._is_branching(call.caller) else errno.EPERM
         if holdings.nested(call.caller):
@@ -94,6 +101,11 @@ class Supervisor:
             return False
         status = _stat(caller)
         return holdings.nested(caller) or (bool(status) and int(status[1]) == self.parting)
+
+    def _is_scribe(self, caller: int) -> bool:
+        """Whether it is a child of a frozen copy that makes a scribe, which then walls itself in further."""
+        status = _stat(caller) if self.saving else []
+        return bool(status) and int(status[1]) in self.saving
 
     def _is_out_of_reach(self, target: int, caller: int) -> bool:
         if target == 1 or target in self.copies:

@@ -73,6 +73,8 @@ class Watch:
         self.worker = self._image = self._reserved = self._most_pipes = 0
         self._ran: dict[int, int] = {}
         self.frozen: frozenset[int] = frozenset()
+        self.scribes: frozenset[int] = frozenset()
+        """Disposable copies that save: each may hold what a worker may, and that counts to nobody else's."""
         self._counted_at = 0
         self._crowded: set[int] = set()
         self._dying: set[int] = set()
@@ -142,7 +144,12 @@ class Watch:
         if excess is None:
             for new in alive - before.keys() - {self.worker}:
                 holdings.be_killed_first(new)  # rather than the worker, with which the names go
-            excess = self._of_memory(alive) or self._of_locks(alive) or self._of_descriptors(alive)
+            excess = (
+                self._of_scribes(alive)
+                or self._of_memory(alive - self.scribes)
+                or self._of_locks(alive)
+                or self._of_descriptors(alive)
+            )
         if excess is not None:
             self._dying.add(excess.process)
             return 0.0, excess
@@ -151,6 +158,13 @@ class Watch:
     def _of_processors(self, used: dict[int, int]) -> Excess | None:
         defiant = self._crowd.thin(used, self.worker, self.frozen)
         return Excess(f"{defiant} processes that ran out of turn", self.worker) if defiant else None
+
+    def _of_scribes(self, alive: set[int]) -> Excess | None:
+        most = self._reserved + self._limit + _WORKER_SLACK_BYTES
+        for process in alive & self.scribes:
+            if (held := holdings.memory(process)) > most:
+                return Excess(_megabytes(held - self._image), process)
+        return None
 
     def _of_memory(self, alive: set[int]) -> Excess | None:
         self._look_at_sockets()

@@ -16,7 +16,7 @@ import traceback
 from typing import NoReturn
 
 from cellblock.walls import Unavailable
-from cellblock.worker import control, main
+from cellblock.worker import control, laid, main
 from cellblock.worker.confine import landlock, layout, syscalls
 from cellblock.worker.confine.syscalls import PR_SET_CHILD_SUBREAPER, prctl
 from cellblock.worker.environment import enter_packages, environment
@@ -54,7 +54,7 @@ def serve(channel: socket.socket) -> None:
         _refuse(channel, failed)
     os.chdir(scratch)
     preload(channel, _strings(profile["preload"]), tasks)
-    main.prepare(modules)
+    main.prepare(laid.load(modules) if profile.get("guard") else modules)
     program = filter.build()
     gc.collect()
     gc.freeze()

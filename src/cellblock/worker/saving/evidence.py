@@ -23,19 +23,22 @@ class Evidence:
 
     def __init__(self, index: bytes, unchanged: Unchanged, put: Put) -> None:
         known = loads(index) if index else {"buffers": [], "targets": {}}
-        self._known: dict[tuple[int, int], list[str]] = {
-            (address, length): chunks for address, length, chunks in known["buffers"]
+        self._known: dict[tuple[int, int, int], list[str]] = {
+            (address, length, owner): chunks for address, length, owner, chunks in known["buffers"]
         }
         self._unchanged = unchanged
         self._put = put
         self._targets: dict[str, list[list[str]]] = known["targets"]
-        self._taken: dict[tuple[int, int], list[str]] = {}
+        self._taken: dict[tuple[int, int, int], list[str]] = {}
 
-    def put(self, data: Any) -> list[str]:
-        """Put the pieces of an object's memory away that may be others than they were; the addresses of all."""
+    def put(self, data: Any, owner: object) -> list[str]:
+        """Put the pieces of an object's memory away that may be others than they were; the addresses of all.
+
+        `owner` is whose memory that is: the kernel may move pages (mremap), as they are, to where another's were.
+        """
         data = memoryview(data).cast("B")
         start, length = address_of(data), data.nbytes
-        known = self._known.get((start, length))
+        known = self._known.get((start, length, id(owner)))
         chunks = []
         for number, offset in enumerate(range(0, length, CHUNK)):
             end = min(offset + CHUNK, length)
@@ -43,7 +46,7 @@ class Evidence:
                 chunks.append(known[number])
             else:
                 chunks.append(self._put(data[offset:end]))
-        self._taken[start, length] = chunks
+        self._taken[start, length, id(owner)] = chunks
         return chunks
 
     def targets(self, blocks: list[dict[str, str]]) -> list[list[str]]:
@@ -57,5 +60,5 @@ class Evidence:
 
     def index(self) -> str:
         """What the next snapshot is to be given."""
-        rows = [[address, length, chunks] for (address, length), chunks in self._taken.items()]
+        rows = [[*where, chunks] for where, chunks in self._taken.items()]
         return dumps({"buffers": rows, "targets": self._targets}, separators=(",", ":"))

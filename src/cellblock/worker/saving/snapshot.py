@@ -153,7 +153,7 @@ class _Snapshot:
     def _put_long(self, piece: Any) -> list[str]:
         """Put a long text or run of bytes away, as the pickler hands it over."""
         if self._walk.holds_memory(piece):
-            return self.evidence.put(piece)
+            return self.evidence.put(piece, piece)
         return list(put_pieces(piece, self._put))
 
     def _save_group(self, group: Together) -> None:
@@ -305,7 +305,7 @@ class _Writing:
     def _keep_array(self, data: Any, owner: Any) -> int:
         """An array's memory; its number counts from the end of the buffers."""
         if self._sink is not None and owner is not None and self._snapshot._walk.reaches(owner):
-            self._arrays.append((data.nbytes, self._snapshot.evidence.put(data)))
+            self._arrays.append((data.nbytes, self._snapshot.evidence.put(data, owner)))
         else:
             self._arrays.append(self._put(data))
         return len(self._arrays)

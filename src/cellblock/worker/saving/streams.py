@@ -12,7 +12,7 @@ SIMPLE = b"\n"
 LONG = 2**18
 """From this length on, text and bytes have pieces of their own."""
 Put = Callable[[memoryview | bytes], str]
-Get = Callable[[str], bytes]
+Get = Callable[[str], bytes | bytearray | memoryview]
 
 
 class Sink:

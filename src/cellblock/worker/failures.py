@@ -1,18 +1,22 @@
-"""What a cell raised, as text: a traceback of the cell's own lines."""
+"""What a guarded cell raised, as text: a traceback of the cell's own lines, or the places that were refused."""
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
+from types import TracebackType
 
 from cellblock.errors import SourceRejected
-from cellblock.guard.refusal import Denied
+from cellblock.guard.refusal import Denied, Refusal
 from cellblock.guard.rules import BY_ID
 from cellblock.guard.signals import Stop
 from cellblock.values.represent import type_name
 from cellblock.wire.messages import Failure
 from cellblock.worker.interpreter import cut, linked
 from cellblock.worker.show.mime import utf8
+
+_REWORDED = (SyntaxError, NameError, AttributeError, ImportError)
+"""Errors whose summaries say something else than they do, such as what was meant."""
 
 
 def refused(error: SourceRejected) -> Failure:
@@ -22,6 +26,7 @@ def refused(error: SourceRejected) -> Failure:
         message=utf8(error.args[0]),
         traceback=utf8(f"{error.excerpts}\n{type(error).__name__}: {error.args[0]}\n"),
         kind="refused",
+        rule=_rule_of(error),
         hint=error.hint,
     )
 
@@ -38,23 +43,64 @@ def describe(error: BaseException, lines: Mapping[str, list[str]], max_text: int
         )
     name = type_name(error)
     try:
+        _forget_others(error, lines)
         summary = traceback.TracebackException.from_exception(error, lookup_lines=False, capture_locals=False)
         _keep_cells(summary, lines)
         text = "".join(summary.format())
-        message = str(error) if isinstance(error, SyntaxError) else str(summary)
+        message = str(error) if isinstance(error, _REWORDED) else str(summary)
     except Stop:
         raise
-    except Exception as broken:  # the cell's exception class may raise anything from what it overrides
+    except BaseException as broken:  # the cell's exception class may raise anything from what it overrides
         text, message = f"{name}: <no traceback: {type_name(broken)}>\n", _own_message(error)
     kind = "memory" if isinstance(error, MemoryError) else "refused" if isinstance(error, Denied) else "raised"
-    hint = BY_ID[error.rule].instead if isinstance(error, Denied) and error.rule in BY_ID else ""
+    rule = error.rule if isinstance(error, Denied) else ""
     return Failure(
         type=utf8(name),
         message=utf8(cut(message, max_text)),
         traceback=utf8(cut(text, max_text)),
         kind=kind,
-        hint=hint,
+        rule=rule,
+        hint=BY_ID[rule].instead if rule else "",
     )
+
+
+def _rule_of(error: SourceRejected) -> str:
+    """That of its first refusal, which is what its message tells."""
+    first = error.refusals[0]
+    assert isinstance(first, Refusal)
+    return first.rule
+
+
+def _forget_others(error: BaseException, lines: Mapping[str, list[str]]) -> None:
+    """Take the frames that are no cell's out of the tracebacks: to format them would have their files noted."""
+    pending: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while pending:
+        one = pending.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        _TRACEBACK.__set__(one, _of_cells(_TRACEBACK.__get__(one), lines))
+        pending += [_CAUSE.__get__(one), _CONTEXT.__get__(one)]
+        if isinstance(one, BaseExceptionGroup):
+            pending += _PARTS.__get__(one)
+
+
+_TRACEBACK, _CAUSE, _CONTEXT = (BaseException.__dict__[name] for name in ("__traceback__", "__cause__", "__context__"))
+_PARTS = BaseExceptionGroup.__dict__["exceptions"]
+"""These of an error, past what its class says of them."""
+
+
+def _of_cells(trace: TracebackType | None, lines: Mapping[str, list[str]]) -> TracebackType | None:
+    kept: list[TracebackType] = []
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename in lines:
+            kept.append(trace)
+        trace = trace.tb_next
+    rest: TracebackType | None = None
+    for one in reversed(kept):
+        rest = TracebackType(rest, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return rest
 
 
 def _keep_cells(summary: traceback.TracebackException, lines: Mapping[str, list[str]]) -> None:

@@ -1,0 +1,114 @@
+"""A Jupyter document's run: its cells one after the other, and what is written when they have ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cellblock.cli.exits import DONE, FAILED, INTERRUPTED
+from cellblock.cli.opening import open_session, start_early
+from cellblock.cli.script import CtrlC, status_of
+from cellblock.cli.show import JsonLines, Screen
+from cellblock.limits import ExecutionLimits
+from cellblock.session.jupyter import Piece, with_outputs
+from cellblock.walls import Walls
+
+if TYPE_CHECKING:
+    from cellblock.session.session import AsyncSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What the command line asks for."""
+
+    document: Mapping[str, object]
+    pieces: tuple[Piece, ...]
+    title: str
+    inputs: Mapping[str, Path] = field(default_factory=dict)
+    mounts: Mapping[str, str] = field(default_factory=dict)
+    limits: ExecutionLimits = ExecutionLimits()
+    preload: tuple[str, ...] = ()
+    python: str | None = None
+    walls: Walls = "full"
+    keep_going: bool = False
+    as_json: bool = False
+    save: Path | None = None
+
+
+def execute(job: Job) -> int:
+    """Run a job; its exit status, which is that of the worst cell."""
+    start = start_early(job.python, job.preload, job.walls, None if job.mounts else job.limits)
+    import anyio
+
+    async def run() -> int:
+        from cellblock.session.session import AsyncSession
+
+        session = AsyncSession(
+            walls=job.walls, limits=job.limits, preload=job.preload, python=job.python, mounts=job.mounts
+        )
+        try:
+            await open_session(session, start, sys.stderr)
+            for name, local in job.inputs.items():
+                await session.files.write(name, await anyio.Path(local).read_bytes())
+            return await _run(session, job)
+        finally:
+            await session.close()
+
+    return anyio.run(run)
+
+
+async def _run(session: AsyncSession, job: Job) -> int:
+    view = (
+        JsonLines(session, None)
+        if job.as_json
+        else Screen(session, None, option="" if job.save else "--save OUT.ipynb")
+    )
+    ran: dict[int, str] = {}
+    failed: list[int] = []
+    worst, cell = DONE, None
+    with CtrlC(session) as ctrl_c:
+        for piece in job.pieces:
+            async with aclosing(session.stream(piece.source, kind=piece.kind)) as events:
+                cell = await view.show(events)
+            ran[piece.place] = cell.id
+            if not cell.ok and not piece.may_fail:
+                failed.append(cell.number)
+                worst = max(worst, status_of(cell) or FAILED)
+                if ctrl_c.count or not job.keep_going:
+                    break
+    if cell is not None:
+        await view.end(cell, {})
+    if job.save is not None:
+        _write(job.save, _made(session, job, ran))
+    if not job.as_json:
+        print(f"cellblock: {_summary(job, len(ran), failed)}", file=sys.stderr)
+    return INTERRUPTED if ctrl_c.count and worst else worst
+
+
+def _made(session: AsyncSession, job: Job, ran: Mapping[int, str]) -> str:
+    """The document with its outputs, or its page."""
+    if job.save is not None and job.save.suffix == ".html":
+        return session.notebook.to_html()
+    by_id = {one.cell.id: one for one in session.notebook.shown()}
+    return json.dumps(with_outputs(job.document, {place: by_id[one] for place, one in ran.items()}), indent=1) + "\n"
+
+
+def _write(path: Path, text: str) -> None:
+    """Beside its place first: a run that is ended in the middle leaves the old file as it was."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _summary(job: Job, ran: int, failed: list[int]) -> str:
+    which = f", failed: {', '.join(map(str, failed))}" if failed else ""
+    return f"{ran} of {len(job.pieces)} cells ran{which}" + ("" if job.save is None else f"; saved {job.save}")

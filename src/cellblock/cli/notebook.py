@@ -1,0 +1,87 @@
+"""`cellblock notebook run`: the cells of a Jupyter document, run in a session, and the document with their outputs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from cellblock.cli import options, source
+from cellblock.cli.exits import EPILOG, USAGE
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "notebook",
+        help="run a Jupyter document behind the walls",
+        description="Jupyter documents: run FILE.ipynb runs the cells of one, in order, in a new session.",
+        epilog=EPILOG,
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    run_parser = actions.add_parser(
+        "run",
+        help="run the cells of a document",
+        description=(
+            "Runs the code cells of a Jupyter document in a new session: no network, no files but its own, limits. "
+            "Stops at the first cell that fails, unless that is tagged raises-exception."
+        ),
+        usage="cellblock notebook run [options] FILE.ipynb",
+        epilog=EPILOG,
+    )
+    add = run_parser.add_argument
+    add("file", metavar="FILE.ipynb", help="the document (nbformat 4)")
+    add("--save", metavar="OUT", help="write the document with its new outputs (.ipynb), or a page to read (.html)")
+    add("--keep-going", action="store_true", help="run the cells after one that failed, too")
+    add("--json", action="store_true", help="print one JSON object for each cell and nothing else")
+    options.add_session(run_parser)
+    run_parser.set_defaults(command=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read the document, then run it."""
+    from cellblock.cli.document import Job, execute
+    from cellblock.session.jupyter import UnreadableNotebook, pieces
+
+    try:
+        document = _document(arguments.file)
+        save = None if arguments.save is None else _target(arguments.save)
+        job = Job(
+            document=document,
+            pieces=tuple(pieces(document)),
+            title=Path(arguments.file).stem,
+            inputs=options.inputs(arguments),
+            mounts=options.mounts(arguments),
+            limits=options.limits(arguments),
+            preload=arguments.preload,
+            python=arguments.python,
+            walls=arguments.walls,
+            keep_going=arguments.keep_going,
+            as_json=arguments.json,
+            save=save,
+        )
+    except (source.Unusable, UnreadableNotebook) as error:
+        print(f"cellblock: {error}", file=sys.stderr)
+        return USAGE
+    return execute(job)
+
+
+def _document(path: str) -> dict[str, object]:
+    data = source.read(path)
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise source.Unusable(f"{path!r} is no Jupyter document: {error}") from None
+    if not isinstance(document, dict):
+        raise source.Unusable(f"{path!r} is no Jupyter document: it holds a {type(document).__name__}")
+    return document
+
+
+def _target(path: str) -> Path:
+    target = Path(path)
+    if target.suffix not in (".ipynb", ".html"):
+        raise source.Unusable(f"--save {path!r} ends neither in .ipynb nor in .html")
+    if not target.parent.is_dir():
+        raise source.Unusable(f"--save {path!r}: there is no directory {str(target.parent)!r}")
+    return target

@@ -1,0 +1,74 @@
+"""`cellblock sessions`: the sessions of a store, listed, read, compared, moved and checked; no process is started."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from cellblock.cli.exits import EPILOG
+
+_REVISION = "HEAD, HEAD~3, a tag, a branch, or the beginning of a commit's id"
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "sessions",
+        help="look at the sessions of a store",
+        description="Sessions that last: what a store keeps of them. No code runs.",
+        epilog=EPILOG,
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+
+    def action(name: str, help_: str, *words: tuple[str, str, str], session: bool = True) -> argparse.ArgumentParser:
+        one = actions.add_parser(name, help=help_, description=f"{help_[0].upper()}{help_[1:]}.", epilog=EPILOG)
+        one.add_argument(
+            "--store", metavar="URL", help="sqlite:///FILE or postgresql://… ($CELLBLOCK_STORE, else yours)"
+        )
+        one.add_argument("--user", default="default", help="whose sessions (default)")
+        one.add_argument("--json", action="store_true", help="print JSON and nothing else")
+        if session:
+            one.add_argument("name", metavar="NAME", help="the session")
+        for word, nargs, told in words:
+            one.add_argument(word.lower(), metavar=word, nargs=nargs or None, help=told)
+        one.set_defaults(command=_Run(name))
+        return one
+
+    listing = action("list", "list the sessions of a user", session=False)
+    listing.add_argument("--all-users", action="store_true", help="those of everybody")
+    log = action("log", "list a session's commits, newest first", ("REVISION", "?", f"start there: {_REVISION}"))
+    log.add_argument("--limit", type=int, default=20, metavar="N", help="so many at most (20)")
+    action("show", "show a commit: its cell, what that showed, and all names", ("REVISION", "?", _REVISION))
+    action("diff", "show what differs between two commits", ("BEFORE", "?", "HEAD~1"), ("AFTER", "?", "HEAD"))
+    action("undo", "go back by some steps", ("STEPS", "?", "how many (1)"))
+    action("checkout", "go to a commit", ("REVISION", "", _REVISION))
+    action(
+        "branch",
+        "make another session that goes on from a commit",
+        ("NEW", "", "its name"),
+        ("REVISION", "?", _REVISION),
+    )
+    action("tag", "name a commit", ("TAG", "", "the name"), ("REVISION", "?", _REVISION))
+    merging = action("merge", "take over what another version changed", ("OTHER", "", "another session, or a revision"))
+    merging.add_argument(
+        "--prefer", choices=("ours", "theirs"), help="where both changed the same (else nothing is merged)"
+    )
+    action("export", "write the session's notebook to a file", ("OUT", "", "FILE.ipynb or FILE.html"))
+    action("delete", "delete a session; gc gives its space back")
+    action("verify", "read everything that is stored, and tell what is damaged", session=False)
+    action("gc", "delete what nothing refers to any more", session=False)
+
+
+class _Run:
+    """Runs the function of an action, which is imported then."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, arguments: argparse.Namespace) -> int:
+        from cellblock.cli import stored
+        from cellblock.store import open_store
+
+        run: Callable[..., int] = getattr(stored, f"do_{self._name}")
+        with open_store(arguments.store) as store:
+            return run(store, arguments)

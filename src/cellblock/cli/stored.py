@@ -1,0 +1,260 @@
+"""What each action of `cellblock sessions` does: reads a store, prints a table, text or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from cellblock.cli.exits import DONE, FAILED, USAGE
+from cellblock.cli.terminal import Printer
+from cellblock.session.commits import cells_of, get_cell, names_of
+from cellblock.session.notebook import Notebook
+from cellblock.session.timeline import difference, merge
+from cellblock.store import Commit, SessionRow, Store, StoredSession
+
+_MOST_LISTED = 1000
+_ID = 12
+
+
+def do_list(store: Store, arguments: argparse.Namespace) -> int:
+    """A line for each session."""
+    user = None if arguments.all_users else arguments.user
+    rows: list[SessionRow] = []
+    while page := store.sessions(user, after=rows[-1] if rows else None, limit=_MOST_LISTED):
+        rows += page
+    if arguments.json:
+        return _json([{**asdict(row), "holder": row.holder and str(row.holder)} for row in rows])
+    if not rows:
+        _say(f"no sessions of {arguments.user!r} in {store.url}")
+        return DONE
+    titles = (("USER",) if user is None else ()) + ("SESSION", "COMMITS", "LAST USED", "OPEN IN")
+    lines = [
+        ((row.user,) if user is None else ())
+        + (row.name, str(row.depth), _ago(row.used), str(row.holder) if row.holder else "-")
+        for row in rows
+    ]
+    _table(titles, lines)
+    return DONE
+
+
+def do_log(store: Store, arguments: argparse.Namespace) -> int:
+    """A line for each commit."""
+    session = store.read(arguments.user, arguments.name)
+    commits = list(islice(session.log(arguments.revision or "HEAD"), max(arguments.limit, 0)))
+    marks = _marks(session)
+    if arguments.json:
+        return _json([{**_plain(commit), "refs": marks.get(commit.id, [])} for commit in commits])
+    _table(
+        ("COMMIT", "CELL", "KIND", "WHEN", "WHAT"),
+        [
+            (
+                _short(commit.id),
+                str(commit.number) if commit.number else "-",
+                commit.kind,
+                _ago(commit.created),
+                " ".join([*(f"[{mark}]" for mark in marks.get(commit.id, [])), commit.message]),
+            )
+            for commit in commits
+        ],
+    )
+    return DONE
+
+
+def do_show(store: Store, arguments: argparse.Namespace) -> int:
+    """A commit: its cell with what that showed, and the names after it."""
+    session = store.read(arguments.user, arguments.name)
+    commit = session.resolve(arguments.revision or "HEAD")
+    detail: Any = commit.detail
+    cell = get_cell(session, detail["cell"]["@"])[0] if "cell" in detail else None
+    names = names_of(session, commit)
+    if arguments.json:
+        shown = None if cell is None else {"source": cell.source, "state": cell.state.value, "text": cell.text}
+        return _json({**_plain(commit), "cell": shown, "names": {name: asdict(one) for name, one in names.items()}})
+    out = Printer(sys.stdout)
+    out.line(f"{_short(commit.id)}  {commit.kind} {commit.number or ''}  {_ago(commit.created)}")
+    if cell is not None:
+        for line in cell.source.splitlines():
+            out.line(f"    {line}")
+        if cell.text:
+            out.line(cell.text)
+    if not commit.snapshot:
+        out.line("(the state was not saved: it is made again by running the cell)")
+    _table(("NAME", "TYPE", "SIZE", "VALUE"), [(n, one.type, str(one.size), one.preview) for n, one in names.items()])
+    return DONE
+
+
+def do_diff(store: Store, arguments: argparse.Namespace) -> int:
+    """What differs between two commits."""
+    session = store.read(arguments.user, arguments.name)
+    found = difference(
+        session, session.resolve(arguments.before or "HEAD~1"), session.resolve(arguments.after or "HEAD")
+    )
+    if arguments.json:
+        return _json(asdict(found))
+    Printer(sys.stdout).line(str(found))
+    return DONE
+
+
+def do_undo(store: Store, arguments: argparse.Namespace) -> int:
+    """Go back by some steps."""
+    steps = arguments.steps or "1"
+    if not steps.isascii() or not steps.isdigit() or not 0 < int(steps) < 10**6:
+        _say(f"{steps!r} is not a number of steps above 0")
+        return USAGE
+    return _go_to(store, arguments, f"HEAD~{int(steps)}")
+
+
+def do_checkout(store: Store, arguments: argparse.Namespace) -> int:
+    """Go to a commit."""
+    return _go_to(store, arguments, arguments.revision)
+
+
+def do_branch(store: Store, arguments: argparse.Namespace) -> int:
+    """Make another session."""
+    store.fork(arguments.user, arguments.name, arguments.new, at=arguments.revision or "HEAD")
+    return _told(arguments, store.read(arguments.user, arguments.new).resolve("HEAD"), arguments.new)
+
+
+def do_tag(store: Store, arguments: argparse.Namespace) -> int:
+    """Name a commit."""
+    with store.hold(arguments.user, arguments.name, create=False) as session:
+        session.tag(arguments.tag, at=arguments.revision or "HEAD")
+        return _told(arguments, session.resolve(arguments.tag), arguments.name)
+
+
+def do_merge(store: Store, arguments: argparse.Namespace) -> int:
+    """Take over what another version changed."""
+    from cellblock.session.timeline import find
+
+    with store.hold(arguments.user, arguments.name, create=False) as session:
+        return _told(arguments, merge(session, find(session, arguments.other), arguments.prefer), arguments.name)
+
+
+def do_export(store: Store, arguments: argparse.Namespace) -> int:
+    """Write the notebook of a session's head."""
+    target = Path(arguments.out)
+    if target.suffix not in (".ipynb", ".html"):
+        _say(f"{arguments.out!r} ends neither in .ipynb nor in .html")
+        return USAGE
+    session = store.read(arguments.user, arguments.name)
+    notebook = Notebook()
+    for cell, parts in cells_of(session, session.resolve("HEAD")):
+        notebook.record(cell, parts)
+    text = notebook.to_html() if target.suffix == ".html" else json.dumps(notebook.to_ipynb(), indent=1) + "\n"
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        _say(f"cannot write {arguments.out!r}: {error.strerror}")
+        return USAGE
+    return _json({"out": str(target), "cells": len(notebook)}) if arguments.json else DONE
+
+
+def do_delete(store: Store, arguments: argparse.Namespace) -> int:
+    """Delete a session."""
+    store.delete(arguments.user, arguments.name)
+    return _json({"deleted": arguments.name}) if arguments.json else DONE
+
+
+def do_verify(store: Store, arguments: argparse.Namespace) -> int:
+    """Read everything; the exit status says whether all of it can be had."""
+    report = store.verify(arguments.user if arguments.user != "default" else None)
+    if arguments.json:
+        _json({**asdict(report), "ok": report.ok})
+    else:
+        sound = f"{report.objects} objects, {report.bytes} bytes, {report.sessions} sessions, {report.commits} commits"
+        _say(f"{sound}: {'all sound' if report.ok else f'{len(report.damage)} damaged'}")
+        _table(
+            ("USER", "SESSION", "COMMIT", "WHAT", "PROBLEM"),
+            [(one.user, one.session, _short(one.commit), one.path, one.problem) for one in report.damage],
+        )
+    return DONE if report.ok else FAILED
+
+
+def do_gc(store: Store, arguments: argparse.Namespace) -> int:
+    """Delete what nothing refers to any more."""
+    swept = store.gc()
+    if arguments.json:
+        return _json(asdict(swept))
+    _say(f"kept {swept.kept} objects, deleted {swept.deleted} ({swept.bytes} bytes); {swept.condemned} go next time")
+    return DONE
+
+
+# --------------------------------------------------------------------------------------- inside
+
+
+def _go_to(store: Store, arguments: argparse.Namespace, revision: str) -> int:
+    with store.hold(arguments.user, arguments.name, create=False) as session:
+        commit = session.resolve(revision)
+        entries = session.journal()
+        session.move(commit.id, through=entries[-1].number if entries else None)
+    return _told(arguments, commit, arguments.name)
+
+
+def _told(arguments: argparse.Namespace, commit: Commit, name: str) -> int:
+    if arguments.json:
+        return _json({"session": name, **_plain(commit)})
+    _say(f"{name} is at {_short(commit.id)}: {commit.kind} {commit.number or ''} {commit.message}".rstrip())
+    return DONE
+
+
+def _marks(session: StoredSession) -> dict[str, list[str]]:
+    marks: dict[str, list[str]] = {}
+    head = session.head()
+    for name, commit in [("HEAD", head.commit), *session.branches().items(), *session.tags().items()]:
+        if commit is not None:
+            marks.setdefault(commit, []).append(name)
+    return marks
+
+
+def _plain(commit: Commit) -> dict[str, object]:
+    return {
+        "id": commit.id,
+        "parents": commit.parents,
+        "created": commit.created,
+        "kind": commit.kind,
+        "number": commit.number,
+        "message": commit.message,
+        "snapshot": commit.snapshot,
+    }
+
+
+def _short(address: str) -> str:
+    return address.removeprefix("sha256-")[:_ID]
+
+
+def _ago(milliseconds: int) -> str:
+    seconds = max(0.0, time.time() - milliseconds / 1000)
+    for many, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= many:
+            return f"{seconds / many:.0f} {unit} ago"
+    return f"{seconds:.0f} s ago"
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Columns as wide as what is in them; the last is cut at the edge of a terminal."""
+    if not rows:
+        return
+    lines = [titles, *[[" ".join(text.split()) for text in row] for row in rows]]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(titles) - 1)]
+    out = Printer(sys.stdout)
+    edge = shutil.get_terminal_size().columns if out.is_terminal else None
+    for line in lines:
+        padded = [text.ljust(width) for text, width in zip(line, widths, strict=False)]
+        out.line("  ".join([*padded, line[-1]]).rstrip()[:edge])
+
+
+def _json(value: object) -> int:
+    print(json.dumps(value, indent=1))
+    return DONE
+
+
+def _say(text: str) -> None:
+    Printer(sys.stderr).line(f"cellblock: {text}")

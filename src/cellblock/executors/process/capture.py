@@ -1,0 +1,273 @@
+"""Reads what a scribe writes down, and a checkpoint's files, in a thread: chunks first, the snapshot last.
+
+Security border: the scribe is code of the session's. It is stopped at its time and its size, its frames are judged
+before they are read, and what it sends is hashed here.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import os
+import select
+import signal
+import socket
+import struct
+import time
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from anyio import to_thread
+
+from cellblock.cell import Lost
+from cellblock.errors import CaptureFailed
+from cellblock.executors.process.checkpoints import inner_pid
+from cellblock.executors.process.forks import watch_forks
+from cellblock.executors.process.savedfiles import Listing, SavedFiles
+from cellblock.executors.process.waits import Waits
+from cellblock.executors.protocol import Chunk
+from cellblock.snapshots import File, Snapshot, address_of
+from cellblock.wire import saving
+from cellblock.wire.frames import ProtocolError
+from cellblock.worker import control
+
+_MAKING_SECONDS = 10.0
+_CREDENTIALS = struct.Struct("3i")
+_SCM_CREDENTIALS = 2
+_ANCILLARY = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(64 * 4)
+_CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)
+
+Step = Chunk | Snapshot
+T = TypeVar("T")
+
+
+def scribe_ends() -> tuple[socket.socket, socket.socket]:
+    """The host's end of a scribe's stream, on which the kernel stamps who speaks, and the scribe's."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    watch_forks(ours)
+    return ours, theirs
+
+
+class Captured:
+    """A state that is being saved. `held` are what it holds open: they are closed with it."""
+
+    def __init__(
+        self,
+        stream: socket.socket,
+        files: SavedFiles,
+        listed: socket.socket,
+        *,
+        seconds: float,
+        most: int,
+        python: str,
+        admitted: tuple[socket.socket, ...],
+        ended: Callable[[], None],
+    ) -> None:
+        """`listed` is init's channel, `admitted` are what may be closed once there is a scribe."""
+        self._stream, self._listed, self._admitted = stream, listed, admitted
+        self._files, self._seconds, self._python, self._ended = files, seconds, python, ended
+        self._conversation = saving.Conversation(most)
+        self._deadline = time.monotonic() + _MAKING_SECONDS
+        self._pid, self._pidfd = 0, -1
+        self._steps: Iterator[Step] | None = None
+        self._busy = self._closed = False
+        stream.setblocking(False)
+        self._cancel, self._canceller = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+
+    def meet(self) -> Waits[None]:
+        """Wait until there is a scribe that has put up its walls; CaptureFailed where there will be none."""
+        try:
+            yield self._stream.fileno(), _MAKING_SECONDS
+            yield partial(self._guarded, self._hear_hello)
+        except TimeoutError:
+            self.close()
+            raise CaptureFailed(
+                "the process that saves did not start", hint="see whether the machine is overloaded"
+            ) from None
+
+    async def begin(self, previous: Snapshot | None) -> None:
+        """See `Capture`."""
+        if self._steps is not None:
+            raise CaptureFailed("it was begun before", hint="capture again")
+        self._steps = self._read_all(previous or Snapshot())
+
+    async def read(self) -> Step:
+        """See `Capture`."""
+        if self._steps is None or self._closed:
+            raise CaptureFailed("it was not begun, or closed", hint="begin first, and read up to the snapshot")
+        self._busy = True
+        try:
+            return await to_thread.run_sync(self._next, self._steps)
+        finally:
+            self._busy = False
+            self._give_back()
+
+    def _next(self, steps: Iterator[Step]) -> Step:
+        return self._guarded(lambda: next(steps))
+
+    def _guarded(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except StopIteration:
+            raise CaptureFailed("it has been read", hint="capture again") from None
+        except ProtocolError as error:
+            self.close()
+            raise CaptureFailed(f"the process that saves broke the protocol: {error}", hint=_HINT) from None
+        except CaptureFailed:
+            self.close()
+            raise
+        except OSError as error:
+            self.close()
+            raise CaptureFailed(f"it could not be read: {error}", hint="capture again") from error
+
+    def _read_all(self, previous: Snapshot) -> Iterator[Step]:
+        has = previous.addresses()
+        files, unkept = yield from self._read_files(has)
+        snapshot = yield from self._read_names(previous, has)
+        environment = {"python": self._python, **snapshot.environment}
+        yield replace(snapshot, files=files, lost=(*snapshot.lost, *unkept), environment=environment)
+
+    def _read_files(self, has: set[str]) -> Generator[Step, None, tuple[tuple[File, ...], tuple[Lost, ...]]]:
+        self._await(self._listed, self._deadline)
+        message, descriptors = control.receive(self._listed)
+        if message is None or len(descriptors) != 2:
+            raise CaptureFailed("its files are not kept any more", hint="run a cell, then capture again")
+        listing = Listing(*descriptors)
+        try:
+            self._files.take(listing)
+            yield from self._files.missing(listing, has)
+            return self._files.found(), tuple(map(_unkept, listing.missed))
+        finally:
+            listing.close()
+
+    def _read_names(self, previous: Snapshot, has: set[str]) -> Generator[Step, None, Snapshot]:
+        self._conversation.begin()
+        self._deadline = time.monotonic() + self._seconds
+        known = {address for group in previous.groups for address in group.addresses()}
+        beginning = saving.pack_beginning(previous.index, known)
+        self._send(saving.frame(saving.BEGIN, len(beginning)) + beginning)
+        index = b""
+        while True:
+            kind, data = self._frame()
+            if kind == saving.CHUNK:
+                address = address_of(data)
+                if address not in has:
+                    has.add(address)
+                    yield Chunk(address, data)
+            elif kind == saving.INDEX:
+                index = data
+            elif kind == saving.RECORD:
+                return saving.read_record(data, index, has.__contains__)
+            else:
+                raise CaptureFailed(f"names cannot be saved: {saving.read_failure(data)}", hint=_HINT)
+
+    def _hear_hello(self) -> None:
+        kind, data = self._frame()
+        if kind == saving.FAILED:
+            raise CaptureFailed(f"names cannot be saved: {saving.read_failure(data)}", hint=_HINT)
+        saving.read_hello(data)
+        self._know_scribe()
+
+    def _know_scribe(self) -> None:
+        """The process that said hello, by the kernel's word: it is to be ended in time, and spared until then."""
+        self._pidfd = os.pidfd_open(self._pid)
+        with contextlib.suppress(OSError):
+            control.send(self._listed, {"scribe": inner_pid(self._pid)})
+        for one in self._admitted:
+            one.close()
+
+    # ---------------------------------------------------------------------------------- the stream
+
+    def _frame(self) -> tuple[bytes, bytes]:
+        kind, length = self._conversation.expect(self._take(saving.HEADER.size))
+        return kind, self._take(length)
+
+    def _take(self, length: int) -> bytes:
+        """So many bytes, whole."""
+        data = bytearray(length)
+        view = memoryview(data)
+        while view:
+            try:
+                count, ancillary, _, _ = self._stream.recvmsg_into([view], _ANCILLARY, _CLOEXEC)
+            except BlockingIOError:
+                self._await(self._stream, self._deadline)
+                continue
+            except ConnectionError:
+                count, ancillary = 0, []
+            self._look_at(ancillary)
+            if not count:
+                raise _ended()
+            view = view[count:]
+        return bytes(data)
+
+    def _look_at(self, ancillary: list[tuple[int, int, bytes]]) -> None:
+        for level, kind, payload in ancillary:
+            if level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS and not self._pid:
+                self._pid = int(_CREDENTIALS.unpack(payload)[0])
+            elif level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                offered = array.array("i")
+                offered.frombytes(payload[: len(payload) - len(payload) % offered.itemsize])
+                for descriptor in offered:
+                    os.close(descriptor)
+
+    def _send(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[self._stream.send(view) :]
+            except BlockingIOError:
+                self._await(self._stream, self._deadline, select.POLLOUT)
+            except ConnectionError:
+                raise _ended() from None
+
+    def _await(self, what: socket.socket, deadline: float, event: int = select.POLLIN) -> None:
+        wait = select.poll()
+        wait.register(what, event)
+        wait.register(self._cancel, select.POLLIN)
+        ready = wait.poll(max(0.0, deadline - time.monotonic()) * 1e3)
+        if not ready:
+            raise CaptureFailed("saving took longer than it may", hint=_HINT)
+        if any(descriptor == self._cancel for descriptor, _ in ready):
+            raise CaptureFailed("it was closed", hint="capture again")
+
+    # ------------------------------------------------------------------------------------- ending
+
+    def close(self) -> None:
+        """See `Capture`. A scribe that still runs is ended."""
+        if not self._closed:
+            self._closed = True
+            with contextlib.suppress(OSError):
+                os.write(self._canceller, b"x")
+            self._give_back()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _give_back(self) -> None:
+        """Once it is closed and nobody reads."""
+        if not self._closed or self._busy or self._canceller < 0:
+            return
+        if self._pidfd >= 0:
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            os.close(self._pidfd)
+        for one in (self._stream, self._listed, *self._admitted):
+            one.close()
+        os.close(self._cancel)
+        os.close(self._canceller)
+        self._canceller = -1
+        self._ended()
+
+
+def _unkept(path: str) -> Lost:
+    return Lost(name=f"file {path}", type="file", reason="it could not be kept", remedy="write it again")
+
+
+def _ended() -> CaptureFailed:
+    return CaptureFailed("the process that saves has ended", hint=_HINT)
+
+
+_HINT = "see what the session's objects do when they are pickled"

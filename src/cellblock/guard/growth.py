@@ -1,0 +1,190 @@
+"""Methods of texts whose result may be far larger than what they are given: measured before they begin.
+
+A text is split in steps, between which a cell can be ended. All take an exact `str`, `bytes` or `bytearray` first.
+`texts` holds the kinds of text that the code has made classes of: only then is it asked what a text in a list is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cellblock.guard.sizes import MAX_BYTES, width
+
+_FEW = 4
+"""So many pieces may be joined whatever they are."""
+MAX_PIECES = 5_000_000
+_STEP = 1_000_000
+"""Characters that are split at once."""
+
+
+def too_long(size: int) -> MemoryError:
+    """The error for a text of so many characters."""
+    return MemoryError(f"a text of {size:,} characters [size]")
+
+
+def joined(parts: list[str]) -> str:
+    """Exact texts in one; MemoryError where that would be too long."""
+    size = sum(map(len, parts))
+    if size > MAX_BYTES:
+        raise too_long(size)
+    return "".join(parts)
+
+
+def _join(kind: Any, texts: list[type]) -> Callable[..., Any]:
+    whole = kind.join
+
+    def join(self: Any, iterable: Any, /) -> Any:
+        if type(iterable) is not list and type(iterable) is not tuple:
+            if not isinstance(iterable, Iterable):
+                return whole(self, iterable)  # which says what is wrong
+            iterable = list(iterable)
+        count = len(iterable)
+        if count > _FEW:
+            try:
+                size = _slow_length(iterable) if texts else sum(map(len, iterable))
+            except TypeError:
+                size = 0  # there is something among them that cannot be joined
+            if size + len(self) * count > MAX_BYTES:
+                raise too_long(size + len(self) * count)
+        return whole(self, iterable)
+
+    return join
+
+
+def _slow_length(parts: Any) -> int:
+    """Of parts that may lie."""
+    size = 0
+    for part in parts:
+        if isinstance(part, str):
+            size += str.__len__(part)
+        elif isinstance(part, bytes | bytearray | memoryview):
+            size += memoryview(part).nbytes
+    return size
+
+
+def _replace(kind: Any) -> Callable[..., Any]:
+    whole, count_of = kind.replace, kind.count
+
+    def replace(self: Any, old: Any, new: Any, /, count: Any = -1) -> Any:
+        if isinstance(new, kind):
+            longer = len(memoryview(new)) if kind is not str else str.__len__(new)
+            size = len(self)
+            if longer * (size + 1) > MAX_BYTES:
+                size += count_of(self, old) * longer
+                if size > MAX_BYTES:
+                    raise too_long(size)
+        return whole(self, old, new, count)
+
+    return replace
+
+
+def _translate(kind: Any) -> Callable[..., Any]:
+    whole = kind.translate
+
+    def translate(self: Any, table: Any, /) -> Any:
+        if isinstance(table, dict):
+            longest = 1
+            for one in dict.values(table):
+                if isinstance(one, str) and str.__len__(one) > longest:
+                    longest = str.__len__(one)
+            if len(self) * longest > MAX_BYTES:
+                raise too_long(len(self) * longest)
+        return whole(self, table)
+
+    return translate
+
+
+def _split(kind: Any, name: str) -> Callable[..., Any]:
+    whole = getattr(kind, name)
+
+    def split(self: Any, /, sep: Any = None, maxsplit: Any = -1) -> Any:
+        if len(self) <= _STEP or (type(maxsplit) is int and 0 <= maxsplit <= _STEP):
+            return whole(self, sep, maxsplit)
+        if sep is None or (type(sep) is kind and kind.__len__(sep) == 1):
+            if type(maxsplit) is int and maxsplit < 0:
+                return _in_steps(self, kind, sep)
+            pieces = len(self) // 2 if sep is None else kind.count(self, sep)
+        else:
+            pieces = kind.count(self, sep) if isinstance(sep, kind) and sep else 0
+        if pieces > MAX_PIECES:
+            raise MemoryError(f"{pieces:,} pieces of a text [size]")
+        return whole(self, sep, maxsplit)
+
+    split.__name__ = name
+    return split
+
+
+def _in_steps(text: Any, kind: Any, sep: Any) -> list[Any]:
+    """A text split piece by piece, each of which ends where a separator begins."""
+    found: list[Any] = []
+    begin, size = 0, len(text)
+    while True:
+        end = _cut(text, kind, sep, begin + _STEP)
+        found.extend(kind.split(text[begin:end], sep))
+        if end >= size:
+            return found
+        begin = end if sep is None else end + 1
+
+
+def _cut(text: Any, kind: Any, sep: Any, place: int) -> int:
+    """Where a separator begins, at this place or after it; else the end."""
+    size = len(text)
+    if sep is not None:
+        found = kind.find(text, sep, place) if place < size else -1
+        return size if found < 0 else found
+    while place < size and not text[place : place + 1].isspace():
+        place += 1
+    return min(place, size)
+
+
+def _splitlines(kind: Any) -> Callable[..., Any]:
+    whole = kind.splitlines
+    newline = "\n" if kind is str else b"\n"
+
+    def splitlines(self: Any, /, keepends: Any = False) -> Any:
+        if len(self) <= _STEP:
+            return whole(self, keepends)
+        found: list[Any] = []
+        begin, size = 0, len(self)
+        while begin < size:
+            end = kind.find(self, newline, begin + _STEP) + 1 or size
+            found.extend(whole(self[begin:end], keepends))
+            begin = end
+        return found
+
+    return splitlines
+
+
+def _tabs(kind: Any) -> Callable[..., Any]:
+    whole, count_of = kind.expandtabs, kind.count
+    tab = "\t" if kind is str else b"\t"
+
+    def expandtabs(self: Any, /, tabsize: Any = 8) -> Any:
+        if isinstance(tabsize, int) and int.__index__(tabsize) > 8:
+            size = len(self) + count_of(self, tab) * int.__index__(tabsize)
+            if size > MAX_BYTES:
+                raise too_long(size)
+        return whole(self, tabsize)
+
+    return expandtabs
+
+
+def methods(kind: type, texts: list[type]) -> dict[str, Callable[..., Any]]:
+    """What stands in for the methods of a kind of text, by name."""
+    found = {
+        "join": _join(kind, texts),
+        "replace": _replace(kind),
+        "split": _split(kind, "split"),
+        "rsplit": _split(kind, "rsplit"),
+        "splitlines": _splitlines(kind),
+        "expandtabs": _tabs(kind),
+        **{name: width(getattr(kind, name)) for name in ("ljust", "rjust", "center", "zfill")},
+    }
+    if kind is str:
+        found["translate"] = _translate(kind)
+    for name, function in found.items():
+        function.__name__ = name
+        function.__qualname__ = f"{kind.__name__}.{name}"
+        function.__doc__ = getattr(kind, name).__doc__
+    return found

@@ -1,0 +1,44 @@
+"""The public names of classes and modules that were looked at: one row each in `members.txt`, by hand or reviewed.
+
+A row begins with the name of a class or module; what is indented goes on with it. What no row names is refused, so what
+a later version of Python or of a library adds is refused until somebody has looked at it and put it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+STANDARD, LIBRARIES = _HERE / "members.txt", _HERE / "libraries" / "members.txt"
+_PACKAGES = ("numpy", "pandas", "matplotlib", "mpl_toolkits")
+
+
+def row_name(kind: type) -> str:
+    """What the row of a class is called."""
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def file_of(name: str) -> Path:
+    """Where the row of a class or module stands."""
+    return LIBRARIES if name.partition(".")[0] in _PACKAGES else STANDARD
+
+
+def listed(name: str) -> frozenset[str]:
+    """The names that the row of a class or module grants; none where it has no row."""
+    return rows(file_of(name)).get(name, frozenset())
+
+
+@cache
+def rows(path: Path) -> Mapping[str, frozenset[str]]:
+    """The rows of a file."""
+    found: dict[str, frozenset[str]] = {}
+    name = ""
+    for line in path.read_text(encoding="ascii").splitlines():
+        if line.startswith("#") or not line:
+            continue
+        head, _, rest = ("", "", line) if line.startswith(" ") else line.partition(":")
+        name = head or name
+        found[name] = found.get(name, frozenset()) | frozenset(rest.split())
+    return found

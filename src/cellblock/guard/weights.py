@@ -1,0 +1,115 @@
+"""How much there is to a structure: what goes through all of it in C, and comes upon shared parts again and again.
+
+`x = [x, x]`, sixty times, is sixty lists and more than 10**18 steps for `repr`, `==` and `hash`. So what is shown,
+compared or hashed and is no plain value is measured first. Each part is measured once; where there are cycles, the
+walk is made as `repr` makes it, up to the limit.
+"""
+
+from __future__ import annotations
+
+import types
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+MOST = 20_000_000
+"""Parts that may be gone through at once: a second or two."""
+_MOST_STEPS = 200_000
+"""Of a walk through cycles."""
+_CYCLES = -1
+
+PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None), type(...), types.FunctionType, range))
+"""Types without parts."""
+_FLAT = frozenset((list, tuple, set, frozenset, deque))
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()), types.MappingProxyType)
+_HOLDERS = (list, tuple, set, frozenset, deque, dict, slice, BaseException, types.SimpleNamespace, types.GenericAlias)
+
+
+def light(value: Any) -> Any:
+    """The value, if what goes through all of it ends in reasonable time; else MemoryError."""
+    kind = type(value)
+    if kind in PLAIN or not isinstance(value, (*_HOLDERS, *_VIEWS)):
+        return value
+    if kind in _FLAT and _is_flat(value):
+        return value
+    size = weigh(value)
+    if size > MOST:
+        raise MemoryError(f"a structure that shares its parts, of {size:.1g} parts in all [size]")
+    return value
+
+
+def _is_flat(value: Any) -> bool:
+    if len(value) > 16:
+        return PLAIN.issuperset(set(map(type, value)))
+    return all(type(one) in PLAIN for one in value)
+
+
+def weigh(value: Any) -> float:
+    """How many parts there are, counting each as often as it is come upon."""
+    known: dict[int, float] = {}
+    stack: list[tuple[Any, Iterator[Any], list[float]]] = [(value, iter(_parts(value)), [1.0])]
+    known[id(value)] = _CYCLES
+    cycles = False
+    while stack:
+        of, parts, size = stack[-1]
+        for part in parts:
+            if type(part) in PLAIN:
+                size[0] += 1
+                continue
+            found = known.get(id(part))
+            if found is None:
+                known[id(part)] = _CYCLES
+                stack.append((part, iter(_parts(part)), [1.0]))
+                break
+            if found == _CYCLES:
+                cycles = True
+                size[0] += 1
+            else:
+                size[0] += found
+        else:
+            stack.pop()
+            known[id(of)] = size[0]
+            if stack:
+                stack[-1][2][0] += size[0]
+    return _walk(value) if cycles else known[id(value)]
+
+
+def _walk(value: Any) -> float:
+    """The steps of a walk that stops where it comes back to what it is within."""
+    steps, path = 1, {id(value)}
+    stack = [(value, iter(_parts(value)))]
+    while stack:
+        of, parts = stack[-1]
+        for part in parts:
+            steps += 1
+            if steps > _MOST_STEPS:
+                return float("inf")
+            if type(part) in PLAIN or id(part) in path:
+                continue
+            path.add(id(part))
+            stack.append((part, iter(_parts(part))))
+            break
+        else:
+            stack.pop()
+            path.discard(id(of))
+    return steps
+
+
+def _parts(value: Any) -> Any:
+    if isinstance(value, dict):
+        return [*dict.keys(value), *dict.values(value)]
+    if isinstance(value, list | tuple | set | frozenset | deque):
+        kind: Any = next(kind for kind in (list, tuple, set, frozenset, deque) if isinstance(value, kind))
+        return list(kind.__iter__(value))
+    if isinstance(value, slice):
+        return [value.start, value.stop, value.step]
+    if isinstance(value, BaseException):
+        return [BaseException.args.__get__(value)]  # type: ignore[attr-defined]
+    if isinstance(value, types.SimpleNamespace):
+        return [object.__getattribute__(value, "__dict__")]
+    if isinstance(value, types.GenericAlias):
+        return [value.__args__]
+    if isinstance(value, _VIEWS):
+        whole: Any = value
+        return list(whole)
+    return ()

@@ -1,0 +1,77 @@
+"""Cells as plain data and back: what a store keeps of a notebook. Binary parts stand apart, by their URIs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from cellblock.cell import Cell, CellError, CellState, Deferred, Lost
+from cellblock.limits import Usage
+from cellblock.outputs import Output, OutputType
+
+_NOT_KEPT = "a store keeps what cells showed; run the cell again for its value"
+
+
+def to_plain(cell: Cell) -> dict[str, object]:
+    """A cell as JSON data. Its value is not part of it."""
+    return {
+        "id": cell.id,
+        "number": cell.number,
+        "kind": cell.kind,
+        "source": cell.source,
+        "state": cell.state.value,
+        "outputs": [_output(output) for output in cell.outputs],
+        "error": None if cell.error is None else asdict(cell.error),
+        "lost": [asdict(lost) for lost in cell.lost],
+        "rolled_back": cell.rolled_back,
+        "undone": cell.undone,
+        "usage": asdict(cell.usage),
+        "text": cell.text,
+        "has_value": cell.result.size > 0,
+    }
+
+
+def from_plain(plain: Mapping[str, Any]) -> Cell:
+    """The cell of `to_plain`. KeyError, TypeError or ValueError where the data is not of that form."""
+    cell = Cell(
+        id=str(plain["id"]),
+        number=int(plain["number"]),
+        kind=plain["kind"],
+        source=str(plain["source"]),
+        state=CellState(plain["state"]),
+        outputs=tuple(_shown(output) for output in plain["outputs"]),
+        error=None if plain["error"] is None else CellError(**plain["error"]),
+        lost=tuple(Lost(**lost) for lost in plain["lost"]),
+        rolled_back=bool(plain["rolled_back"]),
+        undone=bool(plain["undone"]),
+        usage=Usage(**plain["usage"]),
+        text=str(plain["text"]),
+    )
+    return replace(cell, result=Deferred(_not_kept)) if plain["has_value"] else cell
+
+
+def _output(output: Output) -> dict[str, object]:
+    return {
+        "type": output.type.value,
+        "data": dict(output.data),
+        "uri": output.uri,
+        "is_result": output.is_result,
+        "stream": output.stream,
+    }
+
+
+def _shown(plain: Mapping[str, Any]) -> Output:
+    return Output(
+        type=OutputType(plain["type"]),
+        data=dict(plain["data"]),
+        uri=plain["uri"],
+        is_result=bool(plain["is_result"]),
+        stream=plain["stream"],
+    )
+
+
+def _not_kept() -> object:
+    from cellblock.values.forms import Opaque
+
+    return Opaque("not kept", _NOT_KEPT)

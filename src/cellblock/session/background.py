@@ -1,0 +1,43 @@
+"""Tasks beside the caller of a session, which may be between two steps of a stream: no group can be open there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+
+class Background:
+    """Starts tasks on the event loop that runs, asyncio's or trio's, and ends them all."""
+
+    def __init__(self) -> None:
+        self._scopes: set[anyio.CancelScope] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, function: Callable[..., Awaitable[None]], *args: object) -> None:
+        """Start a task, which handles its own failures."""
+
+        async def run() -> None:
+            with anyio.CancelScope() as scope:
+                self._scopes.add(scope)
+                try:
+                    await function(*args)
+                finally:
+                    self._scopes.discard(scope)
+
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            import trio
+
+            trio.lowlevel.spawn_system_task(run)
+        else:
+            task = loop.create_task(run())
+            self._tasks.add(task)  # the loop itself holds none
+            task.add_done_callback(self._tasks.discard)
+
+    def cancel(self) -> None:
+        """End every task that was started."""
+        for scope in list(self._scopes):
+            scope.cancel()

@@ -1,0 +1,172 @@
+"""Snapshots as what a store keeps of them: a record for each group, and trees of names, files and cells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cellblock.cell import Cell, Lost
+from cellblock.differences import Name
+from cellblock.session.archive import from_plain, to_plain
+from cellblock.session.shown import Blob
+from cellblock.snapshots import Buffer, File, Group, SavedName, Snapshot
+from cellblock.store import JSON, Batch, Commit, StoredSession, blobs, records
+
+Tree = dict[str, JSON]
+
+
+@dataclass
+class Written:
+    """What the newest commit holds, by tree: of the next one only what differs is written."""
+
+    roots: dict[str, str | None] = field(default_factory=dict)
+    trees: dict[str, Tree] = field(default_factory=dict)
+
+    def copy(self) -> Written:
+        """Another that is written to apart."""
+        return Written(dict(self.roots), dict(self.trees))
+
+    def put(self, batch: Batch, kind: str, tree: Tree) -> None:
+        """Write one tree, of which the last one put is known."""
+        before = self.trees.get(kind, {})
+        changes: dict[str, JSON] = {key: value for key, value in tree.items() if before.get(key) != value}
+        changes.update(dict.fromkeys(before.keys() - tree.keys()))
+        if changes or kind not in self.roots:
+            self.roots[kind] = batch.tree(self.roots.get(kind), changes)
+        self.trees[kind] = tree
+
+
+def read_written(session: StoredSession, commit: Commit) -> Written:
+    """What a commit holds, to write the next one by."""
+    return Written(dict(commit.trees), {kind: dict(session.tree(root).pairs()) for kind, root in commit.trees.items()})
+
+
+def put_snapshot(batch: Batch, written: Written, snapshot: Snapshot) -> dict[str, JSON]:
+    """Write a snapshot whose chunks are there already; what the commit's detail says of it."""
+    groups = {group.key: records(batch.record(_group(group))) for group in snapshot.groups}
+    names: Tree = {one.name: {**_name(one), "record": groups[one.group]} for one in snapshot.names}
+    written.put(batch, "groups", dict(groups))
+    written.put(batch, "names", names)
+    written.put(batch, "files", {one.path: _file(one) for one in snapshot.files})
+    return {
+        "ambient": [[label, key] for label, key in snapshot.ambient],
+        "declarations": blobs(batch.put(json.dumps(snapshot.declarations).encode())),
+        "environment": [[what, value] for what, value in snapshot.environment.items()],
+        "lost": [[one.name, one.type, one.reason, one.remedy] for one in snapshot.lost],
+    }
+
+
+def get_snapshot(session: StoredSession, commit: Commit) -> Snapshot | None:
+    """The snapshot that a commit holds; None for one from before the first step."""
+    detail: Any = commit.detail
+    if not detail.get("environment"):
+        return None
+    trees = {kind: session.tree(commit.trees.get(kind)) for kind in ("groups", "names", "files")}
+    groups: Any = trees["groups"].pairs()
+    names: Any = trees["names"].pairs()
+    files: Any = trees["files"].pairs()
+    return Snapshot(
+        groups=tuple(_group_of(key, session.record(_addresses(link, "@")[0])) for key, link in groups),
+        names=tuple(_name_of(name, one) for name, one in sorted(names)),
+        files=tuple(_file_of(path, one) for path, one in sorted(files)),
+        lost=tuple(Lost(name=a, type=b, reason=c, remedy=d) for a, b, c, d in detail["lost"]),
+        declarations=tuple(json.loads(_bytes(session, detail["declarations"]))),
+        environment=dict(detail["environment"]),
+        ambient=tuple((label, key) for label, key in detail["ambient"]),
+    )
+
+
+def _group(group: Group) -> JSON:
+    return {
+        "stream": blobs(*group.stream),
+        "buffers": [{"length": one.length, "chunks": blobs(*one.chunks)} for one in group.buffers],
+        "needs": list(group.needs),
+        "note": group.note,
+    }
+
+
+def _group_of(key: str, plain: Any) -> Group:
+    buffers = tuple(Buffer(one["length"], _addresses(one["chunks"], "/")) for one in plain["buffers"])
+    return Group(
+        key=key,
+        stream=_addresses(plain["stream"], "/"),
+        buffers=buffers,
+        needs=tuple(plain["needs"]),
+        note=plain["note"],
+    )
+
+
+def _name(one: SavedName) -> dict[str, JSON]:
+    return {"group": one.group, "type": one.type, "size": one.size, "preview": one.preview}
+
+
+def _name_of(name: str, plain: Any) -> SavedName:
+    return SavedName(name=name, group=plain["group"], type=plain["type"], size=plain["size"], preview=plain["preview"])
+
+
+def put_cell(batch: Batch, cell: Cell, parts: Mapping[str, Blob]) -> str:
+    """The address of a cell's record. What it showed may look like a link: it is kept as text."""
+    kept: JSON = {uri: {"mime": blob.mime, "data": blobs(batch.put(blob.data))} for uri, blob in parts.items()}
+    text = json.dumps(to_plain(cell)).encode()
+    return batch.record({"id": cell.id, "cell": blobs(batch.put(text)), "parts": kept})
+
+
+def put_cell_again(batch: Batch, session: StoredSession, cell: Cell, link: JSON) -> str:
+    """The address of a record for a cell of which only the marks have changed, not what it showed."""
+    (address,) = _addresses(link, "@")
+    before: Any = session.record(address)
+    return batch.record({**before, "cell": blobs(batch.put(json.dumps(to_plain(cell)).encode()))})
+
+
+def place_key(place: int) -> str:
+    """A cell's key in the tree of cells, which sorts as its place."""
+    return f"{place:08}"
+
+
+def get_cell(session: StoredSession, address: str) -> tuple[Cell, dict[str, Blob]]:
+    """A cell and the binary parts of its outputs."""
+    record: Any = session.record(address)
+    parts = {uri: Blob(one["mime"], _bytes(session, one["data"])) for uri, one in record["parts"].items()}
+    return from_plain(json.loads(_bytes(session, record["cell"]))), parts
+
+
+def cells_of(session: StoredSession, commit: Commit) -> Iterator[tuple[Cell, dict[str, Blob]]]:
+    """The notebook of a commit, in order."""
+    tree: Any = dict(session.tree(commit.trees.get("cells")).pairs())
+    for key in sorted(tree):
+        yield get_cell(session, _addresses(tree[key], "@")[0])
+
+
+def names_of(session: StoredSession, commit: Commit) -> dict[str, Name]:
+    """The names of a commit, sorted."""
+    names: Any = session.tree(commit.trees.get("names")).pairs()
+    return {name: Name(type=one["type"], size=one["size"], preview=one["preview"]) for name, one in sorted(names)}
+
+
+def _bytes(session: StoredSession, link: Any) -> bytes:
+    return b"".join(session.get(address) for address in _addresses(link, "/"))
+
+
+def _file(one: File) -> JSON:
+    return {
+        "kind": one.kind,
+        "mode": one.mode,
+        "modified_ns": one.modified_ns,
+        "size": one.size,
+        "chunks": blobs(*one.chunks),
+        "target": one.target,
+        "holes": [list(hole) for hole in one.holes],
+        "same": one.same,
+    }
+
+
+def _file_of(path: str, plain: Any) -> File:
+    holes = tuple((hole[0], hole[1]) for hole in plain["holes"])
+    return File(**{**plain, "path": path, "chunks": _addresses(plain["chunks"], "/"), "holes": holes})
+
+
+def _addresses(link: Any, kind: str) -> tuple[str, ...]:
+    found = link[kind]
+    return (found,) if isinstance(found, str) else tuple(found)

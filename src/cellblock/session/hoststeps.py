@@ -1,0 +1,68 @@
+"""What the host did to a session between its cells, in a form that can be kept and done again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from cellblock.errors import UnpicklableError
+from cellblock.executors.protocol import Files, Handed, Kernel
+from cellblock.values import portable
+from cellblock.wire.frames import Buffer
+from cellblock.wire.messages import Bind, Clear
+
+
+@dataclass(frozen=True, slots=True)
+class HostStep:
+    """A value that was bound, pickled by the host or in its portable form; a file written or deleted; or a clearing.
+
+    `name` is that of the variable or the file.
+    """
+
+    do: Literal["bind", "hand", "write", "delete", "clear"]
+    name: str = ""
+    buffers: tuple[Buffer, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """What the log says."""
+        said = {"bind": f"{self.name} = …", "hand": f"{self.name} = …", "clear": "clear"}
+        return said.get(self.do, f"{self.do} {self.name}")
+
+    def request(self, kernel: Kernel) -> Bind | Clear | None:
+        """What has the kernel do it; None for a file, which `change` is for."""
+        match self.do:
+            case "bind":
+                return Bind(name=self.name, buffers=self.buffers)
+            case "hand":
+                return kernel.binding(self.name, portable.unpack(self.buffers))
+            case "clear":
+                return Clear()
+        return None
+
+    def change(self) -> Callable[[Files], None]:
+        """The change of a file."""
+        if self.do == "delete":
+            return lambda files: files.delete(self.name)
+        return partial(_write, path=self.name, data=b"".join(self.buffers))
+
+
+def host_step(request: Bind | Clear) -> HostStep:
+    """A request as a step that can be done again; `UnpicklableError` where the value can only be handed over live."""
+    if isinstance(request, Clear):
+        return HostStep("clear")
+    if not isinstance(request, Handed):
+        return HostStep("bind", request.name, request.buffers)
+    try:
+        return HostStep("hand", request.name, tuple(portable.pack(portable.encode(request.value))))
+    except portable.NotPortable as error:
+        raise UnpicklableError(
+            f"{request.name}: {type(request.value).__name__} cannot be kept in a store: {error}",
+            hint="give it as plain data, or register its class by a policy and have a cell make it",
+        ) from None
+
+
+def _write(files: Files, *, path: str, data: bytes) -> None:
+    files.write(path, data)

@@ -1,0 +1,138 @@
+"""A Jupyter document on its way in: its code cells as source that a session runs, and the document with new outputs.
+
+What IPython adds to Python is taken as far as a session has the same thing: `!` lines and `%%sh` cells are commands,
+`%cd` changes the directory, and settings of the notebook's own display (`%matplotlib inline`) change nothing here.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cellblock.errors import CellblockError
+from cellblock.session.ipynb import ipynb
+from cellblock.session.shown import Shown
+
+_SHELLS = ("%%sh", "%%bash", "%%script sh", "%%script bash")
+_TIMES = re.compile(r"%%?(?:time|timeit|capture)\b[^\n]*")
+_DISPLAY = re.compile(r"%(?:matplotlib|config|load_ext|reload_ext|autoreload|autosave|pylab|precision|pprint)\b[^\n]*")
+_CD = re.compile(r"%cd\s+(?P<path>\S.*?)\s*")
+_LINE = re.compile(r"^(?P<indent>[ \t]*)(?P<magic>%[a-zA-Z][^\n]*)$", re.MULTILINE)
+
+
+class UnreadableNotebook(CellblockError):
+    """A file is no Jupyter document that can be run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One code cell: what a session runs for it, and its place among the document's cells.
+
+    `may_fail`: the document says that it raises, by the tag "raises-exception".
+    """
+
+    place: int
+    kind: Literal["python", "shell"]
+    source: str
+    may_fail: bool = False
+
+
+def pieces(document: object) -> list[Piece]:
+    """The code cells of a document of nbformat 4 in order, without those that hold nothing.
+
+    Raises `UnreadableNotebook` for anything else.
+    """
+    found = []
+    for place, cell in enumerate(_cells(document)):
+        if cell.get("cell_type") != "code":
+            continue
+        source = _text(cell.get("source", ""))
+        if not source.strip():
+            continue
+        metadata = cell.get("metadata")
+        tags = metadata.get("tags", ()) if isinstance(metadata, Mapping) else ()
+        kind, runs = _runs(source)
+        found.append(Piece(place, kind, runs, isinstance(tags, list) and "raises-exception" in tags))
+    return found
+
+
+def with_outputs(document: Mapping[str, Any], shown: Mapping[int, Shown]) -> dict[str, Any]:
+    """A copy of the document in which the code cells at these places have new outputs, and the others none.
+
+    Text, order and metadata of the document stay as they are.
+    """
+    new = copy.deepcopy(dict(document))
+    for place, cell in enumerate(new["cells"]):
+        if cell.get("cell_type") != "code":
+            continue
+        cell["outputs"], cell["execution_count"] = [], None
+        if place in shown:
+            made: Any = ipynb([shown[place]])["cells"]
+            cell["outputs"], cell["execution_count"] = made[0]["outputs"], made[0]["execution_count"]
+    return new
+
+
+def _cells(document: object) -> list[Mapping[str, Any]]:
+    if not isinstance(document, Mapping):
+        raise UnreadableNotebook("this is no Jupyter document", hint="it should be a JSON object with cells")
+    if document.get("nbformat") != 4:
+        raise UnreadableNotebook(
+            f"this is no document of nbformat 4 but of {document.get('nbformat')!r}",
+            hint="open and save it in Jupyter, or run: jupyter nbconvert --to notebook --nbformat 4",
+        )
+    cells = document.get("cells")
+    if not isinstance(cells, list) or not all(isinstance(cell, Mapping) for cell in cells):
+        raise UnreadableNotebook("the document has no list of cells")
+    language = _language(document)
+    if language != "python":
+        raise UnreadableNotebook(f"the document is written in {language}", hint="sessions run Python")
+    return cells
+
+
+def _language(document: Mapping[str, Any]) -> str:
+    metadata = document.get("metadata")
+    for part in ("language_info", "kernelspec"):
+        about = metadata.get(part) if isinstance(metadata, Mapping) else None
+        name = about.get("name" if part == "language_info" else "language") if isinstance(about, Mapping) else None
+        if isinstance(name, str):
+            return "python" if name.lower().startswith(("python", "ipython")) else name
+    return "python"
+
+
+def _text(source: object) -> str:
+    if isinstance(source, list) and all(isinstance(line, str) for line in source):
+        return "".join(source)
+    if isinstance(source, str):
+        return source
+    raise UnreadableNotebook("a cell's source is neither text nor lines of text")
+
+
+def _runs(source: str) -> tuple[Literal["python", "shell"], str]:
+    first, _, rest = source.lstrip().partition("\n")
+    if first.strip() in _SHELLS:
+        return "shell", rest
+    lines = [line for line in source.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    if lines and all(line.startswith("!") for line in lines):
+        return "shell", "\n".join(line[1:] for line in lines)
+    if first.startswith("%%"):
+        if _TIMES.fullmatch(first.strip()) is None:
+            return "python", source
+        source = rest
+    return "python", _LINE.sub(_line, source)
+
+
+def _line(match: re.Match[str]) -> str:
+    """A line that starts with `%`: within a text of several lines it would be that text's, and is left alone there."""
+    indent, magic = match["indent"], match["magic"].rstrip()
+    if match.string.count('"""', 0, match.start()) % 2 or match.string.count("'''", 0, match.start()) % 2:
+        return match[0]
+    if _DISPLAY.fullmatch(magic):
+        return f"{indent}pass  # {magic}"
+    if (moved := _CD.fullmatch(magic)) is not None:
+        return f"{indent}__import__('os').chdir({moved['path']!r})"
+    if (timed := re.fullmatch(r"%(?:time|timeit)\s+(?P<code>\S.*)", magic)) is not None:
+        return f"{indent}{timed['code']}"
+    return match[0]

@@ -1,0 +1,548 @@
+"""The lasting side of a session: what happens is logged before it runs, and every step becomes a commit afterwards.
+
+A cell is written into the store's journal before it starts, and again when it has ended, before its caller is told. The
+commit follows in the background: a scribe of the state's frozen copy hands over what changed, and the commit replaces
+what the journal says of that cell. A step whose state could not be had is a commit of its source alone: it is run again
+when the session is resumed from there.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, Literal
+
+import anyio
+from anyio import to_thread
+
+from cellblock.cell import Cell, CellError, CellKind, CellState
+from cellblock.differences import Diff
+from cellblock.errors import CaptureFailed, CellblockError, StoreError
+from cellblock.executors.protocol import Capture, Chunk, Kernel
+from cellblock.session.background import Background
+from cellblock.session.calls import Answer
+from cellblock.session.commits import (
+    Written,
+    get_cell,
+    get_snapshot,
+    place_key,
+    put_cell,
+    put_cell_again,
+    put_snapshot,
+    read_written,
+)
+from cellblock.session.hoststeps import HostStep
+from cellblock.session.shown import Blob
+from cellblock.session.timeline import difference, find, merge
+from cellblock.snapshots import Snapshot
+from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, linked, open_store, records
+from cellblock.wire.messages import ToolCalled, ToolReply
+
+MOST_CELLS = 500
+"""Cells that a resumed session's notebook starts with; older ones are in the log."""
+_MOST_ANSWER_BYTES = 4 * 2**20
+_MESSAGE = 200
+_SLOTS, _SLOT_SECONDS = 3, 0.25
+"""States that are held to be saved at a time, and how long the next step waits for that: then it goes on, and the one
+before it is committed by its source alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """What a host function gave a cell: it is given again, and the function not called, when the cell is replayed."""
+
+    name: str
+    error: tuple[str, str] | None
+    buffers: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A cell to be run again."""
+
+    id: str
+    number: int
+    kind: CellKind
+    source: str
+    answers: tuple[Logged, ...] = ()
+    committed: bool = False
+    rolled_back: bool = False
+    """It changed nothing, and is not run: of its record only this was kept."""
+
+
+@dataclass(slots=True)
+class Past:
+    """What leads to a commit, `head`: the state of `base`, and the cells that came after it.
+
+    `begun` is a cell that had not ended when its program did; it is not run again.
+    """
+
+    head: str
+    base: str
+    number: int
+    snapshot: Snapshot | None
+    cells: list[tuple[Cell, dict[str, Blob]]]
+    replays: list[Replay | HostStep] = field(default_factory=list)
+    begun: Replay | None = None
+
+
+@dataclass(slots=True)
+class _Step:
+    """A step on its way into the store."""
+
+    kind: str
+    message: str
+    number: int
+    state: int
+    cell: Cell | None
+    parts: Mapping[str, Blob]
+    places: dict[int, Cell]
+    answers: list[JSON]
+    through: int
+    host: HostStep | None = None
+    capture: Capture | None = None
+    has_slot: bool = False
+    unsaved: str = "steps came faster than they could be saved"
+    forked: anyio.Event = field(default_factory=anyio.Event)
+
+
+class Lasting:
+    """One session's place in a store, held by this program until `close`."""
+
+    def __init__(self, url: str | None, store: Store, held: HeldSession) -> None:
+        self._url = url
+        self._store = store
+        self._held = held
+        self.by_source = False
+        """Whether no state is to be saved."""
+        self._background = Background()
+        self._queue: deque[_Step] = deque()
+        self._working = False
+        self._idle = anyio.Event()
+        self._idle.set()
+        self._slots = anyio.Semaphore(_SLOTS)
+        self._failure: CellblockError | None = None
+        self._written = Written()
+        self._snapshot: Snapshot | None = None
+        self._places: dict[str, int] = {}
+        self._kept: dict[int, Cell] = {}
+        self._answers: list[JSON] = []
+        self._commits: dict[int, str] = {}
+        self._last = 0
+
+    @classmethod
+    async def open(cls, url: str | None, user: str, name: str, settings: Mapping[str, JSON]) -> Lasting:
+        """Take a session's lease; `SessionBusy` names who has it, `StoreError` says what the store lacks."""
+
+        def opened() -> Lasting:
+            store = open_store(url)
+            try:
+                return cls(url, store, store.hold(user, name, settings=settings))
+            except BaseException:
+                store.close()
+                raise
+
+        return await to_thread.run_sync(opened)
+
+    @property
+    def settings(self) -> Mapping[str, JSON]:
+        """What the session was created with."""
+        return self._held.settings
+
+    @property
+    def quick(self) -> bool:
+        """Whether the journal may be written on the event loop."""
+        return self._store.quick
+
+    async def configure(self, settings: Mapping[str, JSON]) -> None:
+        """Change what the session is opened with from now on."""
+        await to_thread.run_sync(self._held.configure, settings)
+
+    async def finish(self) -> None:
+        """Until everything is written, or has failed to be: the journal then has it."""
+        await self._idle.wait()
+
+    async def close(self) -> None:
+        """Let others have the session."""
+        self._background.cancel()
+        await to_thread.run_sync(self._close)
+
+    def _close(self) -> None:
+        try:
+            self._held.release()
+        finally:
+            self._store.close()
+
+    # ------------------------------------------------------------------------------ journal
+
+    async def begin(self, draft: Cell) -> None:
+        """Log a cell that is about to run."""
+        self._answers = []
+        await self._append(
+            {"do": "begin", "id": draft.id, "number": draft.number, "kind": draft.kind, "source": draft.source}
+        )
+
+    async def answered(self, name: str, reply: ToolReply) -> None:
+        """Log what a host function gave a cell, before the cell gets it."""
+        size = sum(map(len, reply.buffers))
+        entry: dict[str, JSON] = {
+            "do": "answer",
+            "name": name,
+            "error": None if reply.error is None else [*reply.error],
+        }
+        if size <= _MOST_ANSWER_BYTES:
+            entry["buffers"] = [base64.b64encode(one).decode() for one in reply.buffers]
+        else:
+            entry["error"] = ["RuntimeError", f"the answer of {name}() was too large to be logged: {size} bytes"]
+            entry["buffers"] = []
+        self._answers.append(entry)
+        await self._append(entry)
+
+    async def _append(self, entry: dict[str, JSON]) -> None:
+        if self._store.quick:
+            self._last = self._held.append(entry)
+        else:
+            self._last = await to_thread.run_sync(self._held.append, entry)
+
+    # ------------------------------------------------------------------------------ commits
+
+    async def ended(self, kernel: Kernel, cell: Cell, parts: Mapping[str, Blob], cells: Sequence[Cell]) -> None:
+        """A cell has ended: log that, and have it committed. Returns when it is logged."""
+        await self._append({"do": "end", "id": cell.id, "number": cell.number, "rolled_back": cell.rolled_back})
+        self.commit(kernel, cell, parts, cells)
+
+    def commit(self, kernel: Kernel, cell: Cell, parts: Mapping[str, Blob], cells: Sequence[Cell]) -> None:
+        """Have a cell that is in the journal committed."""
+        first = cell.source.strip().partition("\n")[0]
+        self._enqueue(kernel, cell.kind, first, cell.number, cell, parts, cells)
+
+    def step(self, kernel: Kernel, step: HostStep, number: int, cells: Sequence[Cell]) -> None:
+        """The host did something to the session: have it committed. `committed` tells when it is."""
+        self._enqueue(kernel, "host", step.message, number, None, {}, cells, step)
+
+    async def start(self, kernel: Kernel) -> None:
+        """The first commit of a session: nothing is there."""
+        step = _Step("open", "", 0, kernel.states[-1], None, {}, {}, [], self._last)
+        await to_thread.run_sync(self._write_apart, step, Snapshot())
+
+    def _write_apart(self, step: _Step, snapshot: Snapshot | None) -> None:
+        with self._held.batch() as batch:
+            self._commits[step.state] = self._write(batch, step, snapshot).id
+
+    async def committed(self) -> None:
+        """Until all steps are in the store. What keeps the newest out is raised."""
+        await self._idle.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    async def flush(self) -> None:
+        """The same, durable against a loss of power."""
+        await self.committed()
+        await to_thread.run_sync(self._held.flush)
+
+    def _enqueue(
+        self,
+        kernel: Kernel,
+        kind: str,
+        message: str,
+        number: int,
+        cell: Cell | None,
+        parts: Mapping[str, Blob],
+        cells: Sequence[Cell],
+        host: HostStep | None = None,
+    ) -> None:
+        places = {}
+        for one in cells:
+            place = self._places.setdefault(one.id, len(self._places))
+            places[place] = one
+        answers, self._answers = self._answers, []
+        step = _Step(
+            kind, message[:_MESSAGE], number, kernel.states[-1], cell, parts, places, answers, self._last, host
+        )
+        self._queue.append(step)
+        self._background.start(self._fork, kernel, step)
+        if not self._working:
+            self._working, self._idle = True, anyio.Event()
+            self._background.start(self._work)
+
+    async def _fork(self, kernel: Kernel, step: _Step) -> None:
+        if self.by_source:
+            step.unsaved = "under a policy a session is made again by running its cells"
+            step.forked.set()
+            return
+        try:
+            with anyio.move_on_after(_SLOT_SECONDS):
+                await self._slots.acquire()
+                step.has_slot = True
+            if step.has_slot:
+                step.capture = await kernel.capture()
+        except CaptureFailed as error:  # it is committed by its source
+            step.unsaved = str(error)
+        finally:
+            step.forked.set()
+
+    async def forked(self) -> None:
+        """Until the state of the newest step is held, so that the next one may change it."""
+        if self._queue:
+            await self._queue[-1].forked.wait()
+
+    async def _work(self) -> None:
+        try:
+            while self._queue:
+                step = self._queue[0]
+                await step.forked.wait()
+                try:
+                    await self._commit(step)
+                    self._failure = None
+                except CellblockError as error:  # the journal still has the step; whoever asks for it is told
+                    self._failure = error
+                finally:
+                    if step.capture is not None:
+                        step.capture.close()
+                    if step.has_slot:
+                        self._slots.release()
+                    self._queue.popleft()
+        finally:
+            self._working = False
+            self._idle.set()
+
+    async def _commit(self, step: _Step) -> None:
+        batch = await to_thread.run_sync(self._held.batch)
+        with batch:
+            snapshot = await self._read(step, batch.put)
+            commit = await to_thread.run_sync(self._write, batch, step, snapshot)
+        if snapshot is not None:
+            self._snapshot = snapshot
+        self._commits[step.state] = commit.id
+
+    async def _read(self, step: _Step, put: Callable[[bytes], str]) -> Snapshot | None:
+        if (capture := step.capture) is None:
+            return None
+        try:
+            await capture.begin(self._snapshot)
+            while isinstance(event := await capture.read(), Chunk):
+                await to_thread.run_sync(put, event.data)
+        except CaptureFailed as error:
+            step.unsaved = str(error)
+            return None
+        return event
+
+    def _write(self, batch: Batch, step: _Step, snapshot: Snapshot | None) -> Commit:
+        written = self._written.copy()
+        detail: dict[str, JSON] = {} if snapshot is None else put_snapshot(batch, written, snapshot)
+        cells: dict[str, JSON] = {}
+        before = written.trees.get("cells", {})
+        for place, cell in step.places.items():
+            key = place_key(place)
+            if step.cell is not None and cell.id == step.cell.id:
+                cells[key] = records(put_cell(batch, cell, step.parts))
+                detail["cell"] = cells[key]
+            elif key in before and self._kept.get(place) is not cell:
+                cells[key] = records(put_cell_again(batch, self._held, cell, before[key]))
+            elif key in before:
+                cells[key] = before[key]
+        written.put(batch, "cells", cells)
+        if step.answers:
+            detail["answers"] = records(batch.record(step.answers))
+        if snapshot is None:
+            detail["unsaved"] = step.unsaved
+            if step.host is not None:
+                detail["host"] = _kept(batch, step.host)
+        if step.cell is not None:
+            detail["rolled_back"] = step.cell.rolled_back
+        commit = batch.commit(
+            kind=step.kind,
+            message=step.message,
+            number=step.number,
+            snapshot=snapshot is not None,
+            trees=written.roots,
+            detail=detail,
+            through=step.through,
+        )
+        self._written, self._kept = written, step.places
+        return commit
+
+    # ----------------------------------------------------------------------------- resuming
+
+    async def head(self) -> Commit | None:
+        """The commit that the session is at."""
+
+        def found() -> Commit | None:
+            return None if self._held.head().commit is None else self._held.resolve("HEAD")
+
+        return await to_thread.run_sync(found)
+
+    async def resolve(self, revision: str) -> Commit:
+        """The commit that a revision means."""
+        return await to_thread.run_sync(self._held.resolve, revision)
+
+    async def log(self, revision: str, limit: int) -> list[Commit]:
+        """The commits that lead to a revision, newest first."""
+        return await to_thread.run_sync(lambda: list(islice(self._held.log(revision), limit)))
+
+    async def diff(self, before: str, after: str) -> Diff:
+        """What lies between two revisions."""
+
+        def found() -> Diff:
+            return difference(self._held, self._held.resolve(before), self._held.resolve(after))
+
+        return await to_thread.run_sync(found)
+
+    async def tag(self, name: str, revision: str) -> None:
+        """Name a commit."""
+        await to_thread.run_sync(lambda: self._held.tag(name, at=revision))
+
+    async def found(self, other: str) -> Commit:
+        """The commit that a revision means, or where another session of the user stands."""
+        return await to_thread.run_sync(find, self._held, other)
+
+    async def merge(self, theirs: Commit, prefer: Literal["ours", "theirs"] | None) -> Commit:
+        """Make a commit of the session's newest and another."""
+        return await to_thread.run_sync(merge, self._held, theirs, prefer)
+
+    async def fork(self, name: str, seed: int) -> Lasting:
+        """Another session that stands where this one does."""
+
+        def forked() -> Lasting:
+            store = open_store(self._url)
+            try:
+                store.fork(self._held.user, self._held.name, name)
+                held = store.hold(self._held.user, name, create=False)
+                held.configure({**self._held.settings, "seed": str(seed)})
+                other = Lasting(self._url, store, held)
+                other.by_source = self.by_source
+            except BaseException:
+                store.close()
+                raise
+            other._written, other._snapshot, other._last = self._written.copy(), self._snapshot, 0
+            other._places, other._kept = dict(self._places), dict(self._kept)
+            return other
+
+        return await to_thread.run_sync(forked)
+
+    def stands(self, state: int, commit: str | None) -> None:
+        """The kernel's state of this number is that of a commit; None is the newest."""
+        self._commits[state] = commit or str(self._held.head().commit)
+
+    async def went_back(self, state: int) -> None:
+        """The kernel is in an earlier state again: so is the session."""
+        await self.move(await self.resolve(self._commits[state]))
+
+    async def move(self, commit: Commit) -> None:
+        """Go on from another commit; those that are left stay in the store."""
+
+        def moved() -> None:
+            self._held.move(commit.id, through=self._last)
+            self._written = read_written(self._held, commit)
+
+        await to_thread.run_sync(moved)
+
+    async def past(self, head: Commit, *, journal: bool) -> Past:
+        """What leads to a commit, and with `journal` to what was logged after it."""
+        return await to_thread.run_sync(self._past, head, journal)
+
+    def _past(self, head: Commit, journal: bool) -> Past:
+        commit, replays = head, list[Replay | HostStep]()
+        while not commit.snapshot and commit.parents:
+            replays.append(self._replay_of(commit))
+            commit = self._held.resolve(commit.parents[0])
+        snapshot = get_snapshot(self._held, commit) if commit.snapshot else None
+        past = Past(head.id, commit.id, head.number, snapshot, self._read_cells(head), replays[::-1])
+        if journal:
+            self._written, self._snapshot = read_written(self._held, head), snapshot
+            self._replay_journal(past)
+        return past
+
+    def _replay_of(self, commit: Commit) -> Replay | HostStep:
+        detail: Any = commit.detail
+        if "host" in detail:
+            parts = tuple(self._held.get(address) for address in linked(detail["host"]["buffers"]))
+            return HostStep(detail["host"]["do"], detail["host"]["name"], parts)
+        if "cell" not in detail:
+            raise StoreError(
+                f"the state of commit {commit.id} was not saved, and no step made it", hint="check out an older one"
+            )
+        cell, _ = get_cell(self._held, detail["cell"]["@"])
+        answers: Any = self._held.record(detail["answers"]["@"]) if "answers" in detail else []
+        return Replay(cell.id, cell.number, cell.kind, cell.source, tuple(map(_logged, answers)), committed=True)
+
+    def _replay_journal(self, past: Past) -> None:
+        """Cells that ended after the newest commit are run again; the one that had not ended is not."""
+        begun: Replay | None = None
+        for entry in self._held.journal():
+            self._last = entry.number
+            value: Any = entry.value
+            match value["do"]:
+                case "begin":
+                    begun = Replay(value["id"], value["number"], value["kind"], value["source"])
+                case "answer" if begun is not None:
+                    begun = replace(begun, answers=(*begun.answers, _logged(value)))
+                case "end" if begun is not None:
+                    past.replays.append(replace(begun, rolled_back=bool(value["rolled_back"])))
+                    past.number, begun = begun.number, None
+        if begun is not None:
+            past.begun, past.number = begun, begun.number
+
+    def _read_cells(self, commit: Commit) -> list[tuple[Cell, dict[str, Blob]]]:
+        tree: Any = dict(self._held.tree(commit.trees.get("cells")).pairs())
+        found = []
+        for key in sorted(tree)[-MOST_CELLS:]:
+            cell, parts = get_cell(self._held, tree[key]["@"])
+            self._places[cell.id] = int(key)
+            self._kept[int(key)] = cell
+            found.append((cell, parts))
+        return found
+
+    async def fetch(self, addresses: Sequence[str]) -> Sequence[bytes]:
+        """Bytes of a snapshot."""
+        return await to_thread.run_sync(lambda: list(self._held.get_many(addresses)))
+
+
+def _kept(batch: Batch, step: HostStep) -> JSON:
+    return {"do": step.do, "name": step.name, "buffers": blobs(*(batch.put(memoryview(one)) for one in step.buffers))}
+
+
+def replaying(replay: Replay) -> Answer:
+    """Gives calls the answers of the log, in order; a call that the log does not have fails, and calls nothing."""
+    left = deque(replay.answers)
+
+    async def answer(call: ToolCalled, _args: tuple[object, ...], _kwargs: dict[str, object]) -> ToolReply:
+        if left and left[0].name == call.name:
+            logged = left.popleft()
+            return ToolReply(call=call.call, error=logged.error, buffers=logged.buffers)
+        message = f"{call.name}() was not called here when the cell ran before, and is not called when it is replayed"
+        return ToolReply(call=call.call, error=("RuntimeError", message))
+
+    return answer
+
+
+def interrupted(begun: Replay) -> Cell:
+    """The record of a cell that had not ended when its program did."""
+    hint = "the session is as it was before this cell; what it did outside of it is done"
+    return _failed(begun, "Interrupted", "the program that ran the session ended while this cell ran", hint)
+
+
+def rolled_back(replay: Replay) -> Cell:
+    """The record of a cell that the session went back from, where its program ended before that was saved."""
+    message = "the session went back to before this cell; what it showed was not saved"
+    return _failed(replay, "RolledBack", message, "")
+
+
+def _failed(replay: Replay, kind: str, message: str, hint: str) -> Cell:
+    return Cell(
+        id=replay.id,
+        number=replay.number,
+        kind=replay.kind,
+        source=replay.source,
+        state=CellState.ERROR,
+        error=CellError(type=kind, message=message, hint=hint, kind="crashed"),
+        rolled_back=True,
+    )
+
+
+def _logged(plain: Any) -> Logged:
+    error = None if plain["error"] is None else (plain["error"][0], plain["error"][1])
+    return Logged(plain["name"], error, tuple(base64.b64decode(one) for one in plain["buffers"]))

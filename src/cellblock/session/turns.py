@@ -1,0 +1,313 @@
+"""One request at a time on one kernel: whose turn it is, what is sent down, and the record of what came of it."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from functools import partial
+
+import anyio
+
+from cellblock.cell import Cell, CellKind, CellState, Lost
+from cellblock.errors import SessionBusy, SessionClosed
+from cellblock.executors.binding import require_sendable
+from cellblock.executors.protocol import Kernel
+from cellblock.limits import ExecutionLimits
+from cellblock.session.calls import Answer
+from cellblock.session.execution import Execution
+from cellblock.session.hoststeps import HostStep, host_step
+from cellblock.session.notebook import Notebook
+from cellblock.session.tools import Toolbox
+from cellblock.wire.messages import Bind, Clear, Request, Run, Shell, ToolCalled, ToolReply
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cellblock.session.lasting import (
+        Lasting,
+    )  # of sessions that last: a store and its database are imported for those
+
+_HOST_SECONDS = 60.0
+_HOST_STEP = Cell(id="host", number=0, source="", state=CellState.RUNNING, kind="host")
+
+
+class Turns:
+    """What a session does with its kernel. Calls are first come, first served."""
+
+    def __init__(self, *, limits: ExecutionLimits, seed: int, toolbox: Toolbox) -> None:
+        self.limits = limits
+        self.notebook = Notebook()
+        self._kernel: Kernel | None = None
+        self._turns = anyio.Semaphore(1, fast_acquire=True)
+        self._count = 0
+        self._ids = random.Random(seed)  # noqa: S311 - names cells; nothing rests on it
+        self._lost: tuple[Lost, ...] = ()
+        self._state = 0
+        self._cells: dict[int, str] = {}
+        """The cells that can be undone, by the states that they led to."""
+        self._toolbox = toolbox
+        self._lasting: Lasting | None = None
+        self._asleep = False
+        self._used = time.monotonic()
+        self._closed = False
+        self._host = os.getpid()
+
+    def _living(self) -> Kernel:
+        """The kernel, of a session that does not sleep."""
+        self._require_usable()
+        if self._kernel is None:
+            raise SessionClosed("the session is not open", hint="use `async with` or `await session.open()`")
+        return self._kernel
+
+    def _require_usable(self) -> None:
+        if os.getpid() != self._host:
+            raise SessionClosed("the session belongs to the process this one was forked from", hint="open a new one")
+        self._require_open()
+        if self._kernel is None and not self._asleep:
+            raise SessionClosed("the session is not open", hint="use `async with` or `await session.open()`")
+
+    async def _awake(self) -> Kernel:
+        """The kernel, of a session that may sleep, for one who does not have its turn."""
+        self._require_usable()
+        if self._asleep:
+            await self._acquire(wait=True)
+            self._give_turn()
+        return self._living()
+
+    async def _wake(self) -> None:
+        """Give a session that sleeps a kernel again; whoever has its turn does so."""
+        raise NotImplementedError
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise SessionClosed("the session was closed", hint="open a new one")
+
+    async def _to_end(self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None) -> Cell:
+        return await self._follow(await self._begin(source, kind, wait, cell_id))
+
+    async def _begin(self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None) -> Execution:
+        """Wait for the session's turn and start the next cell; `_end` must follow."""
+        _require_text(source)
+        kernel = await self._acquire(wait)
+        try:
+            draft = self._draft(source, kind, cell_id)
+            if self._lasting is not None:
+                await self._lasting.begin(draft)
+        except BaseException:
+            self._give_turn()
+            raise
+        return self._start(kernel, draft)
+
+    def _begin_at_once(self, source: str) -> Execution | None:
+        """Start the next cell if nobody else has the session's turn and none of it is written to a store.
+
+        `_end_at_once` must follow.
+        """
+        _require_text(source)
+        if self._lasting is not None:
+            return None
+        kernel = self._living()
+        try:
+            self._turns.acquire_nowait()
+        except anyio.WouldBlock:
+            return None
+        return self._start(kernel, self._draft(source, "python", None))
+
+    def _draft(self, source: str, kind: CellKind, cell_id: str | None) -> Cell:
+        """The next cell, before it runs."""
+        return Cell(
+            id=cell_id or f"c{self._ids.getrandbits(40):010x}",
+            number=self._count + 1,
+            source=source,
+            kind=kind,
+            state=CellState.RUNNING,
+        )
+
+    def _start(self, kernel: Kernel, draft: Cell, answer: Answer | None = None) -> Execution:
+        """Send the next cell down; what is to be kept of it is made while it runs."""
+        try:
+            request = _request(draft, self.limits)
+            began = time.monotonic()
+            turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
+            self._count = draft.number
+            self.notebook.record(draft, {})
+            lost, self._lost = self._lost, ()
+            return Execution(
+                kernel,
+                self.limits,
+                draft,
+                request,
+                turn,
+                began=began,
+                seconds=self.limits.timeout_seconds,
+                toolbox=self._toolbox,
+                answer=answer or self._answer,
+                lost=lost,
+            )
+        except BaseException:
+            self._give_turn()
+            raise
+
+    async def _follow(self, execution: Execution) -> Cell:
+        """A cell that was started, when it has ended."""
+        try:
+            return await execution.to_end()
+        finally:
+            await self._end(execution)
+
+    def _end_at_once(self, execution: Execution) -> Cell | None:
+        """A cell that was started, if it ends within a moment; else `_follow` must follow."""
+        cell = execution.at_once()
+        if cell is not None:
+            try:
+                self.notebook.record(cell, execution.recorder.blobs)
+            finally:
+                self._give_turn(cell.id)
+        return cell
+
+    async def _end(self, execution: Execution) -> None:
+        """Record a cell, which is ended first if its caller left it, and give the turn on."""
+        try:
+            cell = execution.cell or await execution.abandon()
+            self.notebook.record(cell, execution.recorder.blobs)
+            if self._lasting is not None and (kernel := self._kernel) is not None:
+                self._settle(execution.cell_id)
+                await self._lasting.ended(kernel, cell, execution.recorder.blobs, self.notebook.cells)
+        finally:
+            self._give_turn(execution.cell_id)
+
+    async def _ask(self, request: Request) -> Cell:
+        """Carry out a request that is no cell."""
+        changes = isinstance(request, Bind | Clear)
+        step = host_step(request) if isinstance(request, Bind | Clear) and self._lasting is not None else None
+        kernel = await self._acquire(wait=True)
+        try:
+            cell = await self._carry_out(kernel, request)
+            if isinstance(request, Clear) and cell.ok:
+                self.notebook.clear()
+            if step is not None and cell.ok:
+                self._commit(step)
+        finally:
+            self._give_turn()
+        if changes:
+            await self._committed()
+        return cell
+
+    async def _carry_out(self, kernel: Kernel, request: Request) -> Cell:
+        """Carry out a request that is no cell, for one who has the session's turn."""
+        seconds = self.limits.timeout_seconds
+        if isinstance(request, Bind):  # the host's own values: no matter how short the cells are to be
+            seconds = max(seconds, _HOST_SECONDS)
+            request = await self._stored(kernel, request)
+        began = time.monotonic()
+        turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
+        execution = Execution(
+            kernel,
+            self.limits,
+            _HOST_STEP,
+            request,
+            turn,
+            began=began,
+            seconds=seconds,
+            toolbox=self._toolbox,
+        )
+        try:
+            cell = await execution.to_end()
+        finally:
+            if execution.cell is None:
+                await execution.abandon()
+        self._lost += cell.lost  # of a host's request nobody sees it: the next cell says so
+        return cell
+
+    async def _stored(self, kernel: Kernel, request: Bind) -> Bind:
+        """The request with its large buffers in the worker's memory already, where they can be put there."""
+        first, *large = request.buffers
+        if large and await kernel.store(large, _HOST_SECONDS):
+            request = Bind(name=request.name, buffers=(first,), is_stored=True)
+        require_sendable(request)
+        return request
+
+    async def _acquire(self, wait: bool) -> Kernel:
+        """Take the session's one turn; the kernel that is alive by then."""
+        self._require_usable()
+        try:
+            self._turns.acquire_nowait()
+        except anyio.WouldBlock:
+            if not wait:
+                raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
+            await self._turns.acquire()
+        else:
+            if self._lasting is None:
+                return self._living()
+        try:
+            if self._lasting is not None:
+                await self._lasting.forked()
+            if self._asleep:
+                await self._wake()
+            return self._living()  # closed while this call waited
+        except BaseException:
+            self._give_turn()
+            raise
+
+    def _give_turn(self, cell_id: str | None = None) -> None:
+        """Give the session's turn on, after a cell or something else. What the host has changed of the files meanwhile
+        is a step first."""
+        self._settle(cell_id)
+        self._used = time.monotonic()
+        self._turns.release()
+
+    def _settle(self, cell_id: str | None = None) -> None:
+        if (kernel := self._kernel) is not None:
+            self._mark(kernel.states, cell_id)
+            self._note_files(kernel)
+
+    def _commit(self, step: HostStep) -> None:
+        """What the host did to a session that lasts is on its way into the store; `_committed` must follow."""
+        if self._lasting is not None and self._kernel is not None:
+            self._settle()
+            self._lasting.step(self._kernel, step, self._count, self.notebook.cells)
+
+    async def _committed(self) -> None:
+        """Until all that was done is in the store; what keeps it out is raised."""
+        if self._lasting is not None:
+            await self._lasting.committed()
+
+    async def _answer(self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object]) -> ToolReply:
+        """What a host function gives; in a session that lasts it is logged before the cell gets it."""
+        reply = await self._toolbox.answer(call, args, kwargs)
+        if self._lasting is not None:
+            await self._lasting.answered(call.name, reply)
+        return reply
+
+    def _mark(self, states: tuple[int, ...], cell_id: str | None) -> None:
+        """Remember which state a cell led to, and mark cells whose states are gone as undone."""
+        for state in [state for state in self._cells if state not in states]:
+            undone = self._cells.pop(state)
+            if state > states[0]:  # else it was too long ago to be gone back to
+                self.notebook.mark_undone(undone)
+        if states[-1] > self._state and cell_id is not None:
+            self._cells[states[-1]] = cell_id
+
+    def _note_files(self, kernel: Kernel) -> None:
+        kernel.note_files()
+        self._state = kernel.states[-1]
+
+    async def _change_files(self, step: HostStep) -> None:
+        """Does not wait for its turn: a cell may be waiting for a file."""
+        kernel = await self._awake()
+        await kernel.change_files(partial(step.change(), kernel.files))
+        if self._turns.value:  # else the one who has the turn notes it, and commits it with what it did
+            self._note_files(kernel)
+            self._commit(step)
+            await self._committed()
+
+
+def _request(draft: Cell, limits: ExecutionLimits) -> Request:
+    if draft.kind == "shell":
+        return Shell(command=draft.source)
+    return Run(source=draft.source, filename=f"<cell {draft.number}>", max_text=limits.max_output_bytes)
+
+
+def _require_text(source: object) -> None:
+    if not isinstance(source, str):
+        raise TypeError(f"source must be str, not {type(source).__name__}")

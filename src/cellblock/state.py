@@ -1,0 +1,46 @@
+"""What a session keeps beyond the program that opened it: nothing, nothing outside this process, or every step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cellblock.cell import Cell, Lost
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Names stay from one cell to the next, whatever they hold, in the memory of the session, until it is closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Versioned:
+    """Every step of the session is a commit in a store, from which it can be resumed, by this program or another.
+
+    `url` names the store: `sqlite:///cells.db`, `postgresql://…`; None is `$CELLBLOCK_STORE`, or else a file in the
+    user's data directory. With `strict`, a cell that binds a name to what cannot be saved fails, and is rolled back;
+    otherwise such names stay while the session's process lives, and are told as `lost`. A session that is not used for
+    `hibernate_after` seconds gives its processes up, until it is used again.
+    """
+
+    url: str | None = None
+    strict: bool = False
+    hibernate_after: float | None = None
+
+
+State = Live | Versioned
+"""The ways of keeping what cells do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """What a session that existed before was resumed from.
+
+    `commit` is the newest one whose state was saved; `replayed` are the cells that were run again after it, with the
+    answers that host functions had given them. `interrupted` is a cell that had not ended when its program did: it is
+    recorded as failed and was not run again. `lost` are names that could not be brought back.
+    """
+
+    commit: str
+    replayed: tuple[Cell, ...] = ()
+    interrupted: Cell | None = None
+    lost: tuple[Lost, ...] = ()

@@ -1,0 +1,177 @@
+"""What one commit brings: objects, records and trees, gathered and stored before the commit that leads to them.
+
+A record is stored only after everything that it links to, so a stored record never leads nowhere. What a batch links
+to it has put itself, or it was reachable from a commit when the batch began; both are safe from a collection for as
+long as a batch may take.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from cellblock.errors import StoreDamaged, StoreError
+from cellblock.store import trie
+from cellblock.store.address import JSON, address_of, canonical, links, parsed
+from cellblock.store.objects import ObjectTable
+from cellblock.store.packing import Packed, pack
+from cellblock.store.words import Commit, Merged
+
+GRACE = 3600.0
+"""Seconds that a collection waits, at the least, between finding that nothing leads to an object and deleting it."""
+_LONGEST = GRACE / 2
+_FULL = 1 << 20
+_ASKED = 4096
+"""Bytes from which it is cheaper to ask whether the store has an object than to compress it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A commit that is asked for; see `Batch.commit`."""
+
+    kind: str
+    message: str
+    number: int
+    snapshot: bool
+    trees: Mapping[str, str | None]
+    detail: Mapping[str, JSON]
+    parents: tuple[str, ...] | None
+    through: int | None
+
+
+class Batch:
+    """One commit in the making. Of one thread at a time; holds up to 1 MB of what is not stored yet."""
+
+    def __init__(
+        self, objects: ObjectTable, fetch: Callable[[str], bytes], publish: Callable[[Batch, Draft], Commit]
+    ) -> None:
+        self._objects = objects
+        self._fetch_stored = fetch
+        self._publish = publish
+        self._began: float | None = None
+        self._there: set[str] = set()
+        self._waiting: dict[str, Packed] = {}
+        self._records: dict[str, bytes] = {}
+        self._wanted: set[str] = set()
+        self._size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing is undone: what was put and leads nowhere is collected in time."""
+        self._waiting.clear()
+        self._records.clear()
+
+    def put(self, data: bytes | memoryview) -> str:
+        """Store some bytes, unless the user has stored the same before; their address."""
+        self._check_time()
+        address = address_of(data)
+        if not self._has(address, len(data)):
+            self._add(pack(address, data))
+        return address
+
+    def record(self, value: JSON) -> str:
+        """Store a record; its address. What it links to must be in the batch, or reachable from a commit."""
+        self._check_time()
+        data = canonical(value)
+        address = address_of(data)
+        self._wanted.update(link.address for link in links(value))
+        if not self._has(address, len(data)):
+            self._records[address] = data
+            self._add(pack(address, data))
+        return address
+
+    def known(self, addresses: Iterable[str]) -> set[str]:
+        """Which of some addresses need not be put."""
+        addresses = set(addresses)
+        here = {one for one in addresses if one in self._there or one in self._waiting}
+        found = self._objects.known(addresses - here)
+        self._there |= found
+        return here | found
+
+    def tree(self, root: str | None, changes: Mapping[str, JSON]) -> str | None:
+        """A tree with some keys set, and those whose value is None removed."""
+        return trie.update(self._fetch, self.record, root, changes)
+
+    def merge(self, base: str | None, ours: str | None, theirs: str | None) -> Merged:
+        """Ours with what theirs changed since their common base; where both changed a key, ours is kept and told."""
+        return trie.merge(self._fetch, self.record, base, ours, theirs)
+
+    def flush(self) -> None:
+        """Store what was gathered. StoreDamaged: a record links to what is not stored. QuotaReached: no room."""
+        missing = self._wanted - self._there - self._waiting.keys()
+        missing -= self._objects.known(missing)
+        if missing:
+            address = min(missing)
+            raise StoreDamaged(
+                f"a record leads to {address}, which is not stored", hint="put it first", address=address
+            )
+        if self._waiting:
+            self._objects.put(list(self._waiting.values()))
+        self._there |= self._waiting.keys() | self._wanted
+        self._wanted.clear()
+        self._waiting.clear()
+        self._records.clear()
+        self._size = 0
+
+    def commit(
+        self,
+        *,
+        kind: str,
+        trees: Mapping[str, str | None],
+        message: str = "",
+        number: int = 0,
+        snapshot: bool = True,
+        detail: Mapping[str, JSON] | None = None,
+        parents: tuple[str, ...] | None = None,
+        through: int | None = None,
+    ) -> Commit:
+        """Make a commit, durable when this returns, and move the branch or head to it, all at once.
+
+        `parents`: those of the head unless given. `through`: the number of the newest journal entry that the commit
+        holds; it and those before it leave the journal. LeaseLost: another host has the session, nothing was written.
+        """
+        self._check_time()
+        draft = Draft(
+            kind=kind,
+            message=message,
+            number=number,
+            snapshot=snapshot,
+            trees=trees,
+            detail=detail or {},
+            parents=parents,
+            through=through,
+        )
+        return self._publish(self, draft)
+
+    # --- inside ---
+
+    def _has(self, address: str, length: int) -> bool:
+        if address in self._there or address in self._waiting:
+            return True
+        return length >= _ASKED and bool(self.known([address]))
+
+    def _add(self, packed: Packed) -> None:
+        self._waiting[packed.address] = packed
+        self._size += len(packed.body)
+        if self._size >= _FULL:
+            self.flush()
+
+    def _fetch(self, address: str) -> JSON:
+        data = self._records.get(address)
+        return parsed(self._fetch_stored(address) if data is None else data)
+
+    def _check_time(self) -> None:
+        now = time.monotonic()
+        if self._began is None:
+            self._began = now
+        elif now - self._began > _LONGEST:
+            raise StoreError(
+                f"a commit was in the making for more than {_LONGEST / 60:.0f} minutes", hint="begin a new batch"
+            )

@@ -1,0 +1,260 @@
+"""Users and their sessions: made, listed, held, renamed, copied and deleted, each in one transaction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cellblock.errors import QuotaReached, SessionHeld, StoreError, UnknownSession
+from cellblock.store import lease
+from cellblock.store.address import JSON, canonical, digest, parsed, spelled
+from cellblock.store.database import Database, Row, Transaction, Value, blob, number, text
+from cellblock.store.naming import checked_name
+from cellblock.store.words import Holder, Quota, SessionRow, StoreUsage
+
+MAIN = "main"
+"""The branch that a new session stands on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A session as a handle needs it: the numbers that stand for it and its user, when it was made, its settings."""
+
+    user_id: int
+    session_id: int
+    created: int
+    settings: Mapping[str, JSON]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A session that this process has taken: its epoch, and the number of the journal's newest entry."""
+
+    found: Found
+    epoch: int
+    newest: int
+
+
+class Catalogue:
+    """The users and sessions of a store. `quota` is of users that have none of their own."""
+
+    def __init__(self, database: Database, quota: Quota, lease_seconds: float) -> None:
+        self._database = database
+        self._quota = quota
+        self._lease_seconds = lease_seconds
+
+    def find(self, user: str, name: str) -> Found:
+        """A session. UnknownSession: there is none."""
+        sql = f"{_FIND} WHERE u.name = ? AND s.name = ?"
+        rows = self._database.select(sql, checked_name(user, "user"), checked_name(name, "session"))
+        if not rows:
+            raise _unknown(user, name)
+        return _found(rows[0])
+
+    def take(self, user: str, name: str, holder: Holder, *, settings: Mapping[str, JSON] | None, create: bool) -> Held:
+        """Hold a session, made if there is none and `create`. SessionHeld: a process that lives holds it."""
+        user, name = checked_name(user, "user"), checked_name(name, "session")
+        now = self._database.now()
+        with self._database.writing() as transaction:
+            user_id = self._lock_user(transaction, user, create=create)
+            found = None if user_id is None else self._lock_session(transaction, user_id, name)
+            if found is None:
+                if user_id is None or not create:
+                    raise _unknown(user, name)
+                self._create(transaction, user_id, user, name, settings or {}, now)
+                found = self._lock_session(transaction, user_id, name)
+                assert found is not None
+            _refuse_held(found, user, name, now)
+            epoch = number(found[4]) + 1
+            transaction.run(
+                "UPDATE sessions SET epoch = ?, holder = ?, until = ?, used = ? WHERE id = ?",
+                epoch, lease.as_text(holder), now + self._lease_seconds, _ms(now), found[1],
+            )  # fmt: skip
+            newest = transaction.rows("SELECT max(number) FROM journal WHERE session_id = ?", found[1])[0][0]
+        return Held(_found(found), epoch, max(number(found[7]), 0 if newest is None else number(newest)))
+
+    def release(self, session_id: int, epoch: int) -> None:
+        """Hold a session no more; nothing if another has taken it."""
+        self._database.once("UPDATE sessions SET holder = NULL WHERE id = ? AND epoch = ?", session_id, epoch)
+
+    def listed(self, user: str | None, after: tuple[str, str], limit: int) -> list[SessionRow]:
+        """Sessions by user and name, of all users or of one, past a given one."""
+        one = "" if user is None else " AND u.name = ?"
+        sql = f"{_LIST} WHERE (u.name > ? OR (u.name = ? AND s.name > ?)){one} ORDER BY u.name, s.name LIMIT ?"
+        parameters: list[Value] = [after[0], after[0], after[1]]
+        if user is not None:
+            parameters.append(checked_name(user, "user"))
+        return [_row(row) for row in self._database.select(sql, *parameters, limit)]
+
+    def users(self) -> list[tuple[int, str]]:
+        """Every user: the number that stands for them, and the name."""
+        return [
+            (number(row[0]), text(row[1])) for row in self._database.select("SELECT id, name FROM users ORDER BY id")
+        ]
+
+    def user_id(self, user: str) -> int | None:
+        """The number that stands for a user; None if they have never had a session."""
+        rows = self._database.select("SELECT id FROM users WHERE name = ?", checked_name(user, "user"))
+        return number(rows[0][0]) if rows else None
+
+    def delete(self, user: str, name: str) -> None:
+        """Delete a session and all that only it has; a collection frees the space."""
+        with self._database.writing() as transaction:
+            session_id = self._not_held(transaction, user, name)[1]
+            for table in ("journal", "refs", "commits"):
+                transaction.run(f"DELETE FROM {table} WHERE session_id = ?", session_id)
+            transaction.run("DELETE FROM sessions WHERE id = ?", session_id)
+
+    def rename(self, user: str, name: str, new: str) -> None:
+        """Give a session that nobody holds another name."""
+        new = checked_name(new, "session")
+        with self._database.writing() as transaction:
+            found = self._not_held(transaction, user, name)
+            self._refuse_taken(transaction, number(found[0]), user, new)
+            transaction.run("UPDATE sessions SET name = ? WHERE id = ?", new, found[1])
+
+    def fork(self, user: str, name: str, new: str, commit: str) -> None:
+        """A new session of the same user with all of another's commits and tags; its `main` is at `commit`."""
+        new, now = checked_name(new, "session"), self._database.now()
+        with self._database.writing() as transaction:
+            user_id = self._lock_user(transaction, checked_name(user, "user"), create=False)
+            found = None if user_id is None else self._lock_session(transaction, user_id, checked_name(name, "session"))
+            if user_id is None or found is None:
+                raise _unknown(user, name)
+            self._refuse_taken(transaction, user_id, user, new)
+            self._create(transaction, user_id, user, new, _found(found).settings, now)
+            copy = transaction.rows("SELECT id FROM sessions WHERE user_id = ? AND name = ?", user_id, new)[0][0]
+            transaction.run(f"{_COPY_COMMITS} session_id = ?", copy, found[1])
+            transaction.run(f"{_COPY_REFS} session_id = ? AND kind = 'tag'", copy, found[1])
+            transaction.run("INSERT INTO refs VALUES (?, 'branch', ?, ?)", copy, MAIN, digest(commit))
+
+    def usage(self, user: str) -> StoreUsage:
+        """What a user keeps; nothing for one who has never had a session."""
+        rows = self._database.select(f"{_USAGE} WHERE u.name = ?", checked_name(user, "user"))
+        if not rows:
+            return StoreUsage(sessions=0, objects=0, bytes=0, quota=self._quota)
+        sessions, objects, taken, most, room = rows[0]
+        quota = Quota(
+            sessions=self._quota.sessions if most is None else number(most),
+            bytes=self._quota.bytes if room is None else number(room),
+        )
+        return StoreUsage(sessions=number(sessions), objects=number(objects), bytes=number(taken), quota=quota)
+
+    def set_quota(self, user: str, quota: Quota) -> None:
+        """Give a user a quota of their own, for all hosts of the store."""
+        with self._database.writing() as transaction:
+            user_id = self._lock_user(transaction, checked_name(user, "user"), create=True)
+            sql = "UPDATE users SET quota_sessions = ?, quota_bytes = ? WHERE id = ?"
+            transaction.run(sql, quota.sessions, quota.bytes, user_id)
+
+    # --- inside ---
+
+    def _lock_user(self, transaction: Transaction, user: str, *, create: bool) -> int | None:
+        if create:
+            sql = (
+                "INSERT INTO users (name, created, objects, bytes) SELECT ?, ?, 0, 0"
+                " WHERE NOT EXISTS (SELECT 1 FROM users WHERE name = ?) ON CONFLICT (name) DO NOTHING"
+            )
+            transaction.run(sql, user, _ms(time.time()), user)
+        rows = transaction.rows(f"SELECT id FROM users WHERE name = ?{self._database.dialect.for_update}", user)
+        return number(rows[0][0]) if rows else None
+
+    def _lock_session(self, transaction: Transaction, user_id: int, name: str) -> Row | None:
+        lock = self._database.dialect.for_update
+        rows = transaction.rows(f"{_LOCKED} WHERE user_id = ? AND name = ?{lock}", user_id, name)
+        return rows[0] if rows else None
+
+    def _not_held(self, transaction: Transaction, user: str, name: str) -> Row:
+        """The locked row of a session that nobody holds."""
+        user, name, now = checked_name(user, "user"), checked_name(name, "session"), time.time()
+        user_id = self._lock_user(transaction, user, create=False)
+        found = None if user_id is None else self._lock_session(transaction, user_id, name)
+        if found is None:
+            raise _unknown(user, name)
+        _refuse_held(found, user, name, now)
+        return found
+
+    def _refuse_taken(self, transaction: Transaction, user_id: int, user: str, name: str) -> None:
+        if self._lock_session(transaction, user_id, name) is not None:
+            raise StoreError(f"user {user!r} has a session {name!r} already", hint="choose another name")
+
+    def _create(
+        self, transaction: Transaction, user_id: int, user: str, name: str, settings: Mapping[str, JSON], now: float
+    ) -> None:
+        counted = (
+            "SELECT (SELECT count(*) FROM sessions WHERE user_id = u.id), quota_sessions FROM users u WHERE id = ?"
+        )
+        many, most = transaction.rows(counted, user_id)[0]
+        allowed = self._quota.sessions if most is None else number(most)
+        if number(many) >= allowed:
+            raise QuotaReached(
+                f"user {user!r} may keep {allowed:,} sessions, and has {number(many):,}",
+                hint="delete a session, or raise the quota",
+            )
+        transaction.run(_CREATE, user_id, name, _ms(now), _ms(now), canonical(settings).decode(), MAIN)
+
+
+_FIND = "SELECT s.user_id, s.id, s.created, s.settings FROM sessions s JOIN users u ON u.id = s.user_id"
+_LOCKED = "SELECT user_id, id, created, settings, epoch, holder, until, trimmed FROM sessions"
+_LIST = (
+    "SELECT u.name, s.name, s.created, s.used, s.head_branch, coalesce(r.address, s.head_commit), coalesce(c.depth, 0),"
+    " (SELECT count(*) FROM journal j WHERE j.session_id = s.id), s.holder FROM sessions s"
+    " JOIN users u ON u.id = s.user_id"
+    " LEFT JOIN refs r ON r.session_id = s.id AND r.kind = 'branch' AND r.name = s.head_branch"
+    " LEFT JOIN commits c ON c.session_id = s.id AND c.address = coalesce(r.address, s.head_commit)"
+)
+_USAGE = (
+    "SELECT (SELECT count(*) FROM sessions s WHERE s.user_id = u.id), u.objects, u.bytes,"
+    " u.quota_sessions, u.quota_bytes FROM users u"
+)
+_CREATE = (
+    "INSERT INTO sessions (user_id, name, created, used, settings, head_branch, head_commit, epoch, holder,"
+    " until, trimmed) VALUES (?, ?, ?, ?, ?, ?, NULL, 0, NULL, 0, 0)"
+)
+_COPY_COMMITS = "INSERT INTO commits SELECT CAST(? AS BIGINT), address, depth FROM commits WHERE"
+_COPY_REFS = "INSERT INTO refs SELECT CAST(? AS BIGINT), kind, name, address FROM refs WHERE"
+
+
+def _ms(seconds: float) -> int:
+    return int(seconds * 1000)
+
+
+def _unknown(user: str, name: str) -> UnknownSession:
+    return UnknownSession(f"user {user!r} has no session {name!r}", hint="see which there are: cellblock sessions list")
+
+
+def _refuse_held(found: Row, user: str, name: str, now: float) -> None:
+    """SessionHeld: a lease on the locked session has not run out, and its holder is not known to be dead."""
+    if found[5] is None:
+        return
+    holder, until = lease.from_text(text(found[5])), found[6]
+    assert isinstance(until, float | int)
+    if until <= now or lease.is_gone(holder):
+        return
+    raise SessionHeld(
+        f"session {name!r} of {user!r} is open in {holder}",
+        hint=f"close it there; if that process is lost, the session is free in {until - now:.0f} s",
+        holder=str(holder),
+    )
+
+
+def _found(row: Row) -> Found:
+    settings = parsed(text(row[3]))
+    assert isinstance(settings, dict)
+    return Found(number(row[0]), number(row[1]), number(row[2]), settings)
+
+
+def _row(row: Row) -> SessionRow:
+    user, name, created, used, branch, commit, depth, pending, holder = row
+    return SessionRow(
+        user=text(user),
+        name=text(name),
+        created=number(created),
+        used=number(used),
+        branch=None if branch is None else text(branch),
+        commit=None if commit is None else spelled(blob(commit)),
+        depth=number(depth),
+        pending=number(pending),
+        holder=None if holder is None else lease.from_text(text(holder)),
+    )

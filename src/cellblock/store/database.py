@@ -1,0 +1,103 @@
+"""The seam between the store and where its tables lie: a few methods, and SQL that both SQLite and PostgreSQL read.
+
+Statements have `?` for parameters and take them apart from the text. What they cannot say in common is in `Dialect`.
+Errors of a driver come out as `StoreError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from cellblock.errors import StoreError
+
+Value: TypeAlias = "int | float | str | bytes | None"
+Row: TypeAlias = "tuple[Value, ...]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """What differs: types of columns, what makes a table one tree by key, how a SELECT keeps its rows from others."""
+
+    name: str
+    serial: str
+    keyed: str
+    blob: str
+    text: str
+    real: str
+    for_update: str
+    for_share: str
+
+
+class Transaction(Protocol):
+    """Statements that take effect together or not at all, and alone."""
+
+    def rows(self, sql: str, *parameters: Value) -> list[Row]:
+        """What a statement selects."""
+
+    def run(self, sql: str, *parameters: Value) -> int:
+        """Execute a statement; how many rows it changed."""
+
+    def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
+        """Execute a statement for each of some rows."""
+
+
+class Database(Protocol):
+    """Where the tables lie. Methods may be called from any thread."""
+
+    dialect: Dialect
+    quick: bool
+    """Whether `once` takes microseconds, so that an event loop may call it."""
+
+    def select(self, sql: str, *parameters: Value) -> list[Row]:
+        """One SELECT by itself."""
+
+    def once(self, sql: str, *parameters: Value) -> int:
+        """One statement as a transaction of its own; how many rows it changed. Others' `writing` may be waited for."""
+
+    def writing(self) -> AbstractContextManager[Transaction]:
+        """A transaction that is committed at its end, or rolled back by an exception."""
+
+    def sync(self) -> None:
+        """Return when all that was committed outlives a loss of power."""
+
+    def now(self) -> float:
+        """Seconds since 1970 by a clock that all hosts of the database share."""
+
+    def check(self) -> list[str]:
+        """What is wrong with the tables themselves, as the database tells it; nothing where that is no one's to ask."""
+
+    def compact(self) -> None:
+        """Give the space of deleted rows back to the disk, as far as that can be had beside others."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class Uncertain(StoreError):
+    """The connection broke while a transaction was being committed: it may have taken effect or not."""
+
+
+def placed(sql: str, values: Sequence[object]) -> str:
+    """A statement with `(??)` made into a place for each value."""
+    return sql.replace("(??)", "(" + ",".join("?" * len(values)) + ")")
+
+
+def number(value: Value) -> int:
+    """A column that holds an integer."""
+    assert isinstance(value, int)
+    return value
+
+
+def text(value: Value) -> str:
+    """A column that holds text."""
+    assert isinstance(value, str)
+    return value
+
+
+def blob(value: Value) -> bytes:
+    """A column that holds bytes."""
+    assert isinstance(value, bytes)
+    return value

@@ -1,0 +1,163 @@
+"""Who holds a session: what identifies a process, whether it lives, and the thread that says so again and again.
+
+A lease runs out when its holder has not been heard of for `SECONDS`; that of a process of this machine that has died
+is over at once. The number that a new holder gets, the epoch, stands in every write: what an old one still sends is
+refused, however late it comes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import cache
+
+from cellblock.errors import StoreError
+from cellblock.store.address import canonical, parsed
+from cellblock.store.database import Database
+from cellblock.store.words import Holder
+
+SECONDS = 30.0
+
+_log = logging.getLogger("cellblock.store")
+_held_here: set[str] = set()
+"""The nonces of this process's leases: of one that is not among them nobody is left who could release it."""
+
+
+def new_holder() -> Holder:
+    """This process, with a nonce of its own."""
+    holder = Holder(
+        host=socket.gethostname(), boot=_boot(), pids=_pids(), pid=os.getpid(), started=_started(os.getpid()),
+        nonce=secrets.token_hex(8),
+    )  # fmt: skip
+    _held_here.add(holder.nonce)
+    return holder
+
+
+def forget(holder: Holder) -> None:
+    """This process holds no more by that nonce."""
+    _held_here.discard(holder.nonce)
+
+
+def as_text(holder: Holder) -> str:
+    """A holder as the tables keep it."""
+    return canonical(asdict(holder)).decode()
+
+
+def from_text(text: str) -> Holder:
+    """What `as_text` wrote. StoreError: something else."""
+    found = parsed(text)
+    try:
+        assert isinstance(found, dict)
+        return Holder(**found)
+    except (AssertionError, TypeError):
+        raise StoreError(f"the holder of a session cannot be read: {text[:200]!r}") from None
+
+
+def is_gone(holder: Holder) -> bool:
+    """Whether a holder is known to be dead; of one on another machine, or in another container, nothing is known."""
+    if (holder.boot, holder.pids) != (_boot(), _pids()) or not holder.started:
+        return False
+    if holder.pid == os.getpid() and holder.started == _started(holder.pid):
+        return holder.nonce not in _held_here
+    return _started(holder.pid) != holder.started
+
+
+class LeaseKeeper:
+    """The thread of a store that renews its leases, three times within `seconds`. It runs while there are any."""
+
+    def __init__(self, database: Database, seconds: float) -> None:
+        self._database = database
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._kept: dict[tuple[int, int], Callable[[], None]] = {}
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def keep(self, session_id: int, epoch: int, lost: Callable[[], None]) -> None:
+        """Renew a lease until it is let go; `lost` is called from the thread when another holder has it."""
+        with self._lock:
+            self._kept[session_id, epoch] = lost
+            if self._thread is None:
+                self._wake = threading.Event()
+                self._thread = threading.Thread(
+                    target=_renew_while_alive, args=(weakref.ref(self), self._wake, self._seconds / 3),
+                    name="cellblock-leases", daemon=True,
+                )  # fmt: skip
+                self._thread.start()
+
+    def let_go(self, session_id: int, epoch: int) -> None:
+        """Renew a lease no more."""
+        with self._lock:
+            self._kept.pop((session_id, epoch), None)
+            if self._kept or self._thread is None:
+                return
+            self._wake.set()
+            self._thread = None
+
+    def stop(self) -> None:
+        """Renew nothing more."""
+        with self._lock:
+            self._kept.clear()
+            self._wake.set()
+            self._thread = None
+
+    def renew(self) -> None:
+        """Renew every lease now."""
+        until = self._database.now() + self._seconds
+        with self._lock:
+            kept = dict(self._kept)
+        for (session_id, epoch), lost in kept.items():
+            if not self._database.once(
+                "UPDATE sessions SET until = ? WHERE id = ? AND epoch = ?", until, session_id, epoch
+            ):
+                self.let_go(session_id, epoch)
+                lost()
+
+
+def _renew_while_alive(reference: weakref.ref[LeaseKeeper], wake: threading.Event, pause: float) -> None:
+    """Until `wake` is set, or the store was forgotten. One that fails is tried again; epochs protect meanwhile."""
+    while not wake.wait(pause):
+        keeper = reference()
+        if keeper is None:
+            return
+        try:
+            keeper.renew()
+        except StoreError as error:
+            if wake.is_set():  # the store was closed meanwhile
+                return
+            _log.warning("leases could not be renewed: %s", error)
+        del keeper
+
+
+@cache
+def _boot() -> str:
+    return _read("/proc/sys/kernel/random/boot_id").strip()
+
+
+@cache
+def _pids() -> str:
+    """The namespace in which pids mean what they say; containers of one kernel have one each."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def _started(pid: int) -> int:
+    """When a process started, in ticks since boot; 0 if there is none, or it is dead and only not yet collected."""
+    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return int(fields[19]) if len(fields) > 19 and fields[0] not in "ZX" else 0
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return ""

@@ -1,0 +1,177 @@
+"""Objects of one user: put, found again by address, read. Users share none, so a guessed address leads nowhere.
+
+Where the store has a place for large ones, a body of 64 KB and more lies there, under a key that no other put has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from cellblock.errors import QuotaReached, StoreDamaged, StoreError
+from cellblock.store.address import digest, spelled
+from cellblock.store.database import Database, Row, Transaction, Uncertain, blob, number, placed, text
+from cellblock.store.packing import Packed, unpack
+from cellblock.store.places import Place
+from cellblock.store.words import Quota
+
+LARGE = 64 * 1024
+_AT_ONCE = 400
+_IN_MEMORY = 8 << 20
+
+
+class ObjectTable:
+    """The objects of one user in a database, and those of them that lie outside of it."""
+
+    def __init__(self, database: Database, place: Place | None, user_id: int, prefix: str, default: Quota) -> None:
+        self._database = database
+        self._place = place
+        self._user_id = user_id
+        self.prefix = f"{prefix}/{user_id}"
+        self._default = default
+
+    def known(self, addresses: Iterable[str]) -> set[str]:
+        """Which of some addresses are stored and not about to be collected."""
+        found: set[str] = set()
+        for some in in_parts(addresses, _AT_ONCE):
+            sql = "SELECT address FROM objects WHERE user_id = ? AND condemned IS NULL AND address IN (??)"
+            rows = self._database.select(placed(sql, some), self._user_id, *map(digest, some))
+            found.update(spelled(blob(row[0])) for row in rows)
+        return found
+
+    def put(self, objects: Sequence[Packed]) -> None:
+        """Store those that are not there yet. QuotaReached: the user has no room for them; none is stored then."""
+        moved = [self._moved(one) for one in objects]
+        try:
+            unneeded = self._stored(moved)
+        except Uncertain:  # what was stored after all is there the second time; a body outside is a stray then
+            unneeded = self._stored([self._moved(one) for one in objects])
+        for key in unneeded:
+            assert self._place is not None
+            self._place.delete(key)
+
+    def get(self, address: str) -> bytes:
+        """The bytes of one object. StoreDamaged: it is missing, or its bytes are others."""
+        rows = self._database.select(f"{_SELECT} address = ?", self._user_id, digest(address))
+        if not rows:
+            raise StoreDamaged(f"object {address} is missing from the store", address=address)
+        return unpack(self._fetched(_packed(rows[0])))
+
+    def get_many(self, addresses: Iterable[str]) -> Iterator[tuple[str, bytes | StoreDamaged]]:
+        """Each address with its bytes, or with what is wrong with it, in order; holds some 8 MB at a time."""
+        for some in in_parts(addresses, _AT_ONCE):
+            sql = placed("SELECT address, stored FROM objects WHERE user_id = ? AND address IN (??)", some)
+            rows = self._database.select(sql, self._user_id, *map(digest, some))
+            sizes = {spelled(blob(address)): number(stored) for address, stored in rows}
+            for part in _by_size(some, sizes):
+                sql = placed(f"{_SELECT} address IN (??)", part)
+                rows = self._database.select(sql, self._user_id, *map(digest, part))
+                found = {one.address: one for one in map(_packed, rows)}
+                for address in part:
+                    yield address, self._read(address, found.get(address))
+
+    def listed(self) -> Iterator[tuple[str, int]]:
+        """Every address and the bytes its body takes, in order."""
+        last = b""
+        sql = "SELECT address, stored FROM objects WHERE user_id = ? AND address > ? ORDER BY address LIMIT 10000"
+        while rows := self._database.select(sql, self._user_id, last):
+            yield from ((spelled(blob(row[0])), number(row[1])) for row in rows)
+            last = blob(rows[-1][0])
+
+    # --- inside ---
+
+    def _read(self, address: str, packed: Packed | None) -> bytes | StoreDamaged:
+        if packed is None:
+            return StoreDamaged(f"object {address} is missing from the store", address=address)
+        try:
+            return unpack(self._fetched(packed))
+        except StoreDamaged as damage:
+            return damage
+
+    def _moved(self, packed: Packed) -> Packed:
+        if self._place is None or len(packed.body) < LARGE:
+            return packed
+        return replace(packed, place=self._place.put(f"{self.prefix}/{packed.address}", packed.body))
+
+    def _fetched(self, packed: Packed) -> Packed:
+        if not packed.place:
+            return packed
+        if self._place is None:
+            raise StoreError(
+                f"object {packed.address} lies outside of the database, at {packed.place}",
+                hint="name the directory or bucket in the store's URL: ?objects=…",
+            )
+        body = self._place.get(packed.place)
+        if body is None:
+            raise StoreDamaged(f"object {packed.address} is missing from {self._place}", address=packed.address)
+        return replace(packed, body=body)
+
+    def _stored(self, objects: Sequence[Packed]) -> list[str]:
+        with self._database.writing() as transaction:
+            return self._insert(transaction, objects)
+
+    def _insert(self, transaction: Transaction, objects: Sequence[Packed]) -> list[str]:
+        """Insert what is new, and acquit what was condemned; the keys of bodies outside that were there already."""
+        lock = self._database.dialect.for_update
+        row = transaction.rows(f"SELECT bytes, quota_bytes, name FROM users WHERE id = ?{lock}", self._user_id)[0]
+        there: dict[str, bool] = {}
+        for some in in_parts((one.address for one in objects), _AT_ONCE):
+            sql = placed("SELECT address, condemned FROM objects WHERE user_id = ? AND address IN (??)", some)
+            found = transaction.rows(sql, self._user_id, *map(digest, some))
+            there.update((spelled(blob(address)), condemned is not None) for address, condemned in found)
+        new = [one for one in objects if one.address not in there]
+        taken = sum(len(one.body) for one in new)
+        allowed = self._default.bytes if row[1] is None else number(row[1])
+        if new and number(row[0]) + taken > allowed:
+            raise QuotaReached(
+                f"user {row[2]!r} may keep {allowed:,} bytes, has {number(row[0]):,}, and would need {taken:,} more",
+                hint="delete sessions and collect what they leave, or raise the quota",
+            )
+        transaction.many(_INSERT, [_row(self._user_id, one) for one in new])
+        for some in in_parts((address for address, condemned in there.items() if condemned), _AT_ONCE):
+            sql = placed("UPDATE objects SET condemned = NULL WHERE user_id = ? AND address IN (??)", some)
+            transaction.run(sql, self._user_id, *map(digest, some))
+        if new:
+            sql = "UPDATE users SET objects = objects + ?, bytes = bytes + ? WHERE id = ?"
+            transaction.run(sql, len(new), taken, self._user_id)
+        return [one.place for one in objects if one.place and one.address in there]
+
+
+_SELECT = "SELECT address, codec, length, body, place FROM objects WHERE user_id = ? AND"
+_INSERT = (
+    "INSERT INTO objects (user_id, address, codec, length, stored, condemned, place, body)"
+    " VALUES (?, ?, ?, ?, ?, NULL, ?, ?)"
+)
+
+
+def in_parts(values: Iterable[str], size: int) -> Iterator[list[str]]:
+    """Values in lists of up to `size`: a statement takes only so many parameters."""
+    rest = iter(values)
+    while part := list(islice(rest, size)):
+        yield part
+
+
+def _by_size(addresses: Iterable[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    """Addresses in lists whose bodies take some 8 MB together."""
+    part: list[str] = []
+    room = _IN_MEMORY
+    for address in addresses:
+        size = sizes.get(address, 0)
+        if part and size > room:
+            yield part
+            part, room = [], _IN_MEMORY
+        part.append(address)
+        room -= size
+    if part:
+        yield part
+
+
+def _row(user_id: int, one: Packed) -> tuple[int, bytes, int, int, int, str, bytes]:
+    body = b"" if one.place else one.body
+    return (user_id, digest(one.address), one.codec, one.length, len(one.body), one.place, body)
+
+
+def _packed(row: Row) -> Packed:
+    address, codec, length, body, place = row
+    return Packed(spelled(blob(address)), number(codec), number(length), blob(body), text(place))

@@ -1,0 +1,149 @@
+"""Where large objects lie when not in the database: a directory, or a bucket of an object store.
+
+Each put makes a key that no other put has, and nothing is ever written over: so a collection that deletes an object
+can never meet a writer who has just put the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from cellblock.errors import StoreError
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A body that lies in a place: its key, and how long ago it was put there, in seconds."""
+
+    key: str
+    age: float
+
+
+class Place(Protocol):
+    """Somewhere to keep bytes by keys. Errors are StoreErrors that name the place."""
+
+    def put(self, prefix: str, body: bytes) -> str:
+        """Keep some bytes under a new key that begins with `prefix`; durable when it returns."""
+
+    def get(self, key: str) -> bytes | None:
+        """The bytes of a key; None if there is none."""
+
+    def delete(self, key: str) -> None:
+        """Let go of a key; nothing if there is none."""
+
+    def listed(self, prefix: str) -> Iterator[Stray]:
+        """What lies under keys that begin with `prefix`, a directory's name."""
+
+
+def open_place(location: str) -> Place | None:
+    """The place that `?objects=` names; None for ""."""
+    if not location:
+        return None
+    if "://" in location and not location.startswith("file://"):
+        from cellblock.store.bucket import BucketPlace
+
+        return BucketPlace.at(location)
+    return DirectoryPlace(location.removeprefix("file://"))
+
+
+class DirectoryPlace:
+    """A directory, made with mode 0700 where there is none."""
+
+    def __init__(self, path: str) -> None:
+        self._path = os.path.abspath(os.path.expanduser(path))
+        try:
+            os.makedirs(self._path, mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"objects cannot be kept in {self._path}: {error.strerror}") from error
+
+    def __str__(self) -> str:
+        return self._path
+
+    def put(self, prefix: str, body: bytes) -> str:
+        key = f"{_sharded(prefix)}.{secrets.token_hex(8)}"
+        path = os.path.join(self._path, key)
+        try:
+            _make_directories(os.path.dirname(path))
+            _write(path, body)
+        except OSError as error:
+            raise StoreError(f"an object cannot be written to {self._path}: {error.strerror}") from error
+        return key
+
+    def get(self, key: str) -> bytes | None:
+        try:
+            with open(self._file(key), "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(f"an object cannot be read from {self._path}: {error.strerror}") from error
+
+    def delete(self, key: str) -> None:
+        try:
+            os.unlink(self._file(key))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise StoreError(f"an object cannot be deleted from {self._path}: {error.strerror}") from error
+
+    def listed(self, prefix: str) -> Iterator[Stray]:
+        now = time.time()
+        for directory, _, names in os.walk(self._file(prefix)):
+            for name in names:
+                path = os.path.join(directory, name)
+                try:
+                    age = now - os.stat(path).st_mtime
+                except FileNotFoundError:
+                    continue
+                yield Stray(os.path.relpath(path, self._path), age)
+
+    def _file(self, key: str) -> str:
+        """A key's path. Keys come out of the database, so one that leads out of the directory is damage."""
+        if any(part in ("", ".", "..") for part in key.split("/")):
+            raise StoreError(f"{key[:80]!r} is no key of an object")
+        return os.path.join(self._path, key)
+
+
+def _sharded(prefix: str) -> str:
+    """A directory for each first byte of a hash, as file systems grow slow with many names in one."""
+    directory, _, address = prefix.rpartition("/")
+    return f"{directory}/{address[7:9]}/{address}"
+
+
+def _make_directories(path: str) -> None:
+    missing = []
+    while not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for one in reversed(missing):
+        os.makedirs(one, mode=0o700, exist_ok=True)
+        _sync(os.path.dirname(one))
+
+
+def _write(path: str, body: bytes) -> None:
+    """A whole file or none: under another name first."""
+    unfinished = f"{path}.part"
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(body)
+            file.flush()
+            os.fsync(descriptor)
+        os.rename(unfinished, path)
+    except OSError:
+        os.unlink(unfinished)
+        raise
+    _sync(os.path.dirname(path))
+
+
+def _sync(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

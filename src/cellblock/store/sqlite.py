@@ -1,0 +1,305 @@
+"""Tables in one SQLite file, or in memory.
+
+The file has a write-ahead log beside it, which is written by each transaction and brought to the disk by `sync`
+alone: a transaction survives the death of any process at once, and a loss of power from then on. So nothing that an
+event loop calls waits for the disk, and `sync` does so without keeping others from writing.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+from urllib.parse import quote
+
+from cellblock.errors import StoreError
+from cellblock.store.database import Dialect, Row, Transaction, Value
+from cellblock.store.schema import MIGRATIONS, Migrations, migrate, stored_format
+
+APPLICATION = 0x63656C6C
+"""`cell`, in the file's header: what tells it from any other program's."""
+
+_PATIENCE = 30.0
+"""Seconds that a statement waits for another process that writes."""
+_LONG_LOG = 8 << 20
+_SETTINGS = (
+    "trusted_schema = OFF",
+    "synchronous = NORMAL",
+    "wal_autocheckpoint = 0",
+    f"journal_size_limit = {8 * _LONG_LOG}",
+)
+_OLDEST = (3, 35, 0)
+_PAGES_AT_ONCE = 256
+
+_Result = TypeVar("_Result")
+
+
+class SqliteDatabase:
+    """A database at a path, made with mode 0600 where there is none; `None` is one in memory, of this object alone."""
+
+    dialect = Dialect(
+        name="sqlite",
+        keyed=" WITHOUT ROWID",
+        serial="INTEGER PRIMARY KEY AUTOINCREMENT",
+        blob="BLOB",
+        text="TEXT",
+        real="REAL",
+        for_update="",
+        for_share="",
+    )
+    quick = True
+
+    def __init__(self, path: str | None, *, migrations: Migrations = MIGRATIONS) -> None:
+        if sqlite3.sqlite_version_info < _OLDEST:
+            raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old", hint="3.35 or newer is needed")
+        self._path = None if path is None else os.path.abspath(path)
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+        self._read_only = self._path is not None and _is_read_only(self._path)
+        with self._telling():
+            self._writer = self._opened(migrations)
+
+    def select(self, sql: str, *parameters: Value) -> list[Row]:
+        with self._telling(), self._reader() as connection:
+            return connection.execute(sql, parameters).fetchall()
+
+    def once(self, sql: str, *parameters: Value) -> int:
+        with self._telling(writes=True), self._lock:
+            return self._writer.execute(sql, parameters).rowcount
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        with self._telling(writes=True), self._lock:
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield _Transaction(self._writer)
+                self._writer.execute("COMMIT")
+            except BaseException:
+                if self._writer.in_transaction:  # a full disk has rolled it back already
+                    self._writer.execute("ROLLBACK")
+                raise
+
+    def sync(self) -> None:
+        if self._path is None or self._read_only:
+            return
+        with self._telling():
+            log = self._path + "-wal"
+            fsync(log)
+            if _size(log) > _LONG_LOG:
+                self._shorten_log()
+
+    def now(self) -> float:
+        return time.time()
+
+    def check(self) -> list[str]:
+        found = [str(row[0]) for row in self.select("PRAGMA integrity_check(20)")]
+        return [] if found == ["ok"] else found
+
+    def compact(self) -> None:
+        """In steps, between which others write."""
+        while self._path is not None and self.select("PRAGMA freelist_count") != [(0,)]:
+            with self._telling(writes=True), self._lock:
+                self._writer.execute(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})").fetchall()
+        with self._telling(writes=True):
+            self._shorten_log()
+
+    def close(self) -> None:
+        self._closed = True
+        with self._lock:
+            for connection in [*self._idle, self._writer]:
+                connection.close()
+            self._idle.clear()
+
+    # --- connections ---
+
+    def _opened(self, migrations: Migrations) -> sqlite3.Connection:
+        if self._path is not None and not self._read_only and not os.path.exists(self._path):
+            _make_private(self._path)
+        connection = self._connect()
+        try:
+            _patiently(lambda: self._prepare(connection, migrations))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection, migrations: Migrations) -> None:
+        (mark,) = connection.execute("PRAGMA application_id").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if mark != APPLICATION and (mark or tables):
+            raise StoreError(f"{self._path} is an SQLite file of another program", hint="give the store another path")
+        found = stored_format(_Transaction(connection)) if mark else 0
+        if found == len(migrations):
+            return
+        if self._read_only:
+            migrate(_Transaction(connection), self.dialect, max(found, len(migrations)), self._where, migrations)
+            raise StoreError(f"{self._where} is of the older format {found}, and cannot be written to")
+        if not tables:
+            connection.execute("PRAGMA page_size = 8192")
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        if self._path is not None and connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+            raise StoreError(f"{self._path}: its file system has no shared memory", hint="use a local disk")
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            (mark,) = connection.execute("PRAGMA application_id").fetchone()
+            found = stored_format(_Transaction(connection)) if mark else 0
+            migrate(_Transaction(connection), self.dialect, found, self._where, migrations)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            _uri(self._path, self._read_only),
+            uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False,
+        )  # fmt: skip
+        try:
+            for setting in _SETTINGS:
+                connection.execute(f"PRAGMA {setting}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        if self._path is None:
+            with self._lock:
+                yield self._writer
+            return
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._connect()
+        try:
+            yield connection
+        finally:
+            if self._closed:
+                connection.close()
+            else:
+                self._idle.append(connection)
+
+    def _shorten_log(self) -> None:
+        """Bring what the log holds into the file, and begin it anew: here, where the disk may be waited for."""
+        if self._path is None or self._read_only:
+            return
+        with self._reader() as connection:
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        with self._lock:
+            self._writer.execute("UPDATE meta SET value = value WHERE name = 'format'")
+
+    # --- errors ---
+
+    @property
+    def _where(self) -> str:
+        return f"the store {self._path or 'in memory'}"
+
+    @contextmanager
+    def _telling(self, *, writes: bool = False) -> Iterator[None]:
+        if self._closed:
+            raise StoreError(f"{self._where} was closed")
+        if os.getpid() != self._pid:
+            raise StoreError(f"{self._where} was opened by the process this one was forked from", hint="open it anew")
+        if writes and self._read_only:
+            raise StoreError(f"{self._where} cannot be written to", hint="its file or file system is read-only")
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._told(error) from error
+        except OSError as error:
+            raise StoreError(f"{self._where}: {error}") from error
+
+    def _told(self, error: sqlite3.Error) -> StoreError:
+        name = getattr(error, "sqlite_errorname", "")
+        for prefix, what, hint in _TOLD:
+            if name.startswith(prefix):
+                return StoreError(f"{self._where} {what}", hint=hint)
+        return StoreError(f"{self._where}: {error} {name}".rstrip())
+
+
+_TOLD = (
+    ("SQLITE_FULL", "has no room: its disk is full", "free some space; what was committed before is whole"),
+    ("SQLITE_READONLY", "cannot be written to", "its file, directory or file system is read-only"),
+    ("SQLITE_CORRUPT", "is damaged", "restore a copy, or save what can be read: `sqlite3 FILE .recover`"),
+    ("SQLITE_NOTADB", "is no SQLite file", "give the store another path, or restore a copy"),
+    ("SQLITE_BUSY", f"is being written to by another process, for {_PATIENCE:.0f} s", "see which program has it open"),
+    ("SQLITE_CANTOPEN", "cannot be opened", "its directory must exist, and be writable for this user"),
+    ("SQLITE_IOERR", "cannot be read or written: its disk reports an error", "see the system's log"),
+)
+"""How the driver's errors begin, what that means, what to do."""
+
+
+class _Transaction:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def rows(self, sql: str, *parameters: Value) -> list[Row]:
+        return self._connection.execute(sql, parameters).fetchall()
+
+    def run(self, sql: str, *parameters: Value) -> int:
+        return self._connection.execute(sql, parameters).rowcount
+
+    def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
+        self._connection.executemany(sql, rows)
+
+
+def fsync(path: str) -> None:
+    """Bring a file to the disk; nothing where there is none: then all of it is in the database itself."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _make_private(path: str) -> None:
+    """An empty file that only its owner may read; SQLite gives what it puts beside it the same mode."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return
+    fsync(os.path.dirname(path))
+
+
+def _is_read_only(path: str) -> bool:
+    return os.path.exists(path) and not os.access(path, os.W_OK)
+
+
+def _uri(path: str | None, read_only: bool) -> str:
+    if path is None:
+        return "file::memory:"
+    mode = "rw"
+    if read_only:  # without a log there is nothing that another process could be writing
+        mode = "ro" if _size(path + "-wal") else "ro&immutable=1"
+    return f"file:{quote(path)}?mode={mode}"
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _patiently(prepare: Callable[[], _Result]) -> _Result:
+    """Try again while others open the same new file: SQLite itself does not wait to change the mode of its log."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return prepare()
+        except sqlite3.OperationalError as error:
+            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+                raise
+        time.sleep(0.01)

@@ -1,0 +1,204 @@
+"""The store: opened by URL, it gives the sessions of its users."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from cellblock.errors import StoreError, UnknownSession
+from cellblock.store import lease
+from cellblock.store.address import JSON
+from cellblock.store.batch import GRACE
+from cellblock.store.catalogue import Catalogue
+from cellblock.store.collecting import UserCollection
+from cellblock.store.database import Database, text
+from cellblock.store.objects import ObjectTable
+from cellblock.store.places import Place, open_place
+from cellblock.store.session import HeldSession, StoredSession
+from cellblock.store.sqlite import SqliteDatabase
+from cellblock.store.urls import StoreUrl, default_url, parse_url
+from cellblock.store.verifying import UserVerification
+from cellblock.store.words import Quota, SessionRow, StoreUsage, Swept, VerifyReport
+
+DEFAULT_QUOTA = Quota(sessions=10_000, bytes=64 << 30)
+
+
+def open_store(url: str | None = None, *, quota: Quota = DEFAULT_QUOTA, lease_seconds: float = lease.SECONDS) -> Store:
+    """Open the store of a URL, made if there is none: see `store.urls` for the forms.
+
+    Without one it is `$CELLBLOCK_STORE`, else a file under the user's data directory. `quota` is each user's who has
+    none of their own. `lease_seconds`: how long a host that is not heard of holds its sessions.
+    """
+    parts = parse_url(default_url() if url is None else url)
+    place = open_place(parts.objects)
+    return Store(_database(parts), place, shown=parts.shown, quota=quota, lease_seconds=lease_seconds)
+
+
+def _database(parts: StoreUrl) -> Database:
+    if parts.kind == "postgresql":
+        from cellblock.store.postgres import PostgresDatabase
+
+        return PostgresDatabase(parts.location, parts.shown, parts.schema)
+    return SqliteDatabase(parts.location if parts.kind == "sqlite" else None)
+
+
+class Store:
+    """Stored sessions of users. Its methods block, and may be called from any thread."""
+
+    def __init__(
+        self,
+        database: Database,
+        place: Place | None = None,
+        *,
+        shown: str = "",
+        quota: Quota = DEFAULT_QUOTA,
+        lease_seconds: float = lease.SECONDS,
+    ) -> None:
+        self.url = shown
+        self.quick = database.quick
+        self._database = database
+        self._place = place
+        self._quota = quota
+        self._catalogue = Catalogue(database, quota, lease_seconds)
+        self._keeper = lease.LeaseKeeper(database, lease_seconds)
+        try:
+            self._prefix = self._identity()
+        except BaseException:
+            database.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Store {self.url}>"
+
+    # --- sessions ---
+
+    def hold(
+        self, user: str, name: str, *, settings: Mapping[str, JSON] | None = None, create: bool = True
+    ) -> HeldSession:
+        """Take a session, made with `settings` if there is none and `create`, and keep it until it is released.
+
+        SessionHeld: a process that lives has it. UnknownSession: there is none. QuotaReached: the user has too many.
+        """
+        holder = lease.new_holder()
+        try:
+            held = self._catalogue.take(user, name, holder, settings=settings, create=create)
+        except BaseException:
+            lease.forget(holder)
+            raise
+        return HeldSession(
+            self._database, self._objects(held.found.user_id), user, name, held,
+            catalogue=self._catalogue, keeper=self._keeper, holder=holder,
+        )  # fmt: skip
+
+    def read(self, user: str, name: str) -> StoredSession:
+        """A session to look at, whoever holds it. UnknownSession: there is none."""
+        found = self._catalogue.find(user, name)
+        return StoredSession(self._database, self._objects(found.user_id), user, name, found)
+
+    def sessions(
+        self, user: str | None = None, *, after: SessionRow | None = None, limit: int = 100
+    ) -> list[SessionRow]:
+        """Up to `limit` sessions of a user or of all, by name; those that come after one."""
+        return self._catalogue.listed(user, ("", "") if after is None else (after.user, after.name), limit)
+
+    def delete(self, user: str, name: str) -> None:
+        """Delete a session that nobody holds; `gc` gives its space back."""
+        self._catalogue.delete(user, name)
+
+    def rename(self, user: str, name: str, new: str) -> None:
+        """Give a session that nobody holds another name."""
+        self._catalogue.rename(user, name, new)
+
+    def fork(self, user: str, name: str, new: str, *, at: str = "HEAD") -> None:
+        """Make a session of the same user that shares another's history and goes on from `at`; nothing is copied."""
+        self._catalogue.fork(user, name, new, self.read(user, name).resolve(at).id)
+
+    def renew(self) -> None:
+        """Say that this process still has the sessions it holds; a thread of the store's does so by itself."""
+        self._keeper.renew()
+
+    # --- users ---
+
+    def usage(self, user: str) -> StoreUsage:
+        """What a user keeps, and may keep."""
+        return self._catalogue.usage(user)
+
+    def set_quota(self, user: str, quota: Quota) -> None:
+        """Give a user a quota of their own, for all hosts of the store."""
+        self._catalogue.set_quota(user, quota)
+
+    # --- the whole ---
+
+    def verify(self, user: str | None = None) -> VerifyReport:
+        """Read everything, or all of one user's, and tell what is damaged."""
+        reports = [
+            UserVerification(self._database, self._objects(user_id), user_id, name).report()
+            for user_id, name in self._users(user)
+        ]
+        return VerifyReport(
+            objects=sum(one.objects for one in reports),
+            bytes=sum(one.bytes for one in reports),
+            sessions=sum(one.sessions for one in reports),
+            commits=sum(one.commits for one in reports),
+            unreferenced=sum(one.unreferenced for one in reports),
+            damage=tuple(damage for one in reports for damage in one.damage),
+            tables=tuple(self._database.check()),
+        )
+
+    def gc(self, user: str | None = None, *, grace_seconds: float = GRACE) -> Swept:
+        """Delete what nothing has led to for `grace_seconds`, and note what nothing leads to now.
+
+        Space comes back with the second call, an hour later. A shorter grace is for when nobody has a session open:
+        SessionHeld otherwise.
+        """
+        swept = [
+            UserCollection(self._database, self._objects(user_id), self._place, user_id, name, grace_seconds).sweep()
+            for user_id, name in self._users(user)
+        ]
+        self._database.compact()
+        return Swept(
+            kept=sum(one.kept for one in swept),
+            condemned=sum(one.condemned for one in swept),
+            deleted=sum(one.deleted for one in swept),
+            bytes=sum(one.bytes for one in swept),
+            strays=sum(one.strays for one in swept),
+        )
+
+    def close(self) -> None:
+        """Let go of the database. Sessions that are held stay so until released, or until their leases run out."""
+        self._keeper.stop()
+        self._database.close()
+
+    # --- inside ---
+
+    def _objects(self, user_id: int) -> ObjectTable:
+        return ObjectTable(self._database, self._place, user_id, self._prefix, self._quota)
+
+    def _users(self, user: str | None) -> list[tuple[int, str]]:
+        if user is None:
+            return self._catalogue.users()
+        user_id = self._catalogue.user_id(user)
+        if user_id is None:
+            raise UnknownSession(f"user {user!r} has no sessions")
+        return [(user_id, user)]
+
+    def _identity(self) -> str:
+        """The word under which this store's bodies lie in a place that it may share with others."""
+        sql = "SELECT value FROM meta WHERE name = 'store'"
+        if not (rows := self._database.select(sql)):
+            insert = "INSERT INTO meta (name, value) VALUES ('store', ?) ON CONFLICT (name) DO NOTHING"
+            self._database.once(insert, secrets.token_hex(8))
+            rows = self._database.select(sql)
+        if not rows:
+            raise StoreError(f"{self.url} has lost its identity")
+        return text(rows[0][0])

@@ -1,0 +1,306 @@
+"""A map from text to small JSON as content-addressed nodes: equal maps have one root, whatever made them.
+
+A node of up to 64 keys is a leaf. A larger one is a branch by the next hex digit of the keys' SHA-256, so that a map
+of 10,000 keys is three nodes deep, and a changed key writes three of them. A value of more than 1 KB lies apart, as a
+record of its own. Subtrees with the same address are equal, and are neither read nor compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TypeAlias, TypeVar
+
+from cellblock.errors import StoreError
+from cellblock.store.address import JSON, canonical, linked, records
+from cellblock.store.words import Change, Merged
+
+LEAF = 64
+"""Keys up to which a node is a leaf. It and `APART` are part of the format: another number makes other addresses."""
+APART = 1024
+
+Fetch: TypeAlias = Callable[[str], JSON]
+"""Address of a record to what it holds."""
+Put: TypeAlias = Callable[[JSON], str]
+"""A record to its address."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Apart:
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Here:
+    value: JSON
+
+
+_Slot: TypeAlias = "_Apart | _Here"
+_Slots: TypeAlias = dict[str, _Slot]
+_S = TypeVar("_S")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kid:
+    """A child of a branch: its node, and how many keys are in it."""
+
+    address: str
+    count: int
+
+
+_Kids: TypeAlias = dict[str, _Kid]
+
+
+def lookup(fetch: Fetch, root: str | None, key: str) -> JSON:
+    """The value of a key. KeyError: there is none."""
+    digits = _digits(key)
+    for depth in range(len(digits)):
+        if root is None:
+            break
+        node = _load(fetch, root)
+        if isinstance(node, Leaf):
+            if key in node.slots:
+                return _value(fetch, node.slots[key])
+            break
+        kid = node.kids.get(digits[depth])
+        root = kid.address if kid else None
+    raise KeyError(key)
+
+
+def count(fetch: Fetch, root: str | None) -> int:
+    """How many keys there are; reads one node."""
+    return 0 if root is None else _load(fetch, root).count
+
+
+def items(fetch: Fetch, root: str | None) -> Iterator[tuple[str, JSON]]:
+    """Every key and its value, ordered by the keys' hashes."""
+    for key, slot in _slots(fetch, root):
+        yield key, _value(fetch, slot)
+
+
+def keys(fetch: Fetch, root: str | None) -> Iterator[str]:
+    """Every key, ordered by their hashes."""
+    for key, _ in _slots(fetch, root):
+        yield key
+
+
+def update(fetch: Fetch, put: Put, root: str | None, changes: Mapping[str, JSON]) -> str | None:
+    """The root of the map with some keys set, and those whose new value is None removed."""
+    slots: dict[str, _Slot | None] = {
+        key: None if value is None else _slot(put, value) for key, value in changes.items()
+    }
+    if not slots:
+        return root
+    old = None if root is None else _Kid(root, _load(fetch, root).count)
+    new = _Update(fetch, put).of(old, slots, 0)
+    return None if new is None else new.address
+
+
+def diff(fetch: Fetch, old: str | None, new: str | None) -> Iterator[Change]:
+    """What became of each key that is not the same in both; reads what differs only."""
+    for key, before, after in _differing(fetch, old, new):
+        yield Change(
+            key, None if before is None else _value(fetch, before), None if after is None else _value(fetch, after)
+        )
+
+
+def merge(fetch: Fetch, put: Put, base: str | None, ours: str | None, theirs: str | None) -> Merged:
+    """Ours with what theirs changed since their common base."""
+    mine = {key: after for key, _, after in _differing(fetch, base, ours)}
+    changes: dict[str, _Slot | None] = {}
+    conflicts = []
+    for key, _, after in _differing(fetch, base, theirs):
+        if key not in mine:
+            changes[key] = after
+        elif mine[key] != after:
+            conflicts.append(key)
+    if changes:
+        old = None if ours is None else _Kid(ours, _load(fetch, ours).count)
+        new = _Update(fetch, put).of(old, changes, 0)
+        ours = None if new is None else new.address
+    return Merged(ours, tuple(sorted(conflicts)))
+
+
+# --- changing ------------------------------------------------------------------------------------------------
+
+
+class _Update:
+    """One change of a map: reads the nodes on the ways to the changed keys, and writes those anew."""
+
+    def __init__(self, fetch: Fetch, put: Put) -> None:
+        self._fetch = fetch
+        self._put = put
+
+    def of(self, old: _Kid | None, changes: Mapping[str, _Slot | None], depth: int) -> _Kid | None:
+        if old is None:
+            return self._built({key: slot for key, slot in changes.items() if slot is not None}, depth)
+        node = _load(self._fetch, old.address)
+        if isinstance(node, Leaf):
+            slots = _changed(node.slots, changes)
+            return old if slots == node.slots else self._built(slots, depth)
+        return self._of_branch(old, node, changes, depth)
+
+    def _of_branch(self, old: _Kid, node: Branch, changes: Mapping[str, _Slot | None], depth: int) -> _Kid | None:
+        kids = dict(node.kids)
+        for digit, some in _parted(changes, depth).items():
+            kid = self.of(kids.get(digit), some, depth + 1)
+            if kid is not None:
+                kids[digit] = kid
+            else:
+                kids.pop(digit, None)
+        if kids == node.kids:
+            return old
+        if sum(kid.count for kid in kids.values()) > LEAF:
+            return self._branch(kids)
+        slots = {key: slot for kid in kids.values() for key, slot in _slots(self._fetch, kid.address)}
+        return self._built(slots, depth)
+
+    def _built(self, slots: _Slots, depth: int) -> _Kid | None:
+        if not slots:
+            return None
+        if len(slots) <= LEAF:
+            return _Kid(self._put(Leaf(slots).as_json()), len(slots))
+        kids = {digit: self._built(some, depth + 1) for digit, some in _parted(slots, depth).items()}
+        return self._branch({digit: kid for digit, kid in kids.items() if kid is not None})
+
+    def _branch(self, kids: _Kids) -> _Kid:
+        branch = Branch(kids)
+        return _Kid(self._put(branch.as_json()), branch.count)
+
+
+def _changed(slots: _Slots, changes: Mapping[str, _Slot | None]) -> _Slots:
+    out = dict(slots)
+    for key, slot in changes.items():
+        if slot is None:
+            out.pop(key, None)
+        else:
+            out[key] = slot
+    return out
+
+
+# --- comparing -----------------------------------------------------------------------------------------------
+
+
+def _differing(fetch: Fetch, old: str | None, new: str | None) -> Iterator[tuple[str, _Slot | None, _Slot | None]]:
+    if old == new:
+        return
+    before = None if old is None else _load(fetch, old)
+    after = None if new is None else _load(fetch, new)
+    if isinstance(before, Branch) and isinstance(after, Branch):
+        for digit in sorted(before.kids.keys() | after.kids.keys()):
+            one, other = before.kids.get(digit), after.kids.get(digit)
+            yield from _differing(fetch, _address(one), _address(other))
+        return
+    mine, yours = dict(_slots(fetch, old)), dict(_slots(fetch, new))
+    for key in sorted(mine.keys() | yours.keys()):
+        if mine.get(key) != yours.get(key):
+            yield key, mine.get(key), yours.get(key)
+
+
+def _address(kid: _Kid | None) -> str | None:
+    return None if kid is None else kid.address
+
+
+# --- nodes ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A node that holds its keys itself."""
+
+    slots: _Slots
+
+    @property
+    def count(self) -> int:
+        return len(self.slots)
+
+    def as_json(self) -> JSON:
+        """Lists of pairs: a key that cells chose never stands where it could make a link of its value."""
+        here: list[JSON] = []
+        apart: list[JSON] = []
+        for key, slot in sorted(self.slots.items()):
+            if isinstance(slot, _Apart):
+                apart.append([key, records(slot.address)])
+            else:
+                here.append([key, slot.value])
+        return {"here": here, "apart": apart} if apart else {"here": here}
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A node whose keys are in its children, by a hex digit each."""
+
+    kids: _Kids
+
+    @property
+    def count(self) -> int:
+        return sum(kid.count for kid in self.kids.values())
+
+    def as_json(self) -> JSON:
+        ordered = sorted(self.kids.items())
+        return {
+            "digits": "".join(digit for digit, _ in ordered),
+            "counts": [kid.count for _, kid in ordered],
+            "kids": {"@": [kid.address for _, kid in ordered]},
+        }
+
+
+def _load(fetch: Fetch, address: str) -> Leaf | Branch:
+    node = fetch(address)
+    if isinstance(node, Mapping) and "here" in node:
+        return Leaf(_read_slots(node, address))
+    if isinstance(node, Mapping) and "digits" in node:
+        return Branch(_read_kids(node, address))
+    raise StoreError(f"object {address} is no node of a tree")
+
+
+def _read_slots(node: Mapping[str, JSON], address: str) -> _Slots:
+    slots: _Slots = {key: _Here(value) for key, value in _pairs(node["here"], address)}
+    slots.update((key, _Apart(linked(link)[0])) for key, link in _pairs(node.get("apart", []), address))
+    return slots
+
+
+def _pairs(value: JSON, address: str) -> Iterator[tuple[str, JSON]]:
+    for pair in value if isinstance(value, list) else [None]:
+        if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise StoreError(f"object {address} is no node of a tree")
+        yield pair[0], pair[1]
+
+
+def _read_kids(node: Mapping[str, JSON], address: str) -> _Kids:
+    digits, counts, kids = str(node["digits"]), node.get("counts"), linked(node.get("kids"))
+    if not isinstance(counts, list) or not len(digits) == len(counts) == len(kids):
+        raise StoreError(f"object {address} is no node of a tree")
+    return {digit: _Kid(kid, int(many)) for digit, many, kid in zip_longest(digits, counts, kids)}
+
+
+def _slots(fetch: Fetch, root: str | None) -> Iterator[tuple[str, _Slot]]:
+    if root is None:
+        return
+    node = _load(fetch, root)
+    if isinstance(node, Leaf):
+        yield from sorted(node.slots.items(), key=lambda item: _digits(item[0]))
+    else:
+        for digit in sorted(node.kids):
+            yield from _slots(fetch, node.kids[digit].address)
+
+
+def _slot(put: Put, value: JSON) -> _Slot:
+    return _Apart(put(value)) if len(canonical(value)) > APART else _Here(value)
+
+
+def _value(fetch: Fetch, slot: _Slot) -> JSON:
+    return fetch(slot.address) if isinstance(slot, _Apart) else slot.value
+
+
+def _parted(slots: Mapping[str, _S], depth: int) -> dict[str, dict[str, _S]]:
+    parts: dict[str, dict[str, _S]] = {}
+    for key, slot in slots.items():
+        parts.setdefault(_digits(key)[depth], {})[key] = slot
+    return parts
+
+
+def _digits(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,274 @@
+"""What a scribe and the host say to each other, over a stream of their own. No I/O.
+
+A frame is a kind (one byte), a length (u32, little-endian) and so many bytes. The scribe says hello; the host says what
+it has of the session already; then come chunks that it has not, an index for the next scribe, and the record, which
+refers to chunks by their addresses. Or the scribe says why it failed.
+
+Security border: whatever comes of a scribe is hostile. Kind and length are judged before the bytes are read, and each
+address that a record names must be of bytes that came, or that the host had.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Collection, Mapping
+from enum import Enum
+
+from cellblock.cell import Lost
+from cellblock.snapshots import CHUNK_BYTES, Buffer, Chunks, Group, SavedName, Snapshot
+from cellblock.values import room
+from cellblock.wire.codec import as_json, count, from_json
+from cellblock.wire.frames import ProtocolError
+
+HEADER = struct.Struct("<cI")
+HELLO, CHUNK, INDEX, RECORD, FAILED = b"H", b"C", b"I", b"R", b"F"
+BEGIN = b"B"
+
+MAX_INDEX_BYTES = 32 * 2**20
+MAX_RECORD_BYTES = 32 * 2**20
+_MAX_RECORD_ROOM = 512 * 2**20
+_MAX_WORDS_BYTES = 64 * 1024
+_MAX = {
+    HELLO: _MAX_WORDS_BYTES,
+    CHUNK: CHUNK_BYTES,
+    INDEX: MAX_INDEX_BYTES,
+    RECORD: MAX_RECORD_BYTES,
+    FAILED: _MAX_WORDS_BYTES,
+}
+_MAX_SOURCE = 2**20
+_ADDRESS_BYTES = 32
+_PREFIX = "sha256-"
+
+Fields = Mapping[str, object]
+
+
+class Stage(Enum):
+    """How far a scribe has come."""
+
+    MAKING = "being made"
+    WAITING = "waiting to begin"
+    SAVING = "saving"
+    INDEXED = "at its end"
+    ENDED = "done"
+
+
+_NEXT: dict[tuple[Stage, bytes], Stage] = {
+    (Stage.MAKING, HELLO): Stage.WAITING,
+    (Stage.MAKING, FAILED): Stage.ENDED,
+    (Stage.SAVING, CHUNK): Stage.SAVING,
+    (Stage.SAVING, INDEX): Stage.INDEXED,
+    (Stage.SAVING, FAILED): Stage.ENDED,
+    (Stage.INDEXED, RECORD): Stage.ENDED,
+    (Stage.INDEXED, FAILED): Stage.ENDED,
+}
+
+
+class Conversation:
+    """The host's side: what may come next, and how much of it. At most `most` bytes come in all."""
+
+    def __init__(self, most: int) -> None:
+        self.stage = Stage.MAKING
+        self._left = most
+        self._most = most
+
+    def begin(self) -> None:
+        """The host has said what it has."""
+        if self.stage is not Stage.WAITING:
+            raise ProtocolError(f"a scribe that is {self.stage.value} cannot begin")
+        self.stage = Stage.SAVING
+
+    def expect(self, header: bytes) -> tuple[bytes, int]:
+        """A frame's kind and how many bytes are to be read; ProtocolError for one that may not come now."""
+        kind, length = HEADER.unpack(header)
+        following = _NEXT.get((self.stage, kind))
+        if following is None:
+            raise ProtocolError(f"{kind!r} is not allowed while {self.stage.value}")
+        if length > _MAX[kind]:
+            raise ProtocolError(f"a frame of {length:,} bytes, where {_MAX[kind]:,} are allowed")
+        if kind == CHUNK and not length:
+            raise ProtocolError("an empty chunk")
+        self._left -= length + HEADER.size
+        if self._left < 0:
+            raise ProtocolError(f"more than {self._most:,} bytes in all")
+        self.stage = following
+        return kind, length
+
+
+def frame(kind: bytes, length: int) -> bytes:
+    """What stands before so many bytes."""
+    return HEADER.pack(kind, length)
+
+
+# ------------------------------------------------------------------------------- down: trusted
+
+
+def pack_beginning(index: bytes, known: Collection[str]) -> bytes:
+    """What the scribe begins with: the index of the snapshot before, and the addresses that need not be sent."""
+    addresses = b"".join(bytes.fromhex(one.removeprefix(_PREFIX)) for one in known)
+    return struct.pack("<I", len(index)) + index + addresses
+
+
+def unpack_beginning(data: bytes) -> tuple[bytes, set[str]]:
+    """In the scribe."""
+    (length,) = struct.unpack_from("<I", data)
+    at = 4 + length
+    step = _ADDRESS_BYTES
+    return data[4:at], {_PREFIX + data[one : one + step].hex() for one in range(at, len(data), step)}
+
+
+# -------------------------------------------------------------------------------- up: hostile
+
+
+def pack_words(words: Fields) -> bytes:
+    """In the scribe: a hello, a failure or a record."""
+    return as_json(dict(words)).encode()
+
+
+def read_hello(data: bytes) -> tuple[str, ...]:
+    """The walls that a scribe says it has put up."""
+    head = _object(data, {"walls"})
+    return tuple(_words(one, 200) for one in _list(head["walls"], 16))
+
+
+def read_failure(data: bytes) -> str:
+    """Why a scribe failed, as it says."""
+    return _words(_object(data, {"reason"})["reason"], 2000)
+
+
+def read_record(data: bytes, index: bytes, has: Callable[[str], bool]) -> Snapshot:
+    """The snapshot, without files, that a record says. `has` tells whether the bytes of an address are there."""
+    if not room.fits(data, _MAX_RECORD_ROOM):
+        raise ProtocolError("a record that takes too much memory")
+    head = _object(data, {"format", "python", "groups", "names", "lost", "declarations", "ambient"})
+    groups = tuple(_group(one, has) for one in _list(head["groups"], 1_000_000))
+    keys = {group.key for group in groups}
+    if len(keys) != len(groups):
+        raise ProtocolError("two groups of one key")
+    if not all(keys.issuperset(group.needs) for group in groups):
+        raise ProtocolError("a group that needs one which is not there")
+    names = tuple(_saved(one, keys) for one in _list(head["names"], 1_000_000))
+    if len({name.name for name in names}) != len(names):
+        raise ProtocolError("a name twice")
+    return Snapshot(
+        groups=groups,
+        names=names,
+        lost=tuple(_lost(one) for one in _list(head["lost"], 100_000)),
+        declarations=tuple(_words(one, _MAX_SOURCE) for one in _list(head["declarations"], 100_000)),
+        ambient=tuple(_ambient(one, keys) for one in _list(head["ambient"], 100_000)),
+        environment={"format": str(count(head["format"])), "magic": _words(head["python"], 100)},
+        index=index,
+    )
+
+
+def pack_record(snapshot: Snapshot) -> dict[str, object]:
+    """A record again, of a snapshot: what `load` is given."""
+    return {
+        "groups": [
+            {
+                "key": one.key,
+                "stream": list(one.stream),
+                "buffers": [[buffer.length, list(buffer.chunks)] for buffer in one.buffers],
+                "needs": list(one.needs),
+                **(json.loads(one.note) if one.note else {}),
+            }
+            for one in snapshot.groups
+        ],
+        "names": [[one.name, one.group, one.type, one.size, one.preview] for one in snapshot.names],
+        "lost": [[one.name, one.type, one.reason, one.remedy] for one in snapshot.lost],
+        "declarations": list(snapshot.declarations),
+        "ambient": [list(one) for one in snapshot.ambient],
+        "format": int(snapshot.environment["format"]),
+        "python": snapshot.environment["magic"],
+    }
+
+
+def _object(data: bytes, keys: Collection[str]) -> dict[str, object]:
+    head = from_json(data)
+    if type(head) is not dict or head.keys() != set(keys):
+        raise ProtocolError("expected an object with its fields")
+    return head
+
+
+def _list(value: object, most: int) -> list[object]:
+    if type(value) is not list or len(value) > most:
+        raise ProtocolError("expected a list")
+    return value
+
+
+def _words(value: object, most: int = 4096) -> str:
+    if type(value) is not str or len(value) > most:
+        raise ProtocolError("expected words")
+    try:
+        value.encode()
+    except UnicodeError:
+        raise ProtocolError("expected text that is UTF-8") from None
+    return value
+
+
+def _address(value: object, has: Callable[[str], bool]) -> str:
+    if type(value) is not str or not has(value):
+        raise ProtocolError(f"an address of nothing that came: {value!r:.80}")
+    return value
+
+
+_OF_GROUPS = frozenset(("key", "stream", "buffers", "needs"))
+_MAX_NOTE = 10_000_000
+
+
+def _chunks(value: object, has: Callable[[str], bool]) -> Chunks:
+    return tuple(_address(one, has) for one in _list(value, 1_000_000))
+
+
+def _buffer(value: object, has: Callable[[str], bool]) -> Buffer:
+    length, chunks = _row(value, 2)
+    buffer = Buffer(length=count(length), chunks=_chunks(chunks, has))
+    if len(buffer.chunks) != -(-buffer.length // CHUNK_BYTES):
+        raise ProtocolError("a buffer of another length than its chunks")
+    return buffer
+
+
+def _group(value: object, has: Callable[[str], bool]) -> Group:
+    if type(value) is not dict or not value.keys() >= _OF_GROUPS:
+        raise ProtocolError("expected a group")
+    note = {key: one for key, one in value.items() if key not in _OF_GROUPS}
+    return Group(
+        key=_words(value["key"]),
+        stream=_chunks(value["stream"], has),
+        buffers=tuple(_buffer(one, has) for one in _list(value["buffers"], 1_000_000)),
+        needs=tuple(map(_words, _list(value["needs"], 1_000_000))),
+        note=_words(_text_of(note), _MAX_NOTE) if note else "",
+    )
+
+
+def _text_of(note: object) -> str:
+    try:
+        return as_json(note)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"a note that is no JSON: {error}") from None
+
+
+def _saved(value: object, keys: Collection[str]) -> SavedName:
+    name, group, kind, size, preview = _row(value, 5)
+    if type(group) is not str or group not in keys:
+        raise ProtocolError("a name of no group")
+    return SavedName(name=_words(name), group=group, type=_words(kind), size=count(size), preview=_words(preview))
+
+
+def _lost(value: object) -> Lost:
+    name, kind, reason, remedy = (_words(one) for one in _row(value, 4))
+    return Lost(name=name, type=kind, reason=reason, remedy=remedy)
+
+
+def _ambient(value: object, keys: Collection[str]) -> tuple[str, str]:
+    what, group = (_words(one) for one in _row(value, 2))
+    if group not in keys:
+        raise ProtocolError("surroundings of no group")
+    return what, group
+
+
+def _row(value: object, length: int) -> list[object]:
+    row = _list(value, length)
+    if len(row) != length:
+        raise ProtocolError("expected a row")
+    return row

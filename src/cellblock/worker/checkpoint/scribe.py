@@ -1,0 +1,93 @@
+"""A scribe: a disposable copy of a frozen copy, which writes down what the session's names hold.
+
+What it pickles runs the cells' own code, behind the walls of `sealing`. The other end of its socket believes nothing.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+from hashlib import sha256
+from typing import Any, NoReturn
+
+from cellblock.values.represent import type_name
+from cellblock.wire import saving
+from cellblock.worker.checkpoint.written import Written
+from cellblock.worker.saving import save
+
+_MOST_WORDS = 1000
+
+
+def write(end: int, walls: list[str] | OSError, namespace: dict[str, Any], written: Written) -> NoReturn:
+    """In a copy that has walled itself in, or could not: save, end. `end` is its socket.
+
+    The index begins with a line that names the copy, by which `written` tells what is as it was then.
+    """
+    status = 1
+    try:
+        gc.disable()
+        stream = socket.socket(fileno=end)
+        teller = _Teller(stream)
+        try:
+            if isinstance(walls, OSError):
+                raise walls
+            teller.say(saving.HELLO, saving.pack_words({"walls": walls}))
+            index, teller.known = saving.unpack_beginning(_begun(stream))
+            tag, _, before = index.partition(b"\n")
+            record = save(namespace, put=teller.put, index=before, unchanged=written.since(bytes.fromhex(tag.decode())))
+            teller.say(saving.INDEX, written.tag.hex().encode() + b"\n" + record.pop("index").encode())
+            teller.say(saving.RECORD, saving.pack_words(record))
+            status = 0
+        except BaseException as error:
+            teller.say(saving.FAILED, saving.pack_words({"reason": _said(error)}))
+    finally:
+        os._exit(status)
+
+
+class _Teller:
+    """Speaks on the socket."""
+
+    def __init__(self, stream: socket.socket) -> None:
+        self._send = stream.sendall
+        self.known: set[str] = set()
+
+    def say(self, kind: bytes, data: bytes) -> None:
+        self._send(saving.frame(kind, len(data)))
+        self._send(data)
+
+    def put(self, chunk: bytes | memoryview) -> str:
+        """The address of at most `CHUNK_BYTES`, which are sent where the host has not got them."""
+        address = f"sha256-{sha256(chunk).hexdigest()}"
+        if address not in self.known:
+            self._send(saving.frame(saving.CHUNK, len(chunk)))
+            self._send(chunk)
+            self.known.add(address)
+        return address
+
+
+def _begun(stream: socket.socket) -> bytes:
+    kind, length = saving.HEADER.unpack(_received(stream, saving.HEADER.size))
+    if kind != saving.BEGIN:
+        raise OSError("the host said something else")
+    return _received(stream, length)
+
+
+def _received(stream: socket.socket, length: int) -> bytes:
+    data = bytearray(length)
+    view = memoryview(data)
+    while view:
+        count = stream.recv_into(view)
+        if not count:
+            os._exit(0)
+        view = view[count:]
+    return bytes(data)
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, MemoryError):
+        return "the session's memory limit leaves no room to save in (raise max_memory_mb)"
+    try:
+        return f"{type_name(error)}: {error}"[:_MOST_WORDS]
+    except BaseException:  # of a class that the cells made
+        return "an exception that cannot be shown"

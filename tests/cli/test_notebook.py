@@ -1,0 +1,101 @@
+"""`cellblock notebook run`: documents in, documents with new outputs out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+
+Cellblock = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+def _write(path: Path, *sources: str, tags: dict[str, list[str]] | None = None) -> Path:
+    cells = [nbformat.v4.new_code_cell(source, metadata={"tags": (tags or {}).get(source, [])}) for source in sources]
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Title"), *cells]), path)
+    return path
+
+
+def _read(path: Path) -> Any:
+    document = nbformat.read(path, as_version=4)
+    nbformat.validate(document)
+    return document
+
+
+def test_cells_run_in_one_session_and_the_document_keeps_its_text(cellblock: Cellblock, tmp_path: Path) -> None:
+    _write(tmp_path / "in.ipynb", "x = 20", "print('hi')\nx + 1", "!echo $((x+1))")
+    done = cellblock("notebook", "run", "in.ipynb", "--save", "out.ipynb")
+    assert (done.returncode, done.stdout) == (0, b"hi\n21\n1\n")
+    assert done.stderr == b"cellblock: 3 of 3 cells ran; saved out.ipynb\n"
+    document = _read(tmp_path / "out.ipynb")
+    assert document.cells[0].source == "# Title"
+    assert document.cells[2].source == "print('hi')\nx + 1"
+    assert [output.output_type for output in document.cells[2].outputs] == ["stream", "execute_result"]
+    assert [cell.execution_count for cell in document.cells[1:]] == [1, 2, 3]
+
+
+def test_a_document_that_was_run_is_run_again_to_the_same(cellblock: Cellblock, tmp_path: Path) -> None:
+    _write(tmp_path / "in.ipynb", "import random\nrandom.seed(1)", "random.random()")
+    cellblock("notebook", "run", "in.ipynb", "--save", "once.ipynb")
+    cellblock("notebook", "run", "once.ipynb", "--save", "twice.ipynb")
+    outputs = [[cell.get("outputs") for cell in _read(tmp_path / name).cells] for name in ("once.ipynb", "twice.ipynb")]
+    assert outputs[0] == outputs[1]
+    assert outputs[0][2]
+
+
+def test_it_stops_at_a_failure_and_says_which(cellblock: Cellblock, tmp_path: Path) -> None:
+    _write(tmp_path / "in.ipynb", "1", "1/0", "print('after')")
+    done = cellblock("notebook", "run", "in.ipynb", "--save", "out.ipynb")
+    assert (done.returncode, done.stdout) == (1, b"1\n")
+    assert b"2 of 3 cells ran, failed: 2" in done.stderr
+    assert _read(tmp_path / "out.ipynb").cells[2].outputs[0].ename == "ZeroDivisionError"
+
+
+def test_it_goes_on_where_told_to_or_where_the_cell_is_said_to_raise(cellblock: Cellblock, tmp_path: Path) -> None:
+    _write(tmp_path / "in.ipynb", "1/0", "print('after')")
+    done = cellblock("notebook", "run", "--keep-going", "in.ipynb")
+    assert (done.returncode, done.stdout) == (1, b"after\n")
+    _write(tmp_path / "tagged.ipynb", "1/0", "print('after')", tags={"1/0": ["raises-exception"]})
+    done = cellblock("notebook", "run", "tagged.ipynb")
+    assert (done.returncode, done.stdout) == (0, b"after\n")
+
+
+def test_a_page_and_json(cellblock: Cellblock, tmp_path: Path) -> None:
+    _write(tmp_path / "in.ipynb", "'<b>bold</b>'", "2")
+    assert cellblock("notebook", "run", "in.ipynb", "--save", "out.html").returncode == 0
+    assert "&lt;b&gt;bold" in (tmp_path / "out.html").read_text()
+    done = cellblock("notebook", "run", "--json", "in.ipynb")
+    assert [json.loads(line)["text"] for line in done.stdout.splitlines()] == ["'<b>bold</b>'", "2"]
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "said"),
+    [
+        (b"{", [], b"is no Jupyter document"),
+        (b"[" * 100_000, [], b"is no Jupyter document"),
+        (b"[]", [], b"it holds a list"),
+        (b'{"nbformat": 3}', [], b"nbformat 4 but of 3"),
+        (b'{"nbformat": 4, "cells": []}', ["--save", "out.txt"], b"ends neither in .ipynb nor in .html"),
+        (b'{"nbformat": 4, "cells": []}', ["--save", "none/out.ipynb"], b"there is no directory"),
+    ],
+)
+def test_what_cannot_be_run_is_a_line(
+    cellblock: Cellblock, tmp_path: Path, content: bytes, words: list[str], said: bytes
+) -> None:
+    (tmp_path / "in.ipynb").write_bytes(content)
+    done = cellblock("notebook", "run", "in.ipynb", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_a_document_without_code_is_run_at_once(cellblock: Cellblock, tmp_path: Path) -> None:
+    _write(tmp_path / "in.ipynb")
+    done = cellblock("notebook", "run", "in.ipynb", "--save", "out.ipynb")
+    assert (done.returncode, done.stderr) == (0, b"cellblock: 0 of 0 cells ran; saved out.ipynb\n")

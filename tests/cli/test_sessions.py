@@ -1,0 +1,143 @@
+"""`cellblock sessions`: what a store keeps, as tables and as JSON; no process of a session is started."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cellblock import Session, Versioned
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/cells.db"
+
+
+@pytest.fixture
+def stored(cellblock: Run, url: str) -> Iterator[Run]:
+    """Runs `cellblock sessions` on a store with one session of three cells."""
+    with Session("report", state=Versioned(url)) as session:
+        session.run("a = 1\nprint('first')")
+        session.run("b = [a]; open('out.txt', 'w').write('text')")
+        session.run("a = 2")
+    return lambda *words: cellblock("sessions", *words, environment={"CELLBLOCK_STORE": url})
+
+
+def _json(done: subprocess.CompletedProcess[bytes]) -> Any:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_list(stored: Run, url: str, cellblock: Run) -> None:
+    (row,) = _json(stored("list", "--json"))
+    assert (row["user"], row["name"], row["depth"], row["holder"]) == ("default", "report", 4, None)
+    lines = stored("list").stdout.decode().splitlines()
+    assert lines[0].split() == ["SESSION", "COMMITS", "LAST", "USED", "OPEN", "IN"]
+    assert lines[1].split()[:2] == ["report", "4"]
+    done = stored("list", "--user", "nobody")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert b"no sessions of 'nobody'" in done.stderr
+
+
+def test_who_has_a_session_open_is_listed_and_nobody_else_moves_it(stored: Run, url: str) -> None:
+    with Session("report", state=Versioned(url)):
+        (row,) = _json(stored("list", "--json"))
+        assert row["holder"].startswith("process ")
+        done = stored("undo", "report")
+        assert (done.returncode, done.stdout) == (1, b"")
+        assert row["holder"].encode() in done.stderr
+
+
+def test_log_and_show(stored: Run) -> None:
+    commits = _json(stored("log", "report", "--json"))
+    assert [(commit["number"], commit["message"]) for commit in commits] == [
+        (3, "a = 2"),
+        (2, "b = [a]; open('out.txt', 'w').write('text')"),
+        (1, "a = 1"),
+        (0, ""),
+    ]
+    assert commits[0]["refs"] == ["HEAD", "main"]
+    assert len(_json(stored("log", "report", "HEAD~1", "--limit", "2", "--json"))) == 2
+    shown = _json(stored("show", "report", "HEAD~2", "--json"))
+    assert shown["cell"] == {"source": "a = 1\nprint('first')", "state": "completed", "text": "first"}
+    assert shown["names"] == {"a": {"type": "int", "size": shown["names"]["a"]["size"], "preview": "1"}}
+    text = stored("show", "report").stdout.decode()
+    assert "    a = 2" in text
+    assert "[1]" in text
+
+
+def test_diff(stored: Run) -> None:
+    diff = _json(stored("diff", "report", "HEAD~2", "--json"))
+    assert [(one["name"], one["after"]["preview"]) for one in diff["names"]] == [("a", "2"), ("b", "[1]")]
+    assert [one["path"] for one in diff["files"]] == ["workspace/out.txt"]
+    assert "~ a: 1 (int) → 2 (int)" in stored("diff", "report", "HEAD~2").stdout.decode()
+
+
+def test_undo_checkout_tag_branch_and_merge(stored: Run, url: str) -> None:
+    assert _json(stored("tag", "report", "good", "--json"))["number"] == 3
+    assert _json(stored("undo", "report", "--json"))["number"] == 2
+    with Session("report", state=Versioned(url)) as session:
+        assert session.run("a").value == 1
+    assert _json(stored("checkout", "report", "good", "--json"))["number"] == 3
+    assert _json(stored("branch", "report", "idea", "--json"))["session"] == "idea"
+    with Session("idea", state=Versioned(url)) as session:
+        assert session.run("new = a").ok
+    assert b"merged" in stored("merge", "report", "idea").stderr
+    with Session("report", state=Versioned(url)) as session:
+        assert session.run("new, a, b").value == (2, 2, [1])
+        session.run("a = 'ours'")
+    with Session("idea", state=Versioned(url)) as session:
+        session.run("a = 'theirs'")
+    done = stored("merge", "report", "idea")
+    assert (done.returncode, b"both changed names: a" in done.stderr) == (1, True)
+    assert stored("merge", "report", "idea", "--prefer", "theirs").returncode == 0
+    with Session("report", state=Versioned(url)) as session:
+        assert session.run("a").value == "theirs"
+
+
+def test_export(stored: Run, tmp_path: Path) -> None:
+    nbformat = pytest.importorskip("nbformat")
+    assert stored("export", "report", "out.ipynb").returncode == 0
+    document = nbformat.read(tmp_path / "out.ipynb", as_version=4)
+    nbformat.validate(document)
+    assert [cell.execution_count for cell in document.cells] == [1, 2, 3]
+    assert stored("export", "report", "out.html").returncode == 0
+    assert "first" in (tmp_path / "out.html").read_text()
+    assert stored("export", "report", "out.txt").returncode == 2
+
+
+def test_verify_gc_and_delete(stored: Run) -> None:
+    report = _json(stored("verify", "--json"))
+    assert (report["ok"], report["sessions"], report["commits"]) == (True, 1, 4)
+    assert b"all sound" in stored("verify").stderr
+    assert _json(stored("gc", "--json"))["deleted"] == 0
+    assert _json(stored("delete", "report", "--json")) == {"deleted": "report"}
+    assert _json(stored("list", "--json")) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["log", "other"], 2, b"has no session 'other'"),
+        (["log", "report", "HEAD~9"], 2, b"HEAD~9"),
+        (["show", "report", "nothing"], 2, b"nothing"),
+        (["undo", "report", "-1"], 2, b""),
+        (["undo", "report", "many"], 2, b"'many' is not a number"),
+        (["checkout", "report"], 2, b"REVISION"),
+        (["merge", "report", "other"], 2, b"other"),
+        (["list", "--store", "mysql://x"], 1, b"no store is at 'mysql://x'"),
+        (["list", "--store", "sqlite:////proc/none/x.db"], 1, b"/proc/none/x.db"),
+    ],
+)
+def test_what_cannot_be_done_is_a_line(stored: Run, words: list[str], status: int, said: bytes) -> None:
+    done = stored(*words)
+    assert (done.returncode, done.stdout) == (status, b"")
+    assert said in done.stderr
+    assert b"Traceback" not in done.stderr

@@ -1,0 +1,245 @@
+"""Saving beside what else happens to a session: ends of its processes, limits, branches."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import anyio
+import pytest
+
+from cellblock.errors import CaptureFailed, SessionClosed
+from cellblock.executors.process.kernel import ProcessKernel
+from cellblock.executors.process.launcher import ProcessLauncher
+from cellblock.executors.protocol import Kernel, KernelSpec
+from cellblock.limits import ExecutionLimits
+from cellblock.testing.executors import finished, read, rest, restored, running, saved, told, value
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+
+_SLOW = """
+import time
+class Slow:
+    def __reduce__(self):
+        time.sleep(%s)
+        return str, ('slow',)
+slow = Slow()
+"""
+_CROWD = """
+import os, time
+made = 0
+try:
+    while True:
+        if not os.fork(): time.sleep(1000)
+        made += 1
+except BlockingIOError: pass
+"""
+_FULL = """
+rows = []
+try:
+    while True: rows.append((len(rows), str(len(rows))))
+except MemoryError: del rows[-30_000:]
+"""
+
+
+@pytest.fixture
+async def kernel(anyio_backend: str) -> AsyncIterator[ProcessKernel]:
+    kernel = await ProcessLauncher().open(KernelSpec(seed=1))
+    yield kernel
+    await kernel.close()
+
+
+async def _captured_at_last(kernel: Kernel) -> None:
+    while True:
+        with suppress(CaptureFailed):  # until the session has quite ended
+            await kernel.capture()
+
+
+async def _restored_value(kernel: Kernel, source: str) -> object:
+    chunks, snapshot = await saved(kernel)
+    other = await ProcessLauncher().open(KernelSpec())
+    await restored(other, snapshot, chunks)
+    found = await value(other, source)
+    await other.close()
+    return found
+
+
+@pytest.mark.threat("D1")
+async def test_scribe_that_is_killed_costs_its_capture_alone(kernel: ProcessKernel) -> None:
+    await finished(kernel, "x = [1]\n" + _SLOW % 0.5)
+    capture = await kernel.capture()
+    await capture.begin(None)
+    os.kill(capture._pid, signal.SIGKILL)
+    with pytest.raises(CaptureFailed, match="has ended"):
+        await read(capture, begun=True)
+    assert await value(kernel, "x") == [1]
+    assert await _restored_value(kernel, "x") == [1]
+
+
+@pytest.mark.threat("D1")
+async def test_state_is_saved_whose_copy_and_worker_are_killed(kernel: ProcessKernel) -> None:
+    await finished(kernel, "x = [1]\n" + _SLOW % 0.3)
+    capture = await kernel.capture()
+    memory = kernel._checkpoints.newest.memory
+    assert memory is not None
+    assert memory.pid()
+    os.kill(memory._copy, signal.SIGKILL)
+    os.kill(kernel._link.pid, signal.SIGKILL)
+    _, snapshot = await read(capture)
+    assert {"x", "slow"} <= {one.name for one in snapshot.names}
+    await kernel.recover()
+    assert await value(kernel, "1") == 1
+
+
+@pytest.mark.threat("D1")
+async def test_init_that_is_killed_ends_the_capture_with_the_session(kernel: ProcessKernel) -> None:
+    await finished(kernel, "x = [1]\n" + _SLOW % 10)
+    capture = await kernel.capture()
+    await capture.begin(None)
+    kernel._shell.end()
+    with pytest.raises(CaptureFailed):
+        await read(capture, begun=True)
+    with pytest.raises(SessionClosed):
+        await _captured_at_last(kernel)
+
+
+async def test_scribe_is_none_of_what_a_cell_past_its_time_started(kernel: ProcessKernel) -> None:
+    await finished(kernel, "x = [1]\n" + _SLOW % 0.5)
+    turn = await running(
+        kernel, "import subprocess\none = subprocess.Popen(['sleep', '1000'])\nprint('begun')\nwhile True: pass"
+    )
+    capture = await kernel.capture()
+    await capture.begin(None)
+    kernel.time_out(30.0)
+    await rest(turn)
+    assert await kernel.end_since(30.0) == 1
+    _, snapshot = await read(capture, begun=True)
+    assert "x" in {one.name for one in snapshot.names}
+
+
+async def test_session_with_all_the_processes_it_may_have_is_saved(anyio_backend: str) -> None:
+    kernel = await ProcessLauncher().open(KernelSpec(limits=ExecutionLimits(max_processes=8)))
+    await finished(kernel, _CROWD)
+    assert await value(kernel, "made") >= 6
+    captures = [await kernel.capture() for _ in range(3)]
+    for capture in captures:
+        _, snapshot = await read(capture)
+        assert "made" in {one.name for one in snapshot.names}
+    with pytest.raises(AssertionError):
+        await value(kernel, "os.fork()")
+    await kernel.close()
+
+
+async def test_memory_of_scribes_is_not_the_cells(anyio_backend: str) -> None:
+    """Many small objects, saved three times at once: nobody is ended for it."""
+    kernel = await ProcessLauncher().open(KernelSpec(limits=ExecutionLimits(max_memory_mb=128)))
+    await finished(kernel, "rows = [(n, str(n)) for n in range(250_000)]")
+    captures = [await kernel.capture() for _ in range(3)]
+    for capture in captures:
+        _, snapshot = await read(capture)
+        assert [one.name for one in snapshot.names] == ["rows"]
+        events = await told(kernel, "import time\ntime.sleep(0.2)\nlen(rows)")
+        assert not any(type(event).__name__ == "Curbed" for event in events)
+    assert await value(kernel, "len(rows)") == 250_000
+    await kernel.close()
+
+
+async def test_state_that_leaves_no_memory_to_save_it_in_is_refused_with_a_remedy(anyio_backend: str) -> None:
+    kernel = await ProcessLauncher().open(KernelSpec(limits=ExecutionLimits(max_memory_mb=64)))
+    await finished(kernel, _FULL)
+    with pytest.raises(CaptureFailed, match="leaves no room to save in"):
+        await saved(kernel)
+    assert await value(kernel, "len(rows) > 100_000") is True
+    await kernel.close()
+
+
+async def test_branch_is_saved_apart_from_what_it_was_branched_from(kernel: ProcessKernel) -> None:
+    await finished(kernel, "x = [1]\nopen('f', 'w').write('1')")
+    branch, lost = await kernel.branch(KernelSpec(seed=2))
+    assert lost == ()
+    await finished(branch, "x.append(2)\nopen('f', 'w').write('2')")
+    assert await _restored_value(branch, "x, open('f').read()") == ([1, 2], "2")
+    assert await _restored_value(kernel, "x, open('f').read()") == ([1], "1")
+    inner, _ = await branch.branch(KernelSpec(seed=3))
+    await finished(inner, "x.append(3)")
+    assert await _restored_value(inner, "x") == [1, 2, 3]
+    for one in (inner, branch):
+        await one.close()
+
+
+async def test_state_that_a_session_went_back_to_is_saved(kernel: ProcessKernel) -> None:
+    for number in range(3):
+        await finished(kernel, f"x = {number}\nopen('f', 'w').write('{number}')")
+    await kernel.recover(2)
+    assert await _restored_value(kernel, "x, open('f').read()") == (0, "0")
+    await finished(kernel, "x = 'after'")
+    assert await _restored_value(kernel, "x, open('f').read()") == ("after", "0")
+
+
+async def test_state_without_a_copy_is_not_saved_and_that_is_said(kernel: ProcessKernel) -> None:
+    with pytest.raises(CaptureFailed, match="no checkpoint"):
+        await kernel.capture()
+    without = await ProcessLauncher().open(KernelSpec(limits=ExecutionLimits(max_checkpoints=0)))
+    await finished(without, "x = 1")
+    with pytest.raises(CaptureFailed, match="without checkpoints"):
+        await without.capture()
+    await without.close()
+
+
+async def test_session_with_threads_is_saved(kernel: ProcessKernel) -> None:
+    await finished(
+        kernel,
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\nx = [1]",
+    )
+    assert await _restored_value(kernel, "x") == [1]
+
+
+async def test_random_state_is_the_cells_own(kernel: ProcessKernel) -> None:
+    """A copy seeds its generators anew; a scribe has those of the state."""
+    source = (
+        "import random\nclass Now:\n    def __reduce__(self): return tuple, (random.getstate()[1][:5],)\nnow = Now()"
+    )
+    await finished(kernel, source)
+    here = await value(kernel, "random.getstate()[1][:5]")
+    assert await _restored_value(kernel, "now") == here
+
+
+async def test_cells_see_nothing_of_scribes(kernel: ProcessKernel) -> None:
+    await finished(kernel, "import os\nx = [1]\n" + _SLOW % 0.5)
+    before = await value(kernel, "os.listdir('/proc')")
+    capture = await kernel.capture()
+    await capture.begin(None)
+    seen = "[one for one in os.listdir('/proc') if one.isdigit()], len(os.listdir('/proc/self/fd'))"
+    during = await value(kernel, seen)
+    waited = await value(kernel, "try: got = os.waitpid(-1, os.WNOHANG)\nexcept ChildProcessError: got = None\ngot")
+    await read(capture, begun=True)
+    assert (await value(kernel, seen), waited) == (during, None)
+    assert len(before) >= 1
+
+
+async def test_most_files_of_a_large_tree_are_not_read_again(kernel: ProcessKernel) -> None:
+    await finished(kernel, "import os\nfor n in range(500): open(f'f{n}', 'w').write(str(n))")
+    _, first = await saved(kernel)
+    assert len(first.files) == 500
+    await finished(kernel, "os.remove('f0')\nopen('f1', 'a').write('!')\nos.chmod('f2', 0o600)\nos.rename('f3', 'g3')")
+    capture = await kernel.capture()
+    opened: list[str] = []
+    real = os.open
+
+    def noting(path: object, *args: object, **more: object) -> int:
+        if "dir_fd" in more:
+            opened.append(str(path))
+        return real(path, *args, **more)  # type: ignore[arg-type]
+
+    os.open = noting  # type: ignore[assignment]
+    try:
+        sent, second = await read(capture, first)
+    finally:
+        os.open = real
+    assert len(opened) <= 3
+    assert next(iter(sent.values())) == b"1!"
+    kinds = {one.path: one.mode for one in second.files}
+    assert ("workspace/f0" in kinds, kinds["workspace/f2"], "workspace/g3" in kinds) == (False, 0o600, True)
+    await anyio.lowlevel.checkpoint()

@@ -1,0 +1,111 @@
+"""What the reviewed rows grant, against the classes and modules of this Python and these libraries.
+
+Run as a program, this file adds to the rows what they lack: whoever commits that has looked at each name. It is to be
+run on each Python, since a name may be of one alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import textwrap
+import types
+from pathlib import Path
+
+import pytest
+
+from cellblock.guard.audits import _HOME_OF, LIBRARIES, audit_of
+from cellblock.guard.members import LIBRARIES as OF_LIBRARIES
+from cellblock.guard.members import STANDARD, file_of, row_name, rows
+from cellblock.guard.world import World
+from cellblock.policy import Policy
+
+
+def _installed() -> list[str]:
+    return sorted(name for name in {one.partition(".")[0] for one in LIBRARIES} if importlib.util.find_spec(name))
+
+
+def _world() -> World:
+    """A world that has met every class that an audit is about."""
+    world = World(Policy(libraries=_installed()), write=lambda stream, text: None)
+    for name in _HOME_OF:
+        if audit_of(name) is not None:
+            world.importer.module(name)
+    return world
+
+
+def _public(owner: object) -> set[str]:
+    found = getattr(owner, "__all__", None) if isinstance(owner, types.ModuleType) else None
+    return {one for one in (dir(owner) if found is None else found) if not one.startswith("_")}
+
+
+def unreviewed() -> dict[str, set[str]]:
+    """Public names that nobody has looked at, by the row they would stand in."""
+    found: dict[str, set[str]] = {}
+    for audit in _world().types.values():
+        if audit.refused is not None:
+            known = audit.reads | audit.refused | set(audit.replaced) | set(audit.static_replaced)
+            found.setdefault(row_name(audit.type), set()).update(_public(audit.type) - known)
+    for name in _HOME_OF:
+        module = audit_of(name)
+        if module is not None and module.refused is not None:
+            known = module.members | module.refused | set(module.replaced) | module.submodules
+            found[name] = _public(importlib.import_module(name)) - known
+    return {name: names for name, names in found.items() if names}
+
+
+def test_each_public_name_was_looked_at() -> None:
+    """What this Python or its libraries add is refused; here somebody is told to look at it."""
+    assert unreviewed() == {}
+
+
+@pytest.mark.parametrize("path", [STANDARD, OF_LIBRARIES], ids=["standard", "libraries"])
+def test_rows_are_in_order_and_name_nothing_private(path: Path) -> None:
+    found = rows(path)
+    assert path.read_text() == written(path, {name: set(names) for name, names in found.items()})
+    assert not [one for names in found.values() for one in names if one.startswith("_") or not one.isidentifier()]
+
+
+def test_a_name_without_a_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """L1: as a later Python's would be."""
+    from cellblock.guard import tables
+
+    later = type("Later", (), {"known": 1, "added": 2})
+    monkeypatch.setattr(tables, "listed", lambda name: frozenset(["known"]) if name.endswith("Later") else frozenset())
+    world = World(write=lambda stream, text: None)
+    world.grant_types({later: tables.audit(later)})
+    get = world.builtins["getattr"]
+    assert get(later(), "known") == 1
+    for one in (later, later()):
+        with pytest.raises(AttributeError, match=r"'added'.* is not granted"):
+            get(one, "added")
+
+
+def written(path: Path, found: dict[str, set[str]]) -> str:
+    """The text of a file of rows."""
+    head = [line for line in path.read_text().splitlines() if line.startswith("#")] if path.exists() else []
+    body = [
+        textwrap.fill(
+            f"{name}: {' '.join(sorted(names))}",
+            width=118,
+            subsequent_indent="    ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for name, names in sorted(found.items())
+    ]
+    return "\n".join([*head, *body]) + "\n"
+
+
+def _add() -> None:
+    for path in (STANDARD, OF_LIBRARIES):
+        found = {name: set(names) for name, names in rows(path).items()}
+        for name, names in unreviewed().items():
+            if file_of(name) == path:
+                found[name] = found.get(name, set()) | names
+                print(name, *sorted(names))
+        path.write_text(written(path, found))
+
+
+if __name__ == "__main__":
+    _add()

@@ -1,0 +1,112 @@
+"""The corpora on every supported version of Python that is found here, whichever runs this suite.
+
+`CELLBLOCK_PYTHONS` names interpreters, divided by colons; others are looked for on PATH and where pyenv and uv put
+them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import corpus
+import pytest
+
+HERE = Path(__file__).parent
+VERSIONS = ("3.11", "3.12", "3.13")
+NEEDED = ("cellblock", "anyio", "idna", "sniffio", "typing_extensions")
+"""What an interpreter borrows of this one: packages of Python alone."""
+_HOMES = (
+    ("~/.pyenv/versions", "{version}.*/bin/python3"),
+    ("~/.local/share/uv/python", "cpython-{version}.*/bin/python3"),
+    ("/usr/bin", "python{version}"),
+    ("/usr/local/bin", "python{version}"),
+)
+
+
+@cache
+def interpreters() -> dict[str, str]:
+    """An interpreter of each version, of those that are found and start."""
+    found: dict[str, str] = {}
+    given = [Path(one) for one in os.environ.get("CELLBLOCK_PYTHONS", "").split(":") if one]
+    for version in VERSIONS:
+        named = [Path(path) for path in [shutil.which(f"python{version}")] if path]
+        places = [one for home, pattern in _HOMES for one in _in(home, pattern.format(version=version))]
+        for path in (*given, *places, *named):
+            if version not in found and _version(path) == version:
+                found[version] = str(path)
+    return found
+
+
+def _in(home: str, pattern: str) -> list[Path]:
+    folder = Path(home).expanduser()
+    return sorted(folder.glob(pattern), reverse=True) if folder.is_dir() else []
+
+
+def _version(path: Path) -> str:
+    ask = "import sys; print(sys.version_info[:2])"
+    try:
+        told = subprocess.run([path, "-I", "-c", ask], capture_output=True, text=True, timeout=20).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return ".".join(re.findall(r"\d+", told))
+
+
+@pytest.fixture(scope="module")
+def borrowed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A path with the packages that cellblock needs, and no others, which may be of another version's code."""
+    folder = tmp_path_factory.mktemp("borrowed")
+    for name in NEEDED:
+        if (spec := importlib.util.find_spec(name)) is not None and spec.origin is not None:
+            origin = Path(spec.origin)
+            held = origin.parent if origin.name == "__init__.py" else origin
+            (folder / held.name).symlink_to(held)
+    return str(folder)
+
+
+def _tried(version: str, borrowed: str, *words: str) -> list[dict[str, object]]:
+    if version == ".".join(map(str, sys.version_info[:2])):
+        pytest.skip(f"{version} runs this suite: its other tests are these")
+    if version not in interpreters():
+        pytest.skip(f"no Python {version} was found: name one in CELLBLOCK_PYTHONS")
+    done = subprocess.run(
+        [interpreters()[version], "-W", "ignore", "-X", "utf8", *words],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), borrowed]), "PYTHONHASHSEED": "0", "HOME": "/tmp"},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_guard_changes_nothing_of_the_programs_of_the_corpus(version: str, borrowed: str) -> None:
+    files = [str(path) for path in corpus.files(corpus.PARITY)]
+    *differences, count = _tried(version, borrowed, str(HERE / "compared.py"), *files)
+    assert differences == []
+    assert isinstance(count, int)
+    assert count > 700
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_grown_programs_do_as_under_that_python(version: str, borrowed: str) -> None:
+    *differences, count = _tried(version, borrowed, str(HERE / "compared.py"), "--grown", "100")
+    assert differences == []
+    assert count == 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("file", [path.name for path in corpus.files(corpus.ESCAPES) if path.stem != "L05_libraries"])
+def test_attempts_reach_nothing_on_that_python(version: str, file: str, borrowed: str) -> None:
+    found = _tried(version, borrowed, str(HERE / "attempts.py"), "guard", str(corpus.ESCAPES / file))
+    assert [one for one in found if one["canary"] or one["changed"] or one.get("left", one["ended"])] == []
+    assert found

@@ -1,0 +1,78 @@
+"""Jupyter documents on their way in: which source a session runs for a cell, and what is no document."""
+
+from __future__ import annotations
+
+import pytest
+
+from cellblock.session.jupyter import UnreadableNotebook, pieces, with_outputs
+
+
+def _document(*sources: object, **about: object) -> dict[str, object]:
+    cells = [{"cell_type": "code", "metadata": {}, "source": source, "outputs": ["old"]} for source in sources]
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells, **about}
+
+
+def _runs(source: object) -> tuple[str, str]:
+    (piece,) = pieces(_document(source))
+    return piece.kind, piece.source
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "runs"),
+    [
+        ("x = 1", "python", "x = 1"),
+        (["x = 1\n", "y = 2"], "python", "x = 1\ny = 2"),
+        ("!ls -l", "shell", "ls -l"),
+        ("# first\n!mkdir a\n\n!ls a", "shell", "mkdir a\nls a"),
+        ("%%bash\nls\npwd", "shell", "ls\npwd"),
+        ("%%time\nx = 3\nx", "python", "x = 3\nx"),
+        ("%time f(2)", "python", "f(2)"),
+        ("%matplotlib inline\nx", "python", "pass  # %matplotlib inline\nx"),
+        ("if x:\n    %matplotlib inline\n", "python", "if x:\n    pass  # %matplotlib inline\n"),
+        ("%cd data/2024\nx", "python", "__import__('os').chdir('data/2024')\nx"),
+        ("s = '''\n%time is money\n'''", "python", "s = '''\n%time is money\n'''"),
+        ("%who", "python", "%who"),
+        ("%%writefile a.py\nx", "python", "%%writefile a.py\nx"),
+        ("x = 7 \\\n% 4", "python", "x = 7 \\\n% 4"),
+    ],
+)
+def test_what_a_session_runs_for_a_cell(source: object, kind: str, runs: str) -> None:
+    assert _runs(source) == (kind, runs)
+
+
+def test_text_and_empty_cells_are_passed_over_and_places_are_the_documents() -> None:
+    document = _document("", "a", "  \n", "b")
+    document["cells"].insert(1, {"cell_type": "markdown", "source": "# b"})  # type: ignore[attr-defined]
+    assert [(piece.place, piece.source) for piece in pieces(document)] == [(2, "a"), (4, "b")]
+
+
+def test_a_cell_may_be_said_to_raise() -> None:
+    document = _document("1/0")
+    document["cells"][0]["metadata"]["tags"] = ["raises-exception"]  # type: ignore[index]
+    assert [piece.may_fail for piece in pieces(document)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ([], "no Jupyter document"),
+        ({}, "nbformat 4 but of None"),
+        ({"nbformat": 3, "worksheets": []}, "nbformat 4 but of 3"),
+        ({"nbformat": 4}, "no list of cells"),
+        ({"nbformat": 4, "cells": [1]}, "no list of cells"),
+        (_document(5), "neither text nor lines"),
+        (_document([1]), "neither text nor lines"),
+        (_document("x", metadata={"language_info": {"name": "R"}}), "written in R"),
+        (_document("x", metadata={"kernelspec": {"language": "julia"}}), "written in julia"),
+    ],
+)
+def test_what_is_no_document_is_said_to_be_none(document: object, said: str) -> None:
+    with pytest.raises(UnreadableNotebook, match=said):
+        pieces(document)
+
+
+def test_outputs_of_cells_that_did_not_run_are_removed_and_the_document_given_is_not_changed() -> None:
+    document = _document("a", "b")
+    new = with_outputs(document, {})
+    assert [cell["outputs"] for cell in new["cells"]] == [[], []]
+    assert [cell["outputs"] for cell in document["cells"]] == [["old"], ["old"]]  # type: ignore[attr-defined]

@@ -1,0 +1,416 @@
+"""Sessions that last: what is in the store after every step, and what a program finds that opens them again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cellblock import (
+    CellblockError,
+    CellState,
+    ExecutionLimits,
+    MergeConflict,
+    Policy,
+    Session,
+    SessionBusy,
+    UnknownCommit,
+    UnpicklableError,
+    Versioned,
+)
+
+Open = Callable[..., Session]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """A store of the test's own."""
+    return f"sqlite:///{tmp_path}/cells.db"
+
+
+@pytest.fixture
+def opened(url: str) -> Iterator[Open]:
+    """Opens sessions of that store, and closes them."""
+    sessions: list[Session] = []
+
+    def open_one(name: str = "one", **options: object) -> Session:
+        sessions.append(Session(name, state=Versioned(url), **options))  # type: ignore[arg-type]
+        return sessions[-1]
+
+    yield open_one
+    for session in sessions:
+        session.close()
+
+
+def _again(session: Session, opened: Open) -> Session:
+    session.close()
+    return opened(session.name)
+
+
+def _dies(url: str, program: str) -> None:
+    """A program opens the session `one`, and is killed at its end or before."""
+    begin = f"from cellblock import *\nimport os, signal, time\nsession = Session('one', state=Versioned({url!r}))\n"
+    end = "\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", begin + textwrap.dedent(program) + end], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+def test_names_files_and_the_notebook_are_there_when_it_is_opened_again(opened: Open) -> None:
+    session = opened()
+    assert session.resumed is None
+    session.run("x = [1, {'a': (2.5, None)}]\ny = x")
+    session.run("open('kept.txt', 'w').write('text')\nprint('shown')")
+    session.shell("mkdir -p deep/er && echo from a shell > deep/er/file && chmod 600 deep/er/file")
+    session = _again(session, opened)
+    assert session.resumed is not None
+    assert session.resumed.replayed == ()
+    assert session.run("x, x is y").value == ([1, {"a": (2.5, None)}], True)
+    assert session.run("import os\nopen('kept.txt').read(), oct(os.stat('deep/er/file').st_mode)").value == (
+        "text",
+        "0o100600",
+    )
+    assert [(cell.number, cell.kind, cell.text) for cell in session.notebook.cells[:3]] == [
+        (1, "python", ""),
+        (2, "python", "shown"),
+        (3, "shell", ""),
+    ]
+    assert session.notebook[3].number == 4
+
+
+def test_functions_and_classes_of_cells_go_on_seeing_the_session(opened: Open) -> None:
+    session = opened()
+    session.run("import math\ndef f(x): return math.sqrt(x) + k\nk = 1")
+    session.run("class P:\n    def __init__(self): self.v = 3\np = P()")
+    session = _again(session, opened)
+    assert session.run("f(9), p.v, isinstance(p, P), type(p) is P").value == (4.0, 3, True, True)
+    assert session.run("k = 10\nf(9)").value == 13.0
+
+
+def test_images_are_kept(opened: Open) -> None:
+    session = opened()
+    cell = session.run("class Picture:\n    def _repr_png_(self): return b'\\x89PNG\\r\\n\\x1a\\n picture'\nPicture()")
+    uri = next(output.uri for output in cell.outputs if output.uri)
+    session = _again(session, opened)
+    assert session.read_output(uri) == b"\x89PNG\r\n\x1a\n picture"
+
+
+def test_every_step_is_a_commit(opened: Open) -> None:
+    session = opened()
+    session.run("a = 1")
+    session.shell("true")
+    session["b"] = 2
+    session.files.write("c.txt", "3")
+    session.run("1/0")
+    assert [(commit.kind, commit.message) for commit in reversed(session.log())] == [
+        ("open", ""),
+        ("python", "a = 1"),
+        ("shell", "true"),
+        ("host", "b = …"),
+        ("host", "write c.txt"),
+        ("python", "1/0"),
+    ]
+    assert [commit.number for commit in session.log(limit=2)] == [3, 2]
+
+
+def test_what_the_host_changed_is_in_the_store_when_the_call_returns(opened: Open, url: str) -> None:
+    _dies(url, "session['b'] = {'k': 2}\nsession.files.write('c.txt', 'text')")
+    session = opened()
+    assert session.run("b, open('c.txt').read()").value == ({"k": 2}, "text")
+
+
+def test_a_cell_that_was_acknowledged_survives_the_death_of_its_program(opened: Open, url: str) -> None:
+    _dies(url, "for n in range(30): session.run(f'x{n} = {n}')")
+    session = opened()
+    assert session.run("[globals()[f'x{n}'] for n in range(30)] == list(range(30))").value is True
+    assert [cell.number for cell in session.notebook.cells] == list(range(1, 32))
+
+
+def test_a_cell_that_ran_when_the_program_died_is_told_and_not_run_again(opened: Open, url: str) -> None:
+    _dies(
+        url,
+        """
+        session.run("x = 1; open('ran', 'w').write('once')")
+        session.flush()
+        for event in session.stream("open('ran', 'a').write(' 2'); x = 2; print(x); import time; time.sleep(60)"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        """,
+    )
+    session = opened()
+    assert session.resumed is not None
+    interrupted = session.resumed.interrupted
+    assert interrupted is not None
+    assert (interrupted.number, interrupted.state) == (2, CellState.ERROR)
+    assert interrupted.error is not None
+    assert interrupted.error.type == "Interrupted"
+    assert session.run("x, open('ran').read()").value == (1, "once")
+    assert session.notebook[1] == interrupted
+    session = _again(session, opened)
+    assert session.resumed is not None
+    assert session.resumed.interrupted is None
+
+
+def test_host_functions_are_not_called_again_when_cells_are_replayed(opened: Open, url: str, tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    _dies(
+        url,
+        f"""
+        def pay(amount):
+            with open({str(calls)!r}, 'a') as out: out.write(f'{{amount}} ')
+            return {{'paid': amount}}
+        session.close()
+        session = Session('one', state=Versioned({url!r}), tools=[pay])
+        session._session._lasting._work = time.sleep  # commits stop, as if the program died before the next
+        session.run('receipts = [pay(n) for n in (1, 2)]')
+        """,
+    )
+    assert calls.read_text() == "1 2 "
+
+    def pay(amount: int) -> object:
+        raise AssertionError("called again")
+
+    session = opened(tools=[pay])
+    assert session.resumed is not None
+    assert [cell.number for cell in session.resumed.replayed] == [1]
+    assert session.run("receipts").value == [{"paid": 1}, {"paid": 2}]
+
+
+def test_going_to_another_commit_and_on_from_there_loses_nothing(opened: Open) -> None:
+    session = opened()
+    for n in range(4):
+        session.run(f"x = {n}; open('x', 'w').write('{n}')")
+    newest = session.log(limit=1)[0].id
+    session.tag("newest")
+    session.checkout("HEAD~2")
+    assert session.run("x, open('x').read()").value == (1, "1")
+    assert [cell.source[:5] for cell in session.notebook.cells] == ["x = 0", "x = 1", "x, op"]
+    session.run("x = 'other'")
+    session.checkout("newest")
+    assert session.run("x, open('x').read()").value == (3, "3")
+    session.checkout(newest[:20])
+    assert session.run("x").value == 3
+
+
+def test_undo_goes_back_further_than_the_warm_states(opened: Open) -> None:
+    session = opened(limits=ExecutionLimits(max_checkpoints=2))
+    for n in range(6):
+        session.run(f"x = {n}")
+    session.undo()
+    assert session.run("x").value == 4
+    session.undo(5)
+    assert session.run("x").value == 0
+    assert [commit.message for commit in session.log(limit=2)] == ["x", "x = 0"]
+    with pytest.raises(UnknownCommit):
+        session.undo(50)
+
+
+def test_a_session_that_went_back_is_resumed_there(opened: Open) -> None:
+    session = opened()
+    session.run("x = 1")
+    session.run("x = 2")
+    session.undo()
+    session = _again(session, opened)
+    assert session.run("x").value == 1
+
+
+def test_differences(opened: Open) -> None:
+    session = opened()
+    session.run("a = 1; b = [1]; open('f', 'w').write('12345')")
+    session.run("a = 2; del b; c = 'new'; open('g', 'w').write('1')")
+    diff = session.diff()
+    told = [(one.name, one.before and one.before.preview, one.after and one.after.preview) for one in diff.names]
+    assert told == [("a", "1", "2"), ("b", "[1]", None), ("c", None, "'new'")]
+    assert [(one.path, one.before, one.after) for one in diff.files] == [("workspace/g", None, 1)]
+    assert [step.message for step in diff.steps] == ["a = 2; del b; c = 'new'; open('g', 'w').write('1')"]
+    assert not session.diff("HEAD", "HEAD")
+    assert str(diff).splitlines()[1] == "~ a: 1 (int) → 2 (int)"
+
+
+def test_branches_go_apart_and_are_merged(opened: Open) -> None:
+    session = opened()
+    session.run("both = [0]; ours = theirs = None; open('f', 'w').write('base')")
+    branch = session.branch("idea")
+    branch.run("theirs = 'b'; open('theirs', 'w').write('b')")
+    session.run("ours = 'a'")
+    merged = session.merge(branch)
+    assert len(merged.parents) == 2
+    assert session.run("ours, theirs, both, open('theirs').read()").value == ("a", "b", [0], "b")
+    branch.run("both.append('b')")
+    session.run("both.append('a')")
+    with pytest.raises(MergeConflict) as conflict:
+        session.merge("idea")
+    assert conflict.value.names == ("both",)
+    assert session.run("both").value == [0, "a"]
+    session.merge("idea", prefer="theirs")
+    assert session.run("both, ours").value == ([0, "b"], "a")
+    branch.close()
+    assert opened("idea").run("both, ours").value == ([0, "b"], None)
+
+
+def test_a_second_program_is_told_who_has_the_session(opened: Open, url: str) -> None:
+    opened()
+    with pytest.raises(SessionBusy, match=f"process {os.getpid()}"):
+        opened()
+    program = f"from cellblock import *\nSession('one', state=Versioned({url!r}))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert f"process {os.getpid()}" in done.stderr
+
+
+def test_settings_are_those_it_was_made_with_unless_others_are_given(opened: Open) -> None:
+    session = opened(limits=ExecutionLimits(timeout_seconds=7), seed=5)
+    assert (session.limits.timeout_seconds, session.seed) == (7, 5)
+    session = _again(session, opened)
+    assert (session.limits.timeout_seconds, session.seed) == (7, 5)
+    session.close()
+    session = opened(limits=ExecutionLimits(timeout_seconds=9))
+    assert (session.limits.timeout_seconds, session.seed) == (9, 5)
+    session = _again(session, opened)
+    assert session.limits.timeout_seconds == 9
+
+
+def test_sessions_that_do_not_last_say_so() -> None:
+    with Session() as session:
+        for call in (session.flush, session.log, session.diff, lambda: session.checkout("HEAD")):
+            with pytest.raises(CellblockError, match="for sessions with versions"):
+                call()
+    with pytest.raises(ValueError, match="a session that lasts has a name"):
+        Session(state=Versioned("memory:"))
+    with pytest.raises(TypeError, match="state must be"):
+        Session("one", state="sqlite:///x.db")  # type: ignore[arg-type]
+
+
+def test_a_cell_that_was_rolled_back_is_a_commit_that_changes_nothing(opened: Open) -> None:
+    session = opened()
+    session.run("x = 1")
+    assert session.run("x = 2; import os; os.kill(os.getpid(), 9)").rolled_back
+    session = _again(session, opened)
+    assert session.run("x").value == 1
+    assert [cell.rolled_back for cell in session.notebook.cells] == [False, True, False]
+
+
+def test_clear_and_delete_are_kept(opened: Open) -> None:
+    session = opened()
+    session.run("x = 1")
+    cell = session.run("y = 2")
+    session.delete(cell.id)
+    session.run("z = 3")
+    session = _again(session, opened)
+    assert [cell.source for cell in session.notebook.cells] == ["x = 1", "z = 3"]
+    session.clear()
+    session = _again(session, opened)
+    assert (len(session.notebook), session.names()) == (0, {})
+
+
+def test_a_session_that_sleeps_holds_no_process_and_wakes_when_it_is_used(opened: Open) -> None:
+    session = opened()
+    pid = session.run("import os\nx = [1]\nopen('f', 'w').write('text')\nos.getpid()").value
+    session.hibernate()
+    assert "asleep" in repr(session)
+    assert session.capabilities.walls
+    session.interrupt()
+    assert session.files.read("f") == b"text"
+    assert "asleep" not in repr(session)
+    session.hibernate()
+    assert session.run("x").value == [1]
+    assert [cell.number for cell in session.notebook.cells] == [1, 2]
+    assert session.notebook[0].value == pid
+    session.hibernate()
+    session.close()
+    assert opened().run("x").value == [1]
+
+
+def test_a_session_that_is_not_used_goes_to_sleep(url: str) -> None:
+    with Session("one", state=Versioned(url, hibernate_after=0.2)) as session:
+        session.run("x = 1")
+        deadline = time.monotonic() + 10
+        while "asleep" not in repr(session) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert "asleep" in repr(session)
+        assert session.run("x").value == 1
+
+
+def test_what_cannot_be_saved_is_told_when_it_is_gone(opened: Open) -> None:
+    session = opened()
+    session.run("file = open('out', 'w')\nkept = 1\nlines = (n for n in range(3)); next(lines)")
+    assert session.run("next(lines)").value == 1
+    session = _again(session, opened)
+    assert session.resumed is not None
+    lost = {one.name: one for one in session.resumed.lost}
+    assert set(lost) == {"file", "lines"}
+    assert (lost["lines"].type, bool(lost["lines"].reason), bool(lost["lines"].remedy)) == ("generator", True, True)
+    assert {one.name for one in session.run("kept").lost} == {"file", "lines"}
+    assert session.run("kept").lost == ()
+
+
+@pytest.mark.parametrize("level", ["isolated", "local"])
+def test_a_policy_holds_in_a_session_that_is_resumed(opened: Open, level: str) -> None:
+    policy = Policy(modules=["math"])
+    session = opened(trust_level=level, policy=policy)
+    session.run("import math\nk = 2\ndef f(x): return x + k\nclass P:\n    v = 1\np = P()")
+    session["given"] = {"from": ["the host"]}
+    session.close()
+    session = opened(policy=policy, trust_level=level)
+    assert session.run("f(3), p.v, math.floor(2.5), given").value == (5, 1, 2, {"from": ["the host"]})
+    for attack in ("import os", "f.__globals__", "().__class__"):
+        cell = session.run(attack)
+        assert cell.error is not None
+        assert cell.error.type == "SecurityError"
+
+
+def test_what_the_host_does_at_local_is_kept_as_far_as_it_is_plain_data(opened: Open) -> None:
+    session = opened(trust_level="local")
+    session["given"] = [1, {2}]
+    session.run("given.append(3)")
+    with pytest.raises(UnpicklableError, match="other: Path2 cannot be kept in a store"):
+        session["other"] = type("Path2", (), {})()
+    session.close()
+    session = opened(trust_level="local")
+    assert session.run("given").value == [1, {2}, 3]
+    session.undo()
+    session.undo()
+    assert session.run("given").value == [1, {2}]
+    session.clear()
+    assert _again(session, opened).names() == {}
+
+
+def test_what_is_live_at_local_is_not_called_again_by_a_resume(opened: Open, url: str) -> None:
+    with pytest.raises(CellblockError, match="would be called again"):
+        opened(trust_level="local", policy=Policy().fn(print))
+    calls = []
+
+    def pay(amount: int) -> int:
+        calls.append(amount)
+        return amount
+
+    session = opened(trust_level="local", tools=[pay])
+    assert session.run("paid = pay(3)\npaid").value == 3
+    session.close()
+    assert opened(trust_level="local", tools=[pay]).run("paid").value == 3
+    assert calls == [3]
+
+
+def test_a_cell_that_was_rolled_back_before_its_program_died_is_in_the_log(opened: Open, url: str) -> None:
+    _dies(
+        url,
+        """
+        session.run('x = 1')
+        session.flush()
+        session._session._lasting._work = time.sleep  # commits stop, as if the program died before the next
+        session.run('x = 2; import os; os._exit(3)')
+        """,
+    )
+    session = opened()
+    assert [commit.number for commit in session.log()] == [2, 1, 0]
+    assert [(cell.rolled_back, cell.error and cell.error.type) for cell in session.notebook] == [
+        (False, None),
+        (True, "RolledBack"),
+    ]
+    assert session.run("x").value == 1

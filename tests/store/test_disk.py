@@ -1,0 +1,184 @@
+"""Disks that are full, read-only or damaged: a clear error, and nothing else lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cellblock
+from cellblock.errors import StoreError, UnknownCommit
+from cellblock.store import Store, blobs, open_store
+
+PROGRAM = Path(__file__).parent / "small_disk.py"
+NAMESPACE = ["unshare", "--map-root-user", "--mount"]
+
+pytestmark = pytest.mark.threat("D1")
+
+
+@pytest.fixture(scope="module")
+def namespace() -> list[str]:
+    """The words that start a program where it may mount."""
+    tried = subprocess.run([*NAMESPACE, "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, text=True)
+    if tried.returncode:
+        pytest.skip(f"no namespace to mount in: {tried.stderr.strip()}")
+    return NAMESPACE
+
+
+@pytest.mark.parametrize("what", ["full", "full-objects", "read-only", "crashed-read-only"])
+def test_disk_that_takes_no_more_costs_nothing_that_was_committed(
+    namespace: list[str], tmp_path: Path, what: str
+) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(cellblock.__file__).parents[1])}
+    done = subprocess.run(
+        [*namespace, sys.executable, str(PROGRAM), what, str(tmp_path)],
+        capture_output=True, text=True, env=environment, timeout=100,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "held\n"), done.stderr
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    """A store that was closed, with a file of half a megabyte."""
+    path = tmp_path / "cells.db"
+    with open_store(f"sqlite:///{path}") as store, store.hold("ana", "q3") as held:
+        root = None
+        for number in range(10):
+            with held.batch() as batch:
+                data = batch.put(random.Random(number).randbytes(40_000))
+                root = batch.tree(root, {f"n{n}": {"at": number, "data": blobs(data)} for n in range(number, 10)})
+                batch.commit(kind="cell", number=number, trees={"names": root})
+            held.append({"number": number})
+    return path
+
+
+def everything(store: Store) -> list[object]:
+    """All that can be read of a session, in order."""
+    session = store.read("ana", "q3")
+    out: list[object] = [session.settings, session.head(), session.branches(), session.journal()]
+    for commit in session.log():
+        out.append(commit)
+        for key, value in session.tree(commit.trees["names"]).pairs():
+            assert isinstance(value, dict)
+            data = value["data"]
+            assert isinstance(data, dict)
+            out.append((key, value, session.get(str(data["/"]))))
+    return out
+
+
+def test_damaged_file_gives_what_was_stored_or_an_error(written: Path, tmp_path: Path) -> None:
+    """A page overwritten, a bit turned, the end cut off, at places that another seed would choose differently."""
+    with open_store(f"sqlite:///{written}") as store:
+        truth = everything(store)
+    order = random.Random(3)
+    outcomes = set()
+    for number in range(30):
+        path = tmp_path / f"damaged{number}.db"
+        shutil.copy(written, path)
+        _harm(path, order)
+        try:
+            with open_store(f"sqlite:///{path}") as store:
+                assert everything(store) == truth
+                outcomes.add("whole")
+        except (StoreError, UnknownCommit):
+            outcomes.add("told")
+        try:
+            with open_store(f"sqlite:///{path}") as store:
+                store.verify()
+        except StoreError:
+            outcomes.add("cannot be verified")
+    assert {"whole", "told"} <= outcomes
+
+
+def _harm(path: Path, order: random.Random) -> None:
+    size = path.stat().st_size
+    kind = order.choice(["page", "bit", "bit", "bit", "cut"])
+    with open(path, "r+b") as file:
+        if kind == "cut":
+            file.truncate(order.randrange(size))
+        elif kind == "page":
+            file.seek(order.randrange(size // 8192) * 8192)
+            file.write(order.randbytes(8192))
+        else:
+            place = order.randrange(size)
+            file.seek(place)
+            byte = file.read(1)[0]
+            file.seek(place)
+            file.write(bytes([byte ^ (1 << order.randrange(8))]))
+
+
+def test_damage_is_found_by_verification(written: Path) -> None:
+    """A bit of a stored body: SQLite cannot know, the hash does."""
+    body = random.Random(7).randbytes(40_000)[1000:1064]
+    content = bytearray(written.read_bytes())
+    place = content.find(body)
+    content[place] ^= 1
+    written.write_bytes(content)
+    with open_store(f"sqlite:///{written}") as store:
+        report = store.verify()
+        assert not report.ok
+        assert report.tables == ()
+        assert {damage.problem for damage in report.damage} == {"its bytes are others"}
+        assert {damage.path for damage in report.damage} == {"names 'n7'", "names 'n8'", "names 'n9'"}
+        assert len({damage.address for damage in report.damage}) == 1
+        with store.hold("ana", "q3") as held, held.batch() as batch:  # a session goes on beside what it has lost
+            batch.commit(kind="cell", trees={})
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"not a database at all, but text that somebody wrote", "is no SQLite file"),
+        (b"SQLite format 3\0" + bytes(200), "is no SQLite file"),
+        (os.urandom(20_000), "is no SQLite file"),
+    ],
+    ids=["text", "a header alone", "noise"],
+)
+def test_file_that_is_no_store_is_left_alone(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "cells.db"
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=words):
+        open_store(f"sqlite:///{path}")
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda path: path.mkdir(), "cannot be opened"),
+        (lambda path: path.parent.joinpath("gone").rename(path), "No such file"),
+    ],
+    ids=["a directory", "no directory"],
+)
+def test_path_where_no_file_can_be_is_told(tmp_path: Path, make: Callable[[Path], None], words: str) -> None:
+    path = tmp_path / "cells.db"
+    if words == "No such file":
+        path = tmp_path / "no" / "cells.db"
+    else:
+        make(path)
+    with pytest.raises(StoreError, match=words):
+        open_store(f"sqlite:///{path}")
+
+
+def test_new_file_is_its_owners_alone(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        with open_store(f"sqlite:///{tmp_path}/cells.db?objects={tmp_path}/objects") as store:
+            held = store.hold("ana", "q3")
+            with held.batch() as batch:
+                batch.put(os.urandom(100_000))
+                batch.flush()
+            modes = {path.name.rpartition(".")[2]: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+            held.release()
+    finally:
+        os.umask(old)
+    files = {path: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    assert {modes["db"], modes["db-wal"], modes["db-shm"]} == {0o600}
+    assert {mode for path, mode in files.items() if path.is_dir()} == {0o700}
+    assert {mode for path, mode in files.items() if path.is_file()} == {0o600}

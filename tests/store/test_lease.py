@@ -1,0 +1,182 @@
+"""Who holds a session: processes that die, hang, or forget, and the thread that keeps a lease."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import cellblock
+from cellblock.errors import LeaseLost, SessionHeld, StoreError
+from cellblock.store import Store, lease, open_store
+from cellblock.store.sqlite import SqliteDatabase
+
+pytestmark = pytest.mark.threat("D1")
+
+HOLDER = """
+import sys
+from cellblock.store import open_store
+store = open_store(sys.argv[1], lease_seconds=1e6)
+held = store.hold("ana", "q3")
+held.append({"from": "the child"})
+print("held", flush=True)
+sys.stdin.read()
+held.append({"from": "the child, later"})
+print("wrote", flush=True)
+"""
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/cells.db"
+
+
+@pytest.fixture
+def child(url: str) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the session, until it is told to go on by the end of its input."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(cellblock.__file__).parents[1])}
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, env=environment,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        if process.poll() is None:
+            process.kill()
+
+
+def test_session_of_a_process_that_was_killed_is_free_at_once(url: str, child: subprocess.Popen[str]) -> None:
+    with open_store(url) as store:
+        with pytest.raises(SessionHeld, match=f"open in process {child.pid} on"):
+            store.hold("ana", "q3")
+        child.kill()
+        child.wait()
+        with store.hold("ana", "q3") as held:
+            assert [entry.value for entry in held.journal()] == [{"from": "the child"}]
+
+
+def test_session_of_a_process_that_is_not_yet_collected_is_free(url: str, child: subprocess.Popen[str]) -> None:
+    os.kill(child.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    with open_store(url) as store:
+        store.hold("ana", "q3").release()
+
+
+def test_process_that_was_stopped_too_long_is_fenced_off(url: str, child: subprocess.Popen[str]) -> None:
+    assert child.stdin is not None
+    assert child.stderr is not None
+    os.kill(child.pid, signal.SIGSTOP)
+    with open_store(url) as store:
+        with pytest.raises(SessionHeld):
+            store.hold("ana", "q3")
+        other = SqliteDatabase(url.removeprefix("sqlite:///"))
+        other.once("UPDATE sessions SET until = 0")
+        other.close()
+        with store.hold("ana", "q3") as held:
+            os.kill(child.pid, signal.SIGCONT)
+            child.stdin.close()
+            assert "LeaseLost" in child.stderr.read()
+            assert [entry.value for entry in held.journal()] == [{"from": "the child"}]
+            held.append({"from": "the second"})
+
+
+def test_pid_that_another_process_has_by_now_is_not_its_holder() -> None:
+    mine = lease.new_holder()
+    try:
+        assert not lease.is_gone(mine)
+        assert lease.is_gone(replace(mine, started=mine.started - 1))
+        assert lease.is_gone(replace(mine, pid=2**22 + 1))
+        assert not lease.is_gone(replace(mine, boot="another machine", pid=2**22 + 1))
+        assert not lease.is_gone(replace(mine, pids="pid:[1]", pid=2**22 + 1))
+        assert lease.is_gone(replace(mine, nonce="of nobody"))
+        assert lease.from_text(lease.as_text(mine)) == mine
+    finally:
+        lease.forget(mine)
+    assert lease.is_gone(mine)
+    with pytest.raises(StoreError, match="cannot be read"):
+        lease.from_text('{"host": 1}')
+
+
+def test_thread_renews_while_sessions_are_held_and_ends_with_the_last(url: str) -> None:
+    renewed = threading.Event()
+
+    class Told(SqliteDatabase):
+        def once(self, sql: str, *parameters: object) -> int:
+            done = super().once(sql, *parameters)  # type: ignore[arg-type]
+            if sql.startswith("UPDATE sessions SET until"):
+                renewed.set()
+            return done
+
+    with Store(Told(url.removeprefix("sqlite:///")), lease_seconds=0.06) as store:
+        held = store.hold("ana", "q3")
+        assert renewed.wait(30)
+        thread = store._keeper._thread
+        assert thread is not None
+        held.release()
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_holder_learns_from_the_thread_that_it_has_lost(url: str) -> None:
+    lost = threading.Event()
+    with open_store(url, lease_seconds=0.06) as store:
+        held = store.hold("ana", "q3")
+        other = SqliteDatabase(url.removeprefix("sqlite:///"))
+        keep = held._lose
+
+        def lose() -> None:
+            keep()
+            lost.set()
+
+        store._keeper.keep(held._id, held._epoch, lose)
+        other.once("UPDATE sessions SET epoch = epoch + 1")
+        assert lost.wait(30)
+        assert not held.held
+        with pytest.raises(LeaseLost):
+            held.append({})
+        other.close()
+
+
+def test_store_that_is_forgotten_leaves_no_thread(url: str) -> None:
+    store = open_store(url, lease_seconds=0.06)
+    store.hold("ana", "q3").abandon()
+    held = store.hold("ana", "q3")
+    thread = store._keeper._thread
+    assert thread is not None
+    held.abandon()
+    held = store.hold("ana", "other")
+    store.close()
+    del store, held
+    gc.collect()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def test_forked_copy_of_the_process_cannot_write(url: str) -> None:
+    with open_store(url) as store:
+        held = store.hold("ana", "q3")
+        read, write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                held.append({"from": "the copy"})
+                os.write(write, b"written")
+            except StoreError as error:
+                os.write(write, str(error).encode())
+            finally:
+                os._exit(0)
+        os.close(write)
+        os.waitpid(pid, 0)
+        with os.fdopen(read, "rb") as told:
+            assert b"was opened by the process this one was forked from" in told.read()
+        assert held.journal() == []
+        held.release()

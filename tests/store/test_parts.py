@@ -1,0 +1,374 @@
+"""The store's parts by themselves: URLs, names, links, packing, places, durability."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cellblock.errors import StoreDamaged, StoreError
+from cellblock.store import JSON, Store, address_of, blobs, linked, links, open_store, records, trie
+from cellblock.store.address import Link, canonical, parsed
+from cellblock.store.naming import checked_name
+from cellblock.store.packing import RAW, ZSTD, Packed, pack, unpack
+from cellblock.store.places import DirectoryPlace, open_place
+from cellblock.store.sqlite import SqliteDatabase
+from cellblock.store.urls import default_url, parse_url
+
+A, B, C = (address_of(text) for text in (b"a", b"b", b"c"))
+
+# --- URLs ---
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "location", "schema", "objects"),
+    [
+        ("sqlite:///cells.db", "sqlite", "cells.db", "", ""),
+        ("sqlite:////srv/a b/cells.db", "sqlite", "/srv/a b/cells.db", "", ""),
+        ("sqlite:////srv/%23%3F.db?objects=/srv/o%3F", "sqlite", "/srv/#?.db", "", "/srv/o?"),
+        ("sqlite:///~/cells.db", "sqlite", os.path.expanduser("~/cells.db"), "", ""),
+        ("memory:", "memory", "", "", ""),
+        ("memory:?objects=s3://bucket/cells", "memory", "", "", "s3://bucket/cells"),
+        ("postgresql://ana@db:5433/cells", "postgresql", "postgresql://ana@db:5433/cells", "cellblock", ""),
+        ("postgres://ana:x@db/cells?schema=team_1&sslmode=require&objects=gs://b", "postgresql",
+         "postgresql://ana:x@db/cells?sslmode=require", "team_1", "gs://b"),
+    ],
+)  # fmt: skip
+def test_url_is_taken_apart(url: str, kind: str, location: str, schema: str, objects: str) -> None:
+    found = parse_url(url)
+    assert (found.kind, found.location, found.schema, found.objects) == (kind, location, schema, objects)
+
+
+@pytest.mark.threat("D2")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "", "cells.db", "/srv/cells.db", "sqlite:", "sqlite://", "sqlite:///", "sqlite://cells.db", "sqlite://host/cells.db",
+        "sqlite:///cells.db?mode=memory", "sqlite:///cells.db#x", "memory:name", "memory://x", "http://x/y", "mysql://x/y",
+        "sqlite:///a\0b", "sqlite:///a\nb", "postgresql://h/d?schema=a;drop", 'postgresql://h/d?schema="x"',
+        "postgresql://h/d?schema=", "postgresql://[::1/d", "sqlite:///x.db?objects",
+    ],
+)  # fmt: skip
+def test_what_is_no_url_of_a_store_is_refused(url: str) -> None:
+    with pytest.raises(StoreError):
+        parse_url(url)
+
+
+def test_passwords_are_not_repeated() -> None:
+    for url in (
+        "postgresql://ana:secret@127.0.0.1:1/cells",
+        "postgresql://ana@127.0.0.1:1/cells?password=secret&connect_timeout=2",
+    ):
+        assert "secret" not in parse_url(url).shown
+        with pytest.raises(StoreError) as raised:
+            open_store(url)
+        assert "secret" not in str(raised.value)
+        assert "see whether its server runs" in raised.value.hint
+    with pytest.raises(StoreError) as raised:
+        parse_url("mysql://ana:secret@db/cells")
+    assert "secret" not in str(raised.value)
+
+
+def test_default_is_the_environments_or_under_the_users_data(tmp_path: Path) -> None:
+    assert default_url({"CELLBLOCK_STORE": "memory:"}) == "memory:"
+    url = default_url({"XDG_DATA_HOME": str(tmp_path / "with space")})
+    with open_store(url) as store:
+        store.hold("ana", "q3").release()
+    made = tmp_path / "with space" / "cellblock"
+    assert made.stat().st_mode & 0o777 == 0o700
+    assert (made / "sessions.db").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="no directory for stored sessions"):
+        default_url({"XDG_DATA_HOME": str(tmp_path / "file")})
+
+
+def test_missing_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, driver, url, extra in (
+        ("cellblock.store.postgres", "psycopg", "postgresql://h/d", "cellblock[postgres]"),
+        ("cellblock.store.bucket", "obstore", "memory:?objects=s3://b", "cellblock[bucket]"),
+    ):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+        monkeypatch.setitem(sys.modules, driver, None)
+        with pytest.raises(StoreError) as raised:
+            open_store(url)
+        assert extra in raised.value.hint
+
+
+# --- names ---
+
+
+@pytest.mark.threat("D2")
+def test_one_name_has_one_spelling() -> None:
+    assert checked_name("cafe\u0301", "user") == checked_name("caf\u00e9", "user") == "caf\u00e9"
+    for name in ("ana@example.org", "q3/report", "..", "日本 語", "Ελλάδα", "москва", "x" * 200):
+        assert checked_name(name, "user") == name
+    with pytest.raises(StoreError) as raised:
+        checked_name("\uff41na", "user")
+    assert raised.value.hint == "say 'ana'"
+    with pytest.raises(TypeError):
+        checked_name(b"ana", "user")  # type: ignore[arg-type]
+
+
+# --- links ---
+
+
+def test_links_are_found_wherever_they_are() -> None:
+    value: JSON = {"x": [blobs(A, B), {"y": records(C)}], "z": blobs(A), "none": blobs(), "/": 1}
+    assert sorted(links(value)) == sorted([Link(A, False), Link(B, False), Link(C, True), Link(A, False)])
+    assert linked(blobs(A, B)) == (A, B)
+    assert linked(records()) == ()
+    for no_link in ({"/": A, "x": 1}, {"/": "path"}, {"/": [A, "x"]}, {"/": 1}, A, [A], None):
+        with pytest.raises(StoreError):
+            linked(no_link)
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+
+
+@settings(max_examples=50)
+@given(st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=12))
+def test_canonical_json_comes_back_and_is_one(value: JSON) -> None:
+    data = canonical(value)
+    assert parsed(data) == value
+    assert canonical(parsed(data)) == data
+
+
+def test_depth_without_end_is_refused() -> None:
+    deep: JSON = None
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(StoreError):
+        canonical(deep)
+    with pytest.raises(StoreError):
+        parsed("[" * 100_000 + "]" * 100_000)
+
+
+# --- packing ---
+
+
+@given(st.binary(max_size=2000), st.integers(1, 400))
+def test_packed_bytes_come_back(data: bytes, times: int) -> None:
+    data *= times
+    assert unpack(pack(address_of(data), data)) == data
+
+
+def test_what_does_not_compress_is_stored_as_it_is() -> None:
+    noise = random.Random(1).randbytes(200_000)
+    assert pack(address_of(noise), noise).codec == RAW
+    mixed = bytes(200_000)
+    packed = pack(address_of(mixed), mixed)
+    assert packed.codec == ZSTD
+    assert len(packed.body) < 1000
+
+
+@pytest.mark.threat("D1")
+def test_body_that_would_unpack_to_more_than_was_noted_is_damage() -> None:
+    bomb = pack(address_of(bytes(1 << 24)), bytes(1 << 24))
+    for packed in (
+        Packed(bomb.address, ZSTD, 100, bomb.body),
+        Packed(bomb.address, ZSTD, bomb.length + 1, bomb.body),
+        Packed(A, ZSTD, bomb.length, bomb.body),
+        Packed(A, RAW, 1, b"b"),
+        Packed(A, ZSTD, 1, b"no frame"),
+        Packed(A, 7, 1, b"a"),
+    ):
+        with pytest.raises(StoreDamaged, match="is damaged"):
+            unpack(packed)
+
+
+# --- trees ---
+
+
+VALUES = st.none() | st.integers(0, 2) | st.just("x" * 1100)
+
+
+@given(st.lists(st.dictionaries(st.text(max_size=3), VALUES, max_size=150), max_size=4))
+@settings(deadline=None, max_examples=60)
+def test_tree_is_a_dict(changes: list[dict[str, JSON]]) -> None:
+    stored: dict[str, JSON] = {}
+
+    def put(value: JSON) -> str:
+        address = address_of(canonical(value))
+        stored[address] = parsed(canonical(value))
+        return address
+
+    root, model, roots = None, {}, [(None, {})]
+    for change in changes:
+        root = trie.update(stored.__getitem__, put, root, change)
+        model = {key: value for key, value in {**model, **change}.items() if value is not None}
+        roots.append((root, model))
+        assert dict(trie.items(stored.__getitem__, root)) == model
+        assert trie.count(stored.__getitem__, root) == len(model)
+        assert root == trie.update(stored.__getitem__, put, None, dict(sorted(model.items(), reverse=True)))
+        for key in [*model, *change, "missing"]:
+            if key in model:
+                assert trie.lookup(stored.__getitem__, root, key) == model[key]
+            else:
+                with pytest.raises(KeyError):
+                    trie.lookup(stored.__getitem__, root, key)
+    for old, before in roots:
+        for new, after in roots:
+            told = {one.key: (one.old, one.new) for one in trie.diff(stored.__getitem__, old, new)}
+            keys = before.keys() | after.keys()
+            assert told == {key: (before.get(key), after.get(key)) for key in keys if before.get(key) != after.get(key)}
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        None,
+        1,
+        [],
+        {},
+        {"here": 1},
+        {"digits": "01", "counts": [1], "kids": {"@": [A, B]}},
+        {"here": [["x"]]},
+        {"here": {"x": 1}},
+    ],
+)
+def test_record_that_is_no_node_is_an_error(node: JSON) -> None:
+    with pytest.raises(StoreError):
+        trie.lookup(lambda address: node, A, "x")
+
+
+# --- places ---
+
+
+def test_unfinished_and_unneeded_bodies_are_swept_when_they_are_old(tmp_path: Path) -> None:
+    place = DirectoryPlace(str(tmp_path / "objects"))
+    with Store(SqliteDatabase(None), place) as store:
+        held = store.hold("ana", "q3")
+        noise = random.Random(1).randbytes(100_000)
+        with held.batch() as batch:
+            kept = batch.put(noise)
+            batch.commit(kind="cell", trees={}, detail={"it": blobs(kept)})
+        (file,) = (path for path in (tmp_path / "objects").rglob("*") if path.is_file())
+        for suffix, age in ((".0123456789abcdef", 4000), (".00.part", 4000), (".young", 10)):
+            stray = file.with_name(file.name + suffix)
+            shutil.copy(file, stray)
+            os.utime(stray, (time.time() - age,) * 2)
+        os.utime(file, (0, 0))
+        assert store.gc().strays == 2
+        assert sorted(path.name for path in file.parent.iterdir()) == [file.name, file.name + ".young"]
+        assert held.get(kept) == noise
+        file.unlink()
+        with pytest.raises(StoreDamaged, match="is missing from"):
+            held.get(kept)
+        (damage,) = store.verify().damage
+        assert (damage.address, damage.problem) == (kept, "its body is missing")
+        held.release()
+
+
+def test_store_opened_without_its_place_says_what_is_missing(tmp_path: Path) -> None:
+    url, place = f"sqlite:///{tmp_path}/cells.db", f"?objects={tmp_path}/objects"
+    noise = random.Random(1).randbytes(500_000)
+    with open_store(url + place) as store, store.hold("ana", "q3") as held, held.batch() as batch:
+        data = batch.put(noise)
+        batch.commit(kind="cell", trees={}, detail={"it": blobs(data)})
+    assert (tmp_path / "cells.db").stat().st_size < 300_000
+    with open_store(url) as store, pytest.raises(StoreError, match="lies outside of the database") as raised:
+        store.read("ana", "q3").get(data)
+    assert "?objects=" in raised.value.hint
+    with open_store(f"{url}?objects=file://{tmp_path}/objects") as store:
+        assert store.read("ana", "q3").get(data) == noise
+
+
+@pytest.mark.threat("D2")
+@pytest.mark.parametrize("key", ["../../etc/passwd", "/etc/passwd", "a/../../b", "a//b", ".", ""])
+def test_key_that_leads_out_of_the_directory_is_refused(tmp_path: Path, key: str) -> None:
+    place = DirectoryPlace(str(tmp_path))
+    for call in (place.get, place.delete):
+        with pytest.raises(StoreError, match="is no key"):
+            call(key)
+
+
+def test_places_are_named_by_url(tmp_path: Path) -> None:
+    assert open_place("") is None
+    assert str(open_place(str(tmp_path / "o"))) == str(tmp_path / "o")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="objects cannot be kept in"):
+        open_place(str(tmp_path / "file" / "o"))
+    with pytest.raises(StoreError, match="objects cannot be kept in"):
+        open_place("nonsense://bucket")
+
+
+def test_bucket_keeps_bodies_by_url(tmp_path: Path) -> None:
+    from cellblock.store.bucket import BucketPlace
+
+    (tmp_path / "bucket").mkdir()
+    place = BucketPlace.at(f"file://{tmp_path}/bucket")
+    key = place.put("store/1/" + A, b"body")
+    assert place.put("store/1/" + A, b"body") != key
+    assert place.get(key) == b"body"
+    assert {one.key for one in place.listed("store/1")} >= {key}
+    assert all(0 <= one.age < 600 for one in place.listed("store/1"))
+    place.delete(key)
+    place.delete(key)
+    assert place.get(key) is None
+    shutil.rmtree(tmp_path / "bucket")
+    (tmp_path / "bucket").write_text("")
+    for call in (lambda: place.put("store/1/" + A, b"x"), lambda: list(place.listed("store/1"))):
+        with pytest.raises(StoreError, match="bucket"):
+            call()
+
+
+# --- durability ---
+
+
+def test_what_is_acknowledged_is_on_the_disk_and_an_entry_waits_for_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A loss of power is played by what the files held at the last fsync of each."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    synced: list[str] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        real(descriptor)
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        synced.append(path.name)
+        if path.is_file():
+            shutil.copy(path, disk / path.name)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with open_store(f"sqlite:///{tmp_path}/cells.db") as store:
+        store._database.compact()
+        shutil.copy(tmp_path / "cells.db", disk / "cells.db")  # by SQLite's own fsync
+        held = store.hold("ana", "q3")
+        with held.batch() as batch:
+            root = batch.tree(None, {"x": 1})
+            made = batch.commit(kind="cell", trees={"names": root})
+        assert "cells.db-wal" in synced
+        synced.clear()
+        held.append({"n": 1})
+        assert synced == []
+        assert _after_power_loss(disk, tmp_path / "1") == (made.id, [])
+        held.flush()
+        assert _after_power_loss(disk, tmp_path / "2") == (made.id, [{"n": 1}])
+        held.release()
+
+
+def _after_power_loss(disk: Path, place: Path) -> tuple[str | None, list[object]]:
+    shutil.copytree(disk, place)
+    with open_store(f"sqlite:///{place}/cells.db") as store:
+        session = store.read("ana", "q3")
+        assert store.verify().ok
+        return session.head().commit, [entry.value for entry in session.journal()]
+
+
+def test_log_beside_the_file_is_kept_short(tmp_path: Path) -> None:
+    with open_store(f"sqlite:///{tmp_path}/cells.db") as store, store.hold("ana", "q3") as held:
+        for number in range(40):
+            with held.batch() as batch:
+                batch.put(random.Random(number).randbytes(1_000_000))
+                batch.commit(kind="cell", trees={})
+        assert (tmp_path / "cells.db-wal").stat().st_size < 20 << 20
+        assert (tmp_path / "cells.db").stat().st_size > 20 << 20
