@@ -185,7 +185,7 @@ class Witness:
 
     def look(self, record: dict[str, Any]) -> None:
         self._held = {}
-        for address, length, _ in json.loads(record["index"])["buffers"]:
+        for address, length, *_ in json.loads(record["index"])["buffers"]:
             for offset in range(0, length, 2**20):
                 end = min(offset + 2**20, length)
                 self._held[address + offset, address + end] = ctypes.string_at(address + offset, end - offset)

@@ -184,12 +184,15 @@ class Walk:
         """Whether some root holds this object."""
         return id(value) in self.owner or id(value) in self.definitions
 
-    def holds_memory(self, piece: Any) -> bool:
-        """Whether a pickler's piece is memory of an object that some root holds, and not made for the pickling."""
+    def owner_of(self, piece: Any) -> int | None:
+        """The `id` of the object that some root holds and whose memory a pickler's piece is; None for what was made for
+        the pickling.
+        """
         if type(piece) is memoryview:
             start = address_of(piece)
-            return any(first <= start and start + piece.nbytes <= end for first, end in self._large)
-        return id(piece) in self.owner
+            found = (first for first, end in self._large if first <= start and start + piece.nbytes <= end)
+            return next(found, None)
+        return id(piece) if id(piece) in self.owner else None
 
     def _is_definition(self, value: object) -> bool:
         kind = self.kinds[type(value)]
