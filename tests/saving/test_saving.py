@@ -8,10 +8,12 @@ import ctypes
 import hashlib
 import json
 import linecache
+import subprocess
 import sys
 import threading
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cellblock.worker.saving import Restoring, WrongVersion, load, patches, replay, save, sources
-from cellblock.worker.saving.codecs import codec, face
+from cellblock.worker.saving.codecs import codec
 from cellblock.worker.saving.declarations import declarations
 from cellblock.worker.saving.memory import address_of
 from cellblock.worker.saving.pickler import registered
@@ -533,9 +535,23 @@ def test_record_of_another_python_is_replayed_from_its_declarations(shelf: Shelf
     ]
 
 
-def test_cells_are_given_a_module_that_registers_codecs() -> None:
-    assert [name for name in vars(face()) if not name.startswith("__")] == ["codec"]
-    assert face().codec is codec
+@pytest.mark.parametrize("there", [True, False], ids=["with the package", "without it"])
+def test_cells_find_codec_in_the_package_of_that_name(there: bool) -> None:
+    program = (
+        "import sys\nsys.path.insert(0, sys.argv[1])\nfrom cellblock.worker.saving import offer\n"
+        "from cellblock.worker.integrity import take_out\noffer()\ntake_out()\n"
+        "if sys.argv[2] == 'False': sys.path[:] = [one for one in sys.path if one != sys.argv[1]]\n"
+        "import cellblock\nprint(cellblock.codec.__module__, hasattr(cellblock, '__file__'))"
+    )
+    source = Path(load.__code__.co_filename).parents[3]
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program, str(source), str(there)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={},
+    )
+    assert done.stdout == f"cellblock.worker.saving.codecs {there}\n"
 
 
 def test_copies_of_worlds_are_apart(shelf: Shelf) -> None:
