@@ -8,10 +8,12 @@ import ctypes
 import hashlib
 import json
 import linecache
+import subprocess
 import sys
 import threading
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,10 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cellblock.worker.saving import Restoring, WrongVersion, load, patches, replay, save, sources
-from cellblock.worker.saving.codecs import codec, face
+from cellblock.worker.saving.codecs import codec
 from cellblock.worker.saving.declarations import declarations
 from cellblock.worker.saving.memory import address_of
-from cellblock.worker.saving.pickler import CODECS
+from cellblock.worker.saving.pickler import registered
 from cellblock.worker.saving.reach import EVERYTHING, reached_by_source
 
 World = dict[str, Any]
@@ -128,7 +130,9 @@ def test_unsavable_member_of_a_group_does_not_take_the_others_with_it(shelf: She
 
 
 def test_class_that_cannot_be_saved_is_named_by_what_needs_it(shelf: Shelf) -> None:
-    record = shelf.save(new_world("class P:\n  log = open('/dev/null')\np = P()\nx = 1"))
+    world = new_world("class P:\n  log = open('/dev/null')\np = P()\nx = 1")
+    record = shelf.save(world)
+    world["P"].log.close()
     P, p = record["lost"]
     assert P[:3] == ["P", "type", "P.log: an open file"]
     assert p[2] == "its class P cannot be saved: P.log: an open file"
@@ -183,7 +187,7 @@ class Witness:
 
     def look(self, record: dict[str, Any]) -> None:
         self._held = {}
-        for address, length, _ in json.loads(record["index"])["buffers"]:
+        for address, length, *_ in json.loads(record["index"])["buffers"]:
             for offset in range(0, length, 2**20):
                 end = min(offset + 2**20, length)
                 self._held[address + offset, address + end] = ctypes.string_at(address + offset, end - offset)
@@ -468,13 +472,13 @@ def test_codec_of_a_cell_saves_and_comes_along(shelf: Shelf) -> None:
     try:
         record = shelf.save(world)
         assert record["lost"] == []
-        CODECS.clear()
+        registered.clear()
         other = new_world()
         assert load(other, record, get=shelf.get) == []
         assert (other["h"].name, other["box"][0] is other["h"], other["box"][1].name) == ("a", True, "b")
-        assert other["Handle"] in CODECS
+        assert other["Handle"] in registered
     finally:
-        CODECS.clear()
+        registered.clear()
 
 
 @pytest.mark.parametrize(("kind", "save_", "load_"), [(5, repr, eval), (int, 1, eval), (int, repr, None)])
@@ -531,9 +535,23 @@ def test_record_of_another_python_is_replayed_from_its_declarations(shelf: Shelf
     ]
 
 
-def test_cells_are_given_a_module_that_registers_codecs() -> None:
-    assert [name for name in vars(face()) if not name.startswith("__")] == ["codec"]
-    assert face().codec is codec
+@pytest.mark.parametrize("there", [True, False], ids=["with the package", "without it"])
+def test_cells_find_codec_in_the_package_of_that_name(there: bool) -> None:
+    program = (
+        "import sys\nsys.path.insert(0, sys.argv[1])\nfrom cellblock.worker.saving import offer\n"
+        "from cellblock.worker.integrity import take_out\noffer()\ntake_out()\n"
+        "if sys.argv[2] == 'False': sys.path[:] = [one for one in sys.path if one != sys.argv[1]]\n"
+        "import cellblock\nprint(cellblock.codec.__module__, hasattr(cellblock, '__file__'))"
+    )
+    source = Path(load.__code__.co_filename).parents[3]
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program, str(source), str(there)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={},
+    )
+    assert done.stdout == f"cellblock.worker.saving.codecs {there}\n"
 
 
 def test_copies_of_worlds_are_apart(shelf: Shelf) -> None:

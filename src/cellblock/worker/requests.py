@@ -147,7 +147,7 @@ class Worker:
         self._sealed = sealed
         if saved:
             self._written.begin()
-            late.load(_SAVING)  # once, and not in each scribe
+            late.load(_SAVING).offer()  # loaded once, and not in each scribe
         self._beside = beside
         self._value_bytes = value_bytes if beside else min(value_bytes, MAX_VALUE_BYTES)
 

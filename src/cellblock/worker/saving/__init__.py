@@ -1,7 +1,8 @@
 """Saving a session's names and loading them in a new process: of the standard library alone, in one process."""
 
+from cellblock.worker.saving.codecs import offer
 from cellblock.worker.saving.replay import replay, sources
 from cellblock.worker.saving.restore import Restoring, WrongVersion, load
 from cellblock.worker.saving.snapshot import save
 
-__all__ = ["Restoring", "WrongVersion", "load", "replay", "save", "sources"]
+__all__ = ["Restoring", "WrongVersion", "load", "offer", "replay", "save", "sources"]

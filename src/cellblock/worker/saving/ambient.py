@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any
 
 from cellblock.worker.import_hooks import on_import
-from cellblock.worker.saving.pickler import CODECS
+from cellblock.worker.saving.pickler import registered
 
 _STANDING = frozenset(
     ("__name__", "__doc__", "__package__", "__loader__", "__spec__", "__builtins__", "__file__", "__cached__")
@@ -38,7 +38,7 @@ def collect(namespace: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]
     yield "process", _process
     yield "signals", lambda: _signals() or None
     yield "copyreg", lambda: _reducers(namespace) or None
-    yield "codecs", lambda: dict(CODECS) or None
+    yield "codecs", lambda: dict(registered) or None
     for name in list(namespace):
         if type(name) is str and name.startswith("__") and name.endswith("__") and name not in _STANDING:
             yield f"name:{name}", lambda name=name: (namespace[name],)  # type: ignore[misc]
@@ -221,5 +221,5 @@ _APPLIED: dict[str, Callable[[Any], object]] = {
     "signals": _set_signals,
     "copyreg": copyreg.dispatch_table.update,
     "levels": _set_levels,
-    "codecs": CODECS.update,
+    "codecs": registered.update,
 }

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from cellblock.worker.import_hooks import on_import
 from cellblock.worker.saving import building
 from cellblock.worker.saving.losses import Unsaved
-from cellblock.worker.saving.pickler import CODECS, Reduced, Saving, named
+from cellblock.worker.saving.pickler import Reduced, Saving, named, registered
+
+_NAME = "cellblock"
 
 
 def codec(kind: type, *, save: Callable[[Any], Any], load: Callable[[Any], Any]) -> None:
@@ -23,14 +28,32 @@ def codec(kind: type, *, save: Callable[[Any], Any], load: Callable[[Any], Any])
     for name, function in (("save", save), ("load", load)):
         if not callable(function):
             raise TypeError(f"{name} of a codec is a function, not {type(function).__name__}")
-    CODECS[kind] = (save, load)
+    registered[kind] = (save, load)
 
 
-def face(name: str = "cellblock") -> ModuleType:
-    """The module that cells find when they import the package: `codec` is all it has."""
-    made = ModuleType(name, "What code in a session may ask of the session itself.")
-    made.codec = codec  # type: ignore[attr-defined]
-    return made
+def offer() -> None:
+    """Have `cellblock.codec` of cells be the above: in the package where the session's environment has it, and
+    otherwise in a module of its name that holds nothing else.
+    """
+    on_import(_NAME, _give)
+    sys.meta_path.append(_Face())
+
+
+def _give(module: Any) -> None:
+    module.codec = codec
+
+
+class _Face:
+    """Finds the module where no other finder does."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        return ModuleSpec(_NAME, self) if name == _NAME else None  # type: ignore[arg-type]
+
+    def create_module(self, _: ModuleSpec) -> ModuleType:
+        return ModuleType(_NAME, "What code in a session may ask of the session itself.")
+
+    def exec_module(self, _: ModuleType) -> None:
+        """All that it holds is given to it once it is imported."""
 
 
 @named("sqlite3.Connection")

@@ -18,6 +18,10 @@ from cellblock.worker.saving.streams import CHUNK, Put
 Unchanged = Callable[[int, int], bool]
 
 
+_HEAD = 64
+"""What comes before the characters of a text takes less."""
+
+
 class Evidence:
     """Where memory lay that the last snapshot put away, in which pieces, and whether it was written since."""
 
@@ -31,14 +35,17 @@ class Evidence:
         self._targets: dict[str, list[list[str]]] = known["targets"]
         self._taken: dict[tuple[int, int, int], list[str]] = {}
 
-    def put(self, data: Any, owner: object) -> list[str]:
+    def put(self, data: Any, owner: int, *, moves: bool = False) -> list[str]:
         """Put the pieces of an object's memory away that may be others than they were; the addresses of all.
 
-        `owner` is whose memory that is: the kernel may move pages (mremap), as they are, to where another's were.
+        `owner` is the `id` of whose memory that is: the kernel may move pages (mremap), as they are, to where another's
+        were. What `moves` is a text: as it grows it may be moved whole, and its head tells, which is written then.
         """
         data = memoryview(data).cast("B")
         start, length = address_of(data), data.nbytes
-        known = self._known.get((start, length, id(owner)))
+        known = self._known.get((start, length, owner))
+        if moves and not self._unchanged(owner, owner + _HEAD):
+            known = None
         chunks = []
         for number, offset in enumerate(range(0, length, CHUNK)):
             end = min(offset + CHUNK, length)
@@ -46,7 +53,7 @@ class Evidence:
                 chunks.append(known[number])
             else:
                 chunks.append(self._put(data[offset:end]))
-        self._taken[start, length, id(owner)] = chunks
+        self._taken[start, length, owner] = chunks
         return chunks
 
     def targets(self, blocks: list[dict[str, str]]) -> list[list[str]]:

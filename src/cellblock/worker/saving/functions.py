@@ -9,7 +9,7 @@ from typing import Any
 
 from cellblock.worker.saving import building
 from cellblock.worker.saving.losses import Unsaved
-from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, reducer
+from cellblock.worker.saving.pickler import BUILDER, NUMBERS, STAND_INS, Reduced, Saving, reducer
 from cellblock.worker.saving.reach import reached_by_code
 
 _FORMAT = 2
@@ -18,6 +18,9 @@ _FORMAT = 2
 
 @reducer(types.FunctionType)
 def _function(saving: Saving, value: types.FunctionType) -> Reduced:
+    number = NUMBERS.get(id(value))
+    if number is not None:
+        return BUILDER, (number,)
     module = saving.origins.of(value)
     if module is not None:
         return building.attribute, (module, value.__qualname__)

@@ -31,8 +31,8 @@ FAMILIES: list[tuple[type, Reducer]] = []
 """Of types and those derived from them, the first that fits."""
 NAMED: dict[str, Reducer] = {}
 """Of types of packages, by their full names."""
-CODECS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
-"""What cells registered: of each type, what saves a value and what makes it again."""
+registered: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
+"""What cells registered: of each type, what saves a value and what makes it again. Not fixed, so not in capitals."""
 OF_LOADER = ("shared", "array", "original", "hand")
 """What streams call that needs the loading itself."""
 
@@ -84,9 +84,9 @@ def _stand_in(name: str) -> Callable[..., Any]:
 
 
 STAND_INS = {one: _stand_in(one) for one in OF_LOADER}
-_BUILDER = _stand_in("builder")
+BUILDER = _stand_in("builder")
 """Stands for what gives a builder by its number; the first thing in the memo."""
-_NUMBERS = {id(one): number for number, one in enumerate((*STAND_INS.values(), *building.BUILDERS))}
+NUMBERS = {id(one): number for number, one in enumerate((*STAND_INS.values(), *building.BUILDERS))}
 
 
 class Saving:
@@ -126,7 +126,7 @@ class Saving:
         self.deep = False
         """Whether values nest so deep that the standard pickler gives up."""
         self._how = how
-        self._memo: dict[int, tuple[int, Any]] = {id(_BUILDER): (0, _BUILDER)}
+        self._memo: dict[int, tuple[int, Any]] = {id(BUILDER): (0, BUILDER)}
         self._take_space(namespace, ["main"])
         for name in sorted({name for root in group for name in walk.modules_of.get(root, ())}):
             self._take_space(vars(building.module(name)), ["module", name])
@@ -169,9 +169,6 @@ class Saving:
         pickler.dump(None)
 
     def reduce(self, value: Any) -> Reduced:
-        number = _NUMBERS.get(id(value))
-        if number is not None:
-            return _BUILDER, (number,)
         self.last = value
         kind = type(value)
         how = self._how.get(kind)
@@ -193,8 +190,8 @@ class Saving:
 
     def _way(self, kind: type) -> Reducer:
         for base in kind.__mro__:
-            if base in CODECS:
-                return _by_codec(*CODECS[base])
+            if base in registered:
+                return _by_codec(*registered[base])
         how = REDUCERS.get(kind) or NAMED.get(f"{kind.__module__}.{kind.__qualname__}")
         if how is not None:
             return how

@@ -73,6 +73,7 @@ class _Snapshot:
         self._names: list[list[Any]] = []
         self._lost: list[list[str]] = []
         self._ambient: list[list[str]] = []
+        self._noted: set[tuple[str, str]] = set()
         self._broken: dict[int, str] = {}
         """Roots that cannot be saved, and why."""
         self._together: list[Together] = []
@@ -152,8 +153,9 @@ class _Snapshot:
 
     def _put_long(self, piece: Any) -> list[str]:
         """Put a long text or run of bytes away, as the pickler hands it over."""
-        if self._walk.holds_memory(piece):
-            return self.evidence.put(piece, piece)
+        owner = self._walk.owner_of(piece)
+        if owner is not None:
+            return self.evidence.put(piece, owner, moves=type(piece) is memoryview)
         return list(put_pieces(piece, self._put))
 
     def _save_group(self, group: Together) -> None:
@@ -209,14 +211,16 @@ class _Snapshot:
         self._names.append([name, key, kind_of(value).removeprefix("builtins."), _size(value), _preview(value)])
 
     def _note(self, roots: list[int], culprit: Any, what: str, remedy: str) -> None:
+        """Tell what is left out of these roots, each kind of part once."""
         for number in roots:
             name = self._labels.get(number)
             if name is None:
                 continue
             path = path_to(culprit, self._walk.values[number], name)
-            if name.startswith("@"):
+            if name.startswith("@") or (name, what) in self._noted:
                 continue
             if path is not None or len(roots) == 1:
+                self._noted.add((name, what))
                 told = what if path in (name, None) else f"{path}: {what}"
                 self._lost.append([name, kind_of(self._walk.values[number]).removeprefix("builtins."), told, remedy])
 
@@ -305,7 +309,7 @@ class _Writing:
     def _keep_array(self, data: Any, owner: Any) -> int:
         """An array's memory; its number counts from the end of the buffers."""
         if self._sink is not None and owner is not None and self._snapshot._walk.reaches(owner):
-            self._arrays.append((data.nbytes, self._snapshot.evidence.put(data, owner)))
+            self._arrays.append((data.nbytes, self._snapshot.evidence.put(data, id(owner))))
         else:
             self._arrays.append(self._put(data))
         return len(self._arrays)

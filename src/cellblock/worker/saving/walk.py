@@ -142,6 +142,7 @@ class Walk:
         self._large: list[tuple[int, int]] = []
         self._tops: set[int] = set()
         self._seen: set[int] = set()
+        self._met: set[int] = set()
 
     def add(self, value: Any) -> int:
         """A root; its number."""
@@ -183,12 +184,15 @@ class Walk:
         """Whether some root holds this object."""
         return id(value) in self.owner or id(value) in self.definitions
 
-    def holds_memory(self, piece: Any) -> bool:
-        """Whether a pickler's piece is memory of an object that some root holds, and not made for the pickling."""
+    def owner_of(self, piece: Any) -> int | None:
+        """The `id` of the object that some root holds and whose memory a pickler's piece is; None for what was made for
+        the pickling.
+        """
         if type(piece) is memoryview:
             start = address_of(piece)
-            return any(first <= start and start + piece.nbytes <= end for first, end in self._large)
-        return id(piece) in self.owner
+            found = (first for first, end in self._large if first <= start and start + piece.nbytes <= end)
+            return next(found, None)
+        return id(piece) if id(piece) in self.owner else None
 
     def _is_definition(self, value: object) -> bool:
         kind = self.kinds[type(value)]
@@ -197,6 +201,7 @@ class Walk:
     def _walk(self, root: int) -> None:
         value = self.values[root]
         self._seen = set()
+        self._met = set()
         self._is_standard = True
         if self.definitions.get(id(value)) == root:
             self.owner[id(value)] = root
@@ -223,8 +228,10 @@ class Walk:
                     self._is_standard = False
                 continue
             if kind == CLASS:
-                self._need(one, root)
-                self._is_standard = False
+                if id(one) not in self._met:
+                    self._met.add(id(one))
+                    self._need(one, root)
+                    self._is_standard = False
                 continue
             if kind == TEXT and len(one) < _LARGE:
                 continue
