@@ -157,7 +157,7 @@ def _history(measured: str, plan: Plan) -> Samples:
 
 MEASURES = (
     Measure(
-        id="F1/lasting", what="warm cell of a session that lasts", reference="of one that does not",
+        id="F11/reply", what="warm cell of a session that lasts", reference="of one that does not",
         goal=Ratio(1.5), rounds=40, take=_beside_live,
     ),
     Measure(

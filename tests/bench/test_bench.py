@@ -98,6 +98,11 @@ def test_a_measured_program_comes_to_the_same_as_in_cpython(name: str) -> None:
     assert repr(world.globals["result"]) == repr(namespace["result"])
 
 
+def test_sessions_that_last_are_measured(tmp_path: Path) -> None:
+    figures = taken(tmp_path, "--only", "F11/reply", "--rounds", "3")["figures"]
+    assert [(figure["id"], figure["goal"]) for figure in figures] == [("F11/reply", "<= 1.5x")]
+
+
 def test_sessions_at_local_are_measured(tmp_path: Path) -> None:
     figures = taken(tmp_path, "--only", "F4/local,F7/local")["figures"]
     assert [(figure["id"], figure["unit"]) for figure in figures] == [("F4/local", "ms"), ("F7/local", "MB")]

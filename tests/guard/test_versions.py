@@ -9,54 +9,17 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import corpus
 import pytest
+from pythons import VERSIONS, interpreters
 
 HERE = Path(__file__).parent
-VERSIONS = ("3.11", "3.12", "3.13")
 NEEDED = ("cellblock", "anyio", "idna", "sniffio", "typing_extensions")
 """What an interpreter borrows of this one: packages of Python alone."""
-_HOMES = (
-    ("~/.pyenv/versions", "{version}.*/bin/python3"),
-    ("~/.local/share/uv/python", "cpython-{version}.*/bin/python3"),
-    ("/usr/bin", "python{version}"),
-    ("/usr/local/bin", "python{version}"),
-)
-
-
-@cache
-def interpreters() -> dict[str, str]:
-    """An interpreter of each version, of those that are found and start."""
-    found: dict[str, str] = {}
-    given = [Path(one) for one in os.environ.get("CELLBLOCK_PYTHONS", "").split(":") if one]
-    for version in VERSIONS:
-        named = [Path(path) for path in [shutil.which(f"python{version}")] if path]
-        places = [one for home, pattern in _HOMES for one in _in(home, pattern.format(version=version))]
-        for path in (*given, *places, *named):
-            if version not in found and _version(path) == version:
-                found[version] = str(path)
-    return found
-
-
-def _in(home: str, pattern: str) -> list[Path]:
-    folder = Path(home).expanduser()
-    return sorted(folder.glob(pattern), reverse=True) if folder.is_dir() else []
-
-
-def _version(path: Path) -> str:
-    ask = "import sys; print(sys.version_info[:2])"
-    try:
-        told = subprocess.run([path, "-I", "-c", ask], capture_output=True, text=True, timeout=20).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return ".".join(re.findall(r"\d+", told))
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import copy
 import ctypes
 import hashlib
 import json
+import linecache
 import sys
 import threading
 import types
@@ -17,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cellblock.worker.saving import Restoring, WrongVersion, load, patches, save
-from cellblock.worker.saving.codecs import codec
+from cellblock.worker.saving import Restoring, WrongVersion, load, patches, replay, save, sources
+from cellblock.worker.saving.codecs import codec, face
 from cellblock.worker.saving.declarations import declarations
 from cellblock.worker.saving.memory import address_of
 from cellblock.worker.saving.pickler import CODECS
@@ -502,6 +503,37 @@ def test_declarations_are_told_once_in_order_and_only_the_newest() -> None:
         "class B(A): pass",
         "class A:\n    y = 1",
     ]
+
+
+def test_record_of_another_python_is_replayed_from_its_declarations(shelf: Shelf) -> None:
+    cell = (
+        "import math\nclass P:\n  def area(self): return math.pi\np = P()\n@undefined\ndef g(): pass\ndef f(): return 2"
+    )
+    world = new_world("from math import pi as g, e as undefined\n")
+    linecache.cache["<cell 1>"] = (len(cell), None, cell.splitlines(keepends=True), "<cell 1>")
+    try:
+        exec(cell.replace("@undefined", ""), world)
+        record = shelf.save(world)
+    finally:
+        del linecache.cache["<cell 1>"]
+    assert list(sources(record, shelf.get)) == ["<cell 1>"]
+    other = new_world()
+    rows = replay(other, record, get=shelf.get)
+    assert (other["f"](), other["P"]().area() > 3, "p" in other) == (2, True, False)
+    assert [row[:1] + row[2:] for row in rows] == [
+        ["g", "its definition failed: NameError: name 'undefined' is not defined", "run the cells again that made it"],
+        ["p", "it was saved by another version of Python, which alone can read it", "run the cells again that made it"],
+        [
+            "undefined",
+            "it was saved by another version of Python, which alone can read it",
+            "run the cells again that made it",
+        ],
+    ]
+
+
+def test_cells_are_given_a_module_that_registers_codecs() -> None:
+    assert [name for name in vars(face()) if not name.startswith("__")] == ["codec"]
+    assert face().codec is codec
 
 
 def test_copies_of_worlds_are_apart(shelf: Shelf) -> None:

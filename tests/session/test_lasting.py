@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pythons import interpreters
 
 from cellblock import (
     CellblockError,
@@ -414,3 +415,19 @@ def test_a_cell_that_was_rolled_back_before_its_program_died_is_in_the_log(opene
         (True, "RolledBack"),
     ]
     assert session.run("x").value == 1
+
+
+def test_definitions_are_run_again_where_another_python_takes_over(opened: Open) -> None:
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    other = next((path for version, path in interpreters().items() if version != own), None)
+    if other is None:
+        pytest.skip("there is no other Python")
+    session = opened()
+    session.run(
+        "import math\ndef f(x): return math.floor(x)\nclass P:\n    v = 1\np = P()\nopen('kept', 'w').write('text')"
+    )
+    session.close()
+    session = opened(python=other)
+    assert session.resumed is not None
+    assert {one.name for one in session.resumed.lost} == {"p"}
+    assert session.run("f(2.5), P().v, open('kept').read()").value == (2, 1, "text")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import tempfile
+import time
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from cellblock.store import HeldSession, Store, blobs, linked, open_store
+from cellblock.store import session as stored
 from cellblock.store.database import Database
+from cellblock.store.sqlite import SqliteDatabase
 
 KEYS = st.sampled_from([f"n{n}" for n in range(4)])
 VALUES = st.one_of(st.none(), st.integers(0, 3), st.binary(max_size=3).map(lambda data: data * 2000))
@@ -44,6 +47,17 @@ class Model:
         return {id}.union(*(self.ancestors(one) for one in self.commits[id][0]))
 
 
+class Clock:
+    """Time for commits that is the same in each run, so that their ids are."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def time_ns(self) -> int:
+        self.now += 1_000_000
+        return self.now
+
+
 class Histories(RuleBasedStateMachine):
     """Two sessions of one user, written, left without a word, held again, copied, deleted, collected."""
 
@@ -54,6 +68,7 @@ class Histories(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
+        stored.time = Clock()  # type: ignore[attr-defined]
         self.store = self.open()
         self.models: dict[str, Model] = {}
         self.held: dict[str, HeldSession] = {}
@@ -229,6 +244,7 @@ class Histories(RuleBasedStateMachine):
             } == names
 
     def teardown(self) -> None:
+        stored.time = time  # type: ignore[attr-defined]
         if not hasattr(self, "models"):
             return
         for name in self.held:
@@ -249,8 +265,6 @@ class InMemory(Histories):
     database: Database | None = None
 
     def open(self) -> Store:
-        from cellblock.store.sqlite import SqliteDatabase
-
         self.database = self.database or SqliteDatabase(None)
         return Store(self.database, shown="memory")
 

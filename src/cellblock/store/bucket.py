@@ -20,6 +20,10 @@ except ImportError as error:
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
+_MISSING = (NotFoundError, FileNotFoundError)
+_ERRORS = (BaseError, OSError)
+"""obstore raises some of its errors as Python's own."""
+
 
 class BucketPlace:
     """A bucket, or what is below a prefix of it. Credentials come from where the provider's own tools take them."""
@@ -33,7 +37,7 @@ class BucketPlace:
         """The bucket of a URL: `s3://name/prefix`, `gs://…`, `az://…`."""
         try:
             return cls(from_url(url), url)
-        except (BaseError, ValueError) as error:
+        except (*_ERRORS, ValueError) as error:
             raise StoreError(f"objects cannot be kept in {url}: {error}") from error
 
     def __str__(self) -> str:
@@ -43,24 +47,24 @@ class BucketPlace:
         key = f"{prefix}.{secrets.token_hex(8)}"
         try:
             obstore.put(self._bucket, key, body, mode="create")
-        except BaseError as error:
+        except _ERRORS as error:
             raise StoreError(f"an object cannot be written to {self._shown}: {error}") from error
         return key
 
     def get(self, key: str) -> bytes | None:
         try:
             return bytes(obstore.get(self._bucket, key).bytes())
-        except (NotFoundError, FileNotFoundError):
+        except _MISSING:
             return None
-        except BaseError as error:
+        except _ERRORS as error:
             raise StoreError(f"an object cannot be read from {self._shown}: {error}") from error
 
     def delete(self, key: str) -> None:
         try:
             obstore.delete(self._bucket, key)
-        except (NotFoundError, FileNotFoundError):
+        except _MISSING:
             return
-        except BaseError as error:
+        except _ERRORS as error:
             raise StoreError(f"an object cannot be deleted from {self._shown}: {error}") from error
 
     def listed(self, prefix: str) -> Iterator[Stray]:
@@ -69,5 +73,5 @@ class BucketPlace:
             for some in obstore.list(self._bucket, prefix=prefix):
                 for one in some:
                     yield Stray(one["path"], (now - one["last_modified"]).total_seconds())
-        except BaseError as error:
+        except _ERRORS as error:
             raise StoreError(f"{self._shown} cannot be listed: {error}") from error

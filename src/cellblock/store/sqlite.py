@@ -26,6 +26,12 @@ APPLICATION = 0x63656C6C
 _PATIENCE = 30.0
 """Seconds that a statement waits for another process that writes."""
 _LONG_LOG = 8 << 20
+_SETTINGS = (
+    "trusted_schema = OFF",
+    "synchronous = NORMAL",
+    "wal_autocheckpoint = 0",
+    f"journal_size_limit = {8 * _LONG_LOG}",
+)
 _OLDEST = (3, 35, 0)
 _PAGES_AT_ONCE = 256
 
@@ -156,10 +162,12 @@ class SqliteDatabase:
             _uri(self._path, self._read_only),
             uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False,
         )  # fmt: skip
-        connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA wal_autocheckpoint = 0")
-        connection.execute(f"PRAGMA journal_size_limit = {8 * _LONG_LOG}")
+        try:
+            for setting in _SETTINGS:
+                connection.execute(f"PRAGMA {setting}")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     @contextmanager

@@ -63,7 +63,11 @@ class Store:
         self._quota = quota
         self._catalogue = Catalogue(database, quota, lease_seconds)
         self._keeper = lease.LeaseKeeper(database, lease_seconds)
-        self._prefix = self._identity()
+        try:
+            self._prefix = self._identity()
+        except BaseException:
+            database.close()
+            raise
 
     def __enter__(self) -> Self:
         return self

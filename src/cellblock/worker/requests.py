@@ -385,11 +385,16 @@ class Worker:
             self._interpreter.offer(str(spec["name"]), tools.stub(spec))
 
     def _restore(self, told: bytes) -> list[list[str]]:
-        """Bind what a record says; the names that could not be."""
+        """Bind what a record says; the names that could not be. Of one by another Python, run the definitions again."""
         record: Any = from_json(told)
         supplies = late.load("cellblock.worker.supplies")
         get = supplies.Supplies(self._channel, self._voice.speak, supplies.needed(record), beside=self._beside).get
-        rows: list[list[str]] = late.load(_SAVING).load(self._interpreter.namespace, record, get=get, wanted=None)
+        saving, namespace = late.load(_SAVING), self._interpreter.namespace
+        rows: list[list[str]]
+        try:
+            rows = saving.load(namespace, record, get=get, wanted=None)
+        except saving.WrongVersion:
+            rows = saving.replay(namespace, record, get=get)
         return rows
 
     def _write_down(self, end: int, message: Mapping[str, object]) -> None:

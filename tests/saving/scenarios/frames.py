@@ -9,6 +9,7 @@ td = pd.Timedelta('1h'); ts = pd.Timestamp('2020', tz='UTC'); na = pd.NA; nat = 
 nullable = pd.array([1, None], dtype='Int64'); strs = pd.Series(['a', None], dtype='string')
 tz = pd.Series(pd.date_range('2020', periods=2, tz='Europe/Berlin')); sparse = pd.arrays.SparseArray([0, 0, 1])
 frames = {'x': df, 'y': [view]}
+ix = pd.Index(df["a"])
 lookup = df.loc
 # %% check
 frames['x'] is df and same is df and frames['y'][0] is view
@@ -25,4 +26,5 @@ df.loc[2, 'a'] = 300
 # %% check
 df['a'].tolist() == [0, 1, 300, 3, 4] and view['a'].tolist() == [100, 1, 2, 3, 4] and s.tolist() == [0, 200, 2, 3, 4]
 copy['a'].tolist() == [0, 1, 2, 3, 4] and sub['a'].tolist() == [0, 1, 2, 3, 4]
+ix.tolist() == [0, 1, 2, 3, 4]
 list(idx) == [0, 1, 2, 3, 4]

@@ -1,6 +1,7 @@
 """Saving a session's names and loading them in a new process: of the standard library alone, in one process."""
 
+from cellblock.worker.saving.replay import replay, sources
 from cellblock.worker.saving.restore import Restoring, WrongVersion, load
 from cellblock.worker.saving.snapshot import save
 
-__all__ = ["Restoring", "WrongVersion", "load", "save"]
+__all__ = ["Restoring", "WrongVersion", "load", "replay", "save", "sources"]

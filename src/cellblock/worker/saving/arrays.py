@@ -81,6 +81,11 @@ def _ufunc(_: Saving, value: Any) -> Reduced:
     raise Unsaved(value, "a function that numpy made of another", "make it again with numpy.frompyfunc")
 
 
+@named("numpy.finfo", "numpy.iinfo")
+def _limits(_: Saving, value: Any) -> Reduced:
+    return type(value), (value.dtype,)
+
+
 def _place(value: Any, whole: Any, start: int) -> tuple[Any, ...]:
     offset = value.ctypes.data - start if value.size else 0
     return whole, value.dtype, value.shape, value.strides, offset, bool(value.flags.writeable)

@@ -8,6 +8,7 @@ import marshal
 import sys
 import weakref
 from _thread import RLock, allocate_lock
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from types import (
@@ -324,6 +325,27 @@ def set_foreign(made: type, attributes: dict[str, Any]) -> None:
         setattr(made, name, value)
 
 
+def new_of(base: Any, kind: type, *arguments: Any) -> Any:
+    """An object of a cell's class as the type it is derived from makes it, without the class's own `__new__`."""
+    return base.__new__(kind, *arguments)
+
+
+def set_content(made: Any, state: tuple[Any, ...]) -> None:
+    """What an object holds, without the class's own ways to add to it."""
+    held, items, pairs = state
+    if held is not None:
+        if hasattr(type(made), "__setstate__"):
+            made.__setstate__(held)
+        else:
+            set_state(made, held)
+    if items is not None:
+        (bytearray if isinstance(made, bytearray) else list).extend(made, items)
+    if pairs is not None:
+        base: Any = OrderedDict if isinstance(made, OrderedDict) else dict
+        for key, value in pairs:
+            base.__setitem__(made, key, value)
+
+
 def block_references(kind: Any) -> Any:
     return kind()
 
@@ -388,6 +410,8 @@ BUILDERS: tuple[Callable[..., Any], ...] = (
     block_references,
     set_block_references,
     set_index_references,
+    new_of,
+    set_content,
 )
 """Those that need nothing of the loading itself. `Loader` adds its own after them."""
 

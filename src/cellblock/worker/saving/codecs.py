@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from cellblock.worker.saving import building
@@ -23,6 +24,13 @@ def codec(kind: type, *, save: Callable[[Any], Any], load: Callable[[Any], Any])
         if not callable(function):
             raise TypeError(f"{name} of a codec is a function, not {type(function).__name__}")
     CODECS[kind] = (save, load)
+
+
+def face(name: str = "cellblock") -> ModuleType:
+    """The module that cells find when they import the package: `codec` is all it has."""
+    made = ModuleType(name, "What code in a session may ask of the session itself.")
+    made.codec = codec  # type: ignore[attr-defined]
+    return made
 
 
 @named("sqlite3.Connection")

@@ -18,7 +18,12 @@ class _Declared:
 
 
 def declarations(sources: Iterable[str]) -> list[str]:
-    """Of cells in the order they ran: their imports and definitions, as source.
+    """The texts of `declared`."""
+    return [text for text, _ in declared(sources)]
+
+
+def declared(sources: Iterable[str]) -> list[tuple[str, frozenset[str]]]:
+    """Of cells in the order they ran: their imports and definitions, as source, each with the names it binds.
 
     The same import is told once. A definition that a later one replaces is left out, unless something between the
     two needs it, such as a class derived from the older one. Cells that do not parse have none.
@@ -40,7 +45,7 @@ def declarations(sources: Iterable[str]) -> list[str]:
         elif _is_replaced(one, found[place + 1 :]):
             continue
         kept.append(one)
-    return [one.text for one in kept]
+    return [(one.text, one.names) for one in kept]
 
 
 def _is_replaced(one: _Declared, later: list[_Declared]) -> bool:

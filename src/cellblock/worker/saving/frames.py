@@ -19,9 +19,9 @@ def _references(_: Saving, value: Any) -> Reduced:
     return building.block_references, (type(value),)
 
 
-@named_family("pandas.core.indexes.base.Index")
+@named_family("pandas.Index", "pandas.core.indexes.base.Index")  # as newer and older ones tell their names
 def _index(_: Saving, value: Any) -> Reduced:
-    references = value._references
+    references = vars(value).get("_references")  # those without memory of their own work theirs out
     if references is None:
         return NotImplemented
     made, arguments, *_rest = value.__reduce__()

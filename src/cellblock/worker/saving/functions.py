@@ -60,10 +60,12 @@ def _code(_: Saving, value: types.CodeType) -> Reduced:
 
 
 @reducer(types.MethodType)
-def _method(_: Saving, value: types.MethodType) -> Reduced:
+def _method(saving: Saving, value: types.MethodType) -> Reduced:
+    """By its name where its class is whole before this is loaded: it is the class's own function then."""
     body, owner = value.__func__, value.__self__
     name = getattr(body, "__name__", None)
-    if isinstance(name, str):
+    of = owner if isinstance(owner, type) else type(owner)
+    if isinstance(name, str) and (saving.origins.of(of) is not None or saving.elsewhere(of) is not None):
         for kind in (owner.__mro__ if isinstance(owner, type) else ()) + type(owner).__mro__:
             found = vars(kind).get(name)
             if found is not None:

@@ -11,7 +11,7 @@ from cellblock.worker.saving.walk import parts_of_class
 
 _qualname_of = type.__dict__["__qualname__"].__get__
 _module_of = type.__dict__["__module__"].__get__
-_SEARCHED = 2_000_000
+_SEARCHED = 200_000
 """So many objects are looked at to find the way to what cannot be saved."""
 
 

@@ -6,9 +6,8 @@ The modules of the workspace are files of the session's: what they hold beside f
 from __future__ import annotations
 
 import ast
-import site
+import os
 import sys
-import sysconfig
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
@@ -89,15 +88,11 @@ def of_workspace() -> Iterator[tuple[Patch, Any]]:
 def is_library(module: ModuleType) -> bool:
     """Whether a module belongs to the interpreter or its packages, and is the same in every session."""
     file = getattr(module, "__file__", None)
-    return not isinstance(file, str) or file.startswith(_LIBRARIES)
+    return not isinstance(file, str) or file.startswith(_LIBRARIES) or any(part in file for part in _PACKAGES)
 
 
-_OURS = __file__.removesuffix("worker/saving/patches.py")
-_LIBRARIES = tuple(
-    path.rstrip("/") + "/"
-    for path in {*sysconfig.get_paths().values(), *site.getsitepackages(), "/usr/lib/python3", _OURS}
-    if path
-)
+_LIBRARIES = (os.path.dirname(os.__file__) + "/", __file__.removesuffix("worker/saving/patches.py"))
+_PACKAGES = ("/site-packages/", "/dist-packages/")
 
 
 def value_of(patch: Patch) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ import types
 import weakref
 from _pickle import Pickler
 from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import Any
 
 from cellblock.worker.saving import building
@@ -206,7 +207,8 @@ class Saving:
                 return refuse
             if name in NAMED_FAMILIES:
                 return NAMED_FAMILIES[name]
-        usual = _carefully if _answers_every_name(kind) else _plainly
+        ours = self.origins.of(kind) is None
+        usual = _of_cells if ours and _has_own_ways(kind) else _carefully if _answers_every_name(kind) else _plainly
         held = self._of_module(kind)
         if held:
             table = {id(value): name for name, value in held.items()}
@@ -251,6 +253,40 @@ def _carefully(_: Saving, value: Any) -> Reduced:
     if isinstance(reduced, tuple) and len(reduced) > 2 and reduced[2] is not None:
         return (*(*reduced, None, None)[:5], building.set_state) if len(reduced) < 6 else reduced
     return reduced
+
+
+def _has_own_ways(kind: type) -> bool:
+    """Whether a class has its own `__new__`, or ways to add to it, and leaves to Python how it is saved."""
+    names: set[str] = set()
+    for base in kind.__mro__:
+        if base.__flags__ & _HEAP and not _is_pythons(base):
+            names.update(vars(base))
+    if not names.isdisjoint(("__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__")):
+        return False
+    adding = {"__setitem__"} if issubclass(kind, dict) else {"append", "extend"} if issubclass(kind, list) else set()
+    return not names.isdisjoint(adding | {"__new__"})
+
+
+def _is_pythons(base: type) -> bool:
+    return base.__module__ in ("builtins", "collections", "typing", "abc")
+
+
+def _of_cells(_: Saving, value: Any) -> Reduced:
+    """As Python would, past what the class does when an object is made or added to."""
+    kind = type(value)
+    reduced = object.__getattribute__(value, "__reduce_ex__")(5)
+    if not isinstance(reduced, tuple):
+        return reduced
+    made, arguments, held, items, pairs = (*reduced, None, None, None)[:5]
+    if made is copyreg.__newobj__ and isinstance(vars(kind).get("__new__", kind.__new__), (staticmethod, FunctionType)):  # type: ignore[attr-defined]
+        base = next(one for one in kind.__mro__ if not one.__flags__ & _HEAP or _is_pythons(one))
+        made, arguments = building.new_of, (base, *arguments)
+    pairs = None if pairs is None else list(pairs)
+    state = (held, None if items is None else list(items), pairs)
+    return made, arguments, state, None, None, building.set_content
+
+
+_HEAP = 1 << 9
 
 
 def refuse(_: Saving, value: Any) -> Reduced:

@@ -13,6 +13,7 @@ from warnings import catch_warnings, simplefilter
 
 from cellblock.values.represent import represent
 from cellblock.worker.saving import ambient, arrays, classes, codecs, frames, functions, parts, patches
+from cellblock.worker.saving.brief import Brief, is_long
 from cellblock.worker.saving.carried import Carried
 from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
@@ -340,6 +341,8 @@ def _size(value: object) -> int:
 
 def _preview(value: object) -> str:
     try:
+        if is_long(value):
+            return Brief(_PREVIEW_CHARS).repr(value)
         return represent(value, max_chars=_PREVIEW_CHARS)
     except BaseException as error:  # an object's own __repr__ may do anything, leave with SystemExit too
         return f"<no repr: {type(error).__name__}>"

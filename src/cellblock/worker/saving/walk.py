@@ -21,7 +21,9 @@ from cellblock.worker.saving.memory import address_of
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.streams import LONG
 
-ATOM, PLAIN, CLASS, FUNCTION, STOP, ARRAY, WEAK, MEMBER, SPACE, TEXT, TUPLE, CACHED, VARIABLE, MODULE, PROXY = range(15)
+(
+    ATOM, PLAIN, CLASS, FUNCTION, STOP, ARRAY, WEAK, MEMBER, SPACE, TEXT, TUPLE, CACHED, VARIABLE, MODULE, PROXY, LEAF,
+) = range(16)  # fmt: skip
 
 _ATOMS = (
     type(None), bool, int, float, complex, type(...), type(NotImplemented), range, slice, types.CodeType,
@@ -74,6 +76,9 @@ class Kinds(dict[type, int]):
         named = f"{kind.__module__}.{kind.__qualname__}"
         if named in _BY_NAME:
             return ATOM
+        families = {f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__}
+        if not families.isdisjoint(_LEAVES):
+            return LEAF
         numpy = sys.modules.get("numpy")
         if numpy is not None:
             if issubclass(kind, getattr(numpy, "ndarray", ())):
@@ -95,6 +100,17 @@ _BY_NAME = frozenset(
     )
 )  # fmt: skip
 """Types whose objects are values, or are saved by name or not at all: sharing one ties nothing together."""
+
+
+_LEAVES = frozenset(
+    (
+        "pandas.Index", "pandas.core.indexes.base.Index", "pandas.core.dtypes.base.ExtensionDtype",
+        "pandas.api.extensions.ExtensionDtype", "pandas._libs.internals.BlockPlacement",
+    )
+)  # fmt: skip
+"""Types, and those derived from them, whose objects never change and are shared by much that is otherwise apart: a
+table and all that are made of it. They tie together only the names that they are bound to.
+"""
 
 
 class Walk:
@@ -212,6 +228,9 @@ class Walk:
                 continue
             if kind == TEXT and len(one) < _LARGE:
                 continue
+            if kind == LEAF and id(one) not in self._tops:
+                self._is_standard = False
+                continue
             known = owner.get(id(one))
             if known is not None:
                 if known != root:
@@ -225,7 +244,7 @@ class Walk:
                 self._seen.add(id(one))
                 following.append(one)
                 continue
-            if kind == PLAIN:
+            if kind in (PLAIN, LEAF):
                 owner[id(one)] = root
                 following.append(one)
                 if type(one) not in _STANDARD:
