@@ -16,6 +16,7 @@ from cellblock.executors.process.launcher import ProcessLauncher
 from cellblock.executors.protocol import Kernel, KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.testing.executors import finished, read, rest, restored, running, saved, told, value
+from cellblock.walls import Applied
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
@@ -243,3 +244,16 @@ async def test_most_files_of_a_large_tree_are_not_read_again(kernel: ProcessKern
     kinds = {one.path: one.mode for one in second.files}
     assert ("workspace/f0" in kinds, kinds["workspace/f2"], "workspace/g3" in kinds) == (False, 0o600, True)
     await anyio.lowlevel.checkpoint()
+
+
+async def test_control_group_has_room_for_scribes_where_states_are_saved(anyio_backend: str) -> None:
+    told = []
+    for is_saved in (False, True):
+        kernel = await ProcessLauncher().open(KernelSpec(saved=is_saved))
+        (wall,) = (wall for wall in kernel.capabilities.walls if wall.mechanism == "cgroup")
+        await kernel.close()
+        if not isinstance(wall, Applied):
+            pytest.skip("no control groups here")
+        told.append([int(word) for word in wall.detail.split() if word.isdigit()])
+    plain, room = told
+    assert all(one < other for one, other in zip(plain, room, strict=True))

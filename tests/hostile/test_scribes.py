@@ -14,10 +14,10 @@ import pytest
 from cellblock.errors import CaptureFailed
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.launcher import ProcessLauncher
-from cellblock.executors.protocol import Chunk, KernelSpec
+from cellblock.executors.protocol import Chunk, Curbed, KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.snapshots import Snapshot
-from cellblock.testing.executors import finished, value
+from cellblock.testing.executors import finished, told, value
 
 pytestmark = [pytest.mark.anyio, pytest.mark.hostile, pytest.mark.timeout(120)]
 
@@ -112,6 +112,8 @@ def status(process: int) -> dict[str, str]:
 
 async def require_unchanged(kernel: ProcessKernel) -> None:
     """The session's names, files and processes are as they were, and it can be saved once its code lets it."""
+    events = await told(kernel, _AFTER)
+    assert not [event for event in events if isinstance(event, Curbed)]  # what a scribe was ended for is no cell's
     assert await value(kernel, _AFTER) == _UNCHANGED
     await finished(kernel, "del sly")
     _, snapshot = await save(kernel)

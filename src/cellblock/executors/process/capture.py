@@ -10,7 +10,6 @@ import array
 import contextlib
 import os
 import select
-import signal
 import socket
 import struct
 import time
@@ -71,7 +70,7 @@ class Captured:
         self._files, self._seconds, self._python, self._ended = files, seconds, python, ended
         self._conversation = saving.Conversation(most)
         self._deadline = time.monotonic() + _MAKING_SECONDS
-        self._pid, self._pidfd = 0, -1
+        self._pid = 0
         self._steps: Iterator[Step] | None = None
         self._busy = self._closed = False
         stream.setblocking(False)
@@ -172,8 +171,10 @@ class Captured:
         self._know_scribe()
 
     def _know_scribe(self) -> None:
-        """The process that said hello, by the kernel's word: it is to be ended in time, and spared until then."""
-        self._pidfd = os.pidfd_open(self._pid)
+        """Tell init which process said hello, by the kernel's word: it is spared, and ended when the channel closes.
+
+        A number that is another process's by now leads to none out of the session: init looks no further.
+        """
         with contextlib.suppress(OSError):
             control.send(self._listed, {"scribe": inner_pid(self._pid)})
         for one in self._admitted:
@@ -250,10 +251,6 @@ class Captured:
         """Once it is closed and nobody reads."""
         if not self._closed or self._busy or self._canceller < 0:
             return
-        if self._pidfd >= 0:
-            with contextlib.suppress(OSError):
-                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-            os.close(self._pidfd)
         for one in (self._stream, self._listed, *self._admitted):
             one.close()
         os.close(self._cancel)

@@ -60,7 +60,9 @@ class Enclosure:
         self.prepare()
         if self.group is not None:
             try:
-                self.group.bound(_bytes(self._limits, worker, saved=self._saved), _processes(self._limits))
+                self.group.bound(
+                    _bytes(self._limits, worker, saved=self._saved), _processes(self._limits, saved=self._saved)
+                )
                 self.group.add(worker)
                 self.wall = Applied(mechanism=MECHANISM, detail=self.group.detail)
             except ProcessLookupError:
@@ -125,9 +127,9 @@ def _checkpoint_bytes(limits: ExecutionLimits, memory: int) -> int:
     return max(limits.checkpoint_bytes, memory) + memory
 
 
-def _processes(limits: ExecutionLimits) -> int:
-    copies = _SCRIBES + limits.max_checkpoints + SPARE_PROCESSES if limits.max_checkpoints else 0
-    return limits.max_processes + _MORE_PROCESSES + copies
+def _processes(limits: ExecutionLimits, *, saved: bool) -> int:
+    copies = limits.max_checkpoints + SPARE_PROCESSES if limits.max_checkpoints else 0
+    return limits.max_processes + _MORE_PROCESSES + copies + (_SCRIBES if saved else 0)
 
 
 def _image(worker: int) -> int:

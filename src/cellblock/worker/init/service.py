@@ -123,6 +123,10 @@ class Service:
 
     def _curb(self, excess: Excess) -> None:
         of_worker = excess.process == self._watch.worker
+        if excess.process in self._watch.scribes:  # no cell's doing, and the host sees it end
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(excess.process, signal.SIGKILL)
+            return
         control.tell(self._channel, {"curbed": excess.held, "worker": of_worker})  # before its death is seen
         if of_worker:
             ending.end_all(self._watch.frozen | self._captures.scribes)  # none of the others will outlive it
