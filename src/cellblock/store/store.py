@@ -14,9 +14,10 @@ from cellblock.store.batch import GRACE
 from cellblock.store.catalogue import Catalogue
 from cellblock.store.collecting import UserCollection
 from cellblock.store.database import Database, text
+from cellblock.store.held import HeldSession
 from cellblock.store.objects import ObjectTable
 from cellblock.store.places import Place, open_place
-from cellblock.store.session import HeldSession, StoredSession
+from cellblock.store.session import StoredSession
 from cellblock.store.sqlite import SqliteDatabase
 from cellblock.store.urls import StoreUrl, default_url, parse_url
 from cellblock.store.verifying import UserVerification
