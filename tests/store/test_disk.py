@@ -174,11 +174,11 @@ def test_new_file_is_its_owners_alone(tmp_path: Path) -> None:
             with held.batch() as batch:
                 batch.put(os.urandom(100_000))
                 batch.flush()
-            modes = {path.name.rpartition(".")[2]: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+            modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("cells.db*")}
             held.release()
     finally:
         os.umask(old)
     files = {path: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
-    assert {modes["db"], modes["db-wal"], modes["db-shm"]} == {0o600}
+    assert modes == dict.fromkeys(("cells.db", "cells.db-wal", "cells.db-shm"), 0o600)
     assert {mode for path, mode in files.items() if path.is_dir()} == {0o700}
     assert {mode for path, mode in files.items() if path.is_file()} == {0o600}
