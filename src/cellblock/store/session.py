@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from cellblock.errors import StoreDamaged
 from cellblock.store import trie
-from cellblock.store.address import JSON, parsed
+from cellblock.store.address import JSON, parsed, parsed_mapping
 from cellblock.store.catalogue import Found
-from cellblock.store.database import Database
+from cellblock.store.database import Database, number, text
 from cellblock.store.history import BRANCH, TAG, History
 from cellblock.store.objects import ObjectTable
 from cellblock.store.words import Change, Commit, Entry, Head
@@ -101,7 +101,8 @@ class StoredSession:
     def journal(self) -> list[Entry]:
         """What was noted after the newest commit, in order."""
         sql = "SELECT number, entry FROM journal WHERE session_id = ? ORDER BY number"
-        return [_entry(row[0], row[1]) for row in self._database.select(sql, self._id)]
+        rows = self._database.select(sql, self._id)
+        return [Entry(number(row[0]), parsed_mapping(text(row[1]))) for row in rows]
 
     def _telling(self, address: str, get: Callable[[str], bytes]) -> bytes:
         """Add to damage what it costs; that is looked for only then."""
@@ -140,10 +141,3 @@ class _Cache:
             while self._size > _CACHED:
                 self._size -= len(self._kept.popitem(last=False)[1])
         return data
-
-
-def _entry(numbered: object, line: object) -> Entry:
-    assert isinstance(numbered, int)
-    value = parsed(str(line))
-    assert isinstance(value, dict)
-    return Entry(numbered, value)
