@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from cellblock.store import HeldSession, Store, blobs, linked, open_store
-from cellblock.store import session as stored
+from cellblock.store import held as stored
 from cellblock.store.database import Database
 from cellblock.store.sqlite import SqliteDatabase
 

@@ -5,8 +5,9 @@ The store keeps bytes and JSON, and never looks into what a snapshot holds.
 
 from cellblock.store.address import JSON, address_of, blobs, linked, links, records
 from cellblock.store.batch import Batch
+from cellblock.store.held import HeldSession
 from cellblock.store.history import BRANCH, TAG
-from cellblock.store.session import HeldSession, StoredSession, Tree
+from cellblock.store.session import StoredSession, Tree
 from cellblock.store.store import Store, open_store
 from cellblock.store.words import (
     Change,

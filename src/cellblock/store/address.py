@@ -100,6 +100,14 @@ def parsed(data: bytes | str) -> JSON:
     return value
 
 
+def parsed_mapping(data: bytes | str) -> Mapping[str, JSON]:
+    """A mapping that `canonical` wrote. StoreError: something else."""
+    value = parsed(data)
+    if not isinstance(value, dict):
+        raise StoreError(f"a stored record is no mapping: {str(value)[:40]!r}")
+    return value
+
+
 def _addresses(value: JSON) -> tuple[str, ...] | None:
     if not isinstance(value, Mapping) or len(value) != 1:
         return None

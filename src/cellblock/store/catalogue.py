@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cellblock.errors import QuotaReached, SessionHeld, StoreError, UnknownSession
 from cellblock.store import lease
-from cellblock.store.address import JSON, canonical, digest, parsed, spelled
+from cellblock.store.address import JSON, canonical, digest, parsed_mapping, spelled
 from cellblock.store.database import Database, Row, Transaction, Value, blob, number, text
 from cellblock.store.naming import checked_name
 from cellblock.store.words import Holder, Quota, SessionRow, StoreUsage
@@ -228,8 +228,7 @@ def _refuse_held(found: Row, user: str, name: str, now: float) -> None:
     """SessionHeld: a lease on the locked session has not run out, and its holder is not known to be dead."""
     if found[5] is None:
         return
-    holder, until = lease.from_text(text(found[5])), found[6]
-    assert isinstance(until, float | int)
+    holder, until = lease.from_text(text(found[5])), found[6] if isinstance(found[6], float) else number(found[6])
     if until <= now or lease.is_gone(holder):
         return
     raise SessionHeld(
@@ -240,9 +239,7 @@ def _refuse_held(found: Row, user: str, name: str, now: float) -> None:
 
 
 def _found(row: Row) -> Found:
-    settings = parsed(text(row[3]))
-    assert isinstance(settings, dict)
-    return Found(number(row[0]), number(row[1]), number(row[2]), settings)
+    return Found(number(row[0]), number(row[1]), number(row[2]), parsed_mapping(text(row[3])))
 
 
 def _row(row: Row) -> SessionRow:

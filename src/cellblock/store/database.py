@@ -86,18 +86,30 @@ def placed(sql: str, values: Sequence[object]) -> str:
 
 
 def number(value: Value) -> int:
-    """A column that holds an integer."""
-    assert isinstance(value, int)
+    """A column that holds an integer. StoreError: it does not, as in a damaged file."""
+    if not isinstance(value, int):
+        raise _damaged(value, "integer")
     return value
 
 
 def text(value: Value) -> str:
     """A column that holds text."""
-    assert isinstance(value, str)
+    if not isinstance(value, str):
+        raise _damaged(value, "text")
     return value
 
 
 def blob(value: Value) -> bytes:
     """A column that holds bytes."""
-    assert isinstance(value, bytes)
+    if not isinstance(value, bytes):
+        raise _damaged(value, "bytes")
     return value
+
+
+def _damaged(value: Value, wanted: str) -> StoreError:
+    return StoreError(
+        f"a table of the store is damaged: {str(value)[:40]!r} stands where {wanted} should", hint=_REPAIR
+    )
+
+
+_REPAIR = "cellblock sessions verify tells what is lost; restore a copy"

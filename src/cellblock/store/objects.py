@@ -18,7 +18,7 @@ from cellblock.store.words import Quota
 
 LARGE = 64 * 1024
 _AT_ONCE = 400
-_IN_MEMORY = 8 << 20
+_IN_MEMORY = 4 << 20
 
 
 class ObjectTable:
@@ -59,17 +59,11 @@ class ObjectTable:
         return unpack(self._fetched(_packed(rows[0])))
 
     def get_many(self, addresses: Iterable[str]) -> Iterator[tuple[str, bytes | StoreDamaged]]:
-        """Each address with its bytes, or with what is wrong with it, in order; holds some 8 MB at a time."""
-        for some in in_parts(addresses, _AT_ONCE):
-            sql = placed("SELECT address, stored FROM objects WHERE user_id = ? AND address IN (??)", some)
-            rows = self._database.select(sql, self._user_id, *map(digest, some))
-            sizes = {spelled(blob(address)): number(stored) for address, stored in rows}
-            for part in _by_size(some, sizes):
-                sql = placed(f"{_SELECT} address IN (??)", part)
-                rows = self._database.select(sql, self._user_id, *map(digest, part))
-                found = {one.address: one for one in map(_packed, rows)}
-                for address in part:
-                    yield address, self._read(address, found.get(address))
+        """Each address with its bytes, or with what is wrong with it, in order; holds some 4 MB at a time."""
+        for part in self._parts(addresses):
+            rows = self._database.select(placed(f"{_SELECT} address IN (??)", part), self._user_id, *map(digest, part))
+            found = {one.address: one for one in map(_packed, rows)}
+            yield from ((address, self._read(address, found.get(address))) for address in part)
 
     def listed(self) -> Iterator[tuple[str, int]]:
         """Every address and the bytes its body takes, in order."""
@@ -80,6 +74,13 @@ class ObjectTable:
             last = blob(rows[-1][0])
 
     # --- inside ---
+
+    def _parts(self, addresses: Iterable[str]) -> Iterator[list[str]]:
+        """Addresses in lists whose bodies take some 4 MB together."""
+        for some in in_parts(addresses, _AT_ONCE):
+            sql = placed("SELECT address, stored FROM objects WHERE user_id = ? AND address IN (??)", some)
+            rows = self._database.select(sql, self._user_id, *map(digest, some))
+            yield from _by_size(some, {spelled(blob(address)): number(stored) for address, stored in rows})
 
     def _read(self, address: str, packed: Packed | None) -> bytes | StoreDamaged:
         if packed is None:
@@ -153,7 +154,7 @@ def in_parts(values: Iterable[str], size: int) -> Iterator[list[str]]:
 
 
 def _by_size(addresses: Iterable[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
-    """Addresses in lists whose bodies take some 8 MB together."""
+    """Addresses in lists by what their bodies take."""
     part: list[str] = []
     room = _IN_MEMORY
     for address in addresses:

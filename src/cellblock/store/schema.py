@@ -63,4 +63,7 @@ def statements(dialect: Dialect, migrations: Migrations = MIGRATIONS) -> Iterato
 def stored_format(transaction: Transaction) -> int:
     """The format that the tables say they are of."""
     found = transaction.rows("SELECT value FROM meta WHERE name = 'format'")
-    return int(text(found[0][0])) if found else 0
+    value = text(found[0][0]) if found else "0"
+    if not value.isdecimal():
+        raise StoreError(f"the store's format is told as {value[:40]!r}", hint="restore a copy")
+    return int(value)

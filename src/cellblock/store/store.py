@@ -14,9 +14,11 @@ from cellblock.store.batch import GRACE
 from cellblock.store.catalogue import Catalogue
 from cellblock.store.collecting import UserCollection
 from cellblock.store.database import Database, text
+from cellblock.store.held import HeldSession
 from cellblock.store.objects import ObjectTable
 from cellblock.store.places import Place, open_place
-from cellblock.store.session import HeldSession, StoredSession
+from cellblock.store.session import StoredSession
+from cellblock.store.sharing import file_key, shared
 from cellblock.store.sqlite import SqliteDatabase
 from cellblock.store.urls import StoreUrl, default_url, parse_url
 from cellblock.store.verifying import UserVerification
@@ -40,8 +42,13 @@ def _database(parts: StoreUrl) -> Database:
     if parts.kind == "postgresql":
         from cellblock.store.postgres import PostgresDatabase
 
-        return PostgresDatabase(parts.location, parts.shown, parts.schema)
-    return SqliteDatabase(parts.location if parts.kind == "sqlite" else None)
+        return shared(
+            lambda: ("postgresql", parts.location, parts.schema),
+            lambda: PostgresDatabase(parts.location, parts.shown, parts.schema),
+        )
+    if parts.kind == "sqlite":
+        return shared(lambda: file_key(parts.location), lambda: SqliteDatabase(parts.location))
+    return SqliteDatabase(None)
 
 
 class Store:

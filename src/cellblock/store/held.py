@@ -1,0 +1,282 @@
+"""A stored session that this process holds: its journal, its commits, and the names that lead to them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from cellblock.errors import LeaseLost, StoreError, UnknownCommit
+from cellblock.store import lease
+from cellblock.store.address import JSON, canonical, digest, parsed
+from cellblock.store.batch import Batch, Draft
+from cellblock.store.catalogue import Catalogue, Held
+from cellblock.store.database import Database, Transaction, Uncertain
+from cellblock.store.history import BRANCH, TAG, History, commit_record, read_commit, shown
+from cellblock.store.naming import checked_ref
+from cellblock.store.objects import ObjectTable
+from cellblock.store.session import StoredSession
+from cellblock.store.words import Commit, Head, Holder
+
+
+class HeldSession(StoredSession):
+    """A session that this process holds, until `release`. Everything that it writes says so, and is refused if not."""
+
+    def __init__(
+        self, database: Database, objects: ObjectTable, user: str, name: str, held: Held, *,
+        catalogue: Catalogue, keeper: lease.LeaseKeeper, holder: Holder,
+    ) -> None:  # fmt: skip
+        super().__init__(database, objects, user, name, held.found)
+        self._catalogue = catalogue
+        self._keeper = keeper
+        self._holder = holder
+        self._epoch = held.epoch
+        self._newest = held.newest
+        self._lock = threading.Lock()
+        self._lost = False
+        self._released = False
+        keeper.keep(self._id, self._epoch, self._lose)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    @property
+    def held(self) -> bool:
+        """Whether the session is this process's still, as far as it knows."""
+        return not (self._lost or self._released)
+
+    # --- the journal ---
+
+    def append(self, entry: Mapping[str, JSON]) -> int:
+        """Note what happens next; its number. It survives the death of any process, and is durable after `flush`.
+
+        About 30 µs where `Store.quick`, else a round trip to the server and its disk.
+        """
+        line = canonical(entry).decode()
+        with self._lock:
+            self._check_held()
+            fresh = self._newest + 1
+            lock = self._database.dialect.for_share
+            sql = f"INSERT INTO journal SELECT id, ?, ? FROM sessions WHERE id = ? AND epoch = ?{lock}"
+            try:
+                written = self._database.once(sql, fresh, line, self._id, self._epoch)
+            except Uncertain:
+                if not self._has_entry(fresh, line):
+                    raise
+                written = 1
+            if not written:
+                raise self._taken()
+            self._newest = fresh
+        return fresh
+
+    def flush(self) -> None:
+        """Return when everything that was written outlives a loss of power."""
+        self._database.sync()
+
+    # --- commits ---
+
+    def batch(self) -> Batch:
+        """What the next commit brings."""
+        return Batch(self._objects, self._cache.get, self._publish)
+
+    def adopt(self, name: str) -> Head:
+        """Have the commits of another session of the same user be known in this one too; where that one stands."""
+        other = self._catalogue.find(self.user, name)
+        head = History(self._database, other.session_id, self.record).head()
+        with self._writing() as transaction:
+            transaction.run(_ADOPT, self._id, other.session_id, self._id)
+        return head
+
+    # --- names ---
+
+    def branch(self, name: str, at: str = "HEAD") -> None:
+        """Make a branch. StoreError: there is one of that name."""
+        name, commit = checked_ref(name, BRANCH), self.resolve(at)
+        self._new_ref(BRANCH, name, commit.id)
+
+    def tag(self, name: str, at: str = "HEAD") -> None:
+        """Give a commit a name that stays. StoreError: there is a tag of that name."""
+        name, commit = checked_ref(name, TAG), self.resolve(at)
+        self._new_ref(TAG, name, commit.id)
+
+    def point(self, branch: str, at: str) -> None:
+        """Have a branch lead to another commit; what it led to stays in the session, by its id."""
+        commit, there = self.resolve(at), ", ".join(self.branches())
+        with self._writing() as transaction:
+            sql = "UPDATE refs SET address = ? WHERE session_id = ? AND kind = ? AND name = ?"
+            if not transaction.run(sql, digest(commit.id), self._id, BRANCH, checked_ref(branch, BRANCH)):
+                raise UnknownCommit(f"no branch {branch!r}", hint=f"there is {there}")
+        self._database.sync()
+
+    def drop(self, kind: str, name: str) -> None:
+        """Take away a branch that the session does not stand on, or a tag; the commits stay."""
+        if kind == BRANCH and self.head().branch == name:
+            raise StoreError(f"the session stands on branch {name!r}", hint="move to another first")
+        with self._writing() as transaction:
+            sql = "DELETE FROM refs WHERE session_id = ? AND kind = ? AND name = ?"
+            if not transaction.run(sql, self._id, kind, checked_ref(name, kind)):
+                raise UnknownCommit(f"no {kind} {name!r}")
+        self._database.sync()
+
+    def move(self, to: str, *, through: int | None = None) -> Head:
+        """Stand on a branch, or on the commit that `to` leads to; where the session stands then.
+
+        `through`: journal entries up to that number are let go with it.
+        """
+        branches = self.branches()
+        commit = None if to in branches else self.resolve(to).id
+        with self._writing() as transaction:
+            sql = "UPDATE sessions SET head_branch = ?, head_commit = ? WHERE id = ?"
+            transaction.run(sql, to if commit is None else None, commit and digest(commit), self._id)
+            self._trim(transaction, through)
+        self._database.sync()
+        return Head(to, branches[to]) if commit is None else Head(None, commit)
+
+    def trim(self, through: int) -> None:
+        """Let go of the journal's entries up to a number."""
+        with self._writing() as transaction:
+            self._trim(transaction, through)
+
+    def configure(self, settings: Mapping[str, JSON]) -> None:
+        """Replace the session's settings."""
+        with self._writing() as transaction:
+            transaction.run("UPDATE sessions SET settings = ? WHERE id = ?", canonical(settings).decode(), self._id)
+        self.settings = settings
+
+    def release(self) -> None:
+        """Hold the session no more. A second call does nothing."""
+        if not self._released:
+            self.abandon()
+            self._catalogue.release(self._id, self._epoch)
+
+    def abandon(self) -> None:
+        """Write nothing more, and leave the lease to run out: for a holder that cannot reach the store."""
+        with self._lock:
+            self._released = True
+        self._keeper.let_go(self._id, self._epoch)
+        lease.forget(self._holder)
+
+    # --- inside ---
+
+    def _publish(self, batch: Batch, draft: Draft) -> Commit:
+        """Make the commit of a batch, once its objects are stored."""
+        head = self.head()
+        parents = draft.parents
+        if parents is None:
+            parents = () if head.commit is None else (head.commit,)
+        depth = 1 + max((self._history.load(one).depth for one in parents), default=0)
+        unnamed = Commit(
+            id="",
+            parents=parents,
+            created=time.time_ns() // 1_000_000,
+            depth=depth,
+            kind=draft.kind,
+            message=draft.message,
+            number=draft.number,
+            snapshot=draft.snapshot,
+            trees=draft.trees,
+            detail=draft.detail,
+        )
+        record = commit_record(unnamed)
+        commit = read_commit(batch.record(record), parsed(canonical(record)))
+        batch.flush()
+        try:
+            self._link(commit, head, draft.through)
+        except Uncertain:
+            if not self._history.has(commit.id):
+                raise
+        self._database.sync()
+        return commit
+
+    def _link(self, commit: Commit, head: Head, through: int | None) -> None:
+        address = digest(commit.id)
+        with self._writing() as transaction:
+            for parent in commit.parents:
+                sql = "SELECT 1 FROM commits WHERE session_id = ? AND address = ?"
+                if not transaction.rows(sql, self._id, digest(parent)):
+                    raise UnknownCommit(f"the parent {shown(parent)} is no commit of session {self.name!r}")
+            self._check_head(transaction, head)
+            sql = "INSERT INTO commits VALUES (?, ?, ?) ON CONFLICT (session_id, address) DO NOTHING"
+            transaction.run(sql, self._id, address, commit.depth)
+            if head.branch is None:
+                transaction.run("UPDATE sessions SET head_commit = ? WHERE id = ?", address, self._id)
+            else:
+                transaction.run(_SET_REF, self._id, BRANCH, head.branch, address)
+            transaction.run("UPDATE sessions SET used = ? WHERE id = ?", commit.created, self._id)
+            self._trim(transaction, through)
+
+    def _check_head(self, transaction: Transaction, head: Head) -> None:
+        """The head may have been moved by another thread since the commit's parents were taken from it."""
+        row = transaction.rows("SELECT head_branch, head_commit FROM sessions WHERE id = ?", self._id)[0]
+        tip = row[1]
+        if row[0] is not None:
+            sql = "SELECT address FROM refs WHERE session_id = ? AND kind = ? AND name = ?"
+            found = transaction.rows(sql, self._id, BRANCH, row[0])
+            tip = found[0][0] if found else None
+        if row[0] != head.branch or tip != (head.commit and digest(head.commit)):
+            raise StoreError(f"session {self.name!r} was moved while a commit was made", hint="make the commit again")
+
+    def _new_ref(self, kind: str, name: str, commit: str) -> None:
+        with self._writing() as transaction:
+            sql = "SELECT 1 FROM refs WHERE session_id = ? AND kind = ? AND name = ?"
+            if transaction.rows(sql, self._id, kind, name):
+                raise StoreError(f"there is a {kind} {name!r} already", hint="choose another name")
+            transaction.run(_SET_REF, self._id, kind, name, digest(commit))
+        self._database.sync()
+
+    def _trim(self, transaction: Transaction, through: int | None) -> None:
+        if through is None:
+            return
+        if through > self._newest:
+            raise StoreError(f"the journal has {self._newest} entries, not {through}")
+        transaction.run("DELETE FROM journal WHERE session_id = ? AND number <= ?", self._id, through)
+        sql = "UPDATE sessions SET trimmed = ? WHERE id = ? AND trimmed < ?"
+        transaction.run(sql, through, self._id, through)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Transaction]:
+        """A transaction that begins with a look at who holds the session, and is refused to everybody else."""
+        self._check_held()
+        with self._database.writing() as transaction:
+            lock = self._database.dialect.for_update
+            if transaction.rows(f"SELECT epoch FROM sessions WHERE id = ?{lock}", self._id) != [(self._epoch,)]:
+                raise self._taken()
+            yield transaction
+
+    def _has_entry(self, number: int, line: str) -> bool:
+        sql = "SELECT entry FROM journal WHERE session_id = ? AND number = ?"
+        return self._database.select(sql, self._id, number) == [(line,)]
+
+    def _check_held(self) -> None:
+        if self._released:
+            raise StoreError(f"session {self.name!r} was released", hint="hold it again")
+        if self._lost:
+            raise self._taken()
+
+    def _lose(self) -> None:
+        self._lost = True
+
+    def _taken(self) -> LeaseLost:
+        self._lost = True
+        return LeaseLost(
+            f"session {self.name!r} of {self.user!r} is no longer this process's: another host has taken it over,"
+            " or it was deleted",
+            hint="open it again; what was acknowledged is there",
+        )
+
+
+_SET_REF = (
+    "INSERT INTO refs VALUES (?, ?, ?, ?) ON CONFLICT (session_id, kind, name) DO UPDATE SET address = excluded.address"
+)
+_ADOPT = (
+    "INSERT INTO commits SELECT CAST(? AS BIGINT), address, depth FROM commits c WHERE session_id = ? AND NOT EXISTS"
+    " (SELECT 1 FROM commits o WHERE o.session_id = ? AND o.address = c.address)"
+)

@@ -1,0 +1,82 @@
+"""Stores of one process over one database: they share its connections, and each closes only its own."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from cellblock.errors import StoreError
+from cellblock.store import open_store, sharing
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_stores_of_one_url_share_a_database_until_the_last_is_closed(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = f"sqlite:///{tmp_path}/cells.db" if kind == "sqlite" else request.getfixturevalue("postgres_url")
+    before = len(sharing._open)
+    first, second = open_store(url), open_store(url)
+    assert len(sharing._open) == before + 1
+    with first.hold("ana", "q3") as held:
+        held.append({"n": 1})
+        assert len(second.read("ana", "q3").journal()) == 1
+    first.close()
+    first.close()
+    with pytest.raises(StoreError, match="was closed"):
+        first.sessions()
+    assert second.sessions()[0].name == "q3"
+    with open_store(url) as third:
+        assert third.sessions()[0].name == "q3"
+    second.close()
+    assert len(sharing._open) == before
+    with open_store(url) as again:
+        assert again.sessions()[0].name == "q3"
+
+
+def test_file_that_took_the_place_of_an_open_one_is_another_database(tmp_path: Path) -> None:
+    url, path = f"sqlite:///{tmp_path}/cells.db", tmp_path / "cells.db"
+    with open_store(url) as first:
+        first.hold("ana", "old").release()
+        for name in ("cells.db", "cells.db-wal", "cells.db-shm"):
+            os.rename(tmp_path / name, tmp_path / f"away-{name}")
+        with open_store(url) as second:
+            assert second.sessions() == []
+            assert path.exists()
+    with open_store("memory:") as one, open_store("memory:") as other:
+        one.hold("ana", "q3").release()
+        assert other.sessions() == []
+
+
+def test_spellings_of_a_path_are_one_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with open_store("sqlite:///cells.db") as store:
+        before = len(sharing._open)
+        with open_store(f"sqlite:////{tmp_path}/./cells.db"), open_store(f"sqlite:///{tmp_path}/cells.db"):
+            assert len(sharing._open) == before
+        store.hold("ana", "q3").release()
+
+
+def test_many_threads_open_and_close_at_once(tmp_path: Path) -> None:
+    url, errors = f"sqlite:///{tmp_path}/cells.db", []
+
+    def work(number: int) -> None:
+        try:
+            for turn in range(15):
+                with open_store(url) as store, store.hold("ana", f"s{number}") as held:
+                    held.append({"turn": turn})
+        except Exception as error:
+            errors.append(error)
+
+    before = len(sharing._open)
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert errors == []
+    assert len(sharing._open) == before
+    with open_store(url) as store:
+        assert [row.pending for row in store.sessions("ana")] == [15] * 6
