@@ -171,9 +171,9 @@ def test_ending_what_was_never_kept_does_nothing() -> None:
 
 def test_arguments_are_those_of_a_session() -> None:
     ours, theirs = inspect.signature(keep_ready).parameters, inspect.signature(Session.__init__).parameters
-    assert set(ours) - {"count"} == set(theirs) - {"self", "seed", "mounts", "tools", "state"}
-    assert all(ours[name] == theirs[name] for name in ours if name not in ("count", "trust_level"))
-    assert ours["trust_level"].default == theirs["trust_level"].default  # the other level starts nothing
+    assert set(ours) - {"count"} == set(theirs) - {"self", "name", "user", "seed", "mounts", "tools", "state"}
+    assert all(ours[name] == theirs[name] for name in ours if name not in ("count", "trust_level", "walls"))
+    assert (ours["trust_level"].default, ours["walls"].default) == ("isolated", "full")  # what None is for sessions
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])

@@ -8,26 +8,22 @@ when the session is resumed from there.
 
 from __future__ import annotations
 
-import base64
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 import anyio
 from anyio import to_thread
 
-from cellblock.cell import Cell, CellError, CellKind, CellState, Lost
+from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff
-from cellblock.errors import CaptureFailed, CellblockError, StoreError
+from cellblock.errors import CaptureFailed, CellblockError
 from cellblock.executors.protocol import Capture, Chunk, Kernel
 from cellblock.session.background import Background
-from cellblock.session.calls import Answer
 from cellblock.session.commits import (
     Written,
-    get_cell,
-    get_snapshot,
     place_key,
     put_cell,
     put_cell_again,
@@ -35,58 +31,17 @@ from cellblock.session.commits import (
     read_written,
 )
 from cellblock.session.hoststeps import HostStep
+from cellblock.session.past import Past, answer_entry, followed_by, leading_to
 from cellblock.session.shown import Blob
 from cellblock.session.timeline import difference, find, merge
 from cellblock.snapshots import Snapshot
-from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, linked, open_store, records
-from cellblock.wire.messages import ToolCalled, ToolReply
+from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, open_store, records
+from cellblock.wire.messages import ToolReply
 
-MOST_CELLS = 500
-"""Cells that a resumed session's notebook starts with; older ones are in the log."""
-_MOST_ANSWER_BYTES = 4 * 2**20
 _MESSAGE = 200
 _SLOTS, _SLOT_SECONDS = 3, 0.25
 """States that are held to be saved at a time, and how long the next step waits for that: then it goes on, and the one
 before it is committed by its source alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Logged:
-    """What a host function gave a cell: it is given again, and the function not called, when the cell is replayed."""
-
-    name: str
-    error: tuple[str, str] | None
-    buffers: tuple[bytes, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """A cell to be run again."""
-
-    id: str
-    number: int
-    kind: CellKind
-    source: str
-    answers: tuple[Logged, ...] = ()
-    committed: bool = False
-    rolled_back: bool = False
-    """It changed nothing, and is not run: of its record only this was kept."""
-
-
-@dataclass(slots=True)
-class Past:
-    """What leads to a commit, `head`: the state of `base`, and the cells that came after it.
-
-    `begun` is a cell that had not ended when its program did; it is not run again.
-    """
-
-    head: str
-    base: str
-    number: int
-    snapshot: Snapshot | None
-    cells: list[tuple[Cell, dict[str, Blob]]]
-    replays: list[Replay | HostStep] = field(default_factory=list)
-    begun: Replay | None = None
 
 
 @dataclass(slots=True)
@@ -191,17 +146,7 @@ class Lasting:
 
     async def answered(self, name: str, reply: ToolReply) -> None:
         """Log what a host function gave a cell, before the cell gets it."""
-        size = sum(map(len, reply.buffers))
-        entry: dict[str, JSON] = {
-            "do": "answer",
-            "name": name,
-            "error": None if reply.error is None else [*reply.error],
-        }
-        if size <= _MOST_ANSWER_BYTES:
-            entry["buffers"] = [base64.b64encode(one).decode() for one in reply.buffers]
-        else:
-            entry["error"] = ["RuntimeError", f"the answer of {name}() was too large to be logged: {size} bytes"]
-            entry["buffers"] = []
+        entry = answer_entry(name, reply)
         self._answers.append(entry)
         await self._append(entry)
 
@@ -454,59 +399,19 @@ class Lasting:
 
     async def past(self, head: Commit, *, journal: bool) -> Past:
         """What leads to a commit, and with `journal` to what was logged after it."""
-        return await to_thread.run_sync(self._past, head, journal)
 
-    def _past(self, head: Commit, journal: bool) -> Past:
-        commit, replays = head, list[Replay | HostStep]()
-        while not commit.snapshot and commit.parents:
-            replays.append(self._replay_of(commit))
-            commit = self._held.resolve(commit.parents[0])
-        snapshot = get_snapshot(self._held, commit) if commit.snapshot else None
-        past = Past(head.id, commit.id, head.number, snapshot, self._read_cells(head), replays[::-1])
-        if journal:
-            self._written, self._snapshot = read_written(self._held, head), snapshot
-            self._replay_journal(past)
-        return past
+        def read() -> Past:
+            past = leading_to(self._held, head)
+            for place, cell, _ in past.cells:
+                self._places[cell.id], self._kept[place] = place, cell
+            if journal:
+                self._written, self._snapshot = read_written(self._held, head), past.snapshot
+                entries = self._held.journal()
+                followed_by(past, entries)
+                self._last = entries[-1].number if entries else self._last
+            return past
 
-    def _replay_of(self, commit: Commit) -> Replay | HostStep:
-        detail: Any = commit.detail
-        if "host" in detail:
-            parts = tuple(self._held.get(address) for address in linked(detail["host"]["buffers"]))
-            return HostStep(detail["host"]["do"], detail["host"]["name"], parts)
-        if "cell" not in detail:
-            raise StoreError(
-                f"the state of commit {commit.id} was not saved, and no step made it", hint="check out an older one"
-            )
-        cell, _ = get_cell(self._held, detail["cell"]["@"])
-        answers: Any = self._held.record(detail["answers"]["@"]) if "answers" in detail else []
-        return Replay(cell.id, cell.number, cell.kind, cell.source, tuple(map(_logged, answers)), committed=True)
-
-    def _replay_journal(self, past: Past) -> None:
-        """Cells that ended after the newest commit are run again; the one that had not ended is not."""
-        begun: Replay | None = None
-        for entry in self._held.journal():
-            self._last = entry.number
-            value: Any = entry.value
-            match value["do"]:
-                case "begin":
-                    begun = Replay(value["id"], value["number"], value["kind"], value["source"])
-                case "answer" if begun is not None:
-                    begun = replace(begun, answers=(*begun.answers, _logged(value)))
-                case "end" if begun is not None:
-                    past.replays.append(replace(begun, rolled_back=bool(value["rolled_back"])))
-                    past.number, begun = begun.number, None
-        if begun is not None:
-            past.begun, past.number = begun, begun.number
-
-    def _read_cells(self, commit: Commit) -> list[tuple[Cell, dict[str, Blob]]]:
-        tree: Any = dict(self._held.tree(commit.trees.get("cells")).pairs())
-        found = []
-        for key in sorted(tree)[-MOST_CELLS:]:
-            cell, parts = get_cell(self._held, tree[key]["@"])
-            self._places[cell.id] = int(key)
-            self._kept[int(key)] = cell
-            found.append((cell, parts))
-        return found
+        return await to_thread.run_sync(read)
 
     async def fetch(self, addresses: Sequence[str]) -> Sequence[bytes]:
         """Bytes of a snapshot."""
@@ -515,46 +420,3 @@ class Lasting:
 
 def _kept(batch: Batch, step: HostStep) -> JSON:
     return {"do": step.do, "name": step.name, "buffers": blobs(*(batch.put(memoryview(one)) for one in step.buffers))}
-
-
-def replaying(replay: Replay) -> Answer:
-    """Gives calls the answers of the log, in order; a call that the log does not have fails, and calls nothing."""
-    left = deque(replay.answers)
-
-    async def answer(call: ToolCalled, _args: tuple[object, ...], _kwargs: dict[str, object]) -> ToolReply:
-        if left and left[0].name == call.name:
-            logged = left.popleft()
-            return ToolReply(call=call.call, error=logged.error, buffers=logged.buffers)
-        message = f"{call.name}() was not called here when the cell ran before, and is not called when it is replayed"
-        return ToolReply(call=call.call, error=("RuntimeError", message))
-
-    return answer
-
-
-def interrupted(begun: Replay) -> Cell:
-    """The record of a cell that had not ended when its program did."""
-    hint = "the session is as it was before this cell; what it did outside of it is done"
-    return _failed(begun, "Interrupted", "the program that ran the session ended while this cell ran", hint)
-
-
-def rolled_back(replay: Replay) -> Cell:
-    """The record of a cell that the session went back from, where its program ended before that was saved."""
-    message = "the session went back to before this cell; what it showed was not saved"
-    return _failed(replay, "RolledBack", message, "")
-
-
-def _failed(replay: Replay, kind: str, message: str, hint: str) -> Cell:
-    return Cell(
-        id=replay.id,
-        number=replay.number,
-        kind=replay.kind,
-        source=replay.source,
-        state=CellState.ERROR,
-        error=CellError(type=kind, message=message, hint=hint, kind="crashed"),
-        rolled_back=True,
-    )
-
-
-def _logged(plain: Any) -> Logged:
-    error = None if plain["error"] is None else (plain["error"][0], plain["error"][1])
-    return Logged(plain["name"], error, tuple(base64.b64decode(one) for one in plain["buffers"]))

@@ -1,0 +1,234 @@
+"""A session's past: resuming it from a store, its log, going to another of its versions, merging, and sleeping."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from functools import partial
+from typing import Literal
+
+import anyio
+
+from cellblock.cell import Cell, CellState, Lost
+from cellblock.differences import Diff
+from cellblock.errors import CellblockError
+from cellblock.executors.protocol import Capabilities, Kernel
+from cellblock.limits import ExecutionLimits
+from cellblock.session.background import Background
+from cellblock.session.hoststeps import HostStep
+from cellblock.session.notebook import Notebook
+from cellblock.session.tools import Toolbox
+from cellblock.session.turns import Turns
+from cellblock.state import Resumed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what only sessions that last need
+    from cellblock.session.lasting import Lasting
+    from cellblock.session.past import Past
+    from cellblock.snapshots import Snapshot
+    from cellblock.store import Commit
+
+
+class Versions(Turns):
+    """What a session that lasts can do with its past."""
+
+    def __init__(self, *, limits: ExecutionLimits, seed: int, toolbox: Toolbox, name: str | None) -> None:
+        super().__init__(limits=limits, seed=seed, toolbox=toolbox)
+        self.seed = seed
+        self.name = name
+        self.resumed: Resumed | None = None
+        """What the session was resumed from, where it existed before."""
+        self._capabilities: Capabilities | None = None
+        self._background = Background()
+
+    async def _opened(self) -> Kernel:
+        """A new kernel with the session's tools."""
+        raise NotImplementedError
+
+    async def _resume(self, lasting: Lasting) -> None:
+        """Go on from where the session was, or begin one that is new."""
+        await self._turns.acquire()
+        try:
+            kernel = self._living()
+            if (head := await lasting.head()) is None:
+                await lasting.start(kernel)
+            else:
+                self.resumed = await self._rebuild(lasting, kernel, await lasting.past(head, journal=True))
+        finally:
+            self._give_turn()
+
+    async def _rebuild(self, lasting: Lasting, kernel: Kernel, past: Past, *, keep_notebook: bool = False) -> Resumed:
+        """Bring a kernel that has run nothing yet to where a commit and what follows it lead."""
+        from cellblock.session.past import interrupted, replaying, rolled_back
+
+        lost = () if past.snapshot is None else await self._restore(lasting, kernel, past.snapshot)
+        self._lost += lost
+        if not keep_notebook:
+            self.notebook = Notebook()
+            for _, cell, parts in past.cells:
+                self.notebook.record(cell, parts)
+        notebook = self.notebook
+        self._ids = random.Random(f"{self.seed}/{past.number}")  # noqa: S311 - names cells; nothing rests on it
+        self._cells, self._state = {}, kernel.states[-1]
+        lasting.stands(kernel.states[-1], past.head)
+        replayed = []
+        for replay in past.replays:
+            if isinstance(replay, HostStep):
+                await self._do_again(kernel, replay)
+                lasting.stands(kernel.states[-1], past.head)
+                continue
+            if replay.rolled_back:
+                notebook.record(rolled_back(replay), {})
+                lasting.commit(kernel, notebook[replay.id], {}, notebook.cells)
+                continue
+            self._count = replay.number - 1
+            draft = Cell(
+                id=replay.id, number=replay.number, kind=replay.kind, source=replay.source, state=CellState.RUNNING
+            )
+            execution = self._start(kernel, draft, replaying(replay))
+            replayed.append(await execution.to_end())
+            notebook.record(replayed[-1], execution.recorder.blobs)
+            self._settle(draft.id)
+            if replay.committed:
+                lasting.stands(kernel.states[-1], past.head)
+            else:
+                lasting.commit(kernel, replayed[-1], execution.recorder.blobs, notebook.cells)
+                await lasting.forked()
+        self._count = past.number
+        begun = None if past.begun is None else interrupted(past.begun)
+        if begun is not None:
+            notebook.record(begun, {})
+            lasting.commit(kernel, begun, {}, notebook.cells)
+        return Resumed(commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost)
+
+    async def _restore(self, lasting: Lasting, kernel: Kernel, snapshot: Snapshot) -> tuple[Lost, ...]:
+        """What could not be saved, and what could be and not be loaded."""
+        rows = await kernel.restore(snapshot, lasting.fetch)
+        loaded = tuple(Lost(name=name, type=kind, reason=why, remedy=remedy) for name, kind, why, remedy in rows)
+        told = {one.name for one in loaded}
+        return tuple(one for one in snapshot.lost if one.name not in told) + loaded
+
+    async def hibernate(self) -> None:
+        """End the session's processes once all is in the store; the next call that needs them makes others.
+
+        What cannot be saved is gone with them, and told as `lost` by the cell that comes next.
+        """
+        lasting = self._require_lasting("hibernate")
+        await self._turns.acquire()
+        try:
+            await lasting.committed()
+            if (kernel := self._kernel) is not None:
+                self._capabilities = kernel.capabilities
+                self._kernel, self._asleep = None, True
+                with anyio.CancelScope(shield=True):
+                    await kernel.close()
+        finally:
+            self._give_turn()
+
+    async def _wake(self) -> None:
+        lasting = self._require_lasting("wake")
+        kernel = await self._opened()
+        self._kernel, self._asleep = kernel, False
+        try:
+            head = await lasting.resolve("HEAD")
+            await self._rebuild(lasting, kernel, await lasting.past(head, journal=False), keep_notebook=True)
+        except BaseException:
+            self._kernel, self._asleep = None, True
+            with anyio.CancelScope(shield=True):
+                await kernel.close()
+            raise
+
+    async def _doze(self, seconds: float) -> None:
+        """Hibernate whenever nothing was done for so long. What the store does not take keeps the session awake."""
+        while not self._closed:
+            left = self._used + seconds - time.monotonic()
+            if left <= 0 and not self._asleep and self._turns.value:
+                with contextlib.suppress(CellblockError):
+                    await self.hibernate()
+                left = seconds
+            await anyio.sleep(max(left, seconds / 10))
+
+    async def _do_again(self, kernel: Kernel, step: HostStep) -> None:
+        """What the host did once, as it was kept."""
+        if (request := step.request(kernel)) is not None:
+            await self._carry_out(kernel, request)
+        else:
+            await kernel.change_files(partial(step.change(), kernel.files))
+        self._settle()
+
+    async def flush(self) -> None:
+        """Until all that was done is in the store for good, a loss of power included; `StoreError` where it is not."""
+        await self._require_lasting("flush").flush()
+
+    async def log(self, revision: str = "HEAD", *, limit: int = 50) -> list[Commit]:
+        """The newest commits that lead to a revision, newest first: one for each step."""
+        lasting = self._require_lasting("log")
+        await lasting.committed()
+        return await lasting.log(revision, limit)
+
+    async def diff(self, before: str = "HEAD~1", after: str = "HEAD") -> Diff:
+        """What lies between two revisions: names with previews, files with sizes, and the steps in between."""
+        lasting = self._require_lasting("diff")
+        await lasting.committed()
+        return await lasting.diff(before, after)
+
+    async def checkout(self, revision: str) -> None:
+        """Go to the state of a commit: names, files and notebook. What comes next follows from there; nothing is lost.
+
+        A revision is `HEAD~3`, a tag, a branch, or the beginning of a commit's id; `UnknownCommit` for anything else.
+        """
+        lasting = self._require_lasting("checkout")
+        await self._acquire(wait=True)
+        try:
+            await lasting.committed()
+            await self._go_to(lasting, await lasting.resolve(revision))
+        finally:
+            self._give_turn()
+
+    async def _go_to(self, lasting: Lasting, commit: Commit) -> None:
+        """Have a new kernel in the state of a commit take the place of this one."""
+        past = await lasting.past(commit, journal=False)
+        old, new = self._living(), await self._opened()
+        self._kernel = new
+        try:
+            await self._rebuild(lasting, new, past)
+        except BaseException:
+            self._kernel = old
+            with anyio.CancelScope(shield=True):
+                await new.close()
+            raise
+        with anyio.CancelScope(shield=True):
+            await lasting.move(commit)
+            await old.close()
+
+    async def merge(self, other: Versions | str, *, prefer: Literal["ours", "theirs"] | None = None) -> Commit:
+        """Take over what another version has changed since the two parted: names with what they share, and files.
+
+        `other` is a branch of this session, open, or by its name; or a revision of this one. The commit has both for
+        parents. `MergeConflict`, and nothing is merged, where both changed the same, unless one is preferred.
+        """
+        lasting = self._require_lasting("merge")
+        if isinstance(other, Versions):
+            await other._require_lasting("merge").committed()
+        await self._acquire(wait=True)
+        try:
+            await lasting.committed()
+            theirs = await lasting.found(other if isinstance(other, str) else str(other.name))
+            merged = await lasting.merge(theirs, prefer)
+            await self._go_to(lasting, merged)
+            return merged
+        finally:
+            self._give_turn()
+
+    async def tag(self, name: str, revision: str = "HEAD") -> None:
+        """Give a commit a name of its own."""
+        lasting = self._require_lasting("tag")
+        await lasting.committed()
+        await lasting.tag(name, revision)
+
+    def _require_lasting(self, what: str) -> Lasting:
+        self._require_usable()
+        if self._lasting is None:
+            raise CellblockError(f"{what} is for sessions with versions", hint='open it with a name: Session("name")')
+        return self._lasting
