@@ -48,7 +48,7 @@ re.match(r'([^\n]|.)*\n\n', 'a' * 40 + '\n', re.S)
 #: threat: L10
 #: from: C loops over C loops
 #: proves: hangs
-#: open: C code that calls C code, each of which is quick
+#: ended: timeout, memory
 import itertools
 x = [0] * 1000000
 sum(itertools.chain.from_iterable([x] * 100000))
@@ -56,7 +56,7 @@ sum(itertools.chain.from_iterable([x] * 100000))
 #: threat: L10
 #: from: C loops over C loops
 #: proves: hangs
-#: open: C code that calls C code, each of which is quick
+#: ended: timeout, memory
 import itertools
 x = [0] * 1000000
 sum(itertools.chain(*[x] * 100000))
@@ -78,7 +78,7 @@ list(filter(x.count, x))
 #: threat: L10
 #: from: C loops over C functions
 #: proves: hangs
-#: open: C code that calls C code, each of which is quick
+#: ended: completed, timeout
 import itertools
 x = list(range(200000))
 list(itertools.starmap(x.index, ((199999,) for _ in [0] * 10**9))) if 0 else list(itertools.starmap(max, [(x, [0])] * 100000))
@@ -181,7 +181,7 @@ x = x + x
 #: threat: L10
 #: from: growth in straight lines
 #: proves: memory
-#: open: no step of Python stands between them
+#: ended: memory
 x = [0] * 10**6
 x += x
 x += x
