@@ -159,7 +159,7 @@ for _ in range(50):
 #: threat: L10
 #: from: growth step by step
 #: proves: memory
-#: ended: memory
+#: ended: timeout, memory
 x = [0]
 while True:
     x = x + x
