@@ -46,6 +46,8 @@ _ARGUMENTS = {
 """Names of types, with numbers of arguments, to what checks the first one."""
 _CALLING = frozenset(("map", "filter"))
 """Names of what calls its first argument over and over, in C."""
+_COMPARING = frozenset(("index", "count", "remove"))
+"""Names of methods that compare their argument with what they search."""
 _KEYED = frozenset(("sorted", "min", "max", "sort"))
 """Names of what calls its `key` so."""
 
@@ -380,9 +382,15 @@ class Rewriter:
             self._name(node, scope, flags, slot)
 
     def _compare(self, node: ast.Compare, scope: Scope, flags: int, slot: Slot) -> None:
-        """A comparison of two values of which neither is known to be small goes through both."""
+        """A comparison of two values of which neither is known to be small goes through both.
+
+        `<` and `(x, y) in seen`, which are many and mostly of numbers, are looked at where they are run once.
+        """
         right = node.comparators[0]
-        if len(node.ops) > 1 or type(node.ops[0]) not in _WALKING or _is_number(node.left) or _is_number(right):
+        once = scope.kind == "module" and not flags & LOOP
+        kinds = _WALKING_ONCE if once else _EQUAL if isinstance(node.left, ast.Tuple) else _WALKING
+        walking = type(node.ops[0]) in kinds
+        if len(node.ops) > 1 or not walking or _is_number(node.left) or _is_number(right):
             self._push_children(node, scope, flags)
             return
         self._push_list(node.comparators, scope, flags)
@@ -401,7 +409,8 @@ class Rewriter:
             self._push_list(arguments, scope, flags)
             return
         fills = isinstance(function, ast.Attribute) and function.attr == "format" and _is_text(function.value)
-        shows = fills or (name == "str" and len(arguments) == 1)
+        compares = isinstance(function, ast.Attribute) and function.attr in _COMPARING and len(arguments) == 1
+        shows = fills or compares or (name == "str" and len(arguments) == 1)
         checks = _ARGUMENTS.get(name or "", {}).get(len(arguments) + len(node.keywords))
         if fills:
             for keyword in reversed(node.keywords):
@@ -832,7 +841,9 @@ def _guard_handlers(scope: Scope) -> None:
 
 
 _ARITHMETIC = (ast.Sub, ast.Div, ast.FloorDiv, ast.MatMult, ast.BitAnd, ast.BitXor, ast.RShift)
-_WALKING = (ast.Eq, ast.NotEq)
+_EQUAL = (ast.Eq, ast.NotEq)
+_WALKING = (*_EQUAL, ast.In, ast.NotIn)
+_WALKING_ONCE = (*_WALKING, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 _IN_PATTERNS = (
     ast.MatchSingleton, ast.MatchSequence, ast.MatchStar, ast.MatchAs, ast.MatchOr, ast.MatchClass, ast.MatchMapping,

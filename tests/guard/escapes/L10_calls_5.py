@@ -241,7 +241,7 @@ x[:0] = x
 #: threat: L10
 #: from: structures that share their parts
 #: proves: hangs
-#: open: what compares or hashes without an operator that is seen goes through all of it
+#: ended: memory
 x = y = 1
 for _ in range(60):
     x, y = [x, x], [y, y]
@@ -250,7 +250,7 @@ x < y
 #: threat: L10
 #: from: structures that share their parts
 #: proves: hangs
-#: open: what compares or hashes without an operator that is seen goes through all of it
+#: ended: memory
 x = y = 1
 for _ in range(60):
     x, y = [x, x], [y, y]
@@ -259,7 +259,7 @@ x in [y]
 #: threat: L10
 #: from: structures that share their parts
 #: proves: hangs
-#: open: what compares or hashes without an operator that is seen goes through all of it
+#: ended: memory
 x = y = 1
 for _ in range(60):
     x, y = [x, x], [y, y]
@@ -320,3 +320,36 @@ f(x)
 #: ended: raised
 import hashlib
 for _ in range(100): hashlib.pbkdf2_hmac('sha512', b'a', b'b', 2000000)
+#: less-shared-in-a-function
+#: threat: L10
+#: from: structures that share their parts
+#: proves: hangs
+#: open: `<` is looked at where it is run once, and mostly compares numbers
+def compared():
+    x = y = 1
+    for _ in range(60):
+        x, y = [x, x], [y, y]
+    return x < y
+compared()
+#: in-shared-in-a-function
+#: threat: L10
+#: from: structures that share their parts
+#: proves: hangs
+#: ended: memory
+def found():
+    x = y = 1
+    for _ in range(60):
+        x, y = [x, x], [y, y]
+    return x in [y]
+found()
+#: remove-shared-in-a-function
+#: threat: L10
+#: from: structures that share their parts
+#: proves: hangs
+#: ended: memory
+def removed():
+    x = y = 1
+    for _ in range(60):
+        x, y = [x, x], [y, y]
+    [y].remove(x)
+removed()
