@@ -18,7 +18,7 @@ from cellblock.guard.literals import literal_type, plain_modulo
 from cellblock.guard.magnitude import FEW, bits_of
 from cellblock.guard.scopes import TEMPORARIES, Scope
 
-HARMLESS = 16
+HARMLESS = 3
 """A constant that multiplies whatever it is given by no more than this needs no check."""
 _SMALL = (1 << 30) - 1
 """Below this an int is one digit of CPython's, and compared at once."""

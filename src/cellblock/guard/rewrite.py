@@ -22,6 +22,7 @@ from cellblock.guard.patterns import checks_of
 from cellblock.guard.refusal import Refusal
 from cellblock.guard.rules import BY_ID
 from cellblock.guard.scopes import LOOP, PARAMETER, Group, Ranged, Scope, Site, settle, targets
+from cellblock.guard.steps import GATHERING
 from cellblock.guard.tables import READS, SWAPPED
 
 _TEMPS, _SOFT, _ITERABLE = 1, 2, 4
@@ -43,6 +44,12 @@ _ARGUMENTS = {
     "bytearray": {1: spelling.ROOM},
 }
 """Names of types, with numbers of arguments, to what checks the first one."""
+_CALLING = frozenset(("map", "filter"))
+"""Names of what calls its first argument over and over, in C."""
+_COMPARING = frozenset(("index", "count", "remove"))
+"""Names of methods that compare their argument with what they search."""
+_KEYED = frozenset(("sorted", "min", "max", "sort"))
+"""Names of what calls its `key` so."""
 
 
 class Rewriter:
@@ -302,7 +309,7 @@ class Rewriter:
     # ---------------------------------------------------------------------------- operators
 
     def _operation(self, node: ast.BinOp, scope: Scope, flags: int, slot: Slot) -> None:
-        if type(node.op) is ast.Add and not _is_number(node) and _checks_sum(scope):
+        if type(node.op) is ast.Add and not _is_number(node) and _checks_sum(scope, flags):
             made = build.call(node, spelling.ADD, node.left, node.right)
             _setter(slot)(made)
             self._push_list(made.args, scope, flags)
@@ -318,7 +325,12 @@ class Rewriter:
     def _augmented(self, node: ast.AugAssign, scope: Scope, flags: int, slot: Slot) -> None:
         kind, target = type(node.op), node.target
         sized = kind in SIZED and not harmless(kind, None, node.value)
-        if kind is ast.Add and isinstance(target, ast.Name) and not _is_number(node.value) and _checks_sum(scope):
+        if (
+            kind is ast.Add
+            and isinstance(target, ast.Name)
+            and not _is_number(node.value)
+            and _checks_sum(scope, flags)
+        ):
             self._binds(target.id, target, scope, node)
             checked = build.call(node.value, spelling.ADD + "_by", build.name(target, target.id), node.value)
             self._stack.append((node.value, scope, flags, (checked.args, 1)))
@@ -370,9 +382,15 @@ class Rewriter:
             self._name(node, scope, flags, slot)
 
     def _compare(self, node: ast.Compare, scope: Scope, flags: int, slot: Slot) -> None:
-        """A comparison of two values of which neither is known to be small goes through both."""
+        """A comparison of two values of which neither is known to be small goes through both.
+
+        `<` and `(x, y) in seen`, which are many and mostly of numbers, are looked at where they are run once.
+        """
         right = node.comparators[0]
-        if len(node.ops) > 1 or type(node.ops[0]) not in _WALKING or _is_number(node.left) or _is_number(right):
+        once = scope.kind == "module" and not flags & LOOP
+        kinds = _WALKING_ONCE if once else _EQUAL if isinstance(node.left, ast.Tuple) else _WALKING
+        walking = type(node.ops[0]) in kinds
+        if len(node.ops) > 1 or not walking or _is_number(node.left) or _is_number(right):
             self._push_children(node, scope, flags)
             return
         self._push_list(node.comparators, scope, flags)
@@ -385,13 +403,20 @@ class Rewriter:
         """
         function, arguments = node.func, node.args
         name = function.id if isinstance(function, ast.Name) else None
+        if isinstance(function, ast.Attribute) and function.attr in GATHERING and _spreads(node) and not node.keywords:
+            arguments.insert(0, function)
+            node.func = build.name(function, spelling.GATHERED)
+            self._push_list(arguments, scope, flags)
+            return
         fills = isinstance(function, ast.Attribute) and function.attr == "format" and _is_text(function.value)
-        shows = fills or (name == "str" and len(arguments) == 1)
+        compares = isinstance(function, ast.Attribute) and function.attr in _COMPARING and len(arguments) == 1
+        shows = fills or compares or (name == "str" and len(arguments) == 1)
         checks = _ARGUMENTS.get(name or "", {}).get(len(arguments) + len(node.keywords))
         if fills:
             for keyword in reversed(node.keywords):
                 self._screened(keyword.value, scope, flags, (keyword, "value"))
         else:
+            self._make_steps(node)
             self._push_list(node.keywords, scope, flags)
         for index in range(len(arguments) - 1, -1, -1):
             one = arguments[index]
@@ -404,6 +429,35 @@ class Rewriter:
             else:
                 self._stack.append((one, scope, flags, (arguments, index)))
         self._push(node, "func", scope, flags)
+
+    def _make_steps(self, node: ast.Call) -> None:
+        """Have what C code calls over and over, or goes through all at once, pass through Python."""
+        function = node.func
+        named = isinstance(function, ast.Name)
+        name = getattr(function, "id" if named else "attr", "")
+
+        def step(checks: str, value: ast.expr) -> ast.Call:
+            return build.call(value, checks, value, *([build.name(value, name)] if named else []))
+
+        if name in _KEYED:
+            for keyword in node.keywords:
+                if keyword.arg == "key" and not isinstance(keyword.value, ast.Lambda):
+                    keyword.value = step(spelling.STEPPED, keyword.value)
+        if not named:
+            return
+        for index, one in enumerate(node.args):
+            if isinstance(one, ast.Starred) and name == "zip":
+                one.value = step(spelling.SPREAD, one.value)
+            elif index == 0 and name in _CALLING and not isinstance(one, ast.Lambda | ast.Starred | ast.Constant):
+                node.args[0] = step(spelling.STEPPED, one)
+
+    def _paused(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
+        """A display of what others hold, `(*x, *x)`, is as large as all of them: it is made in a step of its own."""
+        if len(node.elts) > 1 and isinstance(getattr(node, "ctx", build.LOAD), ast.Load):
+            first = next((one for one in node.elts if isinstance(one, ast.Starred)), None)
+            if first is not None and _checks_sum(scope, flags):
+                first.value = build.call(first.value, spelling.PAUSE, first.value)
+        self._push_children(node, scope, flags)
 
     def _steps(self, node: ast.AugAssign, scope: Scope) -> list[ast.stmt]:
         """An augmented assignment with what stands in its target evaluated beforehand."""
@@ -539,6 +593,8 @@ class Rewriter:
         self._push(node, "value", scope, flags)
 
     def _assign(self, node: ast.Assign, scope: Scope, flags: int, slot: Slot) -> None:
+        if any(_is_slice(target) for target in node.targets) and _checks_sum(scope, flags):
+            node.value = build.call(node.value, spelling.PAUSE, node.value)
         self._push(node, "value", scope, flags)
         for index, target in enumerate(node.targets):
             pairs = list(_pairs(target, node.value))
@@ -692,14 +748,20 @@ def _setter(slot: Slot) -> Callable[[ast.AST], None]:
     return put
 
 
-def _checks_sum(scope: Scope) -> bool:
-    """Whether this sum is one of those that are measured: every fourth of a function.
+def _checks_sum(scope: Scope, flags: int) -> bool:
+    """Whether this sum is one of those that are measured: every fourth of a function, and what is run once.
 
     A sum doubles at most, and between two rounds of a loop or two calls memory is looked at; the rest is measured so
     that nothing grows for long in a straight line.
     """
+    if scope.kind == "module" and not flags & LOOP:
+        return True
     scope.home.adds += 1
     return scope.home.adds % 4 == 0
+
+
+def _spreads(node: ast.Call) -> bool:
+    return any(isinstance(one, ast.Starred) for one in node.args)
 
 
 def _is_number(node: ast.expr) -> bool:
@@ -734,6 +796,11 @@ def _harmless_length(name: str, slot: Slot) -> int:
     if name in ("ljust", "rjust", "center", "zfill") and given and isinstance(given[0], ast.Constant):
         return _SHORT if type(given[0].value) is int and given[0].value <= _SHORT else 0
     return 0
+
+
+def _is_slice(node: ast.expr) -> bool:
+    """Whether it is a slice that what is put there may make longer."""
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and node.slice.step is None
 
 
 def _is_small(node: ast.expr) -> bool:
@@ -774,7 +841,9 @@ def _guard_handlers(scope: Scope) -> None:
 
 
 _ARITHMETIC = (ast.Sub, ast.Div, ast.FloorDiv, ast.MatMult, ast.BitAnd, ast.BitXor, ast.RShift)
-_WALKING = (ast.Eq, ast.NotEq)
+_EQUAL = (ast.Eq, ast.NotEq)
+_WALKING = (*_EQUAL, ast.In, ast.NotIn)
+_WALKING_ONCE = (*_WALKING, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 _IN_PATTERNS = (
     ast.MatchSingleton, ast.MatchSequence, ast.MatchStar, ast.MatchAs, ast.MatchOr, ast.MatchClass, ast.MatchMapping,
@@ -783,8 +852,8 @@ _IN_PATTERNS = (
 )  # fmt: skip
 
 _PLAIN = (
-    "Module Expr Delete Assert Pass Break Continue BoolOp UnaryOp IfExp Dict Set "
-    "JoinedStr Constant Subscript Starred List Tuple Slice Load Store Del And Or Add Sub Mult MatMult Div "
+    "Module Expr Delete Assert Pass Break Continue BoolOp UnaryOp IfExp Dict "
+    "JoinedStr Constant Subscript Starred Slice Load Store Del And Or Add Sub Mult MatMult Div "
     "Mod Pow LShift RShift BitOr BitXor BitAnd FloorDiv Invert Not UAdd USub Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn "
     "comprehension arguments keyword alias withitem match_case"
 )
@@ -799,6 +868,9 @@ _HANDLERS: dict[type, Any] = {
     ast.AugAssign: Rewriter._augmented,
     ast.Compare: Rewriter._compare,
     ast.Call: Rewriter._call,
+    ast.List: Rewriter._paused,
+    ast.Tuple: Rewriter._paused,
+    ast.Set: Rewriter._paused,
     ast.FormattedValue: Rewriter._joined,
     ast.FunctionDef: Rewriter._function,
     ast.AsyncFunctionDef: Rewriter._function,

@@ -39,9 +39,7 @@ def light(value: Any) -> Any:
 
 
 def _is_flat(value: Any) -> bool:
-    if len(value) > 16:
-        return PLAIN.issuperset(set(map(type, value)))
-    return all(type(one) in PLAIN for one in value)
+    return PLAIN.issuperset(map(type, value))
 
 
 def weigh(value: Any) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from cellblock.errors import SourceRejected
-from cellblock.guard import growth, sizes, spelling
+from cellblock.guard import growth, sizes, spelling, steps
 from cellblock.guard.anatomy import holder, lineage, name_of
 from cellblock.guard.builtins import Globals, builtins_of
 from cellblock.guard.check import check
@@ -406,6 +406,10 @@ class World:
             spelling.DIGITS: sizes.digits,
             spelling.ROOM: sizes.room,
             spelling.LIGHT: light,
+            spelling.STEPPED: steps.stepped,
+            spelling.SPREAD: steps.spread,
+            spelling.GATHERED: steps.gathered,
+            spelling.PAUSE: steps.pause,
             spelling.PLAIN: PLAIN,
             spelling.STOP: ending.caught,
             spelling.STOPPING: ending.flag,

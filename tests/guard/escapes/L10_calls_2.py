@@ -230,7 +230,7 @@ string.Template('$x' * 100000).substitute(x='a' * 10**6)
 #: threat: L10
 #: from: growth in straight lines
 #: proves: memory
-#: ended: memory, timeout, raised
+#: open: four times as much in one step, before it is seen
 x = 'ab' * 10**6
 x = f'{x}{x}{x}{x}'
 x = f'{x}{x}{x}{x}'

@@ -309,7 +309,7 @@ x = None
 #: threat: L10
 #: from: C code that recurses
 #: proves: hangs
-#: ended: timeout, memory, raised
+#: ended: timeout, memory, raised, completed
 x = iter([1])
 for _ in range(10**6):
     x = filter(None, x)

@@ -48,7 +48,7 @@ re.match(r'([^\n]|.)*\n\n', 'a' * 40 + '\n', re.S)
 #: threat: L10
 #: from: C loops over C loops
 #: proves: hangs
-#: open: C code that calls C code, each of which is quick
+#: ended: timeout, memory
 import itertools
 x = [0] * 1000000
 sum(itertools.chain.from_iterable([x] * 100000))
@@ -56,7 +56,7 @@ sum(itertools.chain.from_iterable([x] * 100000))
 #: threat: L10
 #: from: C loops over C loops
 #: proves: hangs
-#: open: C code that calls C code, each of which is quick
+#: ended: timeout, memory
 import itertools
 x = [0] * 1000000
 sum(itertools.chain(*[x] * 100000))
@@ -64,21 +64,21 @@ sum(itertools.chain(*[x] * 100000))
 #: threat: L10
 #: from: C loops over C functions
 #: proves: hangs
-#: open: C code that calls C code, each of which is quick
+#: ended: timeout
 x = [0] * 200000
 list(map(x.count, x))
 #: filter-of-method
 #: threat: L10
 #: from: C loops over C functions
 #: proves: hangs
-#: open: C code that calls C code, each of which is quick
+#: ended: timeout
 x = [1] * 200000
 list(filter(x.count, x))
 #: starmap-of-method
 #: threat: L10
 #: from: C loops over C functions
 #: proves: hangs
-#: open: C code that calls C code, each of which is quick
+#: ended: completed, timeout
 import itertools
 x = list(range(200000))
 list(itertools.starmap(x.index, ((199999,) for _ in [0] * 10**9))) if 0 else list(itertools.starmap(max, [(x, [0])] * 100000))
@@ -86,14 +86,14 @@ list(itertools.starmap(x.index, ((199999,) for _ in [0] * 10**9))) if 0 else lis
 #: threat: L10
 #: from: C loops over C functions
 #: proves: hangs
-#: open: C code that calls C code, each of which is quick
+#: ended: timeout
 x = list(range(200000))
 sorted(x, key=x.index)
 #: sort-method-key
 #: threat: L10
 #: from: C loops over C functions
 #: proves: hangs
-#: open: C code that calls C code, each of which is quick
+#: ended: timeout
 x = list(range(200000))
 x2 = list(x)
 x2.sort(key=x.index)
@@ -101,14 +101,14 @@ x2.sort(key=x.index)
 #: threat: L10
 #: from: C loops over C functions
 #: proves: hangs
-#: open: C code that calls C code, each of which is quick
+#: ended: timeout
 x = [0] * 200000
 max(x, key=x.count)
 #: reduce-of-method
 #: threat: L10
 #: from: C loops over C functions
 #: proves: hangs
-#: open: C code that calls C code, each of which is quick
+#: ended: timeout
 import functools, operator
 x = [0] * 100000
 functools.reduce(lambda a, b: a, x)
@@ -117,14 +117,14 @@ functools.reduce(operator.add, [[0]] * 200000)
 #: threat: L10
 #: from: sums of lists
 #: proves: memory
-#: open: C code that calls C code, each of which is quick
+#: ended: timeout, memory
 import itertools
 list(itertools.accumulate([[0] * 100] * 20000))
 #: groupby-of-method
 #: threat: L10
 #: from: C loops over C functions
 #: proves: hangs
-#: open: C code that calls C code, each of which is quick
+#: ended: timeout
 import itertools
 x = [0] * 200000
 list(itertools.groupby(x, x.count))
@@ -132,7 +132,7 @@ list(itertools.groupby(x, x.count))
 #: threat: L10
 #: from: C loops over C functions
 #: proves: hangs
-#: open: C code that calls C code, each of which is quick
+#: ended: timeout
 import itertools
 x = [1] * 200000
 list(itertools.takewhile(x.count, x))
@@ -140,28 +140,28 @@ list(itertools.takewhile(x.count, x))
 #: threat: L10
 #: from: C loops over C loops
 #: proves: hangs
-#: open: C code that calls C code, each of which is quick
+#: ended: timeout
 x = set(range(100000))
 x.intersection(*[x] * 100000)
 #: set-unions
 #: threat: L10
 #: from: C loops over C loops
 #: proves: hangs
-#: open: C code that calls C code, each of which is quick
+#: ended: timeout
 x = set(range(100000))
 set().union(*[x] * 100000)
 #: zip-star
 #: threat: L10
 #: from: C loops over C loops
 #: proves: memory
-#: open: C code that calls C code, each of which is quick
+#: ended: memory
 x = list(range(10**6))
 list(zip(*[x] * 1000))
 #: add-unrolled
 #: threat: L10
 #: from: growth in straight lines
 #: proves: memory
-#: open: no step of Python stands between them
+#: ended: memory
 x = 'ab' * 10**6
 x = x + x
 x = x + x
@@ -181,7 +181,7 @@ x = x + x
 #: threat: L10
 #: from: growth in straight lines
 #: proves: memory
-#: open: no step of Python stands between them
+#: ended: memory
 x = [0] * 10**6
 x += x
 x += x
@@ -201,7 +201,7 @@ x += x
 #: threat: L10
 #: from: growth in straight lines
 #: proves: memory
-#: open: no step of Python stands between them
+#: ended: timeout, memory
 x = (0,) * 10**6
 x = (*x, *x)
 x = (*x, *x)
@@ -221,7 +221,7 @@ x = (*x, *x)
 #: threat: L10
 #: from: growth in straight lines
 #: proves: memory
-#: open: no step of Python stands between them
+#: ended: timeout, memory
 x = [0] * 10**6
 x[:0] = x
 x[:0] = x
@@ -241,7 +241,7 @@ x[:0] = x
 #: threat: L10
 #: from: structures that share their parts
 #: proves: hangs
-#: open: what compares or hashes without an operator that is seen goes through all of it
+#: ended: memory
 x = y = 1
 for _ in range(60):
     x, y = [x, x], [y, y]
@@ -250,7 +250,7 @@ x < y
 #: threat: L10
 #: from: structures that share their parts
 #: proves: hangs
-#: open: what compares or hashes without an operator that is seen goes through all of it
+#: ended: memory
 x = y = 1
 for _ in range(60):
     x, y = [x, x], [y, y]
@@ -259,7 +259,7 @@ x in [y]
 #: threat: L10
 #: from: structures that share their parts
 #: proves: hangs
-#: open: what compares or hashes without an operator that is seen goes through all of it
+#: ended: memory
 x = y = 1
 for _ in range(60):
     x, y = [x, x], [y, y]
@@ -317,6 +317,39 @@ f(x)
 #: threat: L10
 #: from: hashlib
 #: proves: hangs
-#: open: a call that gives up the lock and does not return
+#: ended: raised
 import hashlib
 for _ in range(100): hashlib.pbkdf2_hmac('sha512', b'a', b'b', 2000000)
+#: less-shared-in-a-function
+#: threat: L10
+#: from: structures that share their parts
+#: proves: hangs
+#: open: `<` is looked at where it is run once, and mostly compares numbers
+def compared():
+    x = y = 1
+    for _ in range(60):
+        x, y = [x, x], [y, y]
+    return x < y
+compared()
+#: in-shared-in-a-function
+#: threat: L10
+#: from: structures that share their parts
+#: proves: hangs
+#: ended: memory
+def found():
+    x = y = 1
+    for _ in range(60):
+        x, y = [x, x], [y, y]
+    return x in [y]
+found()
+#: remove-shared-in-a-function
+#: threat: L10
+#: from: structures that share their parts
+#: proves: hangs
+#: ended: memory
+def removed():
+    x = y = 1
+    for _ in range(60):
+        x, y = [x, x], [y, y]
+    [y].remove(x)
+removed()

@@ -48,13 +48,13 @@ import itertools
 #: threat: L10
 #: from: methods that search
 #: proves: hangs
-#: open: a method of a range that searches step by step
+#: ended: timeout
 range(10**12).index(0.5)
 #: count-of-range
 #: threat: L10
 #: from: methods that search
 #: proves: hangs
-#: open: a method of a range that searches step by step
+#: ended: timeout
 range(10**12).count(0.5)
 #: zip-of-repeats
 #: threat: L10

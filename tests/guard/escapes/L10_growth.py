@@ -95,7 +95,7 @@ raise ValueError('x' * 10**9)
 #: threat: L10
 #: from: values that the host reads
 #: proves: memory
-#: open: one call takes more than the limit
+#: ended: memory
 'x' * (3 * 10**8)
 #: comprehension-endless
 #: threat: L10
@@ -186,13 +186,13 @@ difflib.SequenceMatcher(None, 'ab' * 50000, 'ba' * 50000).ratio()
 #: threat: L10
 #: from: str.translate
 #: proves: memory
-#: open: one call takes more than the limit
+#: ended: memory
 ('a' * 10**6).translate({97: 'b' * 10**5})
 #: splitlines-blow-up
 #: threat: L10
 #: from: many small strings
 #: proves: memory
-#: open: one call takes more than the limit
+#: ended: memory
 ('\n' * (5 * 10**7)).splitlines()
 #: textwrap-and-string-multiplied
 #: threat: L10
@@ -212,7 +212,7 @@ json.dumps([0] * 10**6, indent=10**6)
 #: threat: L10
 #: from: copies that are not shared
 #: proves: hangs
-#: open: one call of C code that doubles with each level
+#: ended: memory
 import copy
 x = 'a'
 for _ in range(60):
@@ -222,7 +222,7 @@ repr(x)
 #: threat: L10
 #: from: comparisons that double
 #: proves: hangs
-#: open: one call of C code that doubles with each level
+#: ended: memory
 x = y = 1
 for _ in range(60):
     x, y = [x, x], [y, y]
@@ -231,7 +231,7 @@ x == y
 #: threat: L10
 #: from: hashes that double
 #: proves: hangs
-#: open: one call of C code that doubles with each level
+#: ended: memory
 x = 1
 for _ in range(60):
     x = (x, x)

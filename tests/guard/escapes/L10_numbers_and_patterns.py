@@ -35,14 +35,14 @@ f'{x}'
 #: threat: L10
 #: from: exponents in Fraction
 #: proves: hangs
-#: open: an exponent becomes digits
+#: ended: raised
 from fractions import Fraction
 Fraction('1e100000000')
 #: decimal-exponent
 #: threat: L10
 #: from: exponents in Decimal
 #: proves: hangs
-#: open: an exponent becomes digits
+#: ended: raised
 from decimal import Decimal
 int(Decimal('1e100000000'))
 #: decimal-precision
@@ -80,7 +80,7 @@ re.match('(a+)+$', 'a' * 40 + 'b')
 #: threat: L10
 #: from: regexes
 #: proves: hangs
-#: open: a compiled pattern without a deadline
+#: ended: timeout, memory
 import re
 p = re.compile('(a|aa)+$')
 p.search('a' * 60 + 'b')

@@ -244,3 +244,73 @@ c = Child(1, 2, 3, flag=True, x=9)
 print(c.first, c.args, c.flag, c.kw)
 #: generator-function-as-argument
 print(sum(x for x in range(4)), max((len(w), w) for w in ["a", "ccc", "bb"]), any(c.isdigit() for c in "a1"), all([]), ",".join(str(i) for i in range(3)))
+#: calls-of-methods-that-search
+order = list(range(2000))
+print(list(map(order.index, [3, 1999])), list(filter([0, 1, (2,)].count, [0, 5, (2,)])), sorted([5, 1, 3], key=order.index))
+words = ["b", "a", "c", "a"] * 60
+print(max(words, key=words.count), min(["c", "a"], key=words.index), list(map(words.__contains__, "az")))
+shuffled = ["c", "a"]
+shuffled.sort(key=words.index, reverse=True)
+print(shuffled, list(map(list.count, [[1, 1], [2]], [1, 1])), list(map(tuple, ["ab", [1]])), list(map(max, [1, 5], [3, 2])))
+try:
+    list(map(order.index, [-1]))
+except ValueError as error:
+    print(type(error).__name__, error)
+print(type(map(order.index, [])) is map, isinstance(filter(order.count, []), filter), list(map(None or str, [1])))
+try:
+    map()
+except TypeError as error:
+    print(error)
+#: names-of-its-own-for-map-and-zip
+def map(f, values): return f
+def zip(*rows): return rows
+def sorted(values, key): return key
+order = list(range(2000))
+print(map(order.index, []) == order.index, zip(*[[1], [2]] * 20)[0], sorted([], key=order.count) == order.count)
+#: zip-of-many-rows
+rows = [[n, n + 1, n + 2] for n in range(40)]
+print(list(zip(*rows))[1][:5], len(list(zip(*rows))), list(zip([7, 8, 9], *rows))[2][:3], list(zip(*[])), list(zip(*iter(rows)))[0][:2])
+print(dict(zip(*[["a", "b"], [1, 2]])), list(zip(*{"ab": 1, "cd": 2})), list(zip(*(iter(row) for row in rows)))[0][:3])
+for wrong in (5, [1, 2], [[1]] * 20 + [3], [4] + [[1]] * 20):
+    try:
+        print(list(zip(*wrong)))
+    except TypeError as error:
+        print("TypeError")
+#: sets-of-many-others
+sets = [{n, n + 1, 100} for n in range(40)]
+print(sorted(set().union(*sets))[-3:], set.union(*sets) == set().union(*sets), sets[0].intersection(*sets), set.intersection(*sets))
+print(sorted(set(range(50)).difference(*sets)), frozenset(range(3)).union(*sets) == frozenset({*range(41), 100}))
+print(type(frozenset(range(3)).union(*sets)).__name__, type(frozenset({100}).intersection(*sets)).__name__, frozenset(range(60)).difference(*sets) == frozenset(range(41, 60)))
+found = set()
+print(found.update(*sets), len(found), found.intersection_update(*sets), found, found.difference_update(*sets), found)
+print(sorted(set().union(*["ab", [1]] * 1, *[(2,)] * 20), key=str), len({1}.union(*[iter([n]) for n in range(30)])))
+try:
+    set().union(*[[1]] * 20, 5)
+except TypeError as error:
+    print(error)
+class Kept(set):
+    def update(self, *others): return len(others)
+print(Kept().update(*sets), type(Kept({1}).union(*sets)).__name__, len(Kept({1}).union(*sets)))
+#: displays-of-what-others-hold
+x, y = [1, 2], (3,)
+print([*x, *y], (*x, 0, *y), {*x, *y}, [0, *x], (*x,))
+x[:0] = y
+x[1:2] = [*x, *x]
+a, *b = *x, *y
+print(x, a, b)
+#: functions-that-iterate
+#: needs: itertools, functools, operator
+import functools, itertools, operator
+rows = [[0, 1]] * 3
+print(list(itertools.accumulate(rows)), list(itertools.accumulate([1, 2, 3], operator.mul, initial=2)), list(itertools.accumulate([])))
+print(functools.reduce(operator.add, rows), functools.reduce(max, [1, 5, 2], 9), functools.reduce(operator.concat, [], []))
+print([(k, list(g)) for k, g in itertools.groupby("aab")], [(k, list(g)) for k, g in itertools.groupby([1, 1, 2], [2, 2].count)])
+print(list(itertools.takewhile([1, 2].count, iter([1, 2, 3, 1]))), list(itertools.dropwhile([1].count, [1, 3, 1])))
+print(list(itertools.filterfalse([1].count, [1, 2])), list(itertools.filterfalse(None, [0, 1])), list(itertools.starmap(max, [(1, 2), (4, 3)])))
+source = iter(range(5))
+print(list(itertools.takewhile((0, 1).count, source)), next(source))
+for call in (lambda: functools.reduce(max, []), lambda: functools.reduce(max, 5), lambda: list(itertools.starmap(max, [5]))):
+    try:
+        call()
+    except TypeError as error:
+        print(error)

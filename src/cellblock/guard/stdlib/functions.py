@@ -20,6 +20,7 @@ from cellblock.guard.members import listed
 from cellblock.guard.names import is_dunder
 from cellblock.guard.refusal import denied
 from cellblock.guard.stdlib.hints import get_type_hints_of
+from cellblock.guard.steps import passing
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, public
 
 if TYPE_CHECKING:
@@ -139,6 +140,13 @@ def _partial(world: World) -> type:
     return partial
 
 
+def _reduce(world: World) -> Callable[..., Any]:
+    def reduce(function: Any, iterable: Any, /, *initial: Any) -> Any:
+        return functools.reduce(function, passing(function, iterable), *initial)
+
+    return reduce
+
+
 def _lru() -> type:
     return type(functools.lru_cache(lambda: None))
 
@@ -150,6 +158,34 @@ def ticking(values: Iterable[Any]) -> Iterator[Any]:
     """The same values, each through Python, where a cell can be ended."""
     for value in values:  # noqa: UP028
         yield value
+
+
+def _accumulate(world: World) -> Callable[..., Iterator[Any]]:
+    def accumulate(iterable: Any, func: Any = None, *, initial: Any = None) -> Iterator[Any]:
+        return itertools.accumulate(passing(func, iterable), func, initial=initial)
+
+    return accumulate
+
+
+def _groupby(world: World) -> Callable[..., Iterator[Any]]:
+    def groupby(iterable: Any, key: Any = None) -> Iterator[Any]:
+        return itertools.groupby(iterable if key is None else passing(key, iterable), key)
+
+    return groupby
+
+
+def _filtering(name: str) -> Callable[[World], Any]:
+    whole: Any = getattr(itertools, name)
+
+    def make(world: World) -> Any:
+        def filtering(function: Any, iterable: Any, /) -> Iterator[Any]:
+            found: Iterator[Any] = whole(function, passing(function, iterable))
+            return found
+
+        filtering.__name__ = filtering.__qualname__ = name
+        return filtering
+
+    return make
 
 
 def _count(world: World) -> Callable[..., Iterator[Any]]:
@@ -220,9 +256,8 @@ def _with_replacement(pool: Any, r: int) -> float:
     return math.comb(min(len(pool) + max(r, 0), 2000), min(max(r, 0), 2000))
 
 
-_PLAIN_ITERTOOLS = names(
-    "accumulate chain compress dropwhile filterfalse groupby islice pairwise starmap takewhile tee zip_longest batched"
-)
+_PLAIN_ITERTOOLS = names("chain compress islice pairwise tee zip_longest batched")
+_FILTERING = ("dropwhile", "filterfalse", "starmap", "takewhile")
 
 # ----------------------------------------------------------------------------------- operator
 
@@ -427,10 +462,11 @@ _KINDS = names(
 AUDITS = (
     ModuleAudit(
         name="functools",
-        members=names("partialmethod reduce lru_cache cache cached_property cmp_to_key")
+        members=names("partialmethod lru_cache cache cached_property cmp_to_key")
         | names("WRAPPER_ASSIGNMENTS WRAPPER_UPDATES"),
         replaced={
             "partial": _partial,
+            "reduce": _reduce,
             "wraps": _wraps,
             "update_wrapper": _update_wrapper,
             "total_ordering": _total_ordering,
@@ -453,6 +489,9 @@ AUDITS = (
             "count": _count,
             "repeat": _repeat,
             "cycle": _cycle,
+            "accumulate": _accumulate,
+            "groupby": _groupby,
+            **{name: _filtering(name) for name in _FILTERING},
             "product": _many(itertools.product, _products),
             "permutations": _many(itertools.permutations, _permutations),
             "combinations": _many(itertools.combinations, _combinations),
@@ -460,7 +499,7 @@ AUDITS = (
         },
         types=tuple(
             audit(getattr(itertools, name))
-            for name in sorted(_PLAIN_ITERTOOLS)
+            for name in sorted({*_PLAIN_ITERTOOLS, *_FILTERING, "accumulate", "groupby"})
             if isinstance(getattr(itertools, name, None), type)
         ),
         note="what goes on without end, or very long, passes through Python, where it can be ended",
