@@ -187,16 +187,21 @@ def _matplotlib(module: Any) -> dict[str, Any]:
 
 def _pandas(module: Any) -> dict[str, Any]:
     found = {}
-    for name, option in module._registered_options.items():
-        value = module.get_option(name)
-        if value is not option.defval and value != option.defval:
-            found[name] = value
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, option in module._registered_options.items():
+            value = module.get_option(name)
+            if value is not option.defval and value != option.defval:
+                found[name] = value
     return found
 
 
 def _set_pandas(module: Any, value: dict[str, Any]) -> None:
-    for name, one in value.items():
-        module.set_option(name, one)
+    with warnings.catch_warnings():  # of options that are on their way out
+        warnings.simplefilter("ignore")
+        for name, one in value.items():
+            if module.get_option(name) != one:
+                module.set_option(name, one)
 
 
 _OF_PACKAGES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
