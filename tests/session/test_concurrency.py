@@ -223,13 +223,13 @@ ENTERED = {"open"}
 
 
 def public(cls: type) -> set[str]:
-    return {name for name in vars(cls) if not name.startswith("_")}
+    return {name for name in dir(cls) if not name.startswith("_")}
 
 
 def test_faces_have_the_same_methods() -> None:
     assert public(AsyncSession) - AS_ITEMS - ENTERED <= public(Session)
     extra = public(Session) - public(AsyncSession)
-    assert extra <= {"limits", "seed", "notebook", "trust_level"}  # attributes of the one, properties of the other
+    assert extra <= {"limits", "seed", "notebook", "trust_level", "name", "resumed"}  # attributes of the one, properties of the other
 
 
 @pytest.mark.parametrize("name", [*sorted(public(AsyncSession) & public(Session)), "__init__"])
@@ -237,7 +237,8 @@ def test_faces_have_the_same_parameters(name: str) -> None:
     one, two = inspect.getattr_static(AsyncSession, name), inspect.getattr_static(Session, name)
     assert isinstance(one, property) == isinstance(two, property)
     if not isinstance(one, property):
-        assert inspect.signature(one).parameters == inspect.signature(two).parameters
+        ours, theirs = (str(inspect.signature(method)).partition(" -> ")[0] for method in (one, two))
+        assert ours.replace("'Versions | str'", "'Session | str'") == theirs
         assert one.__doc__ == two.__doc__ or name in ("__init__", "run", "stream")
 
 

@@ -225,7 +225,7 @@ def test_state_none_remembers_nothing_of_a_cell(open_local: Callable[..., Sessio
 def test_other_states_are_refused(open_session: Callable[..., Session]) -> None:
     with pytest.raises(CellblockError, match="state=None is for trust_level='local'"):
         open_session(state=None)
-    with pytest.raises(TypeError, match=r"state must be Live\(\) or None, not str"):
+    with pytest.raises(TypeError, match=r"state must be Versioned\(\), Live\(\) or None, not str"):
         open_session(trust_level="local", state="live")
 
 

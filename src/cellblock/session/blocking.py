@@ -76,7 +76,10 @@ class Session:
         return repr(self._session).replace("AsyncSession", type(self).__name__, 1)
 
     def close(self) -> None:
-        """End the session and everything it started. Its notebook stays readable."""
+        """End the session and everything it started. Its notebook stays readable.
+
+        What a session that lasts has done is in its store by then.
+        """
         _call(self._session.close)
 
     def __enter__(self) -> Self:
