@@ -22,7 +22,8 @@ Cellblock = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 _SECONDS = 30
 _ON_ITS_TERMINAL = """
-import fcntl, os, sys, termios
+import fcntl, os, signal, sys, termios
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # who runs the tests may ignore it, as background jobs do
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
