@@ -244,7 +244,7 @@ x = f'{x}{x}{x}{x}'
 #: threat: L10
 #: from: growth step by step
 #: proves: memory
-#: ended: memory, timeout, raised
+#: ended: timeout, memory, raised
 x = b'ab'
 while True:
     x = x + x
