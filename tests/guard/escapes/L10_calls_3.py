@@ -38,7 +38,7 @@ b *= 1000
 #: threat: L10
 #: from: growth in place
 #: proves: memory
-#: ended: timeout, memory, raised
+#: open: growth by steps passes the limit before it is seen
 import array
 a = array.array('d', [0])
 while True:
