@@ -17,9 +17,8 @@ from cellblock.guard.rules import BY_ID
 FILES = {path.stem: path for path in corpus.files(corpus.ESCAPES)}
 ATTEMPTS = [program for path in FILES.values() for program in corpus.programs(path)]
 RUNNER = Path(__file__).parent / "attempts.py"
-SPARE_MB = 1100
-"""What an interpreter takes for itself, and a cell between two looks at its memory, beyond the limit. What doubles is
-seen late: who looks needs the interpreter's lock, and on a busy machine a few steps are taken before that."""
+SPARE_MB = 250
+"""What an interpreter takes for itself, and a cell between two looks at its memory, beyond the limit."""
 
 
 @cache
