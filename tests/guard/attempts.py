@@ -34,7 +34,7 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE / "given")]
 
-from corpus import Program, programs  # noqa: E402
+from corpus import Program, policy_for, programs  # noqa: E402
 
 RULE = re.compile(r"\[([a-z]+)\]")
 LIMIT_SECONDS, PATIENCE = 0.4, float(os.environ.get("PATIENCE", "6"))
@@ -97,15 +97,9 @@ def _guarded(program: Program, given: dict[str, Any]) -> dict[str, Any]:
     import vaults
     from levels import local_session
 
-    from cellblock import ExecutionLimits, Policy
+    from cellblock import ExecutionLimits
 
-    policy = (
-        Policy(libraries=program.grants)
-        .fn(vaults.greet)
-        .cls(vaults.Vault)
-        .cls(toolbox.Tool, subclassable=True)
-        .module(toolbox)
-    )
+    policy = policy_for(program, vaults, toolbox)
     rules: list[str] = []
     _recorded(rules)
     limits = ExecutionLimits(timeout_seconds=LIMIT_SECONDS, max_memory_mb=MEMORY_MB, max_output_bytes=20_000)

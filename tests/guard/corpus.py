@@ -89,3 +89,21 @@ def last_line(traceback: str) -> int | None:
     """The innermost line of the program that a traceback names."""
     lines = _PLACE.findall(traceback)
     return int(lines[-1]) if lines else None
+
+
+def outcome(cell):
+    """What a program printed as a cell, and what it raised: type, message and line."""
+    printed = "".join(output.text for output in cell.outputs if output.stream == "stdout")
+    if cell.error is None:
+        return {"stdout": printed, "error": None}
+    assert cell.error.kind == "raised", f"{cell.error.kind}: {cell.error.message} ({cell.error.hint})"
+    error = [cell.error.type.rpartition(".")[2], cell.error.message, last_line(cell.error.traceback)]
+    return {"stdout": printed, "error": error}
+
+
+def policy_for(attempt, vaults, toolbox):
+    """What an attempt is given of the host's: a function, two classes, a module, and libraries."""
+    from cellblock import Policy
+
+    policy = Policy(libraries=attempt.grants).fn(vaults.greet).cls(vaults.Vault)
+    return policy.cls(toolbox.Tool, subclassable=True).module(toolbox)

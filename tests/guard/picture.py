@@ -14,6 +14,7 @@ import asyncio
 import atexit
 import contextlib
 import decimal
+import enum
 import faulthandler
 import gc
 import importlib
@@ -75,6 +76,8 @@ def _of_module(name: str, module: types.ModuleType) -> dict[str, Any]:
         rows[f"{name}.{key}"] = _held(value)
         if isinstance(value, type) and value.__module__ == name:
             for attribute, inner in list(vars(value).items()):
+                if attribute == "_value2member_map_" and issubclass(value, enum.Flag):
+                    continue  # a combination of flags is kept from when it is first asked for
                 if attribute not in ("__dict__", "__weakref__", "_abc_impl", "__annotations_cache__"):
                     rows[f"{name}.{key}.{attribute}"] = _held(inner)
             if isinstance(value, abc.ABCMeta):

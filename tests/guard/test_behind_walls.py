@@ -44,12 +44,7 @@ def test_programs_behave_as_under_cpython(theme, program):
     want = test_parity.expected(theme)[program.name]
     with Session(policy=Policy(), limits=PATIENT) as session:
         cell = session.run(program.source + "pass\n")
-    printed = "".join(output.text for output in cell.outputs if output.stream == "stdout")
-    error = None
-    if cell.error is not None:
-        assert cell.error.kind == "raised", f"{cell.error.kind}: {cell.error.message} ({cell.error.hint})"
-        error = [cell.error.type.rpartition(".")[2], cell.error.message, corpus.last_line(cell.error.traceback)]
-    assert {"stdout": printed, "error": error} == {"stdout": want["stdout"], "error": want["error"]}
+    assert corpus.outcome(cell) == {"stdout": want["stdout"], "error": want["error"]}
 
 
 @pytest.fixture(scope="module")
@@ -76,13 +71,7 @@ def test_attempts_reach_nothing(given, monkeypatch, file, attempt, screened):
     place, vaults, toolbox = given
     if not screened:
         monkeypatch.setattr(Screen, "refusal", lambda self, request, names: None)
-    policy = (
-        Policy(libraries=attempt.grants)
-        .fn(vaults.greet)
-        .cls(vaults.Vault)
-        .cls(toolbox.Tool, subclassable=True)
-        .module(toolbox)
-    )
+    policy = corpus.policy_for(attempt, vaults, toolbox)
     mounts = {f"{name}.py": str(place / f"{name}.py") for name in ("vaults", "toolbox")}
     with Session(policy=policy, limits=HASTY, mounts=mounts, preload=attempt.grants) as session:
         session.files.write("canary", CANARY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 
 from cellblock.errors import SourceRejected
@@ -71,8 +71,8 @@ def _rule_of(error: SourceRejected) -> str:
     return first.rule
 
 
-def _forget_others(error: BaseException, lines: Mapping[str, list[str]]) -> None:
-    """Take the frames that are no cell's out of the tracebacks: to format them would have their files noted."""
+def chained(error: BaseException) -> Iterator[BaseException]:
+    """An error and all that it was raised from, during or together with, each once, past what its class says."""
     pending: list[BaseException | None] = [error]
     seen: set[int] = set()
     while pending:
@@ -80,10 +80,16 @@ def _forget_others(error: BaseException, lines: Mapping[str, list[str]]) -> None
         if one is None or id(one) in seen:
             continue
         seen.add(id(one))
-        _TRACEBACK.__set__(one, _of_cells(_TRACEBACK.__get__(one), lines))
+        yield one
         pending += [_CAUSE.__get__(one), _CONTEXT.__get__(one)]
         if isinstance(one, BaseExceptionGroup):
             pending += _PARTS.__get__(one)
+
+
+def _forget_others(error: BaseException, lines: Mapping[str, list[str]]) -> None:
+    """Take the frames that are no cell's out of the tracebacks: to format them would have their files noted."""
+    for one in chained(error):
+        _TRACEBACK.__set__(one, _of_cells(_TRACEBACK.__get__(one), lines))
 
 
 _TRACEBACK, _CAUSE, _CONTEXT = (BaseException.__dict__[name] for name in ("__traceback__", "__cause__", "__context__"))

@@ -244,7 +244,7 @@ x = f'{x}{x}{x}{x}'
 #: threat: L10
 #: from: growth step by step
 #: proves: memory
-#: ended: memory, timeout, raised
+#: open: growth by steps passes the limit before it is seen
 x = b'ab'
 while True:
     x = x + x
@@ -252,7 +252,7 @@ while True:
 #: threat: L10
 #: from: growth step by step
 #: proves: memory
-#: ended: timeout, memory, raised
+#: open: growth by steps passes the limit before it is seen
 x = (0,)
 while True:
     x = x + x
@@ -260,7 +260,7 @@ while True:
 #: threat: L10
 #: from: growth step by step
 #: proves: memory
-#: ended: timeout, memory, raised
+#: open: growth by steps passes the limit before it is seen
 import operator
 x = 'ab'
 while True:

@@ -38,7 +38,7 @@ b *= 1000
 #: threat: L10
 #: from: growth in place
 #: proves: memory
-#: ended: memory, timeout, raised
+#: open: growth by steps passes the limit before it is seen
 import array
 a = array.array('d', [0])
 while True:
@@ -300,7 +300,7 @@ list(x)
 #: threat: L10
 #: from: C code that recurses
 #: proves: hangs
-#: ended: timeout, memory, raised
+#: ended: timeout, memory, raised, completed
 x = iter([1])
 for _ in range(10**6):
     x = filter(None, x)

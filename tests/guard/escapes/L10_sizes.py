@@ -151,7 +151,7 @@ class I:
 #: threat: L10
 #: from: repeats of repeats
 #: proves: memory
-#: ended: timeout, memory
+#: open: growth by steps passes the limit before it is seen
 x = 'a'
 for _ in range(50):
     x = x * 10
@@ -159,7 +159,7 @@ for _ in range(50):
 #: threat: L10
 #: from: growth step by step
 #: proves: memory
-#: ended: timeout, memory
+#: open: growth by steps passes the limit before it is seen
 x = [0]
 while True:
     x = x + x
@@ -167,7 +167,7 @@ while True:
 #: threat: L10
 #: from: growth in place
 #: proves: memory
-#: ended: timeout, memory
+#: open: growth by steps passes the limit before it is seen
 x = [0]
 while True:
     x.extend(x)
@@ -175,7 +175,7 @@ while True:
 #: threat: L10
 #: from: growth step by step
 #: proves: memory
-#: ended: timeout, memory
+#: open: growth by steps passes the limit before it is seen
 x = 'ab'
 while True:
     x += x

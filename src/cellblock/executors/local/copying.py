@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import gc
+from collections.abc import Callable, Iterable, Iterator
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -37,38 +38,42 @@ def copied(name: str, value: object, policy: Policy) -> object:
 
 def _kept(value: object, live: frozenset[type]) -> dict[int, Any]:
     """What `deepcopy` is to take for copied already: each object of a granted class, by its identity."""
-    kept: dict[int, Any] = {}
-    pending, seen = [value], set[int]()
-    while pending:
-        one = pending.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        if not live.isdisjoint(type(one).__mro__):
-            kept[id(one)] = one
-        elif not isinstance(one, _WHOLE):
-            pending.extend(gc.get_referents(one))
-    return kept
+
+    def is_live(one: object) -> bool:
+        return not live.isdisjoint(type(one).__mro__)
+
+    def within(one: object) -> Iterable[object]:
+        return () if is_live(one) or isinstance(one, _WHOLE) else gc.get_referents(one)
+
+    return {id(one): one for one in _reached(value, within) if is_live(one)}
 
 
 def _require_data(name: str, value: object, live: frozenset[type]) -> None:
     """Raise for what a deep copy would hand over as it is."""
-    pending, seen = [value], set[int]()
-    while pending:
-        one = pending.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
+    for one in _reached(value, _items):
         if isinstance(one, _FUNCTIONS):
             raise _live(name, f"the function {getattr(one, '__name__', '')}", "policy.fn(f)")
         if isinstance(one, ModuleType):
             raise _live(name, f"the module {one.__name__}", "policy.module(m)")
         if isinstance(one, type) and one.__module__ != "builtins" and one not in live:
             raise _live(name, f"the class {one.__name__}", "policy.cls(C)")
-        if type(one) in _HOLDING:
-            pending.extend(one)  # type: ignore[arg-type]
-        elif type(one) is dict:
-            pending += [*one.keys(), *one.values()]
+
+
+def _items(one: Any) -> Iterable[object]:
+    if type(one) is dict:
+        return [*one.keys(), *one.values()]
+    return one if type(one) in _HOLDING else ()
+
+
+def _reached(value: object, within: Callable[[object], Iterable[object]]) -> Iterator[object]:
+    """A value and all that is within it, each once."""
+    pending, seen = [value], set[int]()
+    while pending:
+        one = pending.pop()
+        if id(one) not in seen:
+            seen.add(id(one))
+            yield one
+            pending.extend(within(one))
 
 
 def _live(name: str, what: str, how: str) -> UnpicklableError:

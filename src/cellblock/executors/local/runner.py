@@ -33,7 +33,7 @@ from cellblock.wire.messages import (
     Survey,
 )
 from cellblock.worker import survey
-from cellblock.worker.failures import describe, refused
+from cellblock.worker.failures import chained, describe, refused
 from cellblock.worker.names import Names
 from cellblock.worker.show.display import bundle
 
@@ -336,21 +336,12 @@ class _Unshown:
 
 def _lighten(error: BaseException) -> None:
     """Have an error, and those behind it, hold nothing that its message could not be made of."""
-    stack, seen = [error], {id(error)}
-    while stack:
-        one = stack.pop()
+    for one in chained(error):
         given = BaseException.args.__get__(one)  # type: ignore[attr-defined]
         try:
             light(given)
         except MemoryError as heavy:
             BaseException.args.__set__(one, (f"<{heavy}>",))  # type: ignore[attr-defined]
-        behind = [one.__cause__, one.__context__]
-        if isinstance(one, BaseExceptionGroup):
-            behind += one.exceptions
-        for other in behind:
-            if other is not None and id(other) not in seen:
-                seen.add(id(other))
-                stack.append(other)
 
 
 class NoShell(Exception):
