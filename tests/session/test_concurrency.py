@@ -229,7 +229,8 @@ def public(cls: type) -> set[str]:
 def test_faces_have_the_same_methods() -> None:
     assert public(AsyncSession) - AS_ITEMS - ENTERED <= public(Session)
     extra = public(Session) - public(AsyncSession)
-    assert extra <= {"limits", "seed", "notebook", "trust_level", "name", "resumed"}  # attributes of the one, properties of the other
+    of_the_other = {"limits", "seed", "notebook", "trust_level", "name", "resumed"}  # of which these are attributes
+    assert extra <= of_the_other
 
 
 @pytest.mark.parametrize("name", [*sorted(public(AsyncSession) & public(Session)), "__init__"])
