@@ -31,6 +31,10 @@ def test_importing_cellblock_loads_nothing_else():
     assert loaded_by("cellblock") == {"cellblock"}
 
 
+def test_models_load_nothing_but_anyio_until_one_is_connected():
+    assert loaded_by("cellblock.models") - {"cellblock", "anyio"} <= loaded_by("anyio")
+
+
 @pytest.mark.parametrize("name", [*ROWS_INSIDE, *WORDS])
 def test_what_runs_inside_a_wall_imports_only_the_standard_library(name):
     if find_spec(f"cellblock.{name}") is None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cellblock.errors import FileRefused as FileRefused
     from cellblock.errors import IsolationUnavailable as IsolationUnavailable
     from cellblock.errors import MergeConflict as MergeConflict
+    from cellblock.errors import ModelError as ModelError
     from cellblock.errors import MountRefused as MountRefused
     from cellblock.errors import PreloadFailed as PreloadFailed
     from cellblock.errors import SecurityError as SecurityError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from cellblock.guard.lint import lint as lint
     from cellblock.limits import ExecutionLimits as ExecutionLimits
     from cellblock.limits import Usage as Usage
+    from cellblock.models.scripted import ScriptedModel as ScriptedModel
     from cellblock.outputs import Output as Output
     from cellblock.outputs import OutputType as OutputType
     from cellblock.policy import Policy as Policy
@@ -60,6 +62,7 @@ _HOME = {
     "MergeConflict": "cellblock.errors",
     "UnknownCommit": "cellblock.errors",
     "StoreError": "cellblock.errors",
+    "ModelError": "cellblock.errors",
     "MountRefused": "cellblock.errors",
     "Notebook": "cellblock.session.notebook",
     "Opaque": "cellblock.values.portable",
@@ -68,6 +71,7 @@ _HOME = {
     "Policy": "cellblock.policy",
     "PreloadFailed": "cellblock.errors",
     "Resumed": "cellblock.state",
+    "ScriptedModel": "cellblock.models.scripted",
     "Session": "cellblock.session.blocking",
     "SecurityError": "cellblock.errors",
     "SessionBusy": "cellblock.errors",

@@ -6,6 +6,15 @@ carries a `hint`: what the caller can do about it.
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    ModelFailure = Literal[
+        "setup", "key", "unknown", "context", "filtered", "refused", "quota", "rate", "server", "connection", "timeout",
+        "malformed", "raised", "script",
+    ]  # fmt: skip
+
 
 class CellblockError(Exception):
     """Base of every error cellblock raises; `hint` says what to do, "" where there is nothing."""
@@ -124,3 +133,21 @@ class MergeConflict(CellblockError):
         super().__init__(message, hint=hint)
         self.names = names
         self.files = files
+
+
+class ModelError(CellblockError):
+    """A model gave no answer. `kind` says why, in a word of docs/models.md.
+
+    `status` is an endpoint's HTTP status, 0 where there was none; `attempts` is how many requests were made.
+    """
+
+    def __init__(self, message: str, *, kind: ModelFailure, hint: str = "", status: int = 0, attempts: int = 1) -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+        self.status = status
+        self.attempts = attempts
+
+    @property
+    def context_too_long(self) -> bool:
+        """Whether the messages were more than the model takes: shorter ones may be answered."""
+        return self.kind == "context"

@@ -1,0 +1,63 @@
+"""A model that is an object of the user's own, with a method `complete`."""
+
+from __future__ import annotations
+
+from inspect import isawaitable, iscoroutinefunction
+
+from anyio import fail_after
+from anyio.to_thread import run_sync
+
+from cellblock.errors import ModelError
+from cellblock.models.protocol import Message, Model, OnText, Reply, ToolSchema, Unopened, give
+
+
+class CalledModel(Unopened):
+    """Calls `model.complete`: on the event loop where it is async, else in a thread, so that it blocks nobody.
+
+    Past `timeout_seconds` the answer is no longer waited for. A thread cannot be ended: it runs on, and its answer is
+    dropped. What `complete` raises becomes a `ModelError`, which has it as its cause; nothing is tried again.
+    """
+
+    def __init__(self, model: Model, *, timeout_seconds: float) -> None:
+        self.name = str(getattr(model, "name", type(model).__name__))
+        self._model = model
+        self._timeout = timeout_seconds
+
+    async def reply(self, messages: list[Message], tools: list[ToolSchema], on_text: OnText | None = None) -> Reply:
+        try:
+            with fail_after(self._timeout) as scope:
+                answer = await self._ask(messages, tools)
+        except ModelError:
+            raise
+        except Exception as error:  # the user's own code: anything
+            if isinstance(error, TimeoutError) and scope.cancelled_caught:
+                raise ModelError(
+                    f"{self.name} did not answer within {self._timeout:g} s",
+                    kind="timeout",
+                    hint="raise timeout_seconds",
+                ) from None
+            raise ModelError(
+                f"{self.name}.complete raised {type(error).__name__}: {error}", kind="raised", hint="mend the model"
+            ) from error
+        if isinstance(answer, str):
+            answer = Reply(text=answer, model=self.name)
+        if not isinstance(answer, Reply):
+            raise ModelError(
+                f"{self.name}.complete returned a {type(answer).__name__}",
+                kind="malformed",
+                hint="return a str or a cellblock.models.Reply",
+            )
+        give(answer.text, on_text)
+        return answer
+
+    async def _ask(self, messages: list[Message], tools: list[ToolSchema]) -> object:
+        complete = self._model.complete
+        answer: object
+        if iscoroutinefunction(complete):
+            answer = complete(messages, tools)
+        else:
+            answer = await run_sync(complete, messages, tools, abandon_on_cancel=True)
+        return await answer if isawaitable(answer) else answer
+
+    def __repr__(self) -> str:
+        return f"CalledModel({self.name})"

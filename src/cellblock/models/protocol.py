@@ -1,0 +1,116 @@
+"""What a model is asked and what it answers, and the two protocols: one that users write, one that an agent calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol, Self, runtime_checkable
+
+Message = dict[str, Any]
+"""One message as chat-completions endpoints take it: `role` (system, user, assistant, tool), `content`, and where they
+apply `tool_calls` and `tool_call_id`."""
+
+ToolSchema = dict[str, Any]
+"""One tool as those endpoints take it: `{"type": "function", "function": {"name": …, "parameters": …}}`."""
+
+OnText = Callable[[str], None]
+"""Is given the pieces of an answer's text as they come."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequest:
+    """A model's wish that a tool be called. `arguments` is None where `raw`, what it wrote, is no JSON object."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any] | None
+    raw: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What an endpoint says an answer took; `cached` are part of `input`.
+
+    `cost` is in the endpoint's currency, US dollars as a rule, and None where it tells none.
+    """
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    cost: float | None = None
+
+    def __add__(self, other: Tokens) -> Tokens:
+        told = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Tokens(
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cached=self.cached + other.cached,
+            cost=sum(told) if told else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer of a model.
+
+    `finish` is why it ended: stop, length (the answer was cut), tool_calls, content_filter, or another word of the
+    endpoint's. `tokens` are those of all `attempts`, as far as the endpoint told. `reasoning` is no part of `text`.
+    """
+
+    text: str = ""
+    requests: tuple[ToolRequest, ...] = ()
+    tokens: Tokens = Tokens()
+    model: str = ""
+    finish: str = "stop"
+    reasoning: str = ""
+    attempts: int = 1
+
+
+class Model(Protocol):
+    """What users write. An answer that is a `str` stands for `Reply(text=…)`; `complete` may be `async`."""
+
+    def complete(self, messages: list[Message], tools: list[ToolSchema]) -> Reply | str: ...
+
+
+@runtime_checkable
+class Connected(Protocol):
+    """What an agent calls. `connect` makes one of whatever a caller names a model.
+
+    Within `async with` what it has open, connections to an endpoint, is kept from one reply to the next; without, each
+    reply opens and closes its own. It may be entered several times over, and from several event loops.
+    """
+
+    name: str
+
+    async def reply(self, messages: list[Message], tools: list[ToolSchema], on_text: OnText | None = None) -> Reply:
+        """The answer to `messages`. Raises `ModelError`. `on_text` is given the text as it comes.
+
+        Where an attempt broke off and another one followed, the pieces begin again: the `Reply` is what counts.
+        """
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Unopened:
+    """For what has nothing open between replies: `async with` does nothing."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+def give(text: str, on_text: OnText | None) -> None:
+    """Pass a text that is already there on, line by line."""
+    if on_text is not None:
+        for line in text.splitlines(keepends=True):
+            on_text(line)

@@ -1,0 +1,150 @@
+"""Answers that were given once, written down and given again: a real model's run as a test that needs no model.
+
+A recording is JSON lines: a header, then one line for each reply, with digests of the messages and tools that it
+answers. What was asked is not in it; what was answered is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from cellblock.errors import ModelError
+from cellblock.models.connect import connect
+from cellblock.models.protocol import Connected, Message, OnText, Reply, Tokens, ToolRequest, ToolSchema, Unopened, give
+
+_FORMAT = "cellblock replies 1"
+
+
+def record(model: str | object, path: str | Path) -> Connected:
+    """`model`, with each of its replies added to a new file at `path`. Raises `ModelError` where there is one."""
+    connected = connect(model)
+    try:
+        with Path(path).open("x", encoding="utf-8") as file:
+            _write(file, {"format": _FORMAT, "model": connected.name})
+    except FileExistsError:
+        raise ModelError(f"{path} is there already", kind="setup", hint="delete it to record anew") from None
+    return RecordedModel(connected, Path(path))
+
+
+def replayed(path: str | Path) -> Connected:
+    """A model that answers from a recording. Asked anything else it raises `ModelError`, and says what differs."""
+    header, *lines = Path(path).read_text(encoding="utf-8").splitlines() or [""]
+    try:
+        told = json.loads(header)
+        if not isinstance(told, dict) or told.get("format") != _FORMAT:
+            raise ValueError("no header")
+        return ReplayedModel(told["model"], [_Entry(json.loads(line)) for line in lines])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{path} is no recording of replies: {error}", kind="setup", hint="record it anew") from None
+
+
+class RecordedModel:
+    """Passes everything on to `model`, and adds its replies and its `ModelError`s to the file at `path`."""
+
+    def __init__(self, model: Connected, path: Path) -> None:
+        self.name = model.name
+        self._model = model
+        self._path = path
+
+    async def reply(self, messages: list[Message], tools: list[ToolSchema], on_text: OnText | None = None) -> Reply:
+        asked = {"messages": [_digest(message) for message in messages], "tools": _digest(tools)}
+        try:
+            reply = await self._model.reply(messages, tools, on_text)
+        except ModelError as error:
+            failed = {
+                "message": error.args[0],
+                "hint": error.hint,
+                "kind": error.kind,
+                "status": error.status,
+                "attempts": error.attempts,
+            }
+            self._add(asked | {"error": failed})
+            raise
+        self._add(asked | {"reply": asdict(reply)})
+        return reply
+
+    def _add(self, entry: Mapping[str, object]) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            _write(file, entry)
+
+    async def __aenter__(self) -> Self:
+        await self._model.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._model.__aexit__(kind, error, trace)
+
+
+class ReplayedModel(Unopened):
+    """Gives each recorded reply once, to the messages that it was given to; equal ones in their order."""
+
+    def __init__(self, name: str, entries: list[_Entry]) -> None:
+        self.name = name
+        self._left = entries
+        self._given = 0
+
+    async def reply(self, messages: list[Message], tools: list[ToolSchema], on_text: OnText | None = None) -> Reply:
+        digests, offered = [_digest(message) for message in messages], _digest(tools)
+        entry = next((one for one in self._left if (one.messages, one.tools) == (digests, offered)), None)
+        if entry is None:
+            raise self._differs(messages, digests)
+        self._left.remove(entry)
+        self._given += 1
+        reply = entry.reply()
+        give(reply.text, on_text)
+        return reply
+
+    def _differs(self, messages: list[Message], digests: list[str]) -> ModelError:
+        if self._left:
+            said = f"call {self._given + 1}: {_parting(messages, digests, self._left[0].messages)}"
+        else:
+            said = f"the recording has ended after {self._given} replies"
+        return ModelError(said, kind="script", hint="record it anew if what is asked was meant to change")
+
+
+def _parting(messages: list[Message], digests: list[str], recorded: list[str]) -> str:
+    """Where messages part from those of a recorded call."""
+    for number, (here, there) in enumerate(zip(digests, recorded, strict=False), 1):
+        if here != there:
+            return f"message {number} ({messages[number - 1].get('role')}) is not the one that was recorded"
+    if len(digests) != len(recorded):
+        return f"{len(digests)} messages, and {len(recorded)} were recorded"
+    return "the tools are not those that were recorded"
+
+
+class _Entry:
+    """One line of a recording. Raises ValueError, KeyError or TypeError where it is none."""
+
+    def __init__(self, line: dict[str, Any]) -> None:
+        self.messages: list[str] = line["messages"]
+        self.tools: str = line["tools"]
+        self._error: dict[str, Any] | None = line.get("error")
+        self._reply = None if self._error else _reply_of(line["reply"])
+
+    def reply(self) -> Reply:
+        if self._reply is not None:
+            return self._reply
+        failed = dict(self._error or {})
+        raise ModelError(failed.pop("message", ""), **failed)
+
+
+def _reply_of(told: dict[str, Any]) -> Reply:
+    requests = tuple(ToolRequest(**request) for request in told["requests"])
+    return Reply(**{**told, "requests": requests, "tokens": Tokens(**told["tokens"])})
+
+
+def _digest(value: object) -> str:
+    canonical = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
+    return "sha256-" + hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _write(file: Any, entry: Mapping[str, object]) -> None:
+    file.write(json.dumps(entry, ensure_ascii=False) + "\n")
