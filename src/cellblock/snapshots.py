@@ -80,15 +80,14 @@ class Snapshot:
     """All of a session at one moment.
 
     `lost` is what it lacks: a name that is saved all the same lacks only the part that the reason tells of.
-    `declarations` are the imports and definitions of its cells, as source, in order. `environment` tells which
-    interpreter wrote the groups: another version cannot read them. `index` is for the next snapshot alone.
+    `environment` tells which interpreter wrote the groups: another version cannot read them, and runs the imports and
+    definitions of the cells again, whose sources are among `ambient`. `index` is for the next snapshot alone.
     """
 
     groups: tuple[Group, ...] = ()
     names: tuple[SavedName, ...] = ()
     files: tuple[File, ...] = ()
     lost: tuple[Lost, ...] = ()
-    declarations: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     ambient: tuple[tuple[str, str], ...] = ()
     """What surrounds the names, such as the state of `random`: what it is, and its group."""

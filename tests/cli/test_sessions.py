@@ -73,6 +73,19 @@ def test_log_and_show(stored: Run) -> None:
     assert "[1]" in text
 
 
+def test_imports_and_definitions_of_a_session_are_shown_as_source(cellblock: Run, url: str) -> None:
+    with Session("defs", state=Versioned(url)) as session:
+        session.run("import math\ndef area(r): return r")
+        session.run("import math, os\ndef area(r):\n    return math.pi * r ** 2\nclass Gone: pass")
+        session.run("def never(): pass\nos._exit(1)")
+        session.run("class Undone: pass")
+        session.undo()
+    done = cellblock("sessions", "show", "defs", "HEAD", "--declarations", "--store", url)
+    assert done.stdout == b"import math\nimport math, os\ndef area(r):\n    return math.pi * r ** 2\nclass Gone: pass\n"
+    first = _json(cellblock("sessions", "show", "defs", "HEAD~2", "--declarations", "--json", "--store", url))
+    assert first == ["import math", "def area(r): return r"]
+
+
 def test_diff(stored: Run) -> None:
     diff = _json(stored("diff", "report", "HEAD~2", "--json"))
     assert [(one["name"], one["after"]["preview"]) for one in diff["names"]] == [("a", "2"), ("b", "[1]")]

@@ -278,7 +278,7 @@ FAILED = {
     ),
     "an address of nothing": (
         "tell(dict(format=1, python='', groups=[dict(key='k', stream=['sha256-' + '0' * 64], buffers=[], needs=[])],"
-        " names=[], lost=[], declarations=[], ambient=[]))",
+        " names=[], lost=[], ambient=[]))",
         "the process that saves broke the protocol: an address of nothing that came: 'sha256-" + "0" * 64 + "'",
     ),
     "JSON without an end": (
@@ -345,7 +345,7 @@ async def test_only_addresses_of_the_snapshot_before_are_taken_as_known(kernel: 
     (known,) = next(one.stream for one in before.groups if one.key == group)
     await finished(kernel, "del old\n" + _IS_OPEN + _SPEECH)
     group = f"dict(key='k', stream=[{known!r}], buffers=[], needs=[])"
-    forged = f"tell(dict(format=1, python='', groups=[{group}], names=[], lost=[], declarations=[], ambient=[]))"
+    forged = f"tell(dict(format=1, python='', groups=[{group}], names=[], lost=[], ambient=[]))"
     last = await finished(kernel, _SLY % forged)
     assert last.failure is None
     with pytest.raises(CaptureFailed, match="an address of nothing that came"):

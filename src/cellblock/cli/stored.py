@@ -15,6 +15,7 @@ from typing import Any
 
 from cellblock.cli.exits import DONE, FAILED, USAGE
 from cellblock.cli.terminal import Printer
+from cellblock.declarations import declared
 from cellblock.session.commits import cells_of, get_cell, names_of
 from cellblock.session.notebook import Notebook
 from cellblock.session.timeline import difference, merge
@@ -72,6 +73,8 @@ def do_show(store: Store, arguments: argparse.Namespace) -> int:
     """A commit: its cell with what that showed, and the names after it."""
     session = store.read(arguments.user, arguments.name)
     commit = session.resolve(arguments.revision or "HEAD")
+    if arguments.declarations:
+        return _show_declarations(session, commit, arguments)
     detail: Any = commit.detail
     cell = get_cell(session, detail["cell"]["@"])[0] if "cell" in detail else None
     names = names_of(session, commit)
@@ -88,6 +91,17 @@ def do_show(store: Store, arguments: argparse.Namespace) -> int:
     if not commit.snapshot:
         out.line("(the state was not saved: it is made again by running the cell)")
     _table(("NAME", "TYPE", "SIZE", "VALUE"), [(n, one.type, str(one.size), one.preview) for n, one in names.items()])
+    return DONE
+
+
+def _show_declarations(session: StoredSession, commit: Commit, arguments: argparse.Namespace) -> int:
+    cells = (cell for cell, _ in cells_of(session, commit))
+    found = declared(one.source for one in cells if one.kind == "python" and not (one.undone or one.rolled_back))
+    if arguments.json:
+        return _json([text for text, _ in found])
+    out = Printer(sys.stdout)
+    for text, _ in found:
+        out.line(text)
     return DONE
 
 

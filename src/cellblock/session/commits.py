@@ -52,7 +52,6 @@ def put_snapshot(batch: Batch, written: Written, snapshot: Snapshot) -> dict[str
     written.put(batch, "files", {one.path: _file(one) for one in snapshot.files})
     return {
         "ambient": [[label, key] for label, key in snapshot.ambient],
-        "declarations": blobs(batch.put(json.dumps(snapshot.declarations).encode())),
         "environment": [[what, value] for what, value in snapshot.environment.items()],
         "lost": [[one.name, one.type, one.reason, one.remedy] for one in snapshot.lost],
     }
@@ -72,7 +71,6 @@ def get_snapshot(session: StoredSession, commit: Commit) -> Snapshot | None:
         names=tuple(_name_of(name, one) for name, one in sorted(names)),
         files=tuple(_file_of(path, one) for path, one in sorted(files)),
         lost=tuple(Lost(name=a, type=b, reason=c, remedy=d) for a, b, c, d in detail["lost"]),
-        declarations=tuple(json.loads(_bytes(session, detail["declarations"]))),
         environment=dict(detail["environment"]),
         ambient=tuple((label, key) for label, key in detail["ambient"]),
     )

@@ -36,7 +36,6 @@ _MAX = {
     RECORD: MAX_RECORD_BYTES,
     FAILED: _MAX_WORDS_BYTES,
 }
-_MAX_SOURCE = 2**20
 _ADDRESS_BYTES = 32
 _PREFIX = "sha256-"
 
@@ -140,7 +139,7 @@ def read_record(data: bytes, index: bytes, has: Callable[[str], bool]) -> Snapsh
     """The snapshot, without files, that a record says. `has` tells whether the bytes of an address are there."""
     if not room.fits(data, _MAX_RECORD_ROOM):
         raise ProtocolError("a record that takes too much memory")
-    head = _object(data, {"format", "python", "groups", "names", "lost", "declarations", "ambient"})
+    head = _object(data, {"format", "python", "groups", "names", "lost", "ambient"})
     groups = tuple(_group(one, has) for one in _list(head["groups"], 1_000_000))
     keys = {group.key for group in groups}
     if len(keys) != len(groups):
@@ -154,7 +153,6 @@ def read_record(data: bytes, index: bytes, has: Callable[[str], bool]) -> Snapsh
         groups=groups,
         names=names,
         lost=tuple(_lost(one) for one in _list(head["lost"], 100_000)),
-        declarations=tuple(_words(one, _MAX_SOURCE) for one in _list(head["declarations"], 100_000)),
         ambient=tuple(_ambient(one, keys) for one in _list(head["ambient"], 100_000)),
         environment={"format": str(count(head["format"])), "magic": _words(head["python"], 100)},
         index=index,
@@ -176,7 +174,6 @@ def pack_record(snapshot: Snapshot) -> dict[str, object]:
         ],
         "names": [[one.name, one.group, one.type, one.size, one.preview] for one in snapshot.names],
         "lost": [[one.name, one.type, one.reason, one.remedy] for one in snapshot.lost],
-        "declarations": list(snapshot.declarations),
         "ambient": [list(one) for one in snapshot.ambient],
         "format": int(snapshot.environment["format"]),
         "python": snapshot.environment["magic"],

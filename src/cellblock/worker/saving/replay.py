@@ -5,7 +5,8 @@ from __future__ import annotations
 from _pickle import loads
 from typing import Any
 
-from cellblock.worker.saving.declarations import declared
+from cellblock.declarations import declared
+from cellblock.worker.saving import ambient
 from cellblock.worker.saving.streams import SIMPLE, Get
 
 _SOURCES = "@sources:"
@@ -31,8 +32,10 @@ def replay(namespace: dict[str, Any], record: dict[str, Any], *, get: Get) -> li
 
     A definition that fails, since it needs a value that is not there, costs the names that it would have bound.
     """
+    said = sources(record, get)
+    ambient.apply("sources", said, namespace)  # the next record has them too
     reasons: dict[str, str] = {}
-    for text, names in declared(sources(record, get).values()):
+    for text, names in declared(said.values()):
         try:
             exec(compile(text, "<declarations>", "exec", dont_inherit=True), namespace)
         except BaseException as error:  # a cell's own code, which may leave with SystemExit too

@@ -127,7 +127,6 @@ class _Snapshot:
             "names": sorted(self._names),
             "lost": self._lost,
             "ambient": sorted(self._ambient),
-            "declarations": [],
             "index": self.evidence.index(),
         }
 

@@ -1,11 +1,19 @@
-"""The imports and definitions of cells, in order, each once: what a session is rebuilt from without its values."""
+"""The imports and definitions of cells, in order, each once: what a session is rebuilt from without its values.
+
+No commit holds them: they are worked out from the sources of its cells, where somebody asks. Parses what cells said,
+runs none of it, and takes time in proportion to it.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from warnings import catch_warnings, simplefilter
 
+_LINE_END = re.compile(r"\r\n|\r|\n")
+"""As Python's parser takes it."""
 _DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -17,11 +25,6 @@ class _Declared:
     is_import: bool
 
 
-def declarations(sources: Iterable[str]) -> list[str]:
-    """The texts of `declared`."""
-    return [text for text, _ in declared(sources)]
-
-
 def declared(sources: Iterable[str]) -> list[tuple[str, frozenset[str]]]:
     """Of cells in the order they ran: their imports and definitions, as source, each with the names it binds.
 
@@ -31,41 +34,38 @@ def declared(sources: Iterable[str]) -> list[tuple[str, frozenset[str]]]:
     found: list[_Declared] = []
     for source in sources:
         try:
-            body = ast.parse(source).body
+            with catch_warnings():
+                simplefilter("ignore")  # such as those of escapes that are none
+                body = ast.parse(source).body
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             continue
-        found += [one for node in body if (one := _declared(node, source)) is not None]
-    kept: list[_Declared] = []
-    seen: set[str] = set()
-    for place, one in enumerate(found):
-        if one.is_import:
-            if one.text in seen:
-                continue
-            seen.add(one.text)
-        elif _is_replaced(one, found[place + 1 :]):
-            continue
-        kept.append(one)
+        lines = _LINE_END.split(source)
+        found += [one for node in body if (one := _declared(node, lines)) is not None]
+    imports = {one.text: one for one in reversed(found) if one.is_import}
+    kept = [one for one in _not_replaced(found) if not one.is_import or imports[one.text] is one]
     return [(one.text, one.names) for one in kept]
 
 
-def _is_replaced(one: _Declared, later: list[_Declared]) -> bool:
-    for other in later:
-        if one.names & other.uses:
-            return False
-        if one.names <= other.names and not other.is_import:
-            return True
-    return False
+def _not_replaced(found: list[_Declared]) -> list[_Declared]:
+    kept: list[_Declared] = []
+    replaced: set[str] = set()
+    """Names that are defined further on, before anything uses them."""
+    for one in reversed(found):
+        if one.is_import or not one.names <= replaced:
+            kept.append(one)
+        if not one.is_import:
+            replaced |= one.names
+            replaced -= one.uses
+    return kept[::-1]
 
 
-def _declared(node: ast.stmt, source: str) -> _Declared | None:
+def _declared(node: ast.stmt, lines: list[str]) -> _Declared | None:
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         names = frozenset((one.asname or one.name).partition(".")[0] for one in node.names)
         return _Declared(ast.unparse(node), names, frozenset(), is_import=True)
     if isinstance(node, _DEFINED):
-        text = ast.get_source_segment(source, node, padded=True) or ast.unparse(node)
-        if node.decorator_list:
-            first = node.decorator_list[0].lineno
-            text = "\n".join(source.splitlines()[first - 1 : node.end_lineno])
+        first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+        text = "\n".join(lines[first - 1 : node.end_lineno])
         return _Declared(text, frozenset((node.name,)), _used_at_once(node), is_import=False)
     return None
 
