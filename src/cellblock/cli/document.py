@@ -16,7 +16,8 @@ from cellblock.cli.opening import open_session, start_early
 from cellblock.cli.script import CtrlC, status_of
 from cellblock.cli.show import JsonLines, Screen
 from cellblock.limits import ExecutionLimits
-from cellblock.session.jupyter import Piece, with_outputs
+from cellblock.session.jupyter import Piece, in_order, with_outputs
+from cellblock.session.shown import Prose, Shown
 from cellblock.walls import Walls
 
 if TYPE_CHECKING:
@@ -93,10 +94,21 @@ async def _run(session: AsyncSession, job: Job) -> int:
 
 def _made(session: AsyncSession, job: Job, ran: Mapping[int, str]) -> str:
     """The document with its outputs, or its page."""
-    if job.save is not None and job.save.suffix == ".html":
-        return session.notebook.to_html()
     by_id = {one.cell.id: one for one in session.notebook.shown()}
-    return json.dumps(with_outputs(job.document, {place: by_id[one] for place, one in ran.items()}), indent=1) + "\n"
+    shown = {place: by_id[one] for place, one in ran.items()}
+    if job.save is not None and job.save.suffix == ".html":
+        return _page(job, shown)
+    return json.dumps(with_outputs(job.document, shown), indent=1) + "\n"
+
+
+def _page(job: Job, shown: Mapping[int, Shown]) -> str:
+    from cellblock.session.page import page, renders_markdown
+
+    parts = in_order(job.document, shown)
+    if not renders_markdown() and any(isinstance(one, Prose) and one.is_markdown for one in parts):
+        hint = 'pip install "cellblock[pages]" has it shown as it is meant'
+        print(f"cellblock: Markdown is shown as it is written ({hint})", file=sys.stderr)
+    return page(parts)
 
 
 def _write(path: Path, text: str) -> None:

@@ -6,15 +6,18 @@ What IPython adds to Python is taken as far as a session has the same thing: `!`
 
 from __future__ import annotations
 
+import base64
 import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from cellblock.cell import Cell, CellState
 from cellblock.errors import CellblockError
 from cellblock.session.ipynb import ipynb
-from cellblock.session.shown import Shown
+from cellblock.session.shown import IMAGES, Blob, Prose, Shown
 
 _SHELLS = ("%%sh", "%%bash", "%%script sh", "%%script bash")
 _TIMES = re.compile(r"%%?(?:time|timeit|capture)\b[^\n]*")
@@ -47,10 +50,8 @@ def pieces(document: object) -> list[Piece]:
     """
     found = []
     for place, cell in enumerate(_cells(document)):
-        if cell.get("cell_type") != "code":
-            continue
         source = _text(cell.get("source", ""))
-        if not source.strip():
+        if cell.get("cell_type") != "code" or not source.strip():
             continue
         metadata = cell.get("metadata")
         tags = metadata.get("tags", ()) if isinstance(metadata, Mapping) else ()
@@ -73,6 +74,29 @@ def with_outputs(document: Mapping[str, Any], shown: Mapping[int, Shown]) -> dic
             made: Any = ipynb([shown[place]])["cells"]
             cell["outputs"], cell["execution_count"] = made[0]["outputs"], made[0]["execution_count"]
     return new
+
+
+def in_order(document: Mapping[str, Any], shown: Mapping[int, Shown]) -> list[Shown | Prose]:
+    """All of a document, for a page: its prose, and its code cells, of which those that did not run show nothing."""
+    found: list[Shown | Prose] = []
+    for place, cell in enumerate(_cells(document)):
+        kind, source = cell.get("cell_type"), _text(cell.get("source", ""))
+        if place in shown:
+            found.append(shown[place])
+        elif kind == "code":
+            found.append(Shown(Cell(id=f"place-{place}", number=0, source=source, state=CellState.IDLE), ()))
+        else:
+            found.append(Prose(source, kind == "markdown", dict(_attached(cell.get("attachments")))))
+    return found
+
+
+def _attached(attachments: object) -> Iterator[tuple[str, Blob]]:
+    """The images of a cell's attachments, by name."""
+    for name, bundle in attachments.items() if isinstance(attachments, Mapping) else ():
+        for mime, data in bundle.items() if isinstance(bundle, Mapping) else ():
+            if mime in IMAGES and isinstance(data, str):
+                with suppress(ValueError):  # no base64: the text says what it wanted to show
+                    yield name, Blob(mime, base64.b64decode(data))
 
 
 def _cells(document: object) -> list[Mapping[str, Any]]:

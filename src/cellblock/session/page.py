@@ -10,23 +10,25 @@ import base64
 import json
 from collections.abc import Iterable, Iterator
 from html import escape
+from importlib.util import find_spec
 from math import isfinite
 
 from cellblock.cell import Cell, CellError, CellState
 from cellblock.outputs import DATAFRAME_MIME, Output, OutputType
 from cellblock.session.inert import as_terminal, inert, strict_json
 from cellblock.session.page_style import FRAME_STYLE, STYLE
-from cellblock.session.shown import IMAGES, Blob, Shown
+from cellblock.session.shown import IMAGES, Blob, Prose, Shown
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _MAX_COLUMNS = 200
 _MAX_ROWS = 100
 
 
-def page(cells: Iterable[Shown]) -> str:
+def page(cells: Iterable[Shown | Prose]) -> str:
     """The whole page. Its size is that of the sources, outputs and images together, images by 4/3."""
     shown = list(cells)
-    count = "1 cell" if len(shown) == 1 else f"{len(shown)} cells"
+    many = sum(isinstance(one, Shown) for one in shown)
+    count = "1 cell" if many == 1 else f"{many} cells"
     return "".join(
         (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
@@ -35,10 +37,24 @@ def page(cells: Iterable[Shown]) -> str:
             '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n',
             f"<title>Notebook</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n",
             f"<header><h1>Notebook</h1><p>{count}</p></header>\n",
-            *(part for one in shown for part in _cell(one)),
+            *(part for one in shown for part in (_cell(one) if isinstance(one, Shown) else _prose(one))),
             "</main>\n</body>\n</html>\n",
         )
     )
+
+
+def renders_markdown() -> bool:
+    """Whether Markdown is shown as it is meant, and not as it is written: with the extra `pages`."""
+    return find_spec("markdown_it") is not None
+
+
+def _prose(prose: Prose) -> Iterator[str]:
+    text: str | None = None
+    if prose.is_markdown and renders_markdown():
+        from cellblock.session.markdown import rendered
+
+        text = rendered(prose.text, prose.images)
+    yield f"<section class=text>\n{f'<pre>{_text(prose.text)}</pre>' if text is None else text}</section>\n"
 
 
 def _cell(shown: Shown) -> Iterator[str]:

@@ -2,9 +2,9 @@
 
 STYLE = """
 :root { color-scheme: light dark; --back: #fff; --text: #1c1e21; --soft: #626a73; --line: #dfe3e8; --code: #f5f6f8;
-  --good: #1a7f4b; --bad: #b42318; --busy: #9a6700; --warn: #fff5f4; }
+  --good: #1a7f4b; --bad: #b42318; --busy: #9a6700; --warn: #fff5f4; --link: #0b5cad; }
 @media (prefers-color-scheme: dark) { :root { --back: #15171a; --text: #e4e6e9; --soft: #979fa8; --line: #32373d;
-  --code: #1e2125; --good: #4cc38a; --bad: #ff8f82; --busy: #e3b341; --warn: #2a1d1c; } }
+  --code: #1e2125; --good: #4cc38a; --bad: #ff8f82; --busy: #e3b341; --warn: #2a1d1c; --link: #6cb2ff; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--back); color: var(--text); font: 15px/1.55 system-ui, sans-serif; }
 main { max-width: 60rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
@@ -36,6 +36,24 @@ th, td { padding: .22rem .7rem; border-bottom: 1px solid var(--line); text-align
 thead th { border-bottom-width: 2px; }
 tbody th { color: var(--soft); font-weight: 400; }
 td.n { text-align: right; font-variant-numeric: tabular-nums; }
+.text { margin-top: 1.75rem; overflow-wrap: anywhere; }
+.text :is(h2, h3, h4, h5, h6) { margin: 1.2em 0 .4em; line-height: 1.25; font-weight: 600; font-size: 1rem; }
+.text h2 { font-size: 1.5rem; }
+.text h3 { font-size: 1.25rem; }
+.text h4 { font-size: 1.1rem; }
+.text :is(p, ul, ol, blockquote, pre, table) { margin: 0 0 .7em; }
+.text > :is(h2, h3, h4, h5, h6):first-child { margin-top: 0; }
+.text :is(ul, ol) { padding-left: 1.6em; }
+.text li :is(ul, ol) { margin-bottom: 0; }
+.text blockquote { padding-left: 1em; border-left: 3px solid var(--line); color: var(--soft); }
+.text code { padding: .1em .3em; background: var(--code); border-radius: 4px;
+  font: .87em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
+.text pre { padding: .6rem .9rem; background: var(--code); border-radius: 6px; }
+.text pre code { padding: 0; background: none; font-size: 1em; }
+.text table { display: block; overflow-x: auto; }
+.text :is(th, td) { color: inherit; white-space: normal; }
+.text hr { border: 0; border-top: 1px solid var(--line); }
+.text a { color: var(--link); }
 @media print { main { max-width: none; padding: 0; } .cell { break-inside: avoid-page; } }
 """
 

@@ -1,9 +1,9 @@
-"""What the exports of a notebook are made from: cells, each output with its binary parts."""
+"""What the exports of a notebook are made from: cells, each output with its binary parts, and a document's prose."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cellblock.cell import Cell
 from cellblock.outputs import Output
@@ -26,6 +26,15 @@ class Shown:
 
     cell: Cell
     outputs: tuple[tuple[Output, tuple[Blob, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """Text that stands between the cells of a document; `images` are what it may show, by name."""
+
+    text: str
+    is_markdown: bool
+    images: Mapping[str, Blob] = field(default_factory=dict)
 
 
 def shown(cell: Cell, blobs: Mapping[str, Blob]) -> Shown:
