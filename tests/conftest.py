@@ -1,6 +1,7 @@
 """What every test shares: where cellblock was imported from, and the event loop of async tests."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,9 @@ from pathlib import Path
 import pytest
 
 import cellblock
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of jobs in the background: programs of tests would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SUPPORT = str(Path(__file__).parent / "support")
 if SUPPORT not in sys.path:

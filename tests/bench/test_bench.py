@@ -108,6 +108,7 @@ def test_sessions_at_local_are_measured(tmp_path: Path) -> None:
     assert [(figure["id"], figure["unit"]) for figure in figures] == [("F4/local", "ms"), ("F7/local", "MB")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["memory", "forks", "setsid", "flood", "disk", "spin"])
 def test_cells_are_measured_beside_a_session_at_its_worst(tmp_path: Path, which: str) -> None:
     (figure,) = taken(tmp_path, "--only", f"beside/{which}")["figures"]

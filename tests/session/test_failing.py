@@ -127,6 +127,7 @@ def go_through(insides: tuple[Session, Insides], cells: int, *, seldom: float, r
     must_be_flat(begun, ended, cells)
 
 
+@pytest.mark.slow
 def test_three_hundred_cells_that_fail_leave_nothing(insides: tuple[Session, Insides]) -> None:
     go_through(insides, 300, seldom=0.003, report=lambda line: None)
 

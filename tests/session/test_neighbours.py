@@ -169,6 +169,7 @@ def held() -> dict[str, int]:
     return {"descriptors": len(os.listdir("/proc/self/fd")), "processes": below, "groups": len(groups)}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_spares")
 def test_ten_fork_bombs_leave_no_process_no_group_and_no_descriptor() -> None:
     def bomb() -> None:

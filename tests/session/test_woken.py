@@ -61,7 +61,8 @@ def test_copies_count_to_no_limit_of_processes(open_session: Callable[..., Sessi
     counts = [session.run("end(children())").value for _ in range(6)]
     session.undo(2)
     counts += [session.run("end(children())").value for _ in range(4)]
-    assert all(10 <= count <= 15 for count in counts), counts  # of 12 there are init and the worker
+    # of 12 there are init and the worker; room for copies that are not made yet is for whoever comes first
+    assert all(10 <= count <= 10 + 3 + 4 for count in counts), counts
 
 
 def test_a_copy_is_made_where_a_cell_has_left_no_process_to_be_had(open_session: Callable[..., Session]) -> None:
