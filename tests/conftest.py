@@ -10,7 +10,7 @@ import pytest
 
 import cellblock
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of jobs in the background: programs of tests would inherit it
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in background jobs: programs inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SUPPORT = str(Path(__file__).parent / "support")
