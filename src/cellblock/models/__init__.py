@@ -6,6 +6,7 @@ Nothing here needs more than the base installation until a model is connected th
 from cellblock.models.connect import connect
 from cellblock.models.protocol import Connected, Message, Model, OnText, Reply, Tokens, ToolRequest, ToolSchema
 from cellblock.models.recorded import record, replayed
+from cellblock.models.retrying import OnRetry, Patience, Retry
 from cellblock.models.scripted import ScriptedModel
 
 __all__ = [
@@ -18,6 +19,9 @@ __all__ = [
     "Reply",
     "ToolRequest",
     "Tokens",
+    "Patience",
+    "Retry",
+    "OnRetry",
     "ScriptedModel",
     "record",
     "replayed",

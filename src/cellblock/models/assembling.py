@@ -1,0 +1,170 @@
+"""An answer put together from what an endpoint sends: the pieces of a stream, or one object.
+
+Endpoints differ in what they leave out, repeat or put elsewhere. What is not of the type it should be counts as absent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from cellblock.models.protocol import Reply, Tokens, ToolRequest
+
+_Object = Mapping[str, Any]
+
+
+class Assembly:
+    """One answer as far as it came. `tokens` are those that the endpoint told of last, which are of the whole answer.
+
+    `is_whole` is whether its end was seen: a reason to finish, or the account that comes after it.
+    """
+
+    def __init__(self) -> None:
+        self.tokens = Tokens()
+        self.is_whole = False
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls: list[_Call] = []
+        self._finish = ""
+        self._model = ""
+
+    def add(self, chunk: object) -> str:
+        """Take a piece of a stream; the text that it adds."""
+        return self._take(_mapping(chunk), "delta")
+
+    def add_whole(self, completion: object) -> str:
+        """Take an answer that came at once; its text. Raises ValueError where it is none."""
+        text = self._take(_mapping(completion), "message")
+        if not _list(_mapping(completion).get("choices")):
+            raise ValueError("the answer holds no choices")
+        self.is_whole = True
+        return text
+
+    def reply(self) -> Reply:
+        return Reply(
+            text="".join(self._text),
+            requests=tuple(call.request(number) for number, call in enumerate(self._calls, 1)),
+            tokens=self.tokens,
+            model=self._model,
+            finish=self._finish or "stop",
+            reasoning="".join(self._reasoning),
+        )
+
+    def _take(self, told: _Object, part: str) -> str:
+        self._model = _text(told.get("model")) or self._model
+        if usage := _mapping(told.get("usage")):
+            self.tokens = _tokens(usage)
+            self.is_whole = self.is_whole or not _list(told.get("choices"))
+        added = ""
+        for choice in map(_mapping, _list(told.get("choices"))):
+            if choice.get("index") in (0, None):  # nobody asks for more than one
+                added += self._take_message(_mapping(choice.get(part)))
+                if finish := _text(choice.get("finish_reason")):
+                    self._finish, self.is_whole = finish, True
+        return added
+
+    def _take_message(self, message: _Object) -> str:
+        text, thought = parts_of(message.get("content"))
+        text += _text(message.get("refusal"))
+        self._text.append(text)
+        self._reasoning.append(thought + (_text(message.get("reasoning_content")) or _text(message.get("reasoning"))))
+        for call in map(_mapping, _list(message.get("tool_calls"))):
+            self._call(call).add(call)
+        return text
+
+    def _call(self, told: _Object) -> _Call:
+        """The call that a piece belongs to: of the same index or id, or a new one.
+
+        Some endpoints number every call 0 and tell them apart by id; some give neither, and mean the last one.
+        """
+        index, id_ = told.get("index"), _text(told.get("id"))
+        begins = bool(_function(told).get("name"))
+        for call in reversed(self._calls):
+            if isinstance(index, int):
+                same = call.index == index and (not id_ or call.id in ("", id_))
+            else:
+                same = call.id == id_ if id_ else not begins
+            if same:
+                return call
+        self._calls.append(_Call(index if isinstance(index, int) else None))
+        return self._calls[-1]
+
+
+class _Call:
+    """A tool call as far as it came."""
+
+    def __init__(self, index: int | None) -> None:
+        self.index = index
+        self.id = ""
+        self._name = ""
+        self._arguments: list[str] = []
+
+    def add(self, told: _Object) -> None:
+        function = _function(told)
+        self.id = self.id or _text(told.get("id"))
+        self._name = self._name or _text(function.get("name"))
+        arguments = function.get("arguments")
+        self._arguments.append(json.dumps(arguments) if isinstance(arguments, dict) else _text(arguments))
+
+    def request(self, number: int) -> ToolRequest:
+        raw = "".join(self._arguments)
+        return ToolRequest(id=self.id or f"call_{number}", name=self._name, arguments=arguments_of(raw), raw=raw)
+
+
+def arguments_of(raw: str) -> dict[str, Any] | None:
+    """The arguments that a model wrote; None where they are no JSON object. Nothing written is no arguments."""
+    try:
+        parsed = json.loads(raw or "{}")
+    except (ValueError, RecursionError):
+        return None
+    return parsed if isinstance(parsed, dict) else None
+
+
+def parts_of(content: object) -> tuple[str, str]:
+    """Text and thoughts of a message's content, which is a text or a list of parts."""
+    if isinstance(content, str):
+        return content, ""
+    text = thought = ""
+    for part in _list(content):
+        if isinstance(part, str):
+            text += part
+            continue
+        told = _mapping(part)
+        if told.get("type") in ("thinking", "reasoning"):
+            thinking = told.get("thinking", told.get("reasoning"))
+            thought += parts_of(thinking)[0]
+        else:
+            text += _text(told.get("text"))
+    return text, thought
+
+
+def _tokens(usage: _Object) -> Tokens:
+    cost = usage.get("cost")
+    return Tokens(
+        input=_count(usage.get("prompt_tokens")),
+        output=_count(usage.get("completion_tokens")),
+        cached=_count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
+        or _count(usage.get("prompt_cache_hit_tokens")),
+        cost=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+    )
+
+
+def _function(call: _Object) -> _Object:
+    return _mapping(call.get("function"))
+
+
+def _mapping(value: object) -> _Object:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -1,0 +1,311 @@
+"""Models behind OpenAI-compatible endpoints, by the `openai` package: OpenAI's, Ollama's, vLLM's, llama.cpp's…"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import count
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from anyio import fail_after, move_on_after
+from anyio.lowlevel import RunVar
+
+from cellblock.errors import ModelError
+from cellblock.models.assembling import Assembly
+from cellblock.models.failures import Failure, Refusal, asked_wait, readable
+from cellblock.models.protocol import Message, OnText, Reply, ToolSchema
+from cellblock.models.retrying import OnRetry, Patience, persist
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cellblock.errors import ModelFailure
+
+try:
+    import openai
+except ImportError as error:
+    raise ModelError(
+        f"endpoints cannot be spoken to: {error}", kind="setup", hint='pip install "cellblock[openai]"'
+    ) from None
+
+_OPENAI = "https://api.openai.com/v1"
+_CONNECTING = 20.0
+"""Seconds that a connection may take to be made."""
+_CLOSING = 5.0
+"""Seconds that closing a connection may take."""
+_NO_STREAM = re.compile(r"\bstream(ing|ed)?\b", re.IGNORECASE)
+_numbers = count(1)
+
+
+class EndpointModel:
+    """The model `name` of an endpoint; a `Connected`.
+
+    `base_url` and `api_key` are `$OPENAI_BASE_URL` and `$OPENAI_API_KEY` unless given; an endpoint other than OpenAI's
+    may need no key. `options` are sent with each request, such as `{"temperature": 0}`. `on_retry` is called before
+    each wait. Raises `ModelError` where there is no key for OpenAI, or the URL is none.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        options: Mapping[str, object] | None = None,
+        patience: Patience | None = None,
+        on_retry: OnRetry | None = None,
+    ) -> None:
+        self.name = name
+        self._url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
+        self._place = _shown(self._url)
+        self._key = api_key or os.environ.get("OPENAI_API_KEY") or ""
+        if not self._key and self._url == _OPENAI:
+            raise ModelError(f"there is no key for the model {name!r} of OpenAI", kind="key", hint=_NO_KEY)
+        self._options = dict(options or {})
+        self._patience = patience or Patience()
+        self._on_retry = on_retry
+        self._streams = True
+        self._accounts = True
+        self._kept: RunVar[_Kept | None] = RunVar(f"cellblock.models.{next(_numbers)}", None)
+
+    async def reply(self, messages: list[Message], tools: list[ToolSchema], on_text: OnText | None = None) -> Reply:
+        async with self._client() as client:
+
+            async def attempt(assembly: Assembly) -> None:
+                await self._attempt(client, self._request(messages, tools), assembly, on_text)
+
+            return await persist(attempt, self._patience, self._on_retry)
+
+    async def __aenter__(self) -> Self:
+        kept = self._kept.get()
+        if kept is None:
+            kept = _Kept(self._new_client())
+            self._kept.set(kept)
+        kept.users += 1
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        kept = self._kept.get()
+        assert kept is not None, "left more often than entered"
+        kept.users -= 1
+        if not kept.users:
+            self._kept.set(None)
+            await _close(kept.client)
+
+    def __repr__(self) -> str:
+        return f"EndpointModel({self.name!r}, base_url={self._place!r})"
+
+    # --- one attempt -----------------------------------------------------------------------------------------
+
+    async def _attempt(
+        self, client: openai.AsyncOpenAI, request: dict[str, Any], assembly: Assembly, on_text: OnText | None
+    ) -> None:
+        answer = await self._ask(client, request)
+        if not isinstance(answer, openai.AsyncStream):
+            self._whole(_plain(answer), assembly, on_text)
+            return
+        try:
+            if "json" in answer.response.headers.get("content-type", ""):  # it does not stream, and does not say so
+                self._whole(await self._read(answer), assembly, on_text)
+                return
+            pieces = aiter(answer)
+            limit: float | None = None  # until the first piece, which may be long in coming, the request's own holds
+            while (piece := await self._next(pieces, limit)) is not None:
+                limit = self._patience.stall_seconds
+                if (text := assembly.add(_plain(piece))) and on_text is not None:
+                    on_text(text)
+        finally:
+            await _close(answer)
+        if not assembly.is_whole:
+            raise self._failure("connection", "the answer broke off before its end", "try again later")
+
+    def _request(self, messages: list[Message], tools: list[ToolSchema]) -> dict[str, Any]:
+        request: dict[str, Any] = {"model": self.name, "messages": messages, "extra_body": self._options}
+        if tools:
+            request["tools"] = tools
+        if self._streams:
+            request["stream"] = True
+            if self._accounts:
+                request["stream_options"] = {"include_usage": True}
+        return request
+
+    async def _ask(self, client: openai.AsyncOpenAI, request: dict[str, Any]) -> Any:
+        """Send a request; again without what the endpoint says it does not know."""
+        while True:
+            try:
+                return await client.chat.completions.create(**request)
+            except Exception as error:  # whatever the package lets through
+                if not self._do_without(request, error):
+                    raise self._translated(error) from None
+
+    def _do_without(self, request: dict[str, Any], error: Exception) -> bool:
+        """Whether a refusal was of streaming or its account; both are left out from then on."""
+        if not isinstance(error, openai.APIStatusError) or error.status_code not in (400, 405, 415, 422, 501):
+            return False
+        said = f"{error.param or ''} {_said(error)}"
+        if "stream_options" in said and request.pop("stream_options", None):
+            self._accounts = False
+            return True
+        if _NO_STREAM.search(said) and request.pop("stream", None):
+            request.pop("stream_options", None)
+            self._streams = False
+            return True
+        return False
+
+    async def _next(self, pieces: AsyncIterator[Any], limit: float | None) -> Any:
+        """The next piece, None after the last one."""
+        try:
+            with fail_after(limit):
+                return await anext(pieces)
+        except StopAsyncIteration:
+            return None
+        except TimeoutError:
+            said = f"nothing came for {self._patience.stall_seconds:.3g} s in the midst of an answer"
+            raise self._failure("timeout", said, "raise stall_seconds") from None
+        except Exception as error:  # whatever the package lets through
+            raise self._translated(error) from None
+
+    async def _read(self, answer: Any) -> object:
+        try:
+            return json.loads(await answer.response.aread())
+        except Exception as error:  # whatever the package lets through
+            raise self._translated(error) from None
+
+    def _whole(self, told: object, assembly: Assembly, on_text: OnText | None) -> None:
+        """Take an answer that came at once."""
+        if isinstance(told, Mapping) and (refused := told.get("error")):
+            raise self._refused(0, refused)
+        try:
+            text = assembly.add_whole(told)
+        except ValueError as error:
+            raise self._translated(error) from None
+        if text and on_text is not None:
+            on_text(text)
+
+    # --- what failed -----------------------------------------------------------------------------------------
+
+    def _translated(self, error: Exception) -> Failure:
+        """What an exception of the package, or of what is below it, means."""
+        match error:
+            case openai.APIStatusError():
+                return self._refused(error.status_code, error.body, error.response.headers, error.message)
+            case openai.APITimeoutError():
+                return self._failure("timeout", f"{self._place} does not answer", "raise timeout_seconds")
+            case openai.APIConnectionError():
+                return self._unreached(error.__cause__ or error)
+            case openai.APIError():  # in the midst of a stream
+                return self._refused(0, error.body, {}, error.message)
+            case ValueError():
+                said = f"{self._place} sent what is no answer: {error}"
+                return self._failure("malformed", said, "is it an OpenAI-compatible endpoint?")
+        return self._unreached(error)
+
+    def _refused(self, status: int, body: object, headers: Mapping[str, str] | None = None, said: str = "") -> Failure:
+        told = body if isinstance(body, Mapping) else {"message": body if isinstance(body, str) else said}
+        code = told.get("code") or told.get("type") or ""
+        if not status and isinstance(code, int):
+            status = code
+        refusal = Refusal(
+            status=status,
+            message=self._hidden(str(told.get("message") or said)),
+            code=f"{code} {told.get('type') or ''}",
+            after=asked_wait(headers or {}),
+        )
+        return refusal.failure(model=self.name, place=self._place)
+
+    def _unreached(self, error: BaseException) -> Failure:
+        name = type(error).__name__
+        said = readable(f"{name}: {error}" if str(error) else name)
+        if "Connect" in name:
+            said, hint = f"no connection to {self._place}: {said}", "is it running? OPENAI_BASE_URL says where to ask"
+        else:
+            said, hint = f"the connection to {self._place} broke: {said}", "try again later"
+        failure = self._failure("connection", said, hint)
+        failure.again = not _is_certificate(error)
+        return failure
+
+    def _failure(self, kind: ModelFailure, said: str, hint: str) -> Failure:
+        return Failure(ModelError(self._hidden(said), kind=kind, hint=hint), again=True)
+
+    def _hidden(self, said: str) -> str:
+        """What an endpoint says, without the key, which some repeat."""
+        return said.replace(self._key, "***") if self._key else said
+
+    # --- connections -----------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[openai.AsyncOpenAI]:
+        kept = self._kept.get()
+        if kept is not None:
+            yield kept.client
+            return
+        client = self._new_client()
+        try:
+            yield client
+        finally:
+            await _close(client)
+
+    def _new_client(self) -> openai.AsyncOpenAI:
+        whole = self._patience.timeout_seconds
+        limits = openai.Timeout(whole, connect=min(whole, _CONNECTING))
+        return openai.AsyncOpenAI(base_url=self._url, api_key=self._key or "none", max_retries=0, timeout=limits)
+
+
+@dataclass
+class _Kept:
+    """A client that stays open on one event loop while `users` want it."""
+
+    client: openai.AsyncOpenAI
+    users: int = 0
+
+
+_NO_KEY = (
+    "set OPENAI_API_KEY, from https://platform.openai.com/api-keys, or point OPENAI_BASE_URL to another endpoint, such "
+    "as a local Ollama's http://localhost:11434/v1, vLLM's or llama.cpp's http://localhost:8080/v1"
+)
+
+
+def _shown(url: str) -> str:
+    """An endpoint's URL without what may be secret in it. Raises `ModelError` where it is none."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or parts.scheme not in ("http", "https"):
+        raise ModelError(
+            "the endpoint's URL is none", kind="setup", hint="OPENAI_BASE_URL is to be like http://localhost:11434/v1"
+        )
+    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+
+
+def _plain(answer: object) -> object:
+    """An object of the package as the mapping that was sent, whether or not its fields are of their types."""
+    return answer.to_dict(warnings=False) if isinstance(answer, openai.BaseModel) else answer
+
+
+def _said(error: openai.APIStatusError) -> str:
+    return f"{error.message} {error.code or ''}"
+
+
+def _is_certificate(error: BaseException | None) -> bool:
+    """Whether a connection failed as the other side is not who it should be: asking again changes nothing."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+async def _close(opened: Any) -> None:
+    """Close a stream or a client, also where the caller is being cancelled."""
+    with move_on_after(_CLOSING, shield=True):
+        await opened.close()

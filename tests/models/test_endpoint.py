@@ -1,0 +1,424 @@
+"""The real client of the `openai` package against a real server on loopback that answers, fails and misbehaves."""
+
+import logging
+import re
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+import anyio
+import pytest
+from model_server import Answer, Drop, Failure, ModelServer, Silence, Stream
+
+from cellblock.errors import ModelError
+from cellblock.models import Reply, Retry, Tokens, ToolRequest, connect
+
+pytest.importorskip("openai")
+pytestmark = pytest.mark.anyio
+ASKED = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hello?"}]
+TOOLS = [{"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}]
+TOLD = Tokens(input=10, output=5)
+ENDLESS = Answer("a" * 1000, piece=1, pause=0.05)
+
+
+async def failing(model, messages=ASKED, tools=()) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        await model.reply(messages, list(tools))
+    return caught.value
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+
+async def test_an_answer_comes_in_pieces_and_whole(endpoint):
+    pieces = []
+    with ModelServer([Answer("hello, größe", usage={"prompt_tokens": 7, "completion_tokens": 3})]) as server:
+        reply = await endpoint(server).reply(ASKED, [], pieces.append)
+    assert reply == Reply(text="hello, größe", tokens=Tokens(input=7, output=3), model="served")
+    assert pieces == ["hello", ", grö", "ße"]
+
+
+async def test_messages_tools_and_options_are_sent_as_they_are(endpoint):
+    with ModelServer([Answer("a"), Answer("b")]) as server:
+        model = endpoint(server, options={"temperature": 0, "of_its_own": [1]})
+        await model.reply(ASKED, [])
+        await model.reply(ASKED, TOOLS)
+    first, second = (asked.body for asked in server.asked)
+    assert first == {
+        "model": "gpt", "messages": ASKED, "temperature": 0, "of_its_own": [1],
+        "stream": True, "stream_options": {"include_usage": True},
+    }  # fmt: skip
+    assert second == first | {"tools": TOOLS}
+    assert server.asked[0].path == "/v1/chat/completions"
+
+
+async def test_tool_calls_are_put_together_from_their_pieces(endpoint):
+    calls = (("search", '{"query": "größe", "n": 3}'), ("now", ""), ("search", '{"query": '))
+    with ModelServer([Answer("thinking", calls=calls, piece=4)]) as server:
+        reply = await endpoint(server).reply(ASKED, TOOLS)
+    assert reply.requests == (
+        ToolRequest("call_0", "search", {"query": "größe", "n": 3}, '{"query": "größe", "n": 3}'),
+        ToolRequest("call_1", "now", {}, ""),
+        ToolRequest("call_2", "search", None, '{"query": '),
+    )
+    assert (reply.text, reply.finish) == ("thinking", "tool_calls")
+
+
+async def test_cached_tokens_and_cost_are_told_where_the_endpoint_tells_them(endpoint):
+    usage = {"prompt_tokens": 9, "completion_tokens": 2, "cost": 0.25, "prompt_tokens_details": {"cached_tokens": 8}}
+    with ModelServer([Answer("a", usage=usage), Answer("b", usage=None)]) as server:
+        model = endpoint(server)
+        assert (await model.reply(ASKED, [])).tokens == Tokens(input=9, output=2, cached=8, cost=0.25)
+        assert (await model.reply(ASKED, [])).tokens == Tokens()
+
+
+async def test_reasoning_is_no_part_of_the_text(endpoint):
+    pieces = []
+    with ModelServer([Answer("four", reasoning="two and two")]) as server:
+        reply = await endpoint(server).reply(ASKED, [], pieces.append)
+    assert (reply.text, reply.reasoning, pieces) == ("four", "two and two", ["four"])
+
+
+async def test_an_answer_that_was_cut_says_so(endpoint):
+    with ModelServer([Answer("half an", finish="length")]) as server:
+        assert (await endpoint(server).reply(ASKED, [])).finish == "length"
+
+
+# --- endpoints that know less ----------------------------------------------------------------------------------------
+
+
+async def test_an_endpoint_that_knows_no_stream_options_is_asked_without_from_then_on(endpoint, retries):
+    with ModelServer([Answer("one"), Answer("two")], knows_accounts=False) as server:
+        model = endpoint(server)
+        assert [(await model.reply(ASKED, [])).text for _ in range(2)] == ["one", "two"]
+    assert [sorted(asked.body.keys() & {"stream", "stream_options"}) for asked in server.asked] == [
+        ["stream", "stream_options"], ["stream"], ["stream"],
+    ]  # fmt: skip
+    assert retries == []
+
+
+async def test_an_endpoint_that_does_not_stream_is_asked_for_the_whole_from_then_on(endpoint, retries):
+    pieces = []
+    answer = Answer("one two", calls=(("search", "{}"),), reasoning="hm")
+    with ModelServer([answer, answer], streams=False) as server:
+        model = endpoint(server)
+        replies = [await model.reply(ASKED, [], pieces.append) for _ in range(2)]
+    whole = Reply(
+        text="one two", requests=(ToolRequest("call_0", "search", {}, "{}"),), tokens=TOLD, model="served",
+        finish="tool_calls", reasoning="hm",
+    )  # fmt: skip
+    assert replies == [whole, whole]
+    assert pieces == ["one two", "one two"]
+    assert ["stream" in asked.body for asked in server.asked] == [True, False, False]
+    assert retries == []
+
+
+async def test_an_endpoint_that_answers_whole_though_a_stream_was_asked_for_is_understood(endpoint):
+    line = '{"model": "m", "choices": [{"message": {"content": "whole"}, "finish_reason": "stop"}]}'
+    with ModelServer([Stream((line,), kind="application/json")]) as server:
+        assert await endpoint(server).reply(ASKED, []) == Reply(text="whole", model="m")
+
+
+async def test_an_endpoint_may_need_no_key(endpoint):
+    with ModelServer([Answer("local")], key="none") as server:
+        assert (await endpoint(server, api_key=None).reply(ASKED, [])).text == "local"
+
+
+async def test_endpoint_and_key_come_from_the_environment(monkeypatch):
+    with ModelServer([Answer("hello")]) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", server.key)
+        assert (await connect("gpt").reply(ASKED, [])).text == "hello"
+    assert server.asked[0].body["model"] == "gpt"
+
+
+# --- what passes by itself -------------------------------------------------------------------------------------------
+
+
+async def test_a_rate_limit_is_waited_for_as_long_as_the_endpoint_says(endpoint, retries):
+    with ModelServer([Failure(429, "slow down", retry_after="0.15"), Answer("hello")]) as server:
+        began = time.monotonic()
+        reply = await endpoint(server).reply(ASKED, [])
+        assert time.monotonic() - began >= 0.15
+    assert (reply.text, reply.attempts) == ("hello", 2)
+    [retry] = retries
+    assert (retry.attempt, retry.wait, retry.error.kind, retry.error.status) == (1, 0.15, "rate", 429)
+
+
+@pytest.mark.parametrize(
+    ("broken", "kind", "said"),
+    [
+        (Failure(500, "boom"), "server", "{url} answered 500: boom"),
+        (Failure(503, body="<h1>busy</h1>"), "server", "{url} answered 503: <h1>busy</h1>"),
+        (Failure(529, "overloaded"), "server", "{url} answered 529: overloaded"),
+        (Drop(), "connection", "the connection to {url} broke: .*"),
+        (Answer("never whole", cut=2), "connection", "the connection to {url} broke: .*"),
+        (Answer("never whole", end=2), "connection", "the answer broke off before its end"),
+        (Answer("never whole", error=2), "server", "{url} answered in the midst of a stream: the engine failed"),
+        (Stream(('data: {"choices', "")), "malformed", "{url} sent what is no answer: .*"),
+        (Stream(("data: 5", "", 'data: {"choices": {}}', "")), "connection", "the answer broke off before its end"),
+        (Stream(("nonsense",)), "connection", "the answer broke off before its end"),
+        (Stream(("{}",), kind="application/json"), "malformed", "{url} sent what is no answer: .*"),
+        (Stream(("{",), kind="application/json"), "malformed", "{url} sent what is no answer: .*"),
+        (Stream(('{"error": {"message": "no GPU"}}',), kind="application/json"), "server", "{url} answered .*: no GPU"),
+        (Stream(('data: {"error": {"message": "busy", "code": 502}}', "")), "server", "{url} answered 502: busy"),
+    ],
+)  # fmt: skip
+async def test_what_may_pass_is_asked_again_and_told(endpoint, retries, broken, kind, said):
+    with ModelServer([broken, broken, Answer("whole", calls=(("f", "{}"),))]) as server:
+        reply = await endpoint(server).reply(ASKED, [])
+    assert (reply.text, len(reply.requests), reply.attempts, len(server.asked)) == ("whole", 1, 3, 3)
+    for retry in retries:
+        assert retry.error.kind == kind
+        assert re.fullmatch(said.format(url=re.escape(server.url)), retry.error.args[0])
+
+
+async def test_after_the_last_attempt_its_error_is_raised(endpoint, retries):
+    with ModelServer(lambda body: Failure(500, "boom")) as server:
+        error = await failing(endpoint(server))
+    assert str(error) == f"{server.url} answered 500: boom; so ended attempt 4 (try again later)"
+    assert (error.kind, error.status, error.attempts, len(server.asked)) == ("server", 500, 4, 4)
+    assert [retry.attempt for retry in retries] == [1, 2, 3]
+
+
+async def test_waits_double_and_are_the_same_for_the_same_seed(endpoint, retries):
+    with ModelServer(lambda body: Failure(500)) as server:
+        for seed in (1, 1, 2):
+            await failing(endpoint(server, patience={"seed": seed, "first_wait": 0.002}))
+    first, again, other = ([retry.wait for retry in retries[start : start + 3]] for start in (0, 3, 6))
+    assert first == again != other
+    for number, wait in enumerate(first):
+        assert 0.001 * 2**number <= wait <= 0.002 * 2**number
+
+
+async def test_a_wait_past_the_time_in_all_is_not_begun(endpoint):
+    with ModelServer([Failure(429, retry_after="3600"), Answer("too late")]) as server:
+        error = await failing(endpoint(server, patience={"total_seconds": 5}))
+    assert error.hint == "it asks to wait 3.6e+03 s, more than is left of total_seconds=5"
+    assert (error.kind, error.attempts, len(server.asked)) == ("rate", 1, 1)
+
+
+async def test_tokens_are_those_of_all_attempts(endpoint):
+    begun = 'data: {"choices": [{"delta": {"content": "a"}}], "usage": {"prompt_tokens": 4, "completion_tokens": %d}}'
+    told = Stream((begun % 1, "", begun % 2, "", "data: {", ""))
+    with ModelServer([told, Failure(500), Answer("whole")]) as server:
+        reply = await endpoint(server).reply(ASKED, [])
+    assert reply.tokens == TOLD + Tokens(input=4, output=2)
+
+
+async def test_pieces_begin_again_with_the_next_attempt(endpoint):
+    pieces = []
+    with ModelServer([Answer("one two three", end=3), Answer("one two three")]) as server:
+        reply = await endpoint(server).reply(ASKED, [], pieces.append)
+    assert pieces == ["one t", "wo th", "one t", "wo th", "ree"]
+    assert reply.text == "one two three"
+
+
+async def test_nothing_listening_is_told_with_what_to_do(endpoint, retries):
+    with ModelServer() as server:
+        pass
+    error = await failing(endpoint(server))
+    assert error.kind == "connection"
+    assert error.args[0].startswith(f"no connection to {server.url}: ")
+    assert error.hint == "is it running? OPENAI_BASE_URL says where to ask"
+    assert len(retries) == 3
+
+
+# --- time ------------------------------------------------------------------------------------------------------------
+
+
+async def test_an_answer_that_stalls_is_asked_for_again(endpoint, retries):
+    with ModelServer([Answer("one two three", pause=30), Answer("whole")]) as server:
+        reply = await endpoint(server, patience={"stall_seconds": 0.1}).reply(ASKED, [])
+        assert server.left.wait(10)
+    assert reply.text == "whole"
+    assert [str(retry.error) for retry in retries] == [
+        "nothing came for 0.1 s in the midst of an answer (raise stall_seconds)"
+    ]
+
+
+async def test_slow_tokens_are_waited_for_until_the_request_has_had_its_time(endpoint):
+    with ModelServer([ENDLESS]) as server:
+        error = await failing(endpoint(server, patience={"timeout_seconds": 0.3, "stall_seconds": 20, "retries": 0}))
+        assert server.left.wait(10)
+    assert (str(error), error.kind) == ("no whole answer within 0.3 s (raise timeout_seconds)", "timeout")
+
+
+async def test_slow_tokens_that_come_in_time_make_a_whole_answer(endpoint, retries):
+    with ModelServer([Answer("slowly", piece=1, pause=0.02)]) as server:
+        reply = await endpoint(server, patience={"stall_seconds": 10}).reply(ASKED, [])
+    assert (reply.text, retries) == ("slowly", [])
+
+
+async def test_all_attempts_together_have_a_time(endpoint):
+    with ModelServer(lambda body: Silence()) as server:
+        error = await failing(endpoint(server, patience={"timeout_seconds": 0.1, "total_seconds": 0.25, "retries": 99}))
+    assert error.kind == "timeout"
+    assert 2 <= error.attempts <= 4
+
+
+async def test_a_cancelled_reply_closes_its_connection(endpoint):
+    begun = anyio.Event()
+    with ModelServer([ENDLESS]) as server:
+        async with anyio.create_task_group() as group:
+            group.start_soon(endpoint(server).reply, ASKED, [], lambda text: begun.set())
+            await begun.wait()
+            group.cancel_scope.cancel()
+        assert server.left.wait(10)
+    assert len(server.asked) == 1
+
+
+async def test_what_the_caller_raises_over_a_piece_is_raised_and_ends_the_request(endpoint):
+    with ModelServer([ENDLESS]) as server:
+        with pytest.raises(KeyError, match="mine"):
+            await endpoint(server).reply(ASKED, [], lambda text: {}["mine"])
+        assert server.left.wait(10)
+    assert len(server.asked) == 1
+
+
+# --- what no other attempt mends -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("refusal", "kind", "hint"),
+    [
+        (Failure(403, "not your model"), "key",
+         "the key is not allowed to do this; give another one, or another model"),
+        (Failure(404, "no such model"), "unknown",
+         "{url} knows no model 'gpt', or OPENAI_BASE_URL is not its API (most end in /v1)"),
+        (Failure(400, "This model's maximum context length is 8192 tokens", code="context_length_exceeded"), "context",
+         "send less: shorter or fewer messages"),
+        (Failure(400, "filtered", code="content_filter"), "filtered",
+         "the endpoint's content filter refused the messages; put them otherwise"),
+        (Failure(429, "You exceeded your quota", code="insufficient_quota"), "quota",
+         "the account at {url} has no credit left"),
+        (Failure(400, "gemma does not support tools"), "refused",
+         "this model takes no tools; use one that does, or an agent that writes code"),
+        (Failure(422, body='{"detail": "temperature is wrong"}'), "refused", ""),
+    ],
+)  # fmt: skip
+async def test_a_refusal_is_told_at_once_with_its_remedy(endpoint, refusal, kind, hint):
+    with ModelServer([refusal, Answer("not asked for")]) as server:
+        error = await failing(endpoint(server))
+    assert (error.kind, error.hint) == (kind, hint.format(url=server.url))
+    assert error.args[0].startswith(f"{server.url} answered {refusal.status}: ")
+    assert (error.status, error.attempts, len(server.asked)) == (refusal.status, 1, 1)
+    assert error.context_too_long is (kind == "context")
+
+
+async def test_a_wrong_key_is_told_and_the_key_is_nowhere(endpoint, caplog):
+    caplog.set_level(logging.DEBUG)
+    with ModelServer() as server:
+        model = endpoint(server, api_key="sk-wrong-1234")
+        error = await failing(model)
+    assert str(error) == (
+        f"{server.url} answered 401: Incorrect API key provided: Bearer *** "
+        f"(set OPENAI_API_KEY to a key of {server.url})"
+    )
+    assert server.asked[0].headers["authorization"] == "Bearer sk-wrong-1234"
+    shown = [repr(error), repr(model), caplog.text, *traceback.format_exception(error), repr(vars(error))]
+    assert [text for text in shown if "sk-wrong" in text] == []
+    assert "HTTP Request" in caplog.text
+    assert (error.__cause__, error.__context__, error.kind) == (None, None, "key")
+
+
+async def test_a_key_in_a_broken_stream_is_not_repeated(endpoint, retries):
+    lines = ('data: {"error": {"message": "key sk-right failed"}}', "")
+    with ModelServer([Stream(lines)], key="sk-right") as server:
+        error = await failing(endpoint(server, patience={"retries": 0}))
+    assert "key *** failed" in str(error)
+
+
+def test_without_a_key_it_says_how_to_get_one_or_to_do_without():
+    with pytest.raises(ModelError) as caught:
+        connect("gpt-5")
+    assert str(caught.value) == (
+        "there is no key for the model 'gpt-5' of OpenAI (set OPENAI_API_KEY, from "
+        "https://platform.openai.com/api-keys, or point OPENAI_BASE_URL to another endpoint, such as a local Ollama's "
+        "http://localhost:11434/v1, vLLM's or llama.cpp's http://localhost:8080/v1)"
+    )
+    assert caught.value.kind == "key"
+
+
+@pytest.mark.parametrize("url", ["localhost:11434/v1", "ftp://host/v1", "http://", "http://host:port/v1", "http://[x/"])
+def test_a_url_that_is_none_is_refused_without_showing_it(monkeypatch, url):
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    with pytest.raises(ModelError, match=re.escape("the endpoint's URL is none (OPENAI_BASE_URL is to be like")):
+        connect("gpt")
+
+
+def test_credentials_in_the_url_are_not_shown(monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://me:secret@host:8443/v1/?token=secret")
+    assert repr(connect("gpt")) == "EndpointModel('gpt', base_url='https://host:8443/v1')"
+
+
+def test_without_the_package_the_extra_is_named():
+    program = (
+        "import sys; sys.modules['openai'] = None\n"
+        "from cellblock.models import connect\n"
+        "try: connect('gpt')\n"
+        "except Exception as error: print(type(error).__name__, error.hint)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == 'ModelError pip install "cellblock[openai]"\n'
+
+
+# --- connections -----------------------------------------------------------------------------------------------------
+
+
+async def test_connections_are_kept_within_async_with_alone(endpoint):
+    with ModelServer(lambda body: Answer("hello")) as server:
+        model = endpoint(server)
+        for _ in range(2):
+            await model.reply(ASKED, [])
+        async with model:
+            await model.reply(ASKED, [])
+            async with model:
+                await model.reply(ASKED, [])
+            await model.reply(ASKED, [])
+        await model.reply(ASKED, [])
+    ports = [asked.port for asked in server.asked]
+    assert ports[2] == ports[3] == ports[4]
+    assert len(set(ports)) == 4
+
+
+async def test_replies_may_be_asked_for_at_the_same_time(endpoint):
+    with ModelServer(lambda body: Answer(body["messages"][0]["content"], pause=0.01)) as server:
+        model, told = endpoint(server), {}
+
+        async def ask(text):
+            told[text] = (await model.reply([{"role": "user", "content": text}], [])).text
+
+        async with model, anyio.create_task_group() as group:
+            for number in range(8):
+                group.start_soon(ask, f"question {number}")
+    assert told == {f"question {number}": f"question {number}" for number in range(8)}
+
+
+def test_one_model_may_be_used_from_several_event_loops(endpoint):
+    with ModelServer(lambda body: Answer("hello")) as server:
+        model, said = endpoint(server), []
+
+        async def ask():
+            async with model:
+                said.append((await model.reply(ASKED, [])).text)
+
+        threads = [threading.Thread(target=anyio.run, args=(ask,)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        anyio.run(ask)
+    assert said == ["hello"] * 3
+
+
+# the package leaves its generators to the collector, which trio tells of
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("anyio_backend", ["trio"])
+async def test_it_works_on_trio(endpoint, retries):
+    with ModelServer([Failure(500), Answer("hello")]) as server:
+        async with endpoint(server) as model:
+            assert (await model.reply(ASKED, [])).text == "hello"
+    assert [type(retry) for retry in retries] == [Retry]
