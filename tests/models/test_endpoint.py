@@ -2,6 +2,8 @@
 
 import logging
 import re
+import shutil
+import ssl
 import subprocess
 import sys
 import threading
@@ -226,6 +228,20 @@ async def test_nothing_listening_is_told_with_what_to_do(endpoint, retries):
     assert len(retries) == 3
 
 
+async def test_an_endpoint_whose_certificate_is_not_trusted_is_not_asked_again(endpoint, retries, tmp_path):
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make a certificate")
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1", "-days", "1"]
+    files = ["-keyout", tmp_path / "key", "-out", tmp_path / "certificate"]
+    subprocess.run([*made, *files], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "certificate", tmp_path / "key")
+    with ModelServer(tls=context) as server:
+        error = await failing(endpoint(server))
+    assert "certificate verify failed" in error.args[0].lower()
+    assert (error.kind, server.asked, retries) == ("connection", [], [])
+
+
 # --- time ------------------------------------------------------------------------------------------------------------
 
 
@@ -329,6 +345,13 @@ async def test_a_key_in_a_broken_stream_is_not_repeated(endpoint, retries):
     with ModelServer([Stream(lines)], key="sk-right") as server:
         error = await failing(endpoint(server, patience={"retries": 0}))
     assert "key *** failed" in str(error)
+
+
+async def test_a_mistake_of_the_caller_is_no_failure_of_the_endpoint(endpoint, retries):
+    with ModelServer([Answer("not asked for")]) as server:
+        with pytest.raises(TypeError, match="not JSON serializable"):
+            await endpoint(server).reply([{"role": "user", "content": object()}], [])
+    assert (server.asked, retries) == ([], [])
 
 
 def test_without_a_key_it_says_how_to_get_one_or_to_do_without():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import select
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -144,6 +145,7 @@ class ModelServer:
         key: str = "sk-right",
         knows_accounts: bool = True,
         streams: bool = True,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.key = key
         self.asked: list[Asked] = []
@@ -156,11 +158,14 @@ class ModelServer:
         self._stopped = threading.Event()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.served = self
+        self._scheme = "https" if tls else "http"
+        if tls:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_port}/v1"
 
     def __enter__(self) -> Self:
         self._thread.start()

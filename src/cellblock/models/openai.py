@@ -39,6 +39,8 @@ _CONNECTING = 20.0
 """Seconds that a connection may take to be made."""
 _CLOSING = 5.0
 """Seconds that closing a connection may take."""
+_BELOW = ("anyio", "h11", "httpcore", "httpx")
+"""Packages whose errors tell of connections."""
 _NO_STREAM = re.compile(r"\bstream(ing|ed)?\b", re.IGNORECASE)
 _numbers = count(1)
 
@@ -142,7 +144,7 @@ class EndpointModel:
         while True:
             try:
                 return await client.chat.completions.create(**request)
-            except Exception as error:  # whatever the package lets through
+            except Exception as error:  # translated or raised
                 if not self._do_without(request, error):
                     raise self._translated(error) from None
 
@@ -170,13 +172,13 @@ class EndpointModel:
         except TimeoutError:
             said = f"nothing came for {self._patience.stall_seconds:.3g} s in the midst of an answer"
             raise self._failure("timeout", said, "raise stall_seconds") from None
-        except Exception as error:  # whatever the package lets through
+        except Exception as error:  # translated or raised
             raise self._translated(error) from None
 
     async def _read(self, answer: Any) -> object:
         try:
             return json.loads(await answer.response.aread())
-        except Exception as error:  # whatever the package lets through
+        except Exception as error:  # translated or raised
             raise self._translated(error) from None
 
     def _whole(self, told: object, assembly: Assembly, on_text: OnText | None) -> None:
@@ -193,7 +195,7 @@ class EndpointModel:
     # --- what failed -----------------------------------------------------------------------------------------
 
     def _translated(self, error: Exception) -> Failure:
-        """What an exception of the package, or of what is below it, means."""
+        """What an exception of the package, or of what is below it, means. Any other is a mistake, and is raised."""
         match error:
             case openai.APIStatusError():
                 return self._refused(error.status_code, error.body, error.response.headers, error.message)
@@ -206,7 +208,9 @@ class EndpointModel:
             case ValueError():
                 said = f"{self._place} sent what is no answer: {error}"
                 return self._failure("malformed", said, "is it an OpenAI-compatible endpoint?")
-        return self._unreached(error)
+        if isinstance(error, OSError) or type(error).__module__.startswith(_BELOW):
+            return self._unreached(error)
+        raise error
 
     def _refused(self, status: int, body: object, headers: Mapping[str, str] | None = None, said: str = "") -> Failure:
         told = body if isinstance(body, Mapping) else {"message": body if isinstance(body, str) else said}
