@@ -8,6 +8,11 @@ from __future__ import annotations
 TYPE_CHECKING = False  # type checkers know it by its name; `typing` is most of what importing us would cost
 
 if TYPE_CHECKING:
+    from cellblock.agent.code import CodeAgent as CodeAgent
+    from cellblock.agent.memory import AgentMemory as AgentMemory
+    from cellblock.agent.prompts import Prompts as Prompts
+    from cellblock.agent.react import ReactAgent as ReactAgent
+    from cellblock.agent.result import RunResult as RunResult
     from cellblock.cell import Cell as Cell
     from cellblock.cell import CellError as CellError
     from cellblock.cell import CellState as CellState
@@ -23,7 +28,9 @@ if TYPE_CHECKING:
     from cellblock.errors import SessionBusy as SessionBusy
     from cellblock.errors import SessionClosed as SessionClosed
     from cellblock.errors import SourceRejected as SourceRejected
+    from cellblock.errors import StepLimitReached as StepLimitReached
     from cellblock.errors import StoreError as StoreError
+    from cellblock.errors import TaskFailed as TaskFailed
     from cellblock.errors import UnknownCell as UnknownCell
     from cellblock.errors import UnknownCommit as UnknownCommit
     from cellblock.errors import UnpicklableError as UnpicklableError
@@ -43,11 +50,20 @@ if TYPE_CHECKING:
     from cellblock.state import Live as Live
     from cellblock.state import Resumed as Resumed
     from cellblock.state import Versioned as Versioned
+    from cellblock.tools.tool import tool as tool
     from cellblock.values.portable import Opaque as Opaque
 
 __version__ = "0.1.0.dev0"
 
 _HOME = {
+    "AgentMemory": "cellblock.agent.memory",
+    "CodeAgent": "cellblock.agent.code",
+    "Prompts": "cellblock.agent.prompts",
+    "ReactAgent": "cellblock.agent.react",
+    "RunResult": "cellblock.agent.result",
+    "StepLimitReached": "cellblock.errors",
+    "TaskFailed": "cellblock.errors",
+    "tool": "cellblock.tools.tool",
     "AsyncSession": "cellblock.session.session",
     "Cell": "cellblock.cell",
     "CellError": "cellblock.cell",

@@ -151,3 +151,20 @@ class ModelError(CellblockError):
     def context_too_long(self) -> bool:
         """Whether the messages were more than the model takes: shorter ones may be answered."""
         return self.kind == "context"
+
+
+class StepLimitReached(CellblockError):
+    """An agent used up its steps without an answer; `result` is what it came to, a `RunResult` with `partial`."""
+
+    def __init__(self, message: str, *, hint: str = "", result: object = None) -> None:
+        super().__init__(message, hint=hint)
+        self.result = result
+
+
+class TaskFailed(CellblockError):
+    """An agent said that its task cannot be done; `reason` is in its words, `result` what it came to."""
+
+    def __init__(self, message: str, *, hint: str = "", reason: str = "", result: object = None) -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
+        self.result = result

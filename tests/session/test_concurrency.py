@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from cellblock import AsyncSession, CellState, Session, SessionBusy
-from cellblock.session import blocking
+from cellblock.session import blocking, hostloop
 
 WAIT = "import os, time\nprint('begun')\nwhile not os.path.exists('go'): time.sleep(0.005)\n"
 
@@ -34,14 +34,14 @@ def test_calls_of_several_threads_are_first_come_first_served(session: Session) 
 
 
 def test_cell_does_not_overtake_a_call_that_has_not_begun(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    loop, come, go = blocking._our_loop(), threading.Semaphore(0), threading.Event()
+    loop, come, go = hostloop.our_loop(), threading.Semaphore(0), threading.Event()
 
     class Door:
         def call_soon_threadsafe(self, *call: Callable[[], None]) -> None:
             loop.call_soon_threadsafe(*call)
             come.release()
 
-    monkeypatch.setattr(blocking, "_our_loop", Door)
+    monkeypatch.setattr(hostloop, "our_loop", Door)
     with ThreadPoolExecutor(2) as pool:
         loop.call_soon_threadsafe(go.wait)
         pool.submit(session.__setitem__, "x", 1)
@@ -184,7 +184,7 @@ async def test_cancelled_call_leaves_a_session_that_works() -> None:
 
 @pytest.mark.anyio
 async def test_blocking_session_in_a_running_loop_warns_once_and_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocking, "_warned", False)
+    monkeypatch.setattr(hostloop, "_warned", False)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with Session() as session:

@@ -126,9 +126,9 @@ def test_policy_comes_once(laid: Session) -> None:
 
 
 def _loop() -> asyncio.AbstractEventLoop:
-    from cellblock.session import blocking
+    from cellblock.session import hostloop
 
-    return blocking._our_loop()
+    return hostloop.our_loop()
 
 
 def test_names_that_cells_bound_may_be_called_whatever_they_are_called(laid: Session) -> None:

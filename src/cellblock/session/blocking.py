@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
-import warnings
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from functools import partial
@@ -19,6 +17,7 @@ from cellblock.executors.protocol import Capabilities
 from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
 from cellblock.session.files import MAX_READ_BYTES, AsyncFiles
+from cellblock.session.hostloop import answer_of, call, in_task
 from cellblock.session.notebook import Notebook
 from cellblock.session.session import AsyncSession
 from cellblock.state import Resumed, State
@@ -54,7 +53,7 @@ class Session:
         tools: Iterable[Callable[..., Any]] = (),
         policy: Policy | None = None,
     ) -> None:
-        self._session = _call(
+        self._session = call(
             _make,
             name,
             user=user,
@@ -70,7 +69,7 @@ class Session:
             state=state,
         )
         self._tasks: set[asyncio.Task[None]] = set()
-        _call(self._session.open)
+        call(self._session.open)
 
     def __repr__(self) -> str:
         return repr(self._session).replace("AsyncSession", type(self).__name__, 1)
@@ -80,7 +79,7 @@ class Session:
 
         What a session that lasts has done is in its store by then.
         """
-        _call(self._session.close)
+        call(self._session.close)
 
     def __enter__(self) -> Self:
         return self
@@ -130,20 +129,20 @@ class Session:
         events = self._session.stream(source, kind=kind, wait=wait)
         try:
             while True:
-                yield self._interruptibly(_in_task, self._tasks, partial(anext, events))
+                yield self._interruptibly(in_task, self._tasks, partial(anext, events))
         except StopAsyncIteration:
             return
         finally:
-            _call(events.aclose)
+            call(events.aclose)
 
     def shell(self, command: str, *, wait: bool = True) -> Cell:
         """Run a command with /bin/sh in the workspace. A status other than 0 is the cell's error."""
-        cell: Cell = self._interruptibly(_in_task, self._tasks, partial(self._session.shell, command, wait=wait))
+        cell: Cell = self._interruptibly(in_task, self._tasks, partial(self._session.shell, command, wait=wait))
         return cell
 
     def rerun(self, cell_id: str, *, wait: bool = True) -> Cell:
         """Run a cell's source again, as a new execution with a new number in the same cell."""
-        cell: Cell = self._interruptibly(_in_task, self._tasks, partial(self._session.rerun, cell_id, wait=wait))
+        cell: Cell = self._interruptibly(in_task, self._tasks, partial(self._session.rerun, cell_id, wait=wait))
         return cell
 
     def delete(self, cell_id: str) -> None:
@@ -154,12 +153,24 @@ class Session:
         """Remove every record and unbind every name; CellblockError where that failed. Files stay."""
         self._in_turn(self._session.clear)
 
-    def undo(self, steps: int = 1) -> None:
+    def checkpoint(self) -> int:
+        """The number of the state that the session is in, for `undo(to=…)`; while a cell runs, of the one before it."""
+        return self._session.checkpoint()
+
+    def undo(self, steps: int = 1, *, to: int | None = None) -> None:
         """Go back by so many steps, each a cell, a command or a change from the host: names, objects and files.
 
-        What was rolled back is no step any more. CellblockError where fewer can be undone.
+        `to` is a state by its number, from `checkpoint`. What was rolled back is no step any more. CellblockError where
+        fewer can be undone, or that state is no more.
         """
-        self._in_turn(self._session.undo, steps)
+        self._in_turn(partial(self._session.undo, steps, to=to))
+
+    def aside(self, source: str) -> object:
+        """The value of source that is no cell: not in the notebook, and nothing is shown of it.
+
+        CellblockError where it fails. What it does to names can be undone as a step.
+        """
+        return self._in_turn(self._session.aside, source)
 
     def branch(self, name: str | None = None) -> Session:
         """Another session with the same names, objects and files, from which on the two go apart.
@@ -171,7 +182,7 @@ class Session:
         The branch of a session that lasts is one of its own, under a name in the same store; `merge` brings it back.
         """
         branch = Session.__new__(Session)
-        branch._session = _call(self._session.branch, name)
+        branch._session = call(self._session.branch, name)
         branch._tasks = set()
         return branch
 
@@ -245,13 +256,13 @@ class Session:
 
     def _interruptibly(self, start: Callable[..., None], *args: object) -> Any:
         try:
-            return _answer(start, *args)
+            return answer_of(start, *args)
         except KeyboardInterrupt:
             self._session.interrupt()
             raise
 
     def _in_turn(self, function: Callable[..., Awaitable[T]], *args: object) -> T:
-        result: T = _answer(_in_task, self._tasks, partial(function, *args))
+        result: T = answer_of(in_task, self._tasks, partial(function, *args))
         return result
 
     def _run(self, source: str, wait: bool, answer: Future[Any]) -> None:
@@ -269,9 +280,9 @@ class Session:
         if cell is not None:
             answer.set_result(cell)
         elif execution is not None:
-            _in_task(self._tasks, partial(session._follow, execution), answer)
+            in_task(self._tasks, partial(session._follow, execution), answer)
         else:
-            _in_task(self._tasks, partial(session.run, source, wait=wait), answer)
+            in_task(self._tasks, partial(session.run, source, wait=wait), answer)
 
 
 class Files:
@@ -282,93 +293,20 @@ class Files:
 
     def write(self, path: str, data: bytes | str) -> None:
         """Create or replace a file, with the directories it needs; text is written as UTF-8."""
-        _call(self._files.write, path, data)
+        call(self._files.write, path, data)
 
     def read(self, path: str, *, max_bytes: int = MAX_READ_BYTES) -> bytes:
         """A file's bytes."""
-        return _call(self._files.read, path, max_bytes=max_bytes)
+        return call(self._files.read, path, max_bytes=max_bytes)
 
     def list(self) -> list[str]:
         """Every file of the workspace, sorted."""
-        return _call(self._files.list)
+        return call(self._files.list)
 
     def delete(self, path: str) -> None:
         """Remove one file."""
-        _call(self._files.delete, path)
+        call(self._files.delete, path)
 
 
 async def _make(name: str | None, **options: Any) -> AsyncSession:
     return AsyncSession(name, **options)
-
-
-_loop: asyncio.AbstractEventLoop | None = None
-_starting = threading.Lock()
-_tasks: set[asyncio.Task[None]] = set()
-_warned = False
-
-
-def _call(function: Callable[..., Awaitable[T]], *args: object, **options: object) -> T:
-    """Run a coroutine function on our loop and wait for it."""
-    result: T = _answer(_in_task, _tasks, partial(function, *args, **options))
-    return result
-
-
-def _answer(start: Callable[..., None], *args: object) -> Any:
-    """Have `start` called on our loop, with a future for its last argument, and wait for that."""
-    _warn_inside_a_loop()
-    answer: Future[Any] = Future()
-    _our_loop().call_soon_threadsafe(partial(start, *args, answer))
-    return answer.result()
-
-
-def _in_task(tasks: set[asyncio.Task[None]], function: Callable[[], Awaitable[object]], answer: Future[Any]) -> None:
-    """On our loop: carry out a call in a task. `tasks` holds it until it is done; the loop itself holds none."""
-    task = asyncio.get_running_loop().create_task(_fulfil(function, answer))
-    tasks.add(task)
-    task.add_done_callback(tasks.discard)
-
-
-async def _fulfil(function: Callable[[], Awaitable[object]], answer: Future[Any]) -> None:
-    try:
-        answer.set_result(await function())
-    except BaseException as error:  # the caller's
-        answer.set_exception(error)
-
-
-def _our_loop() -> asyncio.AbstractEventLoop:
-    """The loop of our thread, which is a daemon: it must not keep the interpreter from leaving."""
-    global _loop
-    if _loop is None:
-        with _starting:
-            if _loop is None:
-                started: Future[asyncio.AbstractEventLoop] = Future()
-                threading.Thread(target=asyncio.run, args=(_serve(started),), name="cellblock", daemon=True).start()
-                _loop = started.result()
-    return _loop
-
-
-async def _serve(started: Future[asyncio.AbstractEventLoop]) -> None:
-    loop = asyncio.get_running_loop()
-    started.set_result(loop)
-    await loop.create_future()  # for ever
-
-
-def _warn_inside_a_loop() -> None:
-    global _warned
-    if _warned or asyncio._get_running_loop() is None:
-        return
-    _warned = True
-    warnings.warn(
-        "a blocking Session blocks the running event loop; use AsyncSession there",
-        RuntimeWarning,
-        stacklevel=5,
-    )
-
-
-def _after_fork_in_child() -> None:
-    global _loop, _starting
-    _loop, _starting = None, threading.Lock()
-    _tasks.clear()
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)

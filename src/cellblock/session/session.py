@@ -260,16 +260,23 @@ class AsyncSession(Versions):
         """Remove every record and unbind every name; CellblockError where that failed. Files stay."""
         _answer(await self._ask(Clear()), "clear")
 
-    async def undo(self, steps: int = 1) -> None:
+    def checkpoint(self) -> int:
+        """The number of the state that the session is in, for `undo(to=…)`; while a cell runs, of the one before it."""
+        return self._state if self._asleep else self._living().states[-1]
+
+    async def undo(self, steps: int = 1, *, to: int | None = None) -> None:
         """Go back by so many steps, each a cell, a command or a change from the host: names, objects and files.
 
-        What was rolled back is no step any more. CellblockError where fewer can be undone.
+        `to` is a state by its number, from `checkpoint`. What was rolled back is no step any more. CellblockError where
+        fewer can be undone, or that state is no more.
         """
         if type(steps) is not int or steps < 1:
             raise ValueError(f"steps must be a whole number above 0, not {steps!r}")
         kernel = await self._acquire(wait=True)
         try:
             await self._committed()
+            if to is not None and (steps := _steps_to(to, kernel.states)) == 0:
+                return
             if (bound := await kernel.reserve(steps)) is not None:
                 if self._lasting is None:
                     raise self._not_undone(steps, kernel.steps, bound)
@@ -389,6 +396,13 @@ class AsyncSession(Versions):
                 hint="its type must be importable inside the session",
             )
 
+    async def aside(self, source: str) -> object:
+        """The value of source that is no cell: not in the notebook, and nothing is shown of it.
+
+        CellblockError where it fails. What it does to names can be undone as a step.
+        """
+        return _answer(await self._ask(Run(source=source, filename="<aside>", max_text=_MOST_SAID)), "aside")
+
     async def names(self) -> dict[str, Name]:
         """The names that cells have bound, with previews made inside."""
         cell = await self._ask(Survey(max_names=_MAX_NAMES, max_preview=_PREVIEW))
@@ -409,6 +423,16 @@ _HELD = {
     "max_checkpoint_mb": "the memory of older states came to more than ExecutionLimits(max_checkpoint_mb=…), {} MB",
     "max_disk_mb": "the files of older states came to more than ExecutionLimits(max_disk_mb=…), {} MB",
 }
+
+
+def _steps_to(state: int, states: tuple[int, ...]) -> int:
+    """How many steps lie between a state and the present one; CellblockError where it is no more."""
+    if state not in states:
+        raise CellblockError(
+            "the session cannot go back to that state: it is too long ago, or was undone",
+            hint="raise ExecutionLimits(max_checkpoints=…) before the session is opened",
+        )
+    return len(states) - 1 - states.index(state)
 
 
 def _is_live(policy: Policy | None) -> bool:

@@ -1,0 +1,80 @@
+"""Several attempts at one task, each on a branch of the session; the best is kept."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import anyio
+
+from cellblock.agent.loop import Loop
+from cellblock.agent.result import RunResult
+from cellblock.agent.setting import Setting
+from cellblock.errors import CellblockError, ModelError, TaskFailed
+from cellblock.observe.log import EventLog
+from cellblock.session.session import AsyncSession
+
+Verifier = Callable[[RunResult], float | Awaitable[float]]
+"""How good a result is; the highest number wins. A truth value is a number."""
+
+
+async def best_of(
+    count: int, setting: Setting, loop: Callable[[Setting], Loop], verifier: Verifier | None, *, again: bool
+) -> tuple[RunResult, AsyncSession]:
+    """The best of `count` attempts that run at once, and the branch that it was made on, which is left open.
+
+    The others are closed. Where every attempt failed, what the first one raised is raised.
+    """
+    branches: list[AsyncSession] = []
+    results: dict[int, RunResult] = {}
+    errors: dict[int, CellblockError] = {}
+    logs = [EventLog() for _ in range(count)]
+    kept: AsyncSession | None = None
+    name = setting.session.name
+
+    async def attempt(number: int, session: AsyncSession) -> None:
+        own = replace(
+            setting, session=session, memory=setting.memory.copy(), log=logs[number], attempt=number + 1, tell=None
+        )
+        try:
+            results[number] = await loop(own).run(again=again)
+        except (TaskFailed, ModelError) as error:
+            errors[number] = error
+
+    try:
+        for number in range(count):
+            branches.append(await setting.session.branch(None if name is None else f"{name}-attempt-{number + 1}"))
+        async with anyio.create_task_group() as tasks:
+            for number, branch in enumerate(branches):
+                tasks.start_soon(attempt, number, branch)
+        for number, log in enumerate(logs):
+            for event in log:
+                row = dict(event)
+                setting.log.write(row.pop("event"), attempt=number + 1, **row)
+        if not results:
+            raise errors[0]
+        scores = {number: await _score(result, verifier) for number, result in sorted(results.items())}
+        best = max(scores, key=lambda number: (scores[number], -number))
+        setting.log.write(
+            "decision",
+            step=None,
+            kind="attempt kept",
+            reason=f"{best + 1} of {count}",
+            scores=[scores.get(n) for n in range(count)],
+        )
+        kept = branches[best]
+        results[best].log = setting.log
+        return results[best], kept
+    finally:
+        with anyio.CancelScope(shield=True):
+            for branch in branches:
+                if branch is not kept:
+                    await branch.close()
+
+
+async def _score(result: RunResult, verifier: Verifier | None) -> float:
+    if verifier is None:
+        return 0.0 if result.partial else 1.0 + (result.verified_by is not None)
+    found = verifier(result)
+    return float(await found if inspect.isawaitable(found) else found)

@@ -1,0 +1,417 @@
+"""`CodeAgent`: a model that thinks in code, behind walls."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any, Literal, Self, TypeVar
+
+import anyio
+
+from cellblock import __version__
+from cellblock.agent.attempts import Verifier, best_of
+from cellblock.agent.context import Context
+from cellblock.agent.loop import Loop, step_limit
+from cellblock.agent.memory import AgentMemory
+from cellblock.agent.prompts import Prompts
+from cellblock.agent.recording import recorded
+from cellblock.agent.result import RunResult, Step
+from cellblock.agent.setting import Setting, Tell, present
+from cellblock.agent.signals import NAMES, SIGNALS
+from cellblock.agent.trace import Trace
+from cellblock.errors import CellblockError
+from cellblock.events import Event
+from cellblock.limits import ExecutionLimits
+from cellblock.models import Connected, connect
+from cellblock.observe.log import FORMAT, EventLog
+from cellblock.observe.redaction import Redactor
+from cellblock.policy import Policy
+from cellblock.session.hostloop import interruptibly
+from cellblock.session.session import AsyncSession
+from cellblock.state import Live, State, Versioned
+from cellblock.tools.registry import Registry
+from cellblock.tools.tool import Visibility
+from cellblock.walls import Walls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cellblock.agent.task import Task
+
+Registered = TypeVar("Registered", bound=Callable[..., Any])
+
+_MOST_CHECKPOINTS = 20
+_DEEPEST = 3
+
+
+class CodeAgent:
+    """Solves tasks by writing Python that a session runs, cell by cell.
+
+    `model` is the name of an endpoint's model, an object with `complete(messages, tools)`, a LangChain chat model or a
+    `ScriptedModel`. `tools` are functions that the code calls by name; `fn`, `cls` and `module` register more.
+
+    `state` says what outlives a run: None nothing; `Live()` the session, its names and the agent's memory, as long as
+    the agent is open; `Versioned(url)` the same in a store, under `name` and `user`.
+
+    `verify_completion` has each answer checked by a cell of its own before it is given. `on_limit` says what comes of a
+    run whose steps are used up: a result that is `partial`, or `StepLimitReached`. `context_characters` bounds what a
+    model is shown, about four to a token. `redact` are patterns of what is to be kept out of logs. The other arguments
+    are those of a session.
+    """
+
+    def __init__(
+        self,
+        model: str | object,
+        *,
+        tools: Iterable[Callable[..., Any]] = (),
+        trust_level: Literal["local", "isolated"] = "isolated",
+        limits: ExecutionLimits | None = None,
+        state: State | None = None,
+        name: str | None = None,
+        user: str = "default",
+        policy: Policy | None = None,
+        verify_completion: bool = False,
+        on_limit: Literal["return", "raise"] = "return",
+        prompts: Prompts | None = None,
+        context_characters: int = 200_000,
+        redact: Iterable[str] = (),
+        verbose: bool = False,
+        seed: int = 0,
+        walls: Walls | None = None,
+        preload: Iterable[str] = (),
+        python: str | None = None,
+        mounts: Mapping[str, str | os.PathLike[str]] | None = None,
+    ) -> None:
+        if on_limit not in ("return", "raise"):
+            raise ValueError(f'on_limit must be "return" or "raise", not {on_limit!r}')
+        self.model: Connected = connect(model)
+        self.limits = limits or ExecutionLimits()
+        self.state = state
+        self.verify_completion = verify_completion
+        self.on_limit = on_limit
+        self.prompts = prompts or Prompts()
+        self.memory = AgentMemory()
+        """What was noted, over all runs of an agent that has a state."""
+        self._context_characters = context_characters
+        self._redactor = Redactor(redact)
+        self._verbose = verbose
+        guarded = trust_level == "local" or policy is not None
+        self._registry = Registry((), guarded=guarded, policy=policy)
+        for tool in tools:
+            self._require_free(tool)
+            self._registry.tool(tool)
+        self._options: dict[str, Any] = {
+            "trust_level": trust_level,
+            "user": user,
+            "seed": seed,
+            "walls": walls,
+            "preload": tuple(preload),
+            "python": python,
+            "mounts": mounts,
+        }
+        self._name = name or ("agent" if isinstance(state, Versioned) else None)
+        self._session: AsyncSession | None = None
+        self._running = anyio.Lock()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.model.name}, {self._options['trust_level']}>"
+
+    # ------------------------------------------------------------------------ capabilities
+
+    def fn(
+        self, function: Registered | None = None, *, name: str | None = None, visibility: Visibility = "full"
+    ) -> Any:
+        """Register a function, as `@agent.fn`, `@agent.fn(visibility="signature")` or `agent.fn(f)`.
+
+        At `local` it is given the cells' own objects; elsewhere it is called over the wall, with copies.
+        """
+
+        def register(one: Registered) -> Registered:
+            self._require_free(one)
+            self._registry.fn(one, name=name, visibility=visibility)
+            return one
+
+        return register if function is None else register(function)
+
+    def cls(
+        self, cls: type | None = None, *, name: str | None = None, visibility: Visibility = "full", **grant: Any
+    ) -> Any:
+        """Register a class; `include`, `exclude` and the rest are those of `Policy.cls`, and take the guard.
+
+        Where no guard stands, the class must be one that the session can import.
+        """
+
+        def register(one: type) -> type:
+            self._registry.cls(one, name=name, visibility=visibility, **grant)
+            return one
+
+        return register if cls is None else register(cls)
+
+    def module(
+        self, module: ModuleType, *, name: str | None = None, visibility: Visibility = "full", **grant: Any
+    ) -> ModuleType:
+        """Register a module that code may import; `include` and `exclude` are those of `Policy.module`."""
+        self._registry.module(module, name=name, visibility=visibility, **grant)
+        return module
+
+    @property
+    def task(self) -> Task:
+        """`@agent.task` makes a typed function whose body this agent fulfils; see `cellblock.agent.task`."""
+        from cellblock.agent.task import Task
+
+        return Task(self)
+
+    def as_tool(self, *, name: str = "ask_agent", description: str = "", on_branch: bool = False) -> Callable[..., Any]:
+        """This agent as a function that another agent's code calls with a task, and that gives its answer.
+
+        `on_branch`: it works on a branch of the caller's live session, as it was before the calling cell, so that it
+        sees the same names and files; what it changes there is its own.
+        """
+
+        async def ask(task: str) -> object:
+            caller = present.get(None)
+            if caller is not None and caller.depth >= _DEEPEST:
+                raise RecursionError(f"agents asked through {_DEEPEST} others already")
+            session = await caller.session.branch() if on_branch and caller is not None else None
+            try:
+                return (await self.arun(task, session=session)).value
+            finally:
+                if session is not None:
+                    await session.close()
+
+        ask.__name__ = ask.__qualname__ = name
+        ask.__doc__ = description or "Ask another agent to do a task; gives its answer."
+        return ask
+
+    # ------------------------------------------------------------------------------- runs
+
+    def run(self, task: str, **options: Any) -> RunResult:
+        """Work on a task until there is an answer; the blocking twin of `arun`, with its options.
+
+        Ctrl-C ends the cell that runs and the run, leaves no process, and is raised here.
+        """
+        return interruptibly(partial(self.arun, task, **options))
+
+    async def arun(
+        self,
+        task: str,
+        *,
+        inputs: Mapping[str, object] | None = None,
+        files: Mapping[str, bytes | str | os.PathLike[str]] | None = None,
+        attempts: int = 1,
+        verifier: Verifier | None = None,
+        accept: Callable[[object], object] | None = None,
+        log: str | os.PathLike[str] | None = None,
+        tell: Tell | None = None,
+        session: AsyncSession | None = None,
+    ) -> RunResult:
+        """Work on a task until there is an answer, or the steps are used up.
+
+        `inputs` are bound to names first, `files` written: bytes, or a path of the host's. `attempts` are made on as
+        many branches of the session at once; `verifier` gives a number for each result, and the highest is kept.
+        `accept` is given each answer where it is called, and gives it back or raises what is wrong with it. `log` is
+        where the events go, a line of JSON each. `tell` is given what happens, as it does. `session` is one to work in
+        that is the caller's, which this neither opens nor closes.
+
+        Raises `TaskFailed` where the model says that it cannot be done, `ModelError` where there is no model.
+        """
+        if not isinstance(task, str):
+            raise TypeError(f"a task is a text, not {type(task).__name__}")
+        if type(attempts) is not int or attempts < 1:
+            raise ValueError(f"attempts must be a whole number from 1, not {attempts!r}")
+        tell = Trace(self.limits.max_steps, tell) if self._verbose else tell
+        events = EventLog(log, redactor=self._redactor)
+        try:
+            async with self.model, self._in_session(session) as (working, again):
+                setting = self._setting(working, events, tell)
+                events.write("run", **self._described(task, attempts))
+                asked = await self._asked(working, task, inputs or {}, files or {})
+                loop = partial(self._loop, asked=asked, task=task, accept=accept)
+                if attempts == 1:
+                    result = await loop(setting).run(again=again)
+                else:
+                    result, kept = await best_of(attempts, setting, loop, verifier, again=again)
+                    await self._keep(working, kept)
+                    self.memory = result.memory if self.state is not None else self.memory
+        except BaseException as error:
+            if not events.events or events.events[-1]["event"] != "end":
+                events.write("end", reason=_how(error), value=None, verified_by=None, steps=None, tokens=None)
+            raise
+        finally:
+            events.close()
+        if result.partial and self.on_limit == "raise":
+            raise step_limit(result)
+        return result
+
+    def stream(self, task: str, **options: Any) -> Iterator[str | Event | Step | RunResult]:
+        """What happens while a task is worked on, as it does: pieces of the model's text, what cells show, steps.
+
+        The last is the result. A caller that leaves before the end ends the run.
+        """
+        from cellblock.agent.streaming import blocking
+
+        return blocking(partial(self.arun, task, **options))
+
+    def astream(self, task: str, **options: Any) -> AsyncIterator[str | Event | Step | RunResult]:
+        """The async twin of `stream`."""
+        from cellblock.agent.streaming import told
+
+        return told(partial(self.arun, task, **options))
+
+    def close(self) -> None:
+        """End the session of an agent that has a state. It opens again with the next run."""
+        interruptibly(self.aclose)
+
+    async def aclose(self) -> None:
+        """The async twin of `close`."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    # ------------------------------------------------------------------------- what it does
+
+    @asynccontextmanager
+    async def _in_session(self, given: AsyncSession | None) -> AsyncIterator[tuple[AsyncSession, bool]]:
+        """A session to run in, and whether it has run agents before."""
+        if given is not None:
+            yield given, True
+        elif self.state is None:
+            async with self._new_session(Live()) as session:
+                await self._equip(session)
+                yield session, False
+        else:
+            async with self._running:
+                again = self._session is not None
+                if self._session is None:
+                    self._session = await self._new_session(self.state).open()
+                    again = self._session.resumed is not None
+                    await self._equip(self._session)
+                yield self._session, again
+
+    def _new_session(self, state: State) -> AsyncSession:
+        checkpoints = min(max(self.limits.max_checkpoints, self.limits.max_steps + 2), _MOST_CHECKPOINTS)
+        limits = replace(self.limits, max_checkpoints=checkpoints if self.limits.max_checkpoints else 0)
+        tools: list[Callable[..., Any]] = [*SIGNALS, *map(recorded, self._registry.tools)]
+        return AsyncSession(
+            self._name, state=state, limits=limits, tools=tools, policy=self._registry.policy, **self._options
+        )
+
+    async def _equip(self, session: AsyncSession) -> None:
+        for name, cls in self._registry.classes.items():
+            await session.set(name, cls)
+
+    def _setting(self, session: AsyncSession, events: EventLog, tell: Tell | None) -> Setting:
+        caller = present.get(None)
+        return Setting(
+            model=self.model,
+            session=session,
+            log=events,
+            memory=self.memory if self.state is not None else AgentMemory(),
+            prompts=self.prompts,
+            limits=self.limits,
+            verify=self.verify_completion,
+            tell=tell,
+            depth=0 if caller is None else caller.depth + 1,
+        )
+
+    def _loop(self, setting: Setting, *, asked: str, task: str, accept: Callable[[object], object] | None) -> Loop:
+        setting.accept = accept
+        return Loop(setting, task, Context(self._system(), asked, budget=self._context_characters))
+
+    def _described(self, task: str, attempts: int) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "version": __version__,
+            "task": task,
+            "model": self.model.name,
+            "trust_level": self._options["trust_level"],
+            "limits": {name: getattr(self.limits, name) for name in self.limits.__slots__},
+            "seed": self._options["seed"],
+            "tools": [tool.__name__ for tool in self._registry.tools],
+            "attempts": attempts,
+        }
+
+    def _system(self) -> str:
+        level, limits = self._options["trust_level"], self.limits
+        policy = self._registry.policy
+        modules = (
+            "the audited standard library" if policy is None or policy.modules is None else ", ".join(policy.modules)
+        )
+        rules = self.prompts.fill(
+            "rules_local" if policy is not None else "rules_isolated",
+            seconds=f"{limits.timeout_seconds:g}",
+            megabytes=limits.max_memory_mb,
+            output=limits.max_output_bytes,
+            modules=", ".join([modules, *(policy.libraries if policy is not None else ())]),
+        )
+        return self.prompts.fill(
+            "system",
+            rules=rules,
+            capabilities="\n".join(self._registry.stubs()),
+            explore="" if level == "local" else "; if a cell fails before commit(), all is undone",
+            steps=limits.max_steps,
+        )
+
+    async def _asked(
+        self,
+        session: AsyncSession,
+        task: str,
+        inputs: Mapping[str, object],
+        files: Mapping[str, bytes | str | os.PathLike[str]],
+    ) -> str:
+        """Put in what comes with a task; the text that tells of it."""
+        lines = []
+        for name, value in inputs.items():
+            if name in NAMES or name == "memory":
+                raise ValueError(f"{name!r} is a name of the agent's own: give the input another one")
+            await session.set(name, value)
+        names = await session.names() if inputs else {}
+        lines += [f"- {name}: {names[name].type} = {names[name].preview}" for name in inputs if name in names]
+        for path, content in files.items():
+            data = content if isinstance(content, bytes) else await anyio.to_thread.run_sync(Path(content).read_bytes)
+            await session.files.write(path, data)
+            lines.append(f"- the file {path}, {len(data)} bytes")
+        return self.prompts.fill("task", task=task, inputs="\n".join(["", "There are:", *lines]) if lines else "")
+
+    async def _keep(self, session: AsyncSession, winner: AsyncSession) -> None:
+        """Go on with the branch that won, where a session outlives the run."""
+        if self._session is not session:
+            await winner.close()
+        elif isinstance(self.state, Versioned):
+            await session.merge(winner, prefer="theirs")
+            await winner.close()
+        else:
+            self._session = winner
+            await session.close()
+
+    @staticmethod
+    def _require_free(function: Callable[..., Any]) -> None:
+        if getattr(function, "__name__", "") in NAMES | {"memory"}:
+            raise ValueError(f"{function.__name__!r} is a name of the agent's own: give the function another one")
+
+
+def _how(error: BaseException) -> str:
+    """Why a run ended that gave no result."""
+    if isinstance(error, CellblockError):
+        return f"{type(error).__name__}: {error.args[0]}"
+    return "interrupted" if not isinstance(error, Exception) else type(error).__name__

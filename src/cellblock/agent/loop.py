@@ -1,0 +1,308 @@
+"""The loop: context → model → code → cell → observation, until there is an answer or the steps are used up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from cellblock.agent import observing
+from cellblock.agent.context import Context
+from cellblock.agent.memory import Lent
+from cellblock.agent.parse import NoCode, read
+from cellblock.agent.recording import to_plain
+from cellblock.agent.result import Decision, RunResult, Step
+from cellblock.agent.setting import Setting, present
+from cellblock.agent.signals import Said, said
+from cellblock.cell import Cell
+from cellblock.differences import Name
+from cellblock.errors import CellblockError, ModelError, StepLimitReached, TaskFailed
+from cellblock.events import Done
+from cellblock.models import Reply, Tokens
+
+_SAME_AGAIN = 2
+"""How many times code that failed is run; the third time it is not."""
+
+
+@dataclass(slots=True)
+class _Exploration:
+    """What is tried out: `state` is the session's before the cell that began it."""
+
+    text: str
+    state: int
+    step: int
+
+
+@dataclass(slots=True)
+class _Answer:
+    value: object
+    verified_by: str | None
+
+
+@dataclass(slots=True)
+class Loop:
+    """One run. `task` is the text that asks for it."""
+
+    setting: Setting
+    task: str
+    context: Context
+    steps: list[Step] = field(default_factory=list)
+    tokens: Tokens = Tokens()
+    _names: Mapping[str, Name] = field(default_factory=dict)
+    _failures: Counter[str] = field(default_factory=Counter)
+    _exploration: _Exploration | None = None
+    _unverified: _Answer | None = None
+    _lent: Lent = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._lent = Lent(self.setting.memory, self.setting.session)
+
+    async def run(self, *, again: bool = False) -> RunResult:
+        """Step by step to the answer. `again`: the session has run agents before.
+
+        `TaskFailed` where the model says so; `ModelError` where the model cannot be had; at the step limit a result
+        that is `partial`.
+        """
+        await self._lent.begin(again=again)
+        self._names = await self.setting.session.names()
+        while len(self.steps) < self.setting.limits.max_steps:
+            answer = await self._step()
+            if answer is not None:
+                await self._lent.put()
+                return self._result(answer, "answered")
+        return self._result(self._unverified or _Answer(None, None), "steps used up", partial=True)
+
+    # ------------------------------------------------------------------------------ a step
+
+    async def _step(self) -> _Answer | None:
+        """One reply of the model and what comes of it; the answer, if this is it."""
+        number = len(self.steps) + 1
+        reply = await self._reply(number)
+        self.context.reply(reply.text)
+        code = read(reply)
+        if isinstance(code, NoCode):
+            self._note(Step(number=number, text=reply.text, code="", output="", decision="no code"), reply, code.reason)
+            return None
+        if self._failures[code.source] >= _SAME_AGAIN:
+            reason = "This code has failed twice, and was not run again. Try another approach."
+            self._note(
+                Step(number=number, text=reply.text, code=code.source, output="", decision="not run again"),
+                reply,
+                reason,
+            )
+            return None
+        step, speech = await self._execute(number, reply, code.source)
+        return await self._judge(step, speech, reply, code.remark)
+
+    async def _reply(self, number: int) -> Reply:
+        """What the model says; where its window is too small, of a shorter context."""
+        while True:
+            messages = self.context.messages()
+            size = sum(len(one["content"]) for one in messages)
+            try:
+                reply = await self.setting.model.reply(messages, [], self.setting.tell)
+                break
+            except ModelError as error:
+                if not error.context_too_long or self.context.budget < size // 8:
+                    raise
+                self.context.budget = min(self.context.budget, size) // 2
+                self._decide(number, "context cut", f"to {self.context.budget} characters")
+        self.tokens += reply.tokens
+        tokens = {"input": reply.tokens.input, "output": reply.tokens.output, "cost": reply.tokens.cost}
+        calls = [{"name": one.name, "arguments": one.arguments} for one in reply.requests]
+        self.setting.log.write("reply", step=number, text=reply.text, requests=calls, tokens=tokens)
+        return reply
+
+    async def _execute(self, number: int, reply: Reply, source: str) -> tuple[Step, Said]:
+        """Run a cell; what it said."""
+        session, speech = self.setting.session, Said(accept=self.setting.accept)
+        await self._lent.before(source)
+        state = session.checkpoint()
+        tokens = said.set(speech), present.set(self.setting)
+        try:
+            cell = await self._run(source)
+        finally:
+            said.reset(tokens[0])
+            present.reset(tokens[1])
+        if cell.rolled_back:
+            self._lent.went_back()
+        await self._lent.after()
+        for kind, text in speech.notes:
+            self.setting.memory.observe(f"{kind}: {text}")
+        if speech.explores() and self._exploration is None:
+            text = next(text for kind, text in speech.notes if kind == "explore")
+            self._exploration = _Exploration(text, state, number)
+        if cell.ok and speech.commits():
+            self._exploration = None
+        step = Step(
+            number=number,
+            text=reply.text,
+            code=source,
+            output=cell.text,
+            cell=cell,
+            signals=tuple(speech.notes),
+            tokens=reply.tokens,
+        )
+        return step, speech
+
+    async def _run(self, source: str) -> Cell:
+        if (tell := self.setting.tell) is None:
+            return await self.setting.session.run(source)
+        async for event in self.setting.session.stream(source):
+            tell(event)
+            if isinstance(event, Done):
+                return event.cell
+        raise AssertionError("a stream of events ends with Done")
+
+    # ------------------------------------------------------------------------ what follows
+
+    async def _judge(self, step: Step, speech: Said, reply: Reply, remark: str) -> _Answer | None:
+        """What a cell that was run means for the run."""
+        assert step.cell is not None
+        cell, checked = step.cell, self._unverified
+        remarks = [remark] if remark else []
+        decision: Decision = ""
+        if speech.failure is not None:
+            self._note(replace(step, decision="failed"), reply, "")
+            raise TaskFailed(
+                f"the agent says that the task cannot be done: {speech.failure}",
+                reason=speech.failure,
+                result=self._result(_Answer(None, None), "failed"),
+            )
+        if cell.error is not None:
+            self._failures[step.code] += 1
+            self.setting.memory.fail(observing.approach(step.code, cell.error))
+            if speech.answered:
+                remarks.append("final_answer was called, but its cell failed: call it again in a cell that does not.")
+            if checked is not None:
+                decision = "not confirmed"
+                remarks.append("So the answer does not hold, and was not given. Mend it.")
+                self._unverified = None
+            if self._exploration is not None and await self._go_back(step.number, self._exploration):
+                decision = "rolled back"
+                remarks.append(f"What was explored since cell {self._exploration.step} was undone, names and files.")
+            self._exploration = None
+        elif speech.answered:
+            answer = _Answer(speech.answer, speech.verified_by)
+            if not self.setting.verify or checked is not None:
+                self._note(replace(step, decision="answered"), reply, "")
+                return answer
+            self._unverified = answer
+        elif checked is not None:
+            self._note(replace(step, decision="confirmed"), reply, "")
+            return _Answer(checked.value, checked.verified_by or f"cell {step.number} checked it")
+        await self._observe(replace(step, decision=decision), reply, remarks)
+        return None
+
+    async def _go_back(self, number: int, exploration: _Exploration) -> bool:
+        """Undo what was explored, where the level can; whether it was."""
+        memory, session = self.setting.memory, self.setting.session
+        lesson = f"explored and given up: {exploration.text}"
+        memory.observe(lesson)
+        if session.trust_level == "local":
+            return False
+        try:
+            await session.undo(to=exploration.state)
+        except CellblockError as error:
+            self._decide(number, "not rolled back", str(error))
+            return False
+        self._lent.went_back()
+        self._decide(number, "rolled back", lesson)
+        return True
+
+    async def _observe(self, step: Step, reply: Reply, remarks: list[str]) -> None:
+        """Show the model what came of a cell."""
+        assert step.cell is not None
+        names = await self.setting.session.names()
+        state = observing.changed(self._names, names)
+        self._names = names
+        if self._failures[step.code] == _SAME_AGAIN:
+            remarks = [*remarks, "The same code has failed before. Try another approach."]
+        self._note(
+            step,
+            reply,
+            self.setting.prompts.fill(
+                "observation",
+                outcome=observing.outcome(step.cell),
+                output=step.output,
+                state=state,
+                remarks="\n".join([*observing.remarks(step.cell), *remarks]),
+                left=self._left(step.number),
+            ),
+        )
+        if self._unverified is not None:
+            shown = repr(self._unverified.value)[:2_000]
+            self.context.observe(self.setting.prompts.fill("verify", answer=shown, task=self.task))
+
+    def _left(self, number: int) -> str:
+        left = self.setting.limits.max_steps - number
+        if left == 1:
+            return "This is the last cell: call final_answer in it with what you have, or task_fail."
+        return "" if left > 3 else f"{left} cells are left."
+
+    def _note(self, step: Step, reply: Reply, shown: str) -> None:
+        """Keep a step, log it, and tell of it."""
+        self.steps.append(replace(step, tokens=reply.tokens))
+        if shown:
+            self.context.observe(shown)
+        cell = step.cell
+        if cell is None:
+            self._decide(step.number, step.decision, shown)
+        else:
+            error = None if cell.error is None else {"type": cell.error.type, "message": cell.error.message}
+            usage = cell.usage
+            self.setting.log.write(
+                "cell",
+                step=step.number,
+                code=step.code,
+                state=cell.state.value,
+                text=cell.text,
+                error=error,
+                value=to_plain(cell.value),
+                signals=step.signals,
+                lost=[one.name for one in cell.lost],
+                rolled_back=cell.rolled_back,
+                decision=step.decision,
+                shown=shown,
+                measured={
+                    "duration_ms": usage.duration_ms,
+                    "cpu_ms": usage.cpu_ms,
+                    "memory_peak_bytes": usage.memory_peak_bytes,
+                },
+            )
+        if self.setting.tell is not None:
+            self.setting.tell(step)
+
+    def _decide(self, number: int, kind: str, reason: str) -> None:
+        self.setting.log.write("decision", step=number, kind=kind, reason=reason)
+
+    def _result(self, answer: _Answer, reason: str, *, partial: bool = False) -> RunResult:
+        tokens = {"input": self.tokens.input, "output": self.tokens.output, "cost": self.tokens.cost}
+        self.setting.log.write(
+            "end",
+            reason=reason,
+            value=to_plain(answer.value),
+            verified_by=answer.verified_by,
+            steps=len(self.steps),
+            tokens=tokens,
+        )
+        return RunResult(
+            value=answer.value,
+            verified_by=answer.verified_by,
+            steps=self.steps,
+            memory=self.setting.memory,
+            partial=partial,
+            log=self.setting.log,
+            tokens=self.tokens,
+            notebook=self.setting.session.notebook,
+            attempt=self.setting.attempt,
+        )
+
+
+def step_limit(result: RunResult) -> StepLimitReached:
+    """The error for those who asked for an answer or nothing."""
+    return StepLimitReached(
+        f"no answer after {len(result.steps)} steps",
+        hint="raise ExecutionLimits(max_steps=…), or look at result.log for what stood in the way",
+        result=result,
+    )

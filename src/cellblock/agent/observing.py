@@ -1,0 +1,52 @@
+"""What a model is shown of a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cellblock.cell import Cell, CellError, CellState
+from cellblock.differences import Name
+
+_MOST_NAMES = 12
+_NOT_SHOWN = frozenset(("memory", "AgentMemory"))
+
+
+def outcome(cell: Cell) -> str:
+    """How a cell ended, in a line."""
+    if cell.ok:
+        return f"Cell {cell.number} ran."
+    back = " Names and files are as they were before it." if cell.rolled_back else ""
+    if cell.state is CellState.TIMEOUT:
+        return f"Cell {cell.number} was ended at its time limit.{back}"
+    kind = {
+        "refused": "was refused, and nothing of it was run",
+        "memory": "went over its memory limit",
+        "crashed": "ended its process",
+    }
+    return f"Cell {cell.number} {kind.get(cell.error.kind if cell.error else '', 'failed')}.{back}"
+
+
+def remarks(cell: Cell) -> list[str]:
+    """What the model should know beyond the output: hints, and names that are gone or will not last."""
+    found = [f"Hint: {cell.error.hint}"] if cell.error is not None and cell.error.hint else []
+    return found + [f"{one.name} ({one.type}): {one.reason}; {one.remedy}" for one in cell.lost[:_MOST_NAMES]]
+
+
+def approach(code: str, error: CellError) -> str:
+    """A failed cell as a line of memory: where it began, and what came of it."""
+    first = next((line.strip() for line in code.splitlines() if line.strip() and not line.strip().startswith("#")), "")
+    more = " …" if len(code.strip().splitlines()) > 1 else ""
+    return f"{first[:200]}{more} -> {error.type}: {' '.join(error.message.split())[:300]}"
+
+
+def changed(before: Mapping[str, Name], after: Mapping[str, Name]) -> str:
+    """The names that a cell has bound anew or changed, previewed, within a line each."""
+    rows = [
+        f"{name}: {one.type} = {one.preview}"
+        for name, one in after.items()
+        if before.get(name) != one and name not in _NOT_SHOWN and one.type not in ("module", "function", "type")
+    ]
+    if not rows:
+        return ""
+    more = [f"and {len(rows) - _MOST_NAMES} more"] if len(rows) > _MOST_NAMES else []
+    return "\n".join(["Names that changed:", *(f"- {row}" for row in [*rows[:_MOST_NAMES], *more])])

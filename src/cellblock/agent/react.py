@@ -1,0 +1,172 @@
+"""`ReactAgent`: a model that calls tools one by one, with JSON, as chat endpoints offer it. It runs no code."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Literal
+
+from cellblock import __version__
+from cellblock.agent.loop import step_limit
+from cellblock.agent.memory import AgentMemory
+from cellblock.agent.recording import to_plain
+from cellblock.agent.result import RunResult, Step
+from cellblock.agent.setting import Tell
+from cellblock.agent.trace import Trace
+from cellblock.limits import ExecutionLimits
+from cellblock.models import Connected, Message, Reply, Tokens, ToolRequest, connect
+from cellblock.observe.log import FORMAT, EventLog
+from cellblock.observe.redaction import Redactor
+from cellblock.session.hostloop import interruptibly
+from cellblock.tools.schema import Callee
+
+_SYSTEM = (
+    "Solve the task with the tools. Call final_answer with the answer, and with how you checked it; "
+    "or say the answer without calling a tool. If a tool fails, read its error and try another way."
+)
+
+
+class ReactAgent:
+    """Solves tasks by calling tools, the same functions that a `CodeAgent` takes, in this process.
+
+    Needs the extra `agent`, for pydantic: schemas are made of signatures, and arguments are validated.
+    `limits` bound its steps and what it is shown of a tool's answer.
+    """
+
+    def __init__(
+        self,
+        model: str | object,
+        *,
+        tools: Iterable[Callable[..., Any]] = (),
+        limits: ExecutionLimits | None = None,
+        on_limit: Literal["return", "raise"] = "return",
+        system: str = _SYSTEM,
+        redact: Iterable[str] = (),
+        verbose: bool = False,
+    ) -> None:
+        self.model: Connected = connect(model)
+        self.limits = limits or ExecutionLimits()
+        self.on_limit = on_limit
+        self._system = system
+        self._redactor = Redactor(redact)
+        self._verbose = verbose
+        self._tools = {one.name: one for one in map(Callee, tools)}
+
+    def run(self, task: str, **options: Any) -> RunResult:
+        """Work on a task until there is an answer; the blocking twin of `arun`."""
+        return interruptibly(partial(self.arun, task, **options))
+
+    async def arun(
+        self, task: str, *, log: str | os.PathLike[str] | None = None, tell: Tell | None = None
+    ) -> RunResult:
+        """Work on a task until there is an answer, or the steps are used up. Raises `ModelError`."""
+        events = EventLog(log, redactor=self._redactor)
+        events.write(
+            "run", format=FORMAT, version=__version__, task=task, model=self.model.name, tools=sorted(self._tools)
+        )
+        tell = Trace(self.limits.max_steps, tell) if self._verbose else tell
+        run = _Run(self._tools, events, self.limits, tell)
+        messages: list[Message] = [{"role": "system", "content": self._system}, {"role": "user", "content": task}]
+        try:
+            async with self.model:
+                while not run.answered and len(run.steps) < self.limits.max_steps:
+                    reply = await self.model.reply(messages, run.schemas, tell)
+                    messages += await run.step(reply)
+        finally:
+            value, verified_by = run.answer
+            events.write("end", value=to_plain(value), verified_by=verified_by, steps=len(run.steps))
+            events.close()
+        result = run.result()
+        if result.partial and self.on_limit == "raise":
+            raise step_limit(result)
+        return result
+
+
+class _Run:
+    """One run: its steps, and the answer once there is one."""
+
+    def __init__(self, tools: dict[str, Callee], events: EventLog, limits: ExecutionLimits, tell: Tell | None) -> None:
+        self.steps: list[Step] = []
+        self.answered = False
+        self.answer: tuple[object, str | None] = (None, None)
+        self._tools = {**tools, "final_answer": Callee(self._final_answer)}
+        self.schemas = [one.schema for one in self._tools.values()]
+        self._events = events
+        self._limits = limits
+        self._tell = tell
+        self._tokens = Tokens()
+        self._memory = AgentMemory()
+
+    def _final_answer(self, value: Any, verified_by: str | None = None) -> None:
+        self.answered, self.answer = True, (value, verified_by)
+
+    _final_answer.__name__ = "final_answer"
+    _final_answer.__doc__ = "Give the answer to the task; verified_by says how it was checked."
+
+    async def step(self, reply: Reply) -> list[Message]:
+        """Do what a reply asks for; the messages that follow from it."""
+        number = len(self.steps) + 1
+        self._tokens += reply.tokens
+        calls = [
+            {"id": one.id, "type": "function", "function": {"name": one.name, "arguments": one.raw}}
+            for one in reply.requests
+        ]
+        message: Message = {"role": "assistant", "content": reply.text}
+        messages = [{**message, "tool_calls": calls} if calls else message]
+        self._events.write("reply", step=number, text=reply.text, requests=calls)
+        shown = []
+        for request in reply.requests:
+            answer = await self._call(number, request)
+            shown.append(answer)
+            messages.append({"role": "tool", "tool_call_id": request.id, "content": answer})
+        if not reply.requests and reply.text.strip():
+            self.answered, self.answer = True, (reply.text.strip(), None)
+        elif not reply.requests:
+            messages.append({"role": "user", "content": "The reply was empty. Call a tool, or say the answer."})
+        code = "\n".join(f"{one.name}({one.raw})" for one in reply.requests)
+        step = Step(number=number, text=reply.text, code=code, output="\n".join(shown), tokens=reply.tokens)
+        self.steps.append(step)
+        if self._tell is not None:
+            self._tell(step)
+        return messages
+
+    async def _call(self, number: int, request: ToolRequest) -> str:
+        """What a tool answers, as a model reads it. What it raises is an answer, too."""
+        tool, error, answer = self._tools.get(request.name), "", None
+        if tool is None:
+            error = f"there is no tool {request.name!r}; there are {', '.join(sorted(self._tools))}"
+        elif request.arguments is None:
+            error = f"the arguments are no JSON object: {request.raw[:200]}"
+        else:
+            try:
+                answer = await tool.call(request.arguments)
+            except Exception as raised:  # whatever it is, it is the model's to handle
+                error = f"{type(raised).__name__}: {raised}"
+        if error:
+            self._memory.fail(f"{request.name}: {error}")
+        told: dict[str, Any] = {"error": error} if error else {"answer": to_plain(answer)}
+        self._events.write("tool", step=number, name=request.name, arguments=request.arguments, **told)
+        text = f"error: {error}" if error else _shown(answer)
+        return text[: self._limits.max_output_bytes]
+
+    def result(self) -> RunResult:
+        return RunResult(
+            value=self.answer[0],
+            verified_by=self.answer[1],
+            steps=self.steps,
+            memory=self._memory,
+            partial=not self.answered,
+            log=self._events,
+            tokens=self._tokens,
+        )
+
+
+def _shown(answer: object) -> str:
+    if isinstance(answer, str):
+        return answer
+    try:
+        return json.dumps(answer, ensure_ascii=False)
+    except (TypeError, ValueError):
+        return repr(answer)

@@ -1,0 +1,71 @@
+"""What comes of a run: its steps, its answer, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from cellblock.agent.memory import AgentMemory
+from cellblock.cell import Cell
+from cellblock.models import Tokens
+from cellblock.observe.log import EventLog
+from cellblock.session.notebook import Notebook
+
+Decision = Literal["", "answered", "failed", "no code", "not run again", "rolled back", "confirmed", "not confirmed"]
+"""What the loop made of a step beyond showing it to the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One turn of a model, and what running its code showed.
+
+    `text` is the model's reply, `code` what was taken from it, `output` what the model was shown of the cell. `cell`
+    is None where no code was run. `signals` are kinds and texts.
+    """
+
+    number: int
+    text: str
+    code: str
+    output: str
+    cell: Cell | None = None
+    signals: tuple[tuple[str, str], ...] = ()
+    decision: Decision = ""
+    tokens: Tokens = Tokens()
+
+    @property
+    def ok(self) -> bool:
+        """Whether its code ran to its end."""
+        return self.cell is not None and self.cell.ok
+
+    @property
+    def duration_ms(self) -> float:
+        """How long its code ran."""
+        return 0.0 if self.cell is None else self.cell.usage.duration_ms
+
+    @property
+    def memory_peak_bytes(self) -> int:
+        """What its code took of memory at most."""
+        return 0 if self.cell is None else self.cell.usage.memory_peak_bytes
+
+
+@dataclass(slots=True, kw_only=True)
+class RunResult:
+    """What an agent came to. `partial`: its steps were used up first, and `value` is what there was, or None.
+
+    `verified_by` is in the model's words how the answer was checked. `memory` is what was noted, `log` every event.
+    """
+
+    value: object
+    verified_by: str | None = None
+    steps: list[Step] = field(default_factory=list)
+    memory: AgentMemory = field(default_factory=AgentMemory)
+    partial: bool = False
+    log: EventLog = field(default_factory=EventLog)
+    tokens: Tokens = Tokens()
+    notebook: Notebook = field(default_factory=Notebook)
+    attempt: int = 1
+
+    def __repr__(self) -> str:
+        cut = repr(self.value)[:200]
+        part = ", partial" if self.partial else ""
+        return f"<RunResult {cut} after {len(self.steps)} steps{part}>"

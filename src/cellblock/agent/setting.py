@@ -1,0 +1,40 @@
+"""What one run stands in: its model, its session, and where what happens is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from cellblock.agent.memory import AgentMemory
+from cellblock.agent.prompts import Prompts
+from cellblock.agent.result import Step
+from cellblock.events import Event
+from cellblock.limits import ExecutionLimits
+from cellblock.models import Connected
+from cellblock.observe.log import EventLog
+from cellblock.session.session import AsyncSession
+
+Tell = Callable[[str | Event | Step], None]
+"""Is told of pieces of the model's text, of what cells show, and of steps, as they come."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Setting:
+    """What one run of the loop stands in. `depth`: how many agents asked for this one, one through another."""
+
+    model: Connected
+    session: AsyncSession
+    log: EventLog
+    memory: AgentMemory
+    prompts: Prompts
+    limits: ExecutionLimits
+    verify: bool = False
+    accept: Callable[[object], object] | None = None
+    tell: Tell | None = None
+    attempt: int = 1
+    depth: int = 0
+
+
+present: ContextVar[Setting] = ContextVar("present")
+"""The run whose cell calls a function of the host."""

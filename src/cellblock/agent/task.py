@@ -1,0 +1,91 @@
+"""`@agent.task`: a typed function whose body an agent fulfils.
+
+    @agent.task
+    def mean(rows: list[dict]) -> dict[str, float]:
+        "Mean of every numeric column."
+
+    mean([{"a": 1}, {"a": 2}])      # {"a": 1.5}
+
+The signature and the docstring are what the model is asked. Arguments are bound in its session, as copies; the answer
+is decoded on this side of the wall and validated against the annotation, by pydantic. What does not fit is raised where
+the model's code calls `final_answer`, so that it is mended within the run.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_type_hints
+
+from cellblock.agent.loop import step_limit
+from cellblock.agent.result import RunResult
+from cellblock.agent.validation import validator
+from cellblock.session.hostloop import interruptibly
+from cellblock.tools.stubs import function_stub
+
+if TYPE_CHECKING:
+    from cellblock.agent.code import CodeAgent
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Task:
+    """Makes functions of one agent; `agent.task`."""
+
+    def __init__(self, agent: CodeAgent) -> None:
+        self._agent = agent
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """A function with the same signature, sync or async as the given one is, that asks the agent.
+
+        Calling it raises `StepLimitReached`, `TaskFailed` and `ModelError`, each with what was done until then.
+        """
+        if not inspect.getdoc(function):
+            raise ValueError(f"{function.__name__} has no docstring: it is what the agent is asked to do")
+        signature = inspect.signature(function)
+        accept = validator(_returned(function), function.__name__)
+        asked = _asked(function)
+
+        def prepared(*args: Any, **kwargs: Any) -> Callable[..., Any]:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            return partial(self._agent.arun, asked, inputs=bound.arguments, accept=accept)
+
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def ask_async(*args: Any, **kwargs: Any) -> Any:
+                return _value(await prepared(*args, **kwargs)())
+
+            return ask_async  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def ask(*args: P.args, **kwargs: P.kwargs) -> R:
+            return _value(interruptibly(prepared(*args, **kwargs)))  # type: ignore[no-any-return]
+
+        return ask
+
+
+def _asked(function: Callable[..., Any]) -> str:
+    return (
+        "Do what this function promises. Its arguments are bound to the names of its parameters; "
+        "give what it returns to final_answer, in the form that its annotation says.\n\n"
+        f"```python\n{function_stub(function)}\n```"
+    )
+
+
+def _returned(function: Callable[..., Any]) -> Any:
+    """What the function is annotated to return; anything, where it says nothing."""
+    try:
+        return get_type_hints(function, include_extras=True).get("return", Any)
+    except NameError as error:
+        raise TypeError(f"{function.__name__}: the annotation of its result cannot be read: {error}") from None
+
+
+def _value(result: RunResult) -> Any:
+    if result.partial:
+        raise step_limit(result)
+    return result.value

@@ -1,0 +1,70 @@
+"""A value from a session, and the type that it is to have: decided on the host, by pydantic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cellblock.errors import CellblockError
+from cellblock.values.forms import EnumName, Opaque, Record
+
+_MOST_SAID = 1_000
+
+
+def validator(annotation: Any, name: str) -> Callable[[object], object]:
+    """A function that gives a value in the annotated type, or raises TypeError with what does not fit.
+
+    CellblockError without pydantic.
+    """
+    if annotation in (Any, object):
+        return lambda value: value
+    try:
+        from pydantic import ConfigDict, TypeAdapter, ValidationError
+        from pydantic.errors import PydanticUserError
+    except ModuleNotFoundError:
+        raise CellblockError(
+            "tasks check their results with pydantic, which is not installed", hint="pip install 'cellblock[agent]'"
+        ) from None
+    kind = type(None) if annotation is None else annotation
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
+    except PydanticUserError:  # it has a configuration of its own
+        adapter = TypeAdapter(kind)
+
+    def accept(value: object) -> object:
+        try:
+            return adapter.validate_python(_plain(value))
+        except ValidationError as error:
+            said = "; ".join(_said(one) for one in error.errors(include_url=False)[:10])
+            raise TypeError(
+                f"{name} is to return {_shown(annotation)}, and this does not fit: {said[:_MOST_SAID]}"
+            ) from None
+
+    return accept
+
+
+def _plain(value: object) -> object:
+    """A value as pydantic takes it: of a record its fields, of an enumeration's member its name."""
+    match value:
+        case Record():
+            return {key: _plain(one) for key, one in value.fields.items()}
+        case EnumName():
+            return value.name
+        case Opaque():
+            return value
+        case dict():
+            return {key: _plain(one) for key, one in value.items()}
+        case list():
+            return [_plain(one) for one in value]
+        case tuple():
+            return tuple(map(_plain, value))
+    return value
+
+
+def _said(error: Mapping[str, Any]) -> str:
+    where = ".".join(str(one) for one in error["loc"])
+    return f"{where}: {error['msg']}" if where else str(error["msg"])
+
+
+def _shown(annotation: Any) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")

@@ -1,0 +1,100 @@
+"""What one agent may use: functions, classes and modules of the host, for each trust level in its own way.
+
+At `local` all of it is granted by a policy: functions get the cells' own objects, instances stay live. At the other
+levels functions are called over the wall, with copies; a class is found again by its module inside, and so is a module.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from cellblock.policy import ClassGrant, ModuleGrant, Policy
+from cellblock.tools.stubs import class_stub, function_stub, module_stub
+from cellblock.tools.tool import Visibility, about
+
+
+@dataclass(frozen=True, slots=True)
+class _Registered:
+    name: str
+    stub: str
+
+
+class Registry:
+    """The capabilities of one agent, in the order in which they were registered."""
+
+    def __init__(self, tools: Iterable[Callable[..., Any]], *, guarded: bool, policy: Policy | None) -> None:
+        """`guarded`: whether cells run behind the guard, by `policy` or else by one that grants what is registered."""
+        self._guarded = guarded
+        self._registered: dict[str, _Registered] = {}
+        self.policy: Policy | None = None
+        if guarded:
+            self.policy = Policy() if policy is None else policy
+        self.tools: list[Callable[..., Any]] = []
+        """Functions that are called over the wall."""
+        self.classes: dict[str, type] = {}
+        """Classes that a session is to find by its own imports, by the names that they are bound to."""
+        for tool in tools:
+            self.tool(tool)
+
+    def tool(self, function: Any) -> None:
+        """Register a function that is called with copies, whatever the level."""
+        if not callable(function) or not isinstance(getattr(function, "__name__", None), str):
+            raise TypeError(f"a tool is a function with a name, not {function!r:.100}")
+        self._add(function.__name__, function_stub(function, about(function).visibility))
+        self.tools.append(function)
+
+    def fn(self, function: Callable[..., Any], *, name: str | None, visibility: Visibility) -> None:
+        """Register a function, which behind the guard of `local` gets the cells' own objects."""
+        if self.policy is None:
+            if name not in (None, function.__name__):
+                raise ValueError("another name takes the guard: give the agent a policy, or wrap the function")
+            self.tools.append(function)
+        else:
+            self.policy = self.policy.fn(function, name=name)
+        self._add(name or function.__name__, function_stub(function, visibility, name=name))
+
+    def cls(self, cls: type, *, name: str | None, visibility: Visibility, **grant: Any) -> None:
+        """Register a class, granted member by member."""
+        one = _last(Policy().cls(cls, name=name, **grant).classes)
+        if self.policy is None:
+            self._require_whole(one, Policy().cls(cls, name=name).classes[-1])
+            self.classes[one.name] = cls
+        else:
+            self.policy = self.policy.cls(cls, name=name, **grant)
+        self._add(one.name, class_stub(cls, visibility, name=one.name, members=one.members))
+
+    def module(self, module: ModuleType, *, name: str | None, visibility: Visibility, **grant: Any) -> None:
+        """Register a module, granted member by member."""
+        if not inspect.ismodule(module):
+            raise TypeError(f"a module is registered, not {module!r:.100}")
+        one = _last(Policy().module(module, name=name, **grant).granted)
+        if self.policy is None:
+            self._require_whole(one, Policy().module(module).granted[-1])
+        else:
+            self.policy = self.policy.module(module, name=name, **grant)
+        self._add(one.name, module_stub(module, visibility, name=one.name, members=one.members))
+
+    def stubs(self) -> list[str]:
+        """What a model is told, a piece of Python for each that is not hidden."""
+        return [one.stub for one in self._registered.values() if one.stub]
+
+    def _add(self, name: str, stub: str) -> None:
+        if name in self._registered:
+            raise ValueError(f"{name!r} is registered twice")
+        self._registered[name] = _Registered(name, stub)
+
+    @staticmethod
+    def _require_whole(given: ClassGrant | ModuleGrant, whole: ClassGrant | ModuleGrant) -> None:
+        if given != whole:
+            raise ValueError(
+                f"parts of {given.name} can be granted where the guard stands: "
+                'give the agent policy=Policy(), or trust_level="local"'
+            )
+
+
+def _last(grants: tuple[Any, ...]) -> Any:
+    return grants[-1]

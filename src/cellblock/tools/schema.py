@@ -1,0 +1,57 @@
+"""A function's parameters as JSON schema, and arguments that a model wrote, validated: both by pydantic."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, get_type_hints
+
+from cellblock.errors import CellblockError
+
+
+class Callee:
+    """A function that is called with JSON: its schema, and a call of it."""
+
+    def __init__(self, function: Callable[..., Any], *, description: str | None = None) -> None:
+        """`description` stands for the docstring. CellblockError without pydantic."""
+        try:
+            from pydantic import ConfigDict, create_model
+        except ModuleNotFoundError:
+            raise CellblockError(
+                "tools that are called with JSON need pydantic, which is not installed",
+                hint="pip install 'cellblock[agent]'",
+            ) from None
+        self.name = function.__name__
+        self._function = function
+        hints = get_type_hints(function, include_extras=True)
+        fields: dict[str, Any] = {}
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+                raise TypeError(f"{self.name}: {parameter} cannot be given by name, as models give arguments")
+            default = ... if parameter.default is parameter.empty else parameter.default
+            fields[parameter.name] = (hints.get(parameter.name, Any), default)
+        config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+        self._model = create_model(self.name, __config__=config, **fields)
+        doc = description if description is not None else inspect.getdoc(function) or ""
+        parameters = self._model.model_json_schema()
+        parameters.pop("title", None)
+        self.schema: dict[str, Any] = {
+            "type": "function",
+            "function": {"name": self.name, "description": doc, "parameters": parameters},
+        }
+        """As chat-completions endpoints take it."""
+
+    async def call(self, arguments: Mapping[str, Any]) -> object:
+        """Call it: on this loop where it is async, else in a thread. ValueError where the arguments do not fit."""
+        import anyio
+        from pydantic import ValidationError
+
+        try:
+            given = self._model(**arguments)
+        except ValidationError as error:
+            said = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:10])
+            raise ValueError(f"the arguments do not fit: {said}") from None
+        values = {name: getattr(given, name) for name in type(given).model_fields}
+        if inspect.iscoroutinefunction(self._function):
+            return await self._function(**values)
+        return await anyio.to_thread.run_sync(lambda: self._function(**values), abandon_on_cancel=True)

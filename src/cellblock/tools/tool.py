@@ -1,0 +1,50 @@
+"""`@tool`: marks a plain function as one that agents may call. It stays the function that it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, overload
+
+Visibility = Literal["full", "signature", "hidden"]
+"""What a model is told of a capability: its signature and documentation, the signature alone, or nothing."""
+
+_ATTRIBUTE = "__cellblock_tool__"
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What was said of a function when it was marked."""
+
+    visibility: Visibility = "full"
+
+
+@overload
+def tool(function: Function) -> Function: ...
+@overload
+def tool(*, visibility: Visibility = ...) -> Callable[[Function], Function]: ...
+def tool(
+    function: Function | None = None, *, visibility: Visibility = "full"
+) -> Function | Callable[[Function], Function]:
+    """Mark a function, plain or async, as a tool: `@tool` or `@tool(visibility="signature")`.
+
+    Its name, signature and docstring are what a model reads. Agents take unmarked functions as well.
+    """
+    if visibility not in ("full", "signature", "hidden"):
+        raise ValueError(f'visibility must be "full", "signature" or "hidden", not {visibility!r}')
+
+    def mark(marked: Function) -> Function:
+        if not callable(marked):
+            raise TypeError(f"a tool is a function, not {type(marked).__name__}")
+        setattr(marked, _ATTRIBUTE, About(visibility=visibility))
+        return marked
+
+    return mark if function is None else mark(function)
+
+
+def about(function: Callable[..., Any]) -> About:
+    """What was said of a function when it was marked; of another one, what holds by default."""
+    found = getattr(function, _ATTRIBUTE, None)
+    return found if isinstance(found, About) else About()
