@@ -74,7 +74,7 @@ def _mark(before: object, after: object) -> str:
 
 
 def _values(one: NameChange) -> str:
-    told = [f"{value.preview} ({value.type})" for value in (one.before, one.after) if value is not None]
+    told = [f"{' '.join(value.preview.split())} ({value.type})" for value in (one.before, one.after) if value is not None]
     return f": {' → '.join(told)}"
 
 

@@ -29,6 +29,9 @@ class Commit:
     trees: Mapping[str, str | None]
     detail: Mapping[str, JSON]
 
+    def __repr__(self) -> str:
+        return f"<Commit {self.id.rpartition('-')[2][:12]} {self.kind} {self.number} {self.message!r}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Head:
