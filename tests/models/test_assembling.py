@@ -86,6 +86,14 @@ def test_content_is_a_text_or_parts(content, text, reasoning):
     assert (reply.text, reply.reasoning) == (text, reasoning)
 
 
+def test_halves_of_characters_are_joined_and_lone_ones_replaced():
+    raw = '{"\\ud83d\\ude00": ["\\ud83d"]}'
+    deltas = [{"content": "a\ud83d"}, {"content": "\ude00b\udc80", "reasoning": "\ud800"}]
+    reply = assembled(*deltas, call(id="\ud800", name="f\ud800", arguments=raw)).reply()
+    assert (reply.text, reply.reasoning) == ("a\U0001f600b\ufffd", "\ufffd")
+    assert reply.requests == (ToolRequest("\ufffd", "f\ufffd", {"\U0001f600": ["\ufffd"]}, raw),)
+
+
 def test_a_refusal_is_the_text():
     assert assembled({"content": None, "refusal": "I can"}, {"refusal": "not"}).reply().text == "I cannot"
 
@@ -110,6 +118,8 @@ def test_only_the_first_choice_counts():
         ({"prompt_tokens": 3, "prompt_tokens_details": None, "cost": 1}, Tokens(input=3, cost=1.0)),
         ({"prompt_tokens": "3", "completion_tokens": None, "cost": "1"}, Tokens()),
         ({"prompt_tokens": True, "completion_tokens": -1, "cost": True}, Tokens()),
+        ({"cost": float("nan")}, Tokens()),
+        ({"cost": float("inf")}, Tokens()),
         (5, Tokens()),
     ],
 )

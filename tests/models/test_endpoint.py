@@ -83,6 +83,14 @@ async def test_reasoning_is_no_part_of_the_text(endpoint):
     assert (reply.text, reply.reasoning, pieces) == ("four", "two and two", ["four"])
 
 
+async def test_what_no_encoding_has_is_replaced_on_both_ways(endpoint):
+    pieces = []
+    with ModelServer([Answer("one\ud800", piece=3)]) as server:
+        reply = await endpoint(server).reply([{"role": "user", "content": ["a\udc80"]}], [], pieces.append)
+    assert server.asked[0].body["messages"] == [{"role": "user", "content": ["a\ufffd"]}]
+    assert (reply.text, pieces) == ("one\ufffd", ["one", "\ufffd"])
+
+
 async def test_an_answer_that_was_cut_says_so(endpoint):
     with ModelServer([Answer("half an", finish="length")]) as server:
         assert (await endpoint(server).reply(ASKED, [])).finish == "length"
@@ -363,6 +371,19 @@ def test_without_a_key_it_says_how_to_get_one_or_to_do_without():
         "http://localhost:11434/v1, vLLM's or llama.cpp's http://localhost:8080/v1)"
     )
     assert caught.value.kind == "key"
+
+
+@pytest.mark.parametrize("key", ["sk-…", "sk-a\nb", "sk-a\tb"])
+def test_a_key_that_is_none_is_refused_without_showing_it(monkeypatch, key):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(ModelError) as caught:
+        connect("gpt")
+    assert str(caught.value) == "the key holds characters that no key has (copy it anew)"
+
+
+async def test_a_line_end_after_the_key_is_no_part_of_it(endpoint):
+    with ModelServer([Answer("hello")]) as server:
+        assert (await endpoint(server, api_key=server.key + "\n").reply(ASKED, [])).text == "hello"
 
 
 @pytest.mark.parametrize("url", ["localhost:11434/v1", "ftp://host/v1", "http://", "http://host:port/v1", "http://[x/"])

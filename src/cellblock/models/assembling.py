@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from cellblock.models.protocol import Reply, Tokens, ToolRequest
+from cellblock.models.protocol import Reply, Tokens, ToolRequest, mended
 
 _Object = Mapping[str, Any]
 
@@ -43,12 +43,12 @@ class Assembly:
 
     def reply(self) -> Reply:
         return Reply(
-            text="".join(self._text),
+            text=mended("".join(self._text)),
             requests=tuple(call.request(number) for number, call in enumerate(self._calls, 1)),
             tokens=self.tokens,
-            model=self._model,
-            finish=self._finish or "stop",
-            reasoning="".join(self._reasoning),
+            model=mended(self._model),
+            finish=mended(self._finish) or "stop",
+            reasoning=mended("".join(self._reasoning)),
         )
 
     def _take(self, told: _Object, part: str) -> str:
@@ -108,8 +108,9 @@ class _Call:
         self._arguments.append(json.dumps(arguments) if isinstance(arguments, dict) else _text(arguments))
 
     def request(self, number: int) -> ToolRequest:
-        raw = "".join(self._arguments)
-        return ToolRequest(id=self.id or f"call_{number}", name=self._name, arguments=arguments_of(raw), raw=raw)
+        raw = mended("".join(self._arguments))
+        id_, name = mended(self.id) or f"call_{number}", mended(self._name)
+        return ToolRequest(id=id_, name=name, arguments=arguments_of(raw), raw=raw)
 
 
 def arguments_of(raw: str) -> dict[str, Any] | None:
@@ -118,7 +119,7 @@ def arguments_of(raw: str) -> dict[str, Any] | None:
         parsed = json.loads(raw or "{}")
     except (ValueError, RecursionError):
         return None
-    return parsed if isinstance(parsed, dict) else None
+    return mended(parsed) if isinstance(parsed, dict) else None
 
 
 def parts_of(content: object) -> tuple[str, str]:
@@ -140,13 +141,12 @@ def parts_of(content: object) -> tuple[str, str]:
 
 
 def _tokens(usage: _Object) -> Tokens:
-    cost = usage.get("cost")
     return Tokens(
         input=_count(usage.get("prompt_tokens")),
         output=_count(usage.get("completion_tokens")),
         cached=_count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
         or _count(usage.get("prompt_cache_hit_tokens")),
-        cost=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+        cost=_amount(usage.get("cost")),
     )
 
 
@@ -168,3 +168,9 @@ def _text(value: object) -> str:
 
 def _count(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _amount(value: object) -> float | None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(value) if 0 <= value < 1e300 else None

@@ -11,7 +11,7 @@ from anyio import fail_after
 from cellblock.errors import ModelError
 from cellblock.models.assembling import arguments_of, parts_of
 from cellblock.models.failures import is_too_long, readable
-from cellblock.models.protocol import Message, OnText, Reply, Tokens, ToolRequest, ToolSchema, Unopened
+from cellblock.models.protocol import Message, OnText, Reply, Tokens, ToolRequest, ToolSchema, Unopened, mended
 
 try:
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -59,7 +59,7 @@ class LangChainModel(Unopened):
         self._timeout = timeout_seconds
 
     async def reply(self, messages: list[Message], tools: list[ToolSchema], on_text: OnText | None = None) -> Reply:
-        asked = [_message(message) for message in messages]
+        asked = [_message(message) for message in mended(messages)]
         pieces = aiter(self._with(tools).astream(asked))
         came: list[BaseMessage] = []
         try:
@@ -68,7 +68,7 @@ class LangChainModel(Unopened):
                     came.append(piece)
                     text, _ = parts_of(piece.content)
                     if text and on_text is not None:
-                        on_text(text)
+                        on_text(mended(text))
         except TimeoutError:
             if not scope.cancelled_caught:
                 raise
@@ -107,7 +107,7 @@ class LangChainModel(Unopened):
         whole: Any = came[-1] if came else AIMessage("")
         if chunks:
             whole = chunks[0] + chunks[1:] if len(chunks) > 1 else chunks[0]
-        text, reasoning = parts_of(whole.content)
+        text, reasoning = map(mended, parts_of(whole.content))
         finish = _last(came, "finish_reason") or _last(came, "stop_reason") or "stop"
         return Reply(
             text=text,
@@ -162,7 +162,7 @@ def _requests(message: Any) -> list[ToolRequest]:
         found.append(ToolRequest(id_, call.get("name") or "", arguments, raw))
 
     for call in getattr(message, "tool_call_chunks", ()):
-        raw = call.get("args") or ""
+        raw = mended(call.get("args") or "")
         add(call, arguments_of(raw), raw)
     if not found:
         for call in getattr(message, "tool_calls", ()):

@@ -5,42 +5,27 @@ from __future__ import annotations
 import json
 import os
 import re
-import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 from anyio import fail_after, move_on_after
 from anyio.lowlevel import RunVar
 
 from cellblock.errors import ModelError
 from cellblock.models.assembling import Assembly
-from cellblock.models.failures import Failure, Refusal, asked_wait, readable
-from cellblock.models.protocol import Message, OnText, Reply, ToolSchema
+from cellblock.models.protocol import Message, OnText, Reply, ToolSchema, mended
 from cellblock.models.retrying import OnRetry, Patience, persist
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from cellblock.errors import ModelFailure
-
-try:
-    import openai
-except ImportError as error:
-    raise ModelError(
-        f"endpoints cannot be spoken to: {error}", kind="setup", hint='pip install "cellblock[openai]"'
-    ) from None
+from cellblock.models.translating import Translator, openai, shown
 
 _OPENAI = "https://api.openai.com/v1"
 _CONNECTING = 20.0
 """Seconds that a connection may take to be made."""
 _CLOSING = 5.0
 """Seconds that closing a connection may take."""
-_BELOW = ("anyio", "h11", "httpcore", "httpx")
-"""Packages whose errors tell of connections."""
 _NO_STREAM = re.compile(r"\bstream(ing|ed)?\b", re.IGNORECASE)
 _numbers = count(1)
 
@@ -65,10 +50,12 @@ class EndpointModel:
     ) -> None:
         self.name = name
         self._url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
-        self._place = _shown(self._url)
-        self._key = api_key or os.environ.get("OPENAI_API_KEY") or ""
+        self._key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip()
+        self._errors = Translator(name, shown(self._url), self._key)
         if not self._key and self._url == _OPENAI:
             raise ModelError(f"there is no key for the model {name!r} of OpenAI", kind="key", hint=_NO_KEY)
+        if not (self._key.isascii() and self._key.isprintable()):
+            raise ModelError("the key holds characters that no key has", kind="key", hint="copy it anew")
         self._options = dict(options or {})
         self._patience = patience or Patience()
         self._on_retry = on_retry
@@ -103,7 +90,7 @@ class EndpointModel:
             await _close(kept.client)
 
     def __repr__(self) -> str:
-        return f"EndpointModel({self.name!r}, base_url={self._place!r})"
+        return f"EndpointModel({self.name!r}, base_url={self._errors.place!r})"
 
     # --- one attempt -----------------------------------------------------------------------------------------
 
@@ -123,14 +110,14 @@ class EndpointModel:
             while (piece := await self._next(pieces, limit)) is not None:
                 limit = self._patience.stall_seconds
                 if (text := assembly.add(_plain(piece))) and on_text is not None:
-                    on_text(text)
+                    on_text(mended(text))
         finally:
             await _close(answer)
         if not assembly.is_whole:
-            raise self._failure("connection", "the answer broke off before its end", "try again later")
+            raise self._errors.failure("connection", "the answer broke off before its end", "try again later")
 
     def _request(self, messages: list[Message], tools: list[ToolSchema]) -> dict[str, Any]:
-        request: dict[str, Any] = {"model": self.name, "messages": messages, "extra_body": self._options}
+        request: dict[str, Any] = {"model": self.name, "messages": mended(messages), "extra_body": self._options}
         if tools:
             request["tools"] = tools
         if self._streams:
@@ -146,13 +133,13 @@ class EndpointModel:
                 return await client.chat.completions.create(**request)
             except Exception as error:  # translated or raised
                 if not self._do_without(request, error):
-                    raise self._translated(error) from None
+                    raise self._errors.translated(error) from None
 
     def _do_without(self, request: dict[str, Any], error: Exception) -> bool:
         """Whether a refusal was of streaming or its account; both are left out from then on."""
         if not isinstance(error, openai.APIStatusError) or error.status_code not in (400, 405, 415, 422, 501):
             return False
-        said = f"{error.param or ''} {_said(error)}"
+        said = f"{error.param or ''} {error.message}"
         if "stream_options" in said and request.pop("stream_options", None):
             self._accounts = False
             return True
@@ -171,77 +158,26 @@ class EndpointModel:
             return None
         except TimeoutError:
             said = f"nothing came for {self._patience.stall_seconds:.3g} s in the midst of an answer"
-            raise self._failure("timeout", said, "raise stall_seconds") from None
+            raise self._errors.failure("timeout", said, "raise stall_seconds") from None
         except Exception as error:  # translated or raised
-            raise self._translated(error) from None
+            raise self._errors.translated(error) from None
 
     async def _read(self, answer: Any) -> object:
         try:
             return json.loads(await answer.response.aread())
         except Exception as error:  # translated or raised
-            raise self._translated(error) from None
+            raise self._errors.translated(error) from None
 
     def _whole(self, told: object, assembly: Assembly, on_text: OnText | None) -> None:
         """Take an answer that came at once."""
         if isinstance(told, Mapping) and (refused := told.get("error")):
-            raise self._refused(0, refused)
+            raise self._errors.refused(0, refused)
         try:
             text = assembly.add_whole(told)
         except ValueError as error:
-            raise self._translated(error) from None
+            raise self._errors.malformed(error) from None
         if text and on_text is not None:
-            on_text(text)
-
-    # --- what failed -----------------------------------------------------------------------------------------
-
-    def _translated(self, error: Exception) -> Failure:
-        """What an exception of the package, or of what is below it, means. Any other is a mistake, and is raised."""
-        match error:
-            case openai.APIStatusError():
-                return self._refused(error.status_code, error.body, error.response.headers, error.message)
-            case openai.APITimeoutError():
-                return self._failure("timeout", f"{self._place} does not answer", "raise timeout_seconds")
-            case openai.APIConnectionError():
-                return self._unreached(error.__cause__ or error)
-            case openai.APIError():  # in the midst of a stream
-                return self._refused(0, error.body, {}, error.message)
-            case ValueError():
-                said = f"{self._place} sent what is no answer: {error}"
-                return self._failure("malformed", said, "is it an OpenAI-compatible endpoint?")
-        if isinstance(error, OSError) or type(error).__module__.startswith(_BELOW):
-            return self._unreached(error)
-        raise error
-
-    def _refused(self, status: int, body: object, headers: Mapping[str, str] | None = None, said: str = "") -> Failure:
-        told = body if isinstance(body, Mapping) else {"message": body if isinstance(body, str) else said}
-        code = told.get("code") or told.get("type") or ""
-        if not status and isinstance(code, int):
-            status = code
-        refusal = Refusal(
-            status=status,
-            message=self._hidden(str(told.get("message") or said)),
-            code=f"{code} {told.get('type') or ''}",
-            after=asked_wait(headers or {}),
-        )
-        return refusal.failure(model=self.name, place=self._place)
-
-    def _unreached(self, error: BaseException) -> Failure:
-        name = type(error).__name__
-        said = readable(f"{name}: {error}" if str(error) else name)
-        if "Connect" in name:
-            said, hint = f"no connection to {self._place}: {said}", "is it running? OPENAI_BASE_URL says where to ask"
-        else:
-            said, hint = f"the connection to {self._place} broke: {said}", "try again later"
-        failure = self._failure("connection", said, hint)
-        failure.again = not _is_certificate(error)
-        return failure
-
-    def _failure(self, kind: ModelFailure, said: str, hint: str) -> Failure:
-        return Failure(ModelError(self._hidden(said), kind=kind, hint=hint), again=True)
-
-    def _hidden(self, said: str) -> str:
-        """What an endpoint says, without the key, which some repeat."""
-        return said.replace(self._key, "***") if self._key else said
+            on_text(mended(text))
 
     # --- connections -----------------------------------------------------------------------------------------
 
@@ -277,36 +213,9 @@ _NO_KEY = (
 )
 
 
-def _shown(url: str) -> str:
-    """An endpoint's URL without what may be secret in it. Raises `ModelError` where it is none."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host = port = None
-    if not host or parts.scheme not in ("http", "https"):
-        raise ModelError(
-            "the endpoint's URL is none", kind="setup", hint="OPENAI_BASE_URL is to be like http://localhost:11434/v1"
-        )
-    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
-
-
 def _plain(answer: object) -> object:
     """An object of the package as the mapping that was sent, whether or not its fields are of their types."""
     return answer.to_dict(warnings=False) if isinstance(answer, openai.BaseModel) else answer
-
-
-def _said(error: openai.APIStatusError) -> str:
-    return f"{error.message} {error.code or ''}"
-
-
-def _is_certificate(error: BaseException | None) -> bool:
-    """Whether a connection failed as the other side is not who it should be: asking again changes nothing."""
-    while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(error):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 async def _close(opened: Any) -> None:

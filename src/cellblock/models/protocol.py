@@ -114,3 +114,22 @@ def give(text: str, on_text: OnText | None) -> None:
     if on_text is not None:
         for line in text.splitlines(keepends=True):
             on_text(line)
+
+
+def mended(value: Any) -> Any:
+    """Texts within `value`, of JSON's types, with halves of characters joined, and lone ones replaced by U+FFFD.
+
+    JSON can spell such halves and cells can print them, and neither can be encoded.
+    """
+    match value:
+        case str():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+            return value
+        case dict():
+            return {mended(name): mended(one) for name, one in value.items()}
+        case list() | tuple():
+            return [mended(one) for one in value]
+    return value

@@ -1,0 +1,111 @@
+"""What the exceptions of the `openai` package mean, for one endpoint; where the package is missing, what to install."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from cellblock.errors import ModelError
+from cellblock.models.failures import Failure, Refusal, asked_wait, readable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cellblock.errors import ModelFailure
+
+try:
+    import openai as openai  # from here, so that its absence is told in one place
+except ImportError as error:
+    raise ModelError(
+        f"endpoints cannot be spoken to: {error}", kind="setup", hint='pip install "cellblock[openai]"'
+    ) from None
+
+_BELOW = ("anyio", "h11", "httpcore", "httpx")
+"""Packages whose errors tell of connections."""
+
+
+class Translator:
+    """Makes failures of what a request of `model` to the endpoint at `place` ended with. None of them holds `key`."""
+
+    def __init__(self, model: str, place: str, key: str) -> None:
+        self.place = place
+        self._model = model
+        self._key = key
+
+    def translated(self, error: Exception) -> Failure:
+        """What an exception of the package, or of what is below it, means. Any other is a mistake, and is raised."""
+        match error:
+            case openai.APIStatusError():
+                return self.refused(error.status_code, error.body, error.response.headers, error.message)
+            case openai.APITimeoutError():
+                return self.failure("timeout", f"{self.place} does not answer", "raise timeout_seconds")
+            case openai.APIConnectionError():
+                return self._unreached(error.__cause__ or error)
+            case openai.APIError():  # in the midst of a stream
+                return self.refused(0, error.body, {}, error.message)
+            case json.JSONDecodeError() | UnicodeDecodeError():
+                return self.malformed(error)
+        if isinstance(error, OSError) or type(error).__module__.startswith(_BELOW):
+            return self._unreached(error)
+        raise error
+
+    def refused(self, status: int, body: object, headers: Mapping[str, str] | None = None, said: str = "") -> Failure:
+        """What an error that the endpoint sent means; `status` is 0 where it came with or within an answer."""
+        told = body if isinstance(body, Mapping) else {"message": body if isinstance(body, str) else said}
+        code = told.get("code") or told.get("type") or ""
+        if not status and isinstance(code, int):
+            status = code
+        refusal = Refusal(
+            status=status,
+            message=self._hidden(str(told.get("message") or said)),
+            code=f"{code} {told.get('type') or ''}",
+            after=asked_wait(headers or {}),
+        )
+        return refusal.failure(model=self._model, place=self.place)
+
+    def malformed(self, error: ValueError) -> Failure:
+        said = f"{self.place} sent what is no answer: {error}"
+        return self.failure("malformed", said, "is it an OpenAI-compatible endpoint?")
+
+    def failure(self, kind: ModelFailure, said: str, hint: str) -> Failure:
+        """One that may pass."""
+        return Failure(ModelError(self._hidden(said), kind=kind, hint=hint), again=True)
+
+    def _unreached(self, error: BaseException) -> Failure:
+        name = type(error).__name__
+        said = readable(f"{name}: {error}" if str(error) else name)
+        if "Connect" in name:
+            said, hint = f"no connection to {self.place}: {said}", "is it running? OPENAI_BASE_URL says where to ask"
+        else:
+            said, hint = f"the connection to {self.place} broke: {said}", "try again later"
+        failure = self.failure("connection", said, hint)
+        failure.again = not _is_certificate(error)
+        return failure
+
+    def _hidden(self, said: str) -> str:
+        """What an endpoint says, without the key, which some repeat."""
+        return said.replace(self._key, "***") if self._key else said
+
+
+def shown(url: str) -> str:
+    """An endpoint's URL without what may be secret in it. Raises `ModelError` where it is none."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or parts.scheme not in ("http", "https"):
+        raise ModelError(
+            "the endpoint's URL is none", kind="setup", hint="OPENAI_BASE_URL is to be like http://localhost:11434/v1"
+        )
+    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+
+
+def _is_certificate(error: BaseException | None) -> bool:
+    """Whether a connection failed as the other side is not who it should be: asking again changes nothing."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
