@@ -1,7 +1,10 @@
 """What is taken for a model, and models that are objects of the user's own."""
 
+import subprocess
+import sys
 import threading
 import traceback
+from contextvars import ContextVar
 
 import anyio
 import pytest
@@ -115,6 +118,66 @@ async def test_an_object_that_does_not_answer_is_waited_for_as_long_as_was_said(
         assert caught.value.kind == "timeout"
     finally:
         ended.set()
+
+
+def test_an_answer_that_is_not_waited_for_keeps_no_program_from_leaving():
+    program = """
+import anyio, threading
+from cellblock.models import connect
+class Stuck:
+    def complete(self, messages, tools):
+        threading.Event().wait()
+try:
+    anyio.run(connect(Stuck(), timeout_seconds=0.05).reply, [], [])
+except Exception as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout == "Stuck did not answer within 0.05 s (raise timeout_seconds)\n"
+    assert done.stderr == ""
+
+
+def test_an_answer_that_comes_after_its_event_loop_is_dropped():
+    go, gone = threading.Event(), threading.Event()
+
+    class Late:
+        def complete(self, messages, tools):
+            go.wait(30)
+            gone.set()
+
+    for backend in ("asyncio", "trio"):
+        with pytest.raises(ModelError, match="did not answer"):
+            anyio.run(connect(Late(), timeout_seconds=0.05).reply, [], [], backend=backend)
+    threads = [thread for thread in threading.enumerate() if thread.name == "cellblock model"]
+    go.set()
+    for thread in threads:
+        thread.join(30)
+    assert (gone.is_set(), len(threads)) == (True, 2)
+
+
+async def test_an_object_that_wants_to_leave_the_program_may():
+    class Leaves:
+        def complete(self, messages, tools):
+            sys.exit(3)
+
+    with pytest.raises(SystemExit, match="3"):
+        await connect(Leaves()).reply(ASKED, [])
+
+
+async def test_context_variables_are_those_of_the_caller():
+    asked = ContextVar("asked")
+    asked.set("by me")
+
+    class Asks:
+        def complete(self, messages, tools):
+            return asked.get()
+
+    assert (await connect(Asks()).reply(ASKED, [])).text == "by me"
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio"])
+async def test_an_object_is_called_on_trio_too():
+    assert (await connect(Echo("hello")).reply(ASKED, [])).text == "hello"
 
 
 async def test_a_reply_can_be_cancelled():

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from inspect import isawaitable, iscoroutinefunction
 
 from anyio import fail_after
-from anyio.to_thread import run_sync
 
 from cellblock.errors import ModelError
+from cellblock.models.apart import apart
 from cellblock.models.protocol import Message, Model, OnText, Reply, ToolSchema, Unopened, give
 
 
 class CalledModel(Unopened):
     """Calls `model.complete`: on the event loop where it is async, else in a thread, so that it blocks nobody.
 
-    Past `timeout_seconds` the answer is no longer waited for. A thread cannot be ended: it runs on, and its answer is
-    dropped. What `complete` raises becomes a `ModelError`, which has it as its cause; nothing is tried again.
+    Past `timeout_seconds` the answer is no longer waited for. A thread cannot be ended: it runs on, at most until the
+    program leaves, and its answer is dropped. What `complete` raises becomes a `ModelError`, which has it as its cause;
+    nothing is tried again.
     """
 
     def __init__(self, model: Model, *, timeout_seconds: float) -> None:
@@ -56,7 +58,7 @@ class CalledModel(Unopened):
         if iscoroutinefunction(complete):
             answer = complete(messages, tools)
         else:
-            answer = await run_sync(complete, messages, tools, abandon_on_cancel=True)
+            answer = await apart(partial(complete, messages, tools))
         return await answer if isawaitable(answer) else answer
 
     def __repr__(self) -> str:
