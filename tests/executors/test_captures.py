@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
 import anyio
 import pytest
 
-from cellblock.errors import CaptureFailed, SessionClosed
+from cellblock.errors import CaptureFailed, RestoreFailed, SessionClosed
+from cellblock.executors.process import memory
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.launcher import ProcessLauncher
 from cellblock.executors.protocol import Kernel, KernelSpec
@@ -257,3 +258,97 @@ async def test_control_group_has_room_for_scribes_where_states_are_saved(anyio_b
         told.append([int(word) for word in wall.detail.split() if word.isdigit()])
     plain, room = told
     assert all(one < other for one, other in zip(plain, room, strict=True))
+
+
+_ARRAYS = """
+import numpy
+x = numpy.arange(5_000_000)
+y = numpy.asfortranarray(numpy.arange(600_000.0).reshape(2, -1))
+z = numpy.zeros(40_000_000, dtype='u1')
+held = {'view': x[1:], 'bytes': b'ab' * 3_000_000}
+"""
+_SUMS = "int(x.sum()), float(y.sum()), y.flags.f_contiguous, int(z.sum()), len(z), int(held['view'].sum())"
+_FOUND = [12_499_997_500_000, 179_999_700_000.0, True, 0, 40_000_000, 12_499_997_500_000]
+
+
+@pytest.mark.parametrize("beside", [True, False])
+async def test_large_buffers_come_back_by_memory_and_by_message(
+    kernel: ProcessKernel, monkeypatch: pytest.MonkeyPatch, beside: bool
+) -> None:
+    pytest.importorskip("numpy")
+    await finished(kernel, _ARRAYS)
+    chunks, snapshot = await saved(kernel)
+    if not beside:
+        monkeypatch.setattr(memory, "readable", lambda _: False)
+    other = await ProcessLauncher().open(KernelSpec())
+    assert other.beside is beside
+    assert await restored(other, snapshot, chunks) == ()
+    assert await value(other, _SUMS) == tuple(_FOUND)
+    assert await value(other, "held['bytes'] == b'ab' * 3_000_000, numpy.shares_memory(held['view'], x)") == (
+        True,
+        True,
+    )
+    await other.close()
+
+
+async def test_interrupt_waits_until_a_buffer_is_there(kernel: ProcessKernel) -> None:
+    """Else the host would write to memory that is something else's by then."""
+    pytest.importorskip("numpy")
+    await finished(kernel, _ARRAYS)
+    chunks, snapshot = await saved(kernel)
+    other = await ProcessLauncher().open(KernelSpec())
+    large = {address for group in snapshot.groups for buffer in group.buffers for address in buffer.chunks}
+
+    async def fetch(addresses: Sequence[str]) -> list[bytes]:
+        if not large.isdisjoint(addresses):
+            other.interrupt()
+            await anyio.sleep(0.05)
+        return [chunks[address] for address in addresses]
+
+    with anyio.fail_after(30):
+        rows = await other.restore(snapshot, fetch)
+    left = {"x", "y", "z", "held"} - {row[0] for row in rows}
+    whole = {"x": "int(x.sum()) == 12_499_997_500_000", "y": "y[1, -1] == 599_999", "z": "int(z.sum()) == 0",
+             "held": "held['bytes'][-1:] == b'b'"}  # fmt: skip
+    for name in left:
+        assert await value(other, f"bool({whole[name]})") is True
+    assert await value(other, "1") == 1
+    await other.close()
+
+
+_THIEF = """
+class Thief:
+    def __setstate__(self, state):
+        import sys
+        frame = sys._getframe()
+        while frame is not None:
+            if 'get' in dir(frame.f_locals.get('self')):
+                self.taken = bytes(frame.f_locals['self'].get(state['address']))
+            frame = frame.f_back
+thief = Thief()
+thief.address = '{}'
+"""
+
+
+@pytest.mark.threat("W10")
+async def test_restored_code_is_given_no_bytes_but_its_own(kernel: ProcessKernel) -> None:
+    """It knows the address of another session's; the host gives what the snapshot refers to."""
+    await finished(kernel, "secret = 'a secret'")
+    theirs, secrets = await saved(kernel)
+    address = next(group.stream[0] for group in secrets.groups if group.key == "secret")
+    thieves = await ProcessLauncher().open(KernelSpec())
+    await finished(thieves, _THIEF.format(address))
+    chunks, snapshot = await saved(thieves)
+    assert address not in snapshot.addresses()
+    asked: list[str] = []
+
+    async def fetch(addresses: Sequence[str]) -> list[bytes]:
+        asked.extend(addresses)
+        return [{**theirs, **chunks}[one] for one in addresses]
+
+    other = await ProcessLauncher().open(KernelSpec())
+    with pytest.raises(RestoreFailed, match="not its own"):
+        await other.restore(snapshot, fetch)
+    assert address not in asked
+    await other.close()
+    await thieves.close()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cellblock.worker.saving import Restoring, load, patches, save
+from cellblock.worker.saving import load, patches, save
 
 World = dict[str, Any]
 
@@ -124,10 +124,3 @@ def test_graph_is_the_same_after_loading(seed: int) -> None:
         loaded = new_world()
         assert load(loaded, record, get=pieces.__getitem__) == []
         assert shape(loaded, names) == expected, one
-        halved = new_world()
-        restoring = Restoring(halved, record, pieces.__getitem__)
-        assert restoring.bring(draw.sample(names, len(names) // 2)) == []
-        carried = save(halved, put=put, unread=restoring)
-        last = new_world()
-        assert load(last, carried, get=pieces.__getitem__) == []
-        assert shape(last, names) == expected, one

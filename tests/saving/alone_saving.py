@@ -1,4 +1,4 @@
-"""Saving and loading in one process: groups, pieces, what is known unchanged, what is not loaded yet, what fails."""
+"""Saving and loading in one process: groups, pieces, what is known unchanged, what is read in which order, what fails."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import ctypes
 import hashlib
 import json
 import linecache
+import random
 import subprocess
 import sys
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cellblock.worker.saving import Restoring, WrongVersion, load, patches, replay, save, sources
+from cellblock.worker.saving import WrongVersion, load, patches, replay, save, sources
 from cellblock.worker.saving.codecs import codec
 from cellblock.worker.saving.memory import address_of
 from cellblock.worker.saving.pickler import registered
-from cellblock.worker.saving.reach import EVERYTHING, reached_by_source
 
 World = dict[str, Any]
 
@@ -306,7 +306,7 @@ def test_change_in_place_is_never_missed(steps: list[list[tuple[str, int, int]]]
         assert held is None or other["thing"].held[1] is other["alias"]
 
 
-# ------------------------------------------------------------------------------------- loading what is wanted
+# ------------------------------------------------------------------------------------- what is read, in which order
 
 
 SESSION = """
@@ -323,87 +323,38 @@ other = {'k': [1]}
 """
 
 
-def test_names_are_brought_with_what_they_share_need_and_mention(shelf: Shelf) -> None:
-    record = shelf.save(new_world(SESSION))
+def test_groups_are_read_in_the_order_of_the_record(shelf: Shelf) -> None:
+    record = shelf.save(new_world("\n".join(f"name_{n} = [{n}]" for n in range(50))))
+    random.Random(1).shuffle(record["groups"])
+    assert load(new_world(), record, get=shelf.get) == []
+    around = {key for _, key in record["ambient"]}
+    expected = [group["stream"][0] for group in record["groups"] if group["key"] not in around]
+    assert [one for one in shelf.asked if one in expected] == expected
+
+
+def test_large_buffers_are_filled_in_place_and_streams_are_read(shelf: Shelf) -> None:
+    numpy = pytest.importorskip("numpy")
     world = new_world()
-    restoring = Restoring(world, record, shelf.get)
-    assert restoring.bring(["use"]) == []
-    assert {name for name in world if not name.startswith("__")} == {"use", "helper", "p", "P", "factor"}
-    assert world["use"]() == 4
-    asked = set(shelf.asked)
-    assert asked.isdisjoint(group_of(record, "big")["stream"] + group_of(record, "other")["stream"])
-    restoring.bring(["alias"])
-    assert world["big"] is world["alias"]
+    world["large"] = numpy.arange(400_000).reshape(4, -1)
+    world["ordered"] = numpy.asfortranarray(numpy.arange(90_000.0).reshape(3, -1))
+    record = shelf.save(world)
+    filled = []
 
+    def fill(addresses: Sequence[str], room: memoryview) -> int:
+        filled.extend(addresses)
+        data = b"".join(map(shelf.pieces.__getitem__, addresses))
+        room[: len(data)] = data
+        return len(data)
 
-@pytest.mark.parametrize(
-    ("source", "reached"),
-    [
-        ("print(p)", {"p"}),
-        ("x = big[0]; y.other", {"big", "other"}),
-        ("df.query('a > @factor')", {"factor"}),
-        ("def f(): global big", {"big"}),
-        ("del other", {"other"}),
-        ("globals()['p']", {EVERYTHING}),
-        ("exec('p')", {EVERYTHING}),
-        ("import __main__", {EVERYTHING}),
-        ("getattr(thing, name)", set()),
-        ("this does not parse", {EVERYTHING}),
-        ("f'{p.v}'", {"p"}),
-    ],
-)
-def test_reached_by_source(source: str, reached: set[str]) -> None:
-    assert reached_by_source(source, {"p", "big", "other", "factor"}) == reached
-
-
-def test_what_is_unread_is_taken_over_without_being_read(shelf: Shelf) -> None:
-    record = shelf.save(new_world(SESSION))
-    world = new_world()
-    restoring = Restoring(world, record, shelf.get)
-    restoring.bring_reached("big.append(1)")
-    exec("big.append(1)", world)
-    shelf.asked.clear()
-    second = shelf.save(world, unread=restoring)
-    assert shelf.asked == []
-    assert sorted(keys(second)) == sorted(keys(record))
-    for name in ("p", "other", "use", "factor"):
-        assert group_of(second, name)["stream"] == group_of(record, name)["stream"]
-    last = new_world()
-    assert load(last, second, get=shelf.get) == []
-    assert (last["use"](), last["p"].scaled(), len(last["alias"]), last["other"]) == (4, 3, 1001, {"k": [1]})
-
-
-def test_unread_instances_keep_their_class_when_cells_define_another_under_its_name(shelf: Shelf) -> None:
-    record = shelf.save(new_world(SESSION))
-    world = new_world()
-    restoring = Restoring(world, record, shelf.get)
-    restoring.bring(["P"])
-    exec("class P:\n    def scaled(self): return 'new'\nq = P()", world)
-    second = shelf.save(world, unread=restoring)
-    last = new_world()
-    assert load(last, second, get=shelf.get) == []
-    assert (last["p"].scaled(), last["q"].scaled(), last["P"]().scaled()) == (3, "new", "new")
-    assert type(last["p"]) is not last["P"]
-    again = new_world()
-    later = Restoring(again, second, shelf.get)
-    later.bring(["q"])
-    third = shelf.save(again, unread=later)
-    final = new_world()
-    assert load(final, third, get=shelf.get) == []
-    assert (final["p"].scaled(), final["q"].scaled()) == (3, "new")
-
-
-def test_name_bound_anew_is_not_overwritten_by_what_is_brought_later(shelf: Shelf) -> None:
-    record = shelf.save(new_world(SESSION))
-    world = new_world()
-    restoring = Restoring(world, record, shelf.get)
-    exec("big = 'mine'", world)
-    second = shelf.save(world, unread=restoring)
-    restoring.bring(["alias"])
-    assert (world["big"], len(world["alias"])) == ("mine", 1000)
-    last = new_world()
-    assert load(last, second, get=shelf.get) == []
-    assert (last["big"], len(last["alias"])) == ("mine", 1000)
+    other = new_world()
+    assert load(other, record, get=shelf.get, fill=fill) == []
+    assert numpy.array_equal(other["large"], world["large"]) and numpy.array_equal(other["ordered"], world["ordered"])
+    chunks = [one for group in record["groups"] for _, chunks in group["buffers"] for one in chunks]
+    assert len(chunks) == 5 and sorted(filled) == sorted(chunks) and not set(chunks) & set(shelf.asked)
+    rows = load(new_world(), record, get=shelf.get, fill=lambda addresses, room: fill(addresses, room) - 1)
+    assert [(row[0], row[2]) for row in rows] == [
+        (name, "it could not be loaded: EOFError: a buffer ends too early") for name in ("large", "ordered")
+    ]
 
 
 # ------------------------------------------------------------------------------------- what fails

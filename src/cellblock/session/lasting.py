@@ -21,6 +21,7 @@ from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff
 from cellblock.errors import CaptureFailed, CellblockError
 from cellblock.executors.protocol import Capture, Chunk, Kernel
+from cellblock.session.ahead import Ahead
 from cellblock.session.background import Background
 from cellblock.session.commits import (
     Written,
@@ -86,6 +87,7 @@ class Lasting:
         self._failure: CellblockError | None = None
         self._written = Written()
         self._snapshot: Snapshot | None = None
+        self._ahead: Ahead | None = None
         self._places: dict[str, int] = {}
         self._kept: dict[int, Cell] = {}
         self._answers: list[JSON] = []
@@ -131,6 +133,7 @@ class Lasting:
 
     def _close(self) -> None:
         try:
+            self.end_reading(wait=True)
             self._held.release()
         finally:
             self._store.close()
@@ -324,13 +327,14 @@ class Lasting:
 
     # ----------------------------------------------------------------------------- resuming
 
-    async def head(self) -> Commit | None:
-        """The commit that the session is at."""
+    async def newest(self) -> Past | None:
+        """What leads to where the session is, the journal included; None where it has not begun."""
 
         def found() -> Commit | None:
             return None if self._held.head().commit is None else self._held.resolve("HEAD")
 
-        return await to_thread.run_sync(found)
+        head = await to_thread.run_sync(found)
+        return None if head is None else await self.past(head, journal=True)
 
     async def resolve(self, revision: str) -> Commit:
         """The commit that a revision means."""
@@ -398,7 +402,10 @@ class Lasting:
         await to_thread.run_sync(moved)
 
     async def past(self, head: Commit, *, journal: bool) -> Past:
-        """What leads to a commit, and with `journal` to what was logged after it."""
+        """What leads to a commit, and with `journal` to what was logged after it.
+
+        The bytes of its state are read from here on, until `end_reading`.
+        """
 
         def read() -> Past:
             past = leading_to(self._held, head)
@@ -411,11 +418,24 @@ class Lasting:
                 self._last = entries[-1].number if entries else self._last
             return past
 
-        return await to_thread.run_sync(read)
+        past = await to_thread.run_sync(read)
+        self.end_reading()
+        if past.snapshot is not None:
+            self._ahead = Ahead(self._get, past.snapshot)
+        return past
 
     async def fetch(self, addresses: Sequence[str]) -> Sequence[bytes]:
-        """Bytes of a snapshot."""
-        return await to_thread.run_sync(lambda: list(self._held.get_many(addresses)))
+        """Bytes of the state that `past` told of."""
+        return await (to_thread.run_sync(self._get, addresses) if self._ahead is None else self._ahead.fetch(addresses))
+
+    def end_reading(self, *, wait: bool = False) -> None:
+        """Nothing more will be fetched."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            ahead.close(wait=wait)
+
+    def _get(self, addresses: Sequence[str]) -> list[bytes]:
+        return list(self._held.get_many(addresses))
 
 
 def _kept(batch: Batch, step: HostStep) -> JSON:

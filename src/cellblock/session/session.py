@@ -133,9 +133,10 @@ class AsyncSession(Versions):
             if isinstance(self.state, Versioned) and self._lasting is None:
                 await self._take_up(self.state)
             try:
+                past = None if self._lasting is None else await self._lasting.newest()  # read while the kernel opens
                 self._kernel = await self._opened()
                 if self._lasting is not None:
-                    await self._resume(self._lasting)
+                    await self._resume(self._lasting, past)
             except BaseException:
                 await self._let_go()
                 raise

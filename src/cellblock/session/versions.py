@@ -46,15 +46,15 @@ class Versions(Turns):
         """A new kernel with the session's tools."""
         raise NotImplementedError
 
-    async def _resume(self, lasting: Lasting) -> None:
+    async def _resume(self, lasting: Lasting, past: Past | None) -> None:
         """Go on from where the session was, or begin one that is new."""
         await self._turns.acquire()
         try:
             kernel = self._living()
-            if (head := await lasting.head()) is None:
+            if past is None:
                 await lasting.start(kernel)
             else:
-                self.resumed = await self._rebuild(lasting, kernel, await lasting.past(head, journal=True))
+                self.resumed = await self._rebuild(lasting, kernel, past)
         finally:
             self._give_turn()
 
@@ -104,7 +104,10 @@ class Versions(Turns):
 
     async def _restore(self, lasting: Lasting, kernel: Kernel, snapshot: Snapshot) -> tuple[Lost, ...]:
         """What could not be saved, and what could be and not be loaded."""
-        rows = await kernel.restore(snapshot, lasting.fetch)
+        try:
+            rows = await kernel.restore(snapshot, lasting.fetch)
+        finally:
+            lasting.end_reading()
         loaded = tuple(Lost(name=name, type=kind, reason=why, remedy=remedy) for name, kind, why, remedy in rows)
         told = {one.name for one in loaded}
         return tuple(one for one in snapshot.lost if one.name not in told) + loaded
@@ -128,15 +131,23 @@ class Versions(Turns):
 
     async def _wake(self) -> None:
         lasting = self._require_lasting("wake")
-        kernel = await self._opened()
+        past = await lasting.past(await lasting.resolve("HEAD"), journal=False)
+        kernel = await self._opened_for(lasting)
         self._kernel, self._asleep = kernel, False
         try:
-            head = await lasting.resolve("HEAD")
-            await self._rebuild(lasting, kernel, await lasting.past(head, journal=False), keep_notebook=True)
+            await self._rebuild(lasting, kernel, past, keep_notebook=True)
         except BaseException:
             self._kernel, self._asleep = None, True
             with anyio.CancelScope(shield=True):
                 await kernel.close()
+            raise
+
+    async def _opened_for(self, lasting: Lasting) -> Kernel:
+        """A new kernel for a state that is being read."""
+        try:
+            return await self._opened()
+        except BaseException:
+            lasting.end_reading()
             raise
 
     async def _doze(self, seconds: float) -> None:
@@ -189,7 +200,7 @@ class Versions(Turns):
     async def _go_to(self, lasting: Lasting, commit: Commit) -> None:
         """Have a new kernel in the state of a commit take the place of this one."""
         past = await lasting.past(commit, journal=False)
-        old, new = self._living(), await self._opened()
+        old, new = self._living(), await self._opened_for(lasting)
         self._kernel = new
         try:
             await self._rebuild(lasting, new, past)

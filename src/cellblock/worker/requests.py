@@ -388,13 +388,14 @@ class Worker:
         """Bind what a record says; the names that could not be. Of one by another Python, run the definitions again."""
         record: Any = from_json(told)
         supplies = late.load("cellblock.worker.supplies")
-        get = supplies.Supplies(self._channel, self._voice.speak, supplies.needed(record), beside=self._beside).get
+        needed = supplies.needed(record)
+        supply = supplies.Supplies(self._channel, self._voice.speak, needed, beside=self._beside)
         saving, namespace = late.load(_SAVING), self._interpreter.namespace
         rows: list[list[str]]
         try:
-            rows = saving.load(namespace, record, get=get, wanted=None)
+            rows = saving.load(namespace, record, get=supply.get, fill=supply.fill)
         except saving.WrongVersion:
-            rows = saving.replay(namespace, record, get=get)
+            rows = saving.replay(namespace, record, get=supply.get)
         return rows
 
     def _write_down(self, end: int, message: Mapping[str, object]) -> None:

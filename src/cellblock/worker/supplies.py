@@ -1,10 +1,11 @@
-"""The bytes that a restore needs, asked of the host as they are needed, with those that come next."""
+"""The bytes that a restore needs, asked of the host as they are needed: pieces of streams with those that come next,
+large buffers straight into the memory of the object that they belong to.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from select import POLLIN, poll
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from cellblock.snapshots import CHUNK_BYTES
@@ -15,17 +16,16 @@ from cellblock.worker.channel import Channel
 from cellblock.worker.interrupts import whole
 
 _AT_ONCE = 16
-_LOOK_MS = 100
 
 
 class Supplies:
-    """`order` are the addresses as they will be needed, some of them more than once."""
+    """`order` are the addresses of streams as they will be needed, some of them more than once."""
 
     def __init__(
         self, channel: Channel, speak: Callable[[Wanted], None], order: Iterable[str], *, beside: bool
     ) -> None:
         """`beside`: the host writes to this process's memory."""
-        self._channel, self._speak = channel, speak
+        self._channel, self._speak, self._beside = channel, speak, beside
         self._room = reserve([_AT_ONCE * CHUNK_BYTES])[0] if beside else memoryview(b"")
         self._order = list(order)
         self._left = Counter(self._order)
@@ -39,6 +39,18 @@ class Supplies:
         self._left[address] -= 1
         return self._held[address] if self._left[address] > 0 else self._held.pop(address)
 
+    def fill(self, addresses: Sequence[str], room: memoryview) -> int:
+        """Put the pieces of one buffer into its memory, one after the other; how many bytes that was."""
+        done = 0
+        for first in range(0, len(addresses), _AT_ONCE):
+            wanted = tuple(addresses[first : first + _AT_ONCE])
+            supplied = self._ask(wanted, room[done : done + len(wanted) * CHUNK_BYTES])
+            for piece in supplied.buffers:
+                room[done : done + len(piece)] = piece
+                done += len(piece)
+            done += sum(supplied.lengths)
+        return done
+
     def _fetch(self, address: str) -> None:
         wanted = [address]
         while self._at < len(self._order) and len(wanted) < _AT_ONCE:
@@ -46,11 +58,8 @@ class Supplies:
             self._at += 1
             if following not in wanted and following not in self._held and self._left[following] > 0:
                 wanted.append(following)
-        self._calls += 1
         self._held = {one: bytes(data) for one, data in self._held.items()}  # the room is used again
-        places = places_of([self._room]) if self._room else ()
-        self._speak(Wanted(call=self._calls, addresses=tuple(wanted), beside=places))
-        supplied = self._answer()
+        supplied = self._ask(tuple(wanted), self._room)
         self._held.update(zip(wanted, supplied.buffers or self._pieces(supplied.lengths), strict=True))
 
     def _pieces(self, lengths: Iterable[int]) -> Iterator[memoryview]:
@@ -59,26 +68,28 @@ class Supplies:
             yield self._room[at : at + length]
             at += length
 
-    def _answer(self) -> Supplied:
+    def _ask(self, wanted: tuple[str, ...], room: memoryview) -> Supplied:
+        """What the host gives for these addresses: in the room, or in its answer.
+
+        An interrupt waits for that: the host may be writing to the room.
+        """
+        self._calls += 1
+        places = places_of([room]) if self._beside else ()
         found: list[Supplied] = []
-        wait = poll()
-        wait.register(self._channel.connection, POLLIN)
-        while not found:
-            if wait.poll(_LOOK_MS):  # an interrupt may come here: nothing is half read
-                whole(self._read, found)
+        whole(self._exchange, Wanted(call=self._calls, addresses=wanted, beside=places), found)
         return found[0]
 
-    def _read(self, found: list[Supplied]) -> None:
-        received = self._channel.receive()
-        if received is None:
-            raise SystemExit
-        if isinstance(received[1], Supplied) and received[1].call == self._calls:
-            found.append(received[1])
+    def _exchange(self, wanted: Wanted, found: list[Supplied]) -> None:
+        self._speak(wanted)
+        while not found:
+            received = self._channel.receive()
+            if received is None:
+                raise SystemExit
+            if isinstance(received[1], Supplied) and received[1].call == wanted.call:
+                found.append(received[1])
 
 
 def needed(record: Mapping[str, Any]) -> Iterator[str]:
-    """The addresses that a record refers to, in its order."""
+    """The addresses of a record's streams, in its order."""
     for group in record["groups"]:
         yield from group["stream"]
-        for _, chunks in group["buffers"]:
-            yield from chunks

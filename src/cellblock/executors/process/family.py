@@ -57,6 +57,7 @@ class Family:
         self._deaths = Deaths()
         self._demand = Demand()
         self._zygote: Zygote | None = None
+        self._saved = False
         self._retired: list[Zygote] = []
         self._shells: set[int] = set()
         self.used = time.monotonic()
@@ -127,7 +128,7 @@ class Family:
     def _renew(self, progress: Progress | None) -> None:
         channel, end = (self._first, None) if self._first is not None else control.pair()
         self._first = None
-        zygote = Zygote(channel, self.profile.python, self.profile.preload, {"guard": self.profile.guarded})
+        zygote = Zygote(channel, self.profile.python, self.profile.preload, self._more())
         try:
             if end is not None:
                 with end:
@@ -144,6 +145,18 @@ class Family:
             if old is not None:
                 old.retire()
                 self._retired.append(old)
+
+    def _more(self) -> dict[str, object]:
+        return {"guard": self.profile.guarded, "saved": self._saved}
+
+    def save(self) -> None:
+        """Sessions of it are to be saved: zygotes import what that takes, so that not each worker has to."""
+        with self._lock:
+            if self._saved or self._zygote is None:
+                return
+            self._saved = True
+            with contextlib.suppress(OSError):  # it has ended: the next one is told when it starts
+                _send(self._zygote.channel, {"saved": True}, [])
 
     def _why(self, importing: str) -> Exception:
         """Why there is no zygote: what the launched process said before it ended, or that something just ended."""

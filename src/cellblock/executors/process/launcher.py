@@ -56,6 +56,8 @@ def _opening(spec: KernelSpec) -> Waits[ProcessKernel]:
     mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
     profile, kind = _profile(spec), kind_of(spec.limits)
     family = running(profile) or (yield partial(family_of, profile, spec.progress, None if mounts else kind))
+    if spec.saved:
+        family.save()
     expect_one(family.pid)
     shell = yield from Shell.make(family, kind, mounts)
     spare = shell.worker is not None

@@ -30,7 +30,7 @@ from cellblock.snapshots import Snapshot
 from cellblock.values import portable
 from cellblock.walls import Applied
 from cellblock.wire.codec import as_json
-from cellblock.wire.frames import Buffer
+from cellblock.wire.frames import Buffer, ProtocolError
 from cellblock.wire.messages import Bind, Finished, Hello, Place, Request, Reserve, Restore, Restrict
 from cellblock.worker import exits
 
@@ -189,7 +189,15 @@ class LinkedKernel:
 
         record = as_json(pack_record(snapshot)).encode()
         turn = self._turn(self._living(), Restore(buffers=(record,)), 0)
-        turn.fetch = fetch
+        addresses = snapshot.addresses()
+
+        async def given(wanted: Sequence[str]) -> Sequence[bytes]:
+            """Security border: the session gets nothing that is not its own."""
+            if not addresses.issuperset(wanted):
+                raise ProtocolError("it asked for bytes that are not its own")
+            return await fetch(wanted)
+
+        turn.fetch = given
         try:
             with anyio.fail_after(seconds):
                 if not turn.sent:
@@ -203,7 +211,7 @@ class LinkedKernel:
             raise RestoreFailed(f"the session's process ended: {said_of(gone.death)}") from None
         except BaseException as error:
             self.kill()  # it waits for bytes that do not come
-            if isinstance(error, OSError):
+            if isinstance(error, (OSError, ProtocolError)):
                 raise RestoreFailed(f"its bytes could not be given to the session: {error}") from error
             raise
         finally:

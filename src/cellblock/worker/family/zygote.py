@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
-from cellblock.worker import control, laid, main
+from cellblock.worker import control, laid, late, main
 from cellblock.worker.confine import namespaces
 from cellblock.worker.confine.syscalls import CLONE_NEWPID, PR_SET_DUMPABLE, name_process, prctl, setns
 from cellblock.worker.environment import ENVIRONMENT
@@ -26,8 +26,8 @@ from cellblock.worker.integrity import take_out
 def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: int) -> None:
     """Preload, report, then attach workers until the host wants no more. Never returns.
 
-    The host's first message names what to preload. A message that asks for a worker comes from the host or the
-    nursery; it has the limits and descriptors: a pidfd of the shell's init, the worker's socket, the pipes for its
+    The host's first message names what to preload, and tells whether sessions are to be saved, which a later one may
+    tell too. A message that asks for a worker comes from the host or the nursery; it has the limits and descriptors: a pidfd of the shell's init, the worker's socket, the pipes for its
     stdout and stderr and, with checkpoints, a socket that leads to init. `own` is this process's pid namespace,
     `tasks` the directory of its threads.
     """
@@ -41,8 +41,7 @@ def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: in
     assert isinstance(names, list)
     preload(channel, names, tasks)
     main.prepare(laid.load(modules) if profile.get("guard") else modules)
-    gc.collect()
-    gc.freeze()
+    _settle(saved=bool(profile.get("saved")))
     control.send(channel, {"ready": True})
     signal.signal(signal.SIGCHLD, lambda *_: _report_deaths(channel))
     asking = select.poll()
@@ -57,9 +56,21 @@ def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: in
             if message is None:  # the nursery has another zygote make its spares
                 asking.unregister(descriptor)
                 continue
+            if "saved" in message:
+                _settle(saved=True)
+                continue
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
             _attach(channel, nursery, message, descriptors, own)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+
+
+def _settle(*, saved: bool) -> None:
+    """Have the collector leave alone what workers share; with what saving them takes, if they are to be `saved`."""
+    if saved:
+        for name in late.SAVING:
+            late.load(name)
+    gc.collect()
+    gc.freeze()
 
 
 def preload(channel: socket.socket, names: Sequence[str], tasks: int) -> None:

@@ -2,7 +2,7 @@
 
 from cellblock.worker.saving.codecs import offer
 from cellblock.worker.saving.replay import replay, sources
-from cellblock.worker.saving.restore import Restoring, WrongVersion, load
+from cellblock.worker.saving.restore import WrongVersion, load
 from cellblock.worker.saving.snapshot import save
 
-__all__ = ["Restoring", "WrongVersion", "load", "offer", "replay", "save", "sources"]
+__all__ = ["WrongVersion", "load", "offer", "replay", "save", "sources"]

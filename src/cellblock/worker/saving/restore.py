@@ -1,4 +1,4 @@
-"""Loading: from a record to names, all of them or those that are wanted, with the groups that they need."""
+"""Loading: from a record to names, group by group, each after those that it needs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 
 from cellblock.worker.saving import ambient, arrays, building, patches
 from cellblock.worker.saving.pickler import OF_LOADER
-from cellblock.worker.saving.reach import EVERYTHING, reached_by_source
-from cellblock.worker.saving.streams import SIMPLE, Get, Source, reading
+from cellblock.worker.saving.reach import EVERYTHING
+from cellblock.worker.saving.streams import SIMPLE, Fill, Get, gather, reading
 
 _PATCH = "@patch:"
 _REMEDY = "run the cells again that made it"
@@ -24,42 +24,39 @@ class WrongVersion(Exception):
     """A record that another version of Python wrote, or of another format: its cells have to be run again."""
 
 
-def load(
-    namespace: dict[str, Any], record: dict[str, Any], *, get: Get, wanted: set[str] | None = None
-) -> list[list[str]]:
-    """Bind the names that a record holds, or those `wanted`. Rows of what could not be: name, type, reason, remedy.
+def load(namespace: dict[str, Any], record: dict[str, Any], *, get: Get, fill: Fill | None = None) -> list[list[str]]:
+    """Bind the names that a record holds. Rows of what could not be: name, type, reason, remedy.
 
+    `fill` puts the pieces of a large buffer into its memory; without it they are got one by one.
     Raises WrongVersion before anything is bound. What the record tells as lost is not told again.
     """
-    restoring = Restoring(namespace, record, get)
-    rows = restoring.bring(restoring.names if wanted is None else wanted)
-    rows += restoring.surround()
-    return rows + restoring.bring_reached("_") if wanted is None else rows
+    restoring = _Restoring(namespace, record, get, gather(get) if fill is None else fill)
+    return restoring.bring_all() + restoring.surround()
 
 
-class Restoring:
-    """A record on its way into a namespace; names may be brought in several steps."""
+class _Restoring:
+    """A record on its way into a namespace."""
 
-    def __init__(self, namespace: dict[str, Any], record: dict[str, Any], get: Get) -> None:
+    def __init__(self, namespace: dict[str, Any], record: dict[str, Any], get: Get, fill: Fill) -> None:
         if record.get("format") != 1:
             raise WrongVersion(f"a record of format {record.get('format')}")
         if record["python"] != MAGIC_NUMBER.hex():
             raise WrongVersion(f"saved by a Python of magic number {record['python']}")
         self.namespace = namespace
         self.get = get
+        self.fill = fill
         self._groups = {group["key"]: group for group in record["groups"]}
         self._of_name = {name: (key, kind) for name, key, kind, *_ in record["names"]}
-        self._rows: list[list[Any]] = record["names"]
-        self._surrounded: set[str] = set()
         self._ambient = [(label, key) for label, key in record["ambient"]]
         self._loaded: dict[str, tuple[dict[str, Any], Sequence[Any]]] = {}
         self._failed: dict[str, str] = {}
         self._loading: set[str] = set()
         self.originals: dict[tuple[str, str], Any] = {}
 
-    @property
-    def names(self) -> list[str]:
-        return list(self._of_name)
+    def bring_all(self) -> list[list[str]]:
+        """Bind every name, in the order of the groups, in which their bytes are fetched ahead."""
+        place = {key: number for number, key in enumerate(self._groups)}
+        return self.bring(sorted(self._of_name, key=lambda name: place.get(self._of_name[name][0], -1)))
 
     def bring(self, names: Iterable[str]) -> list[list[str]]:
         """Bind these names and those that share objects with them; rows of what could not be loaded."""
@@ -72,44 +69,14 @@ class Restoring:
                 rows.append([name, kind, f"it could not be loaded: {self._failed[key]}", _REMEDY])
         return rows
 
-    def bring_reached(self, source: str) -> list[list[str]]:
-        """Bind what a cell of this source can reach, before it runs; rows of what could not be loaded."""
-        reached = reached_by_source(source, self._of_name.keys() | {"_"})
-        rows = self.bring(self._of_name if EVERYTHING in reached else reached)
-        return rows + self._surround_all("@last") if not reached.isdisjoint(("_", EVERYTHING)) else rows
-
-    def is_loaded(self, key: str) -> bool:
-        return key in self._loaded
-
-    def unread(self) -> list[dict[str, Any]]:
-        """The groups that nothing has asked for yet, as they were recorded, and those that failed."""
-        return [group for key, group in self._groups.items() if key not in self._loaded]
-
-    def rows(self) -> list[list[Any]]:
-        """The rows of names, as they were recorded."""
-        return self._rows
-
-    def around(self) -> list[list[str]]:
-        """The labels and groups of what surrounds the names, as they were recorded."""
-        return [[label, key] for label, key in self._ambient]
-
     def surround(self) -> list[list[str]]:
-        """Have what surrounds the names be as it was; once, before any cell runs. Rows of what could not be had.
+        """Have what surrounds the names be as it was. Rows of what could not be had.
 
-        What cells changed in modules comes last: values are loaded by what modules hold of their own. The value of
-        the last cell is left where it is until something asks for it.
+        What cells changed in modules comes late: values are loaded by what modules hold of their own. The value of
+        the last cell comes last.
         """
-        labels = [label for label, _ in self._ambient if label != "@last"]
-        return self._surround_all(*sorted(labels, key=lambda label: label.startswith(_PATCH)))
-
-    def _surround_all(self, *labels: str) -> list[list[str]]:
         rows = []
-        keys = dict(self._ambient)
-        for label in labels:
-            key = keys.get(label)
-            if key is None or label in self._surrounded:
-                continue
-            self._surrounded.add(label)
+        for label, key in sorted(self._ambient, key=_late):
             try:
                 if not self._bring_group(key):
                     raise ImportError(self._failed[key])
@@ -186,14 +153,17 @@ class Restoring:
         return _Reading(self, group, loads(line), source).read()
 
 
+def _late(surrounding: tuple[str, str]) -> tuple[bool, bool]:
+    return surrounding[0] == "@last", surrounding[0].startswith(_PATCH)
+
+
 class _Reading:
     """One group being loaded."""
 
-    def __init__(self, restoring: Restoring, group: dict[str, Any], spaces: list[list[str]], source: Any) -> None:
+    def __init__(self, restoring: _Restoring, group: dict[str, Any], spaces: list[list[str]], source: Any) -> None:
         self._restoring = restoring
         self._buffers = group["buffers"]
-        self._links = {told: (key, label) for told, (key, label) in group.get("links", ())}
-        own = {"array": self.array, "hand": self.hand, "original": restoring.original, "shared": self.shared}
+        own = {"array": self.array, "hand": self.hand, "original": restoring.original, "shared": restoring.shared}
         builders = (*(own[name] for name in OF_LOADER), *building.BUILDERS)
         self._slots: list[Any] = [builders.__getitem__]
         self._modules: dict[int, types.ModuleType] = {}
@@ -216,20 +186,15 @@ class _Reading:
     def _out_of_band(self) -> Any:
         for length, chunks in self._buffers:
             room = bytearray(length)
-            Source(chunks, self._restoring.get).readinto(room)
+            self._restoring.fill(chunks, memoryview(room))
             yield room
 
     def _room(self, buffer: list[Any]) -> Callable[[Any], None]:
         def fill(room: Any) -> None:
-            if Source(buffer[1], self._restoring.get).readinto(room) != buffer[0]:
+            if self._restoring.fill(buffer[1], room) != buffer[0]:
                 raise EOFError("a buffer ends too early")
 
         return fill
-
-    def shared(self, key: str, label: str | int) -> Any:
-        """A definition of another group, which may have another key than when this one was saved."""
-        place = self._links.get(f"{key}/{label!r}")
-        return self._restoring.shared(*(place or (key, label)))
 
     def hand(self, space: dict[str, Any]) -> types.ModuleType:
         """The module made by hand whose dictionary this is."""
@@ -255,7 +220,7 @@ class _Reading:
 
 class _Reader(Unpickler):
     slots: list[Any]
-    restoring: Restoring
+    restoring: _Restoring
 
     def find_class(self, module: str, name: str) -> Any:
         if module == "@":

@@ -14,21 +14,19 @@ from warnings import catch_warnings, simplefilter
 from cellblock.values.represent import represent
 from cellblock.worker.saving import ambient, arrays, classes, codecs, frames, functions, parts, patches
 from cellblock.worker.saving.brief import Brief, is_long
-from cellblock.worker.saving.carried import Carried
 from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
 from cellblock.worker.saving.groups import Together, arrange
 from cellblock.worker.saving.losses import Unsaved, advice, kind_of, path_to
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Saving
-from cellblock.worker.saving.restore import Restoring
 from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
 from cellblock.worker.saving.walk import Walk
 
 __all__ = ["arrays", "classes", "codecs", "frames", "functions", "parts", "save"]
 
 FORMAT = 1
-_ALONE: dict[str, Any] = {"buffers": [], "needs": [], "uses": [], "reaches": []}
+_ALONE: dict[str, Any] = {"buffers": [], "needs": [], "reaches": []}
 _PREVIEW_CHARS = 200
 _SIMPLE = frozenset((type(None), bool, int, float, complex, str, bytes))
 _LONG = 4096
@@ -43,15 +41,13 @@ def save(
     put: Put,
     index: bytes = b"",
     unchanged: Callable[[int, int], bool] = lambda _start, _end: False,
-    unread: Restoring | None = None,
 ) -> dict[str, Any]:
     """Save every name that can be saved. The record, of JSON's own types alone.
 
     `put` takes a piece of at most 1 MB and gives its address. `index` is what the record before this one held, of
-    memory that `unchanged(start, end)` tells about: whether nothing has written there since. What a restoring has not
-    brought yet, `unread`, is taken over as it was saved.
+    memory that `unchanged(start, end)` tells about: whether nothing has written there since.
     """
-    snapshot = _Snapshot(namespace, put, Evidence(index, unchanged, put), unread)
+    snapshot = _Snapshot(namespace, put, Evidence(index, unchanged, put))
     snapshot.surround()  # before the filters of warnings are others
     with catch_warnings():
         simplefilter("ignore")
@@ -59,10 +55,7 @@ def save(
 
 
 class _Snapshot:
-    def __init__(
-        self, namespace: dict[str, Any], put: Put, evidence: Evidence, unread: Restoring | None = None
-    ) -> None:
-        self._unread = unread
+    def __init__(self, namespace: dict[str, Any], put: Put, evidence: Evidence) -> None:
         self.evidence = evidence
         self._namespace = namespace
         self._put = put
@@ -110,7 +103,6 @@ class _Snapshot:
                 self._labels[self._walk.add(value)] = name
         for label, value in self._around.items():
             self._labels[self._walk.add(value)] = label
-        carried = Carried(self._unread, self._walk) if self._unread is not None else None
         self._walk.run()
         self._together, self._place = arrange(self._walk, self._labels)
         for group in self._together:
@@ -118,8 +110,6 @@ class _Snapshot:
             self._numbers.update((number, place) for place, number in enumerate(anonymous))
         for group in self._together:
             self._save_group(group)
-        if carried is not None:
-            self._lost += carried.add(self._groups, self._names, self._ambient, self._namespace, self.elsewhere)
         return {
             "format": FORMAT,
             "python": MAGIC_NUMBER.hex(),
@@ -257,7 +247,7 @@ class _Writing:
         self._key = key
         self._roots = roots
         self._sink = sink
-        self._uses: set[tuple[str, str | int]] = set()
+        self._needs: set[str] = set()
         self._pickled: list[tuple[int, list[str]]] = []
         self._arrays: list[tuple[int, list[str]]] = []
         walk = snapshot._walk
@@ -290,15 +280,14 @@ class _Writing:
             "key": self._key,
             "stream": list(self._sink.finish()),
             "buffers": [[length, chunks] for length, chunks in buffers],
-            "needs": sorted({key for key, _ in self._uses}),
-            "uses": sorted(([key, label] for key, label in self._uses), key=repr),
+            "needs": sorted(self._needs),
             "reaches": sorted(self.saving.reaches),
         }
 
     def _elsewhere(self, value: Any) -> tuple[str, str | int] | None:
         place = self._snapshot.elsewhere(value, self._key)
         if place is not None:
-            self._uses.add(place)
+            self._needs.add(place[0])
         return place
 
     def _keep_buffer(self, buffer: Any) -> None:

@@ -13,6 +13,8 @@ LONG = 2**18
 """From this length on, text and bytes have pieces of their own."""
 Put = Callable[[memoryview | bytes], str]
 Get = Callable[[str], bytes | bytearray | memoryview]
+Fill = Callable[[Sequence[str], memoryview], int]
+"""Puts pieces into memory, one after the other, and answers with how many bytes that was."""
 
 
 class Sink:
@@ -75,6 +77,11 @@ def put_pieces(data: Any, put: Put) -> Iterator[str]:
 def reading(chunks: Sequence[str], get: Get) -> Source | BytesIO:
     """What an unpickler is to read: one piece as it is, several one after the other."""
     return BytesIO(get(chunks[0])) if len(chunks) == 1 else Source(chunks, get)
+
+
+def gather(get: Get) -> Fill:
+    """What fills memory with pieces that are got one by one."""
+    return lambda chunks, room: Source(chunks, get).readinto(room)
 
 
 class Source:
