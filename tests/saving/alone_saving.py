@@ -1,4 +1,4 @@
-"""Saving and loading in one process: groups, pieces, what is known unchanged, what is read in which order, what fails."""
+"""Saving and loading in one process: groups, pieces, what is known unchanged, in which order is read, what fails."""
 
 from __future__ import annotations
 
@@ -348,9 +348,12 @@ def test_large_buffers_are_filled_in_place_and_streams_are_read(shelf: Shelf) ->
 
     other = new_world()
     assert load(other, record, get=shelf.get, fill=fill) == []
-    assert numpy.array_equal(other["large"], world["large"]) and numpy.array_equal(other["ordered"], world["ordered"])
+    assert numpy.array_equal(other["large"], world["large"])
+    assert numpy.array_equal(other["ordered"], world["ordered"])
     chunks = [one for group in record["groups"] for _, chunks in group["buffers"] for one in chunks]
-    assert len(chunks) == 5 and sorted(filled) == sorted(chunks) and not set(chunks) & set(shelf.asked)
+    assert len(chunks) == 5
+    assert sorted(filled) == sorted(chunks)
+    assert not set(chunks) & set(shelf.asked)
     rows = load(new_world(), record, get=shelf.get, fill=lambda addresses, room: fill(addresses, room) - 1)
     assert [(row[0], row[2]) for row in rows] == [
         (name, "it could not be loaded: EOFError: a buffer ends too early") for name in ("large", "ordered")

@@ -26,10 +26,10 @@ from cellblock.worker.integrity import take_out
 def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: int) -> None:
     """Preload, report, then attach workers until the host wants no more. Never returns.
 
-    The host's first message names what to preload, and tells whether sessions are to be saved, which a later one may
-    tell too. A message that asks for a worker comes from the host or the nursery; it has the limits and descriptors: a pidfd of the shell's init, the worker's socket, the pipes for its
-    stdout and stderr and, with checkpoints, a socket that leads to init. `own` is this process's pid namespace,
-    `tasks` the directory of its threads.
+    The host's first message names what to preload, and whether sessions are to be saved, which a later one may tell,
+    too. A message that asks for a worker comes from the host or the nursery; it has the limits and descriptors: a
+    pidfd of the shell's init, the worker's socket, the pipes for its stdout and stderr and, with checkpoints, a socket
+    that leads to init. `own` is this process's pid namespace, `tasks` the directory of its threads.
     """
     profile, _ = control.receive(channel)
     if profile is None:
