@@ -245,6 +245,7 @@ def test_branches_go_apart_and_are_merged(opened: Open) -> None:
     assert len(merged.parents) == 2
     assert session.run("ours, theirs, both, open('theirs').read()").value == ("a", "b", [0], "b")
     branch.run("both.append('b')")
+    branch.flush()  # by its name, a branch is what the store has of it
     session.run("both.append('a')")
     with pytest.raises(MergeConflict) as conflict:
         session.merge("idea")

@@ -110,7 +110,9 @@ class Shell:
         return bool(wait.poll(0))
 
     def tell(self, what: str, *ends: socket.socket, **more: object) -> None:
-        """Send init a message, and copies of sockets' ends."""
+        """Send init a message, and copies of sockets' ends; nothing, once it was closed."""
+        if self.channel.fileno() < 0:
+            return
         with contextlib.suppress(ConnectionError):  # it is gone, which the worker's death tells
             control.send(self.channel, {"do": what, **more}, [end.fileno() for end in ends])
 
