@@ -138,11 +138,13 @@ class MergeConflict(CellblockError):
 class ModelError(CellblockError):
     """A model gave no answer. `kind` says why, in a word of docs/models.md.
 
-    `status` is an endpoint's HTTP status, 0 where there was none; `attempts` is how many requests were made.
+    `status` is an endpoint's HTTP status, 0 where there was none; `attempts` is how many requests were made. `result`
+    is what an agent had come to by then, where one asked.
     """
 
     def __init__(self, message: str, *, kind: ModelFailure, hint: str = "", status: int = 0, attempts: int = 1) -> None:
         super().__init__(message, hint=hint)
+        self.result: object = None
         self.kind = kind
         self.status = status
         self.attempts = attempts

@@ -100,10 +100,7 @@ class CodeAgent:
         self._redactor = Redactor(redact)
         self._verbose = verbose
         guarded = trust_level == "local" or policy is not None
-        self._registry = Registry((), guarded=guarded, policy=policy)
-        for tool in tools:
-            self._require_free(tool)
-            self._registry.tool(tool)
+        self._registry = Registry(tools, guarded=guarded, policy=policy, reserved=NAMES)
         self._options: dict[str, Any] = {
             "trust_level": trust_level,
             "user": user,
@@ -131,7 +128,7 @@ class CodeAgent:
         """
 
         def register(one: Registered) -> Registered:
-            self._require_free(one)
+            self._require_not_open()
             self._registry.fn(one, name=name, visibility=visibility)
             return one
 
@@ -146,6 +143,7 @@ class CodeAgent:
         """
 
         def register(one: type) -> type:
+            self._require_not_open()
             self._registry.cls(one, name=name, visibility=visibility, **grant)
             return one
 
@@ -155,6 +153,7 @@ class CodeAgent:
         self, module: ModuleType, *, name: str | None = None, visibility: Visibility = "full", **grant: Any
     ) -> ModuleType:
         """Register a module that code may import; `include` and `exclude` are those of `Policy.module`."""
+        self._require_not_open()
         self._registry.module(module, name=name, visibility=visibility, **grant)
         return module
 
@@ -382,7 +381,7 @@ class CodeAgent:
         """Put in what comes with a task; the text that tells of it."""
         lines = []
         for name, value in inputs.items():
-            if name in NAMES or name == "memory":
+            if name in NAMES or name in self._registry.names:
                 raise ValueError(f"{name!r} is a name of the agent's own: give the input another one")
             await session.set(name, value)
         names = await session.names() if inputs else {}
@@ -404,10 +403,12 @@ class CodeAgent:
             self._session = winner
             await session.close()
 
-    @staticmethod
-    def _require_free(function: Callable[..., Any]) -> None:
-        if getattr(function, "__name__", "") in NAMES | {"memory"}:
-            raise ValueError(f"{function.__name__!r} is a name of the agent's own: give the function another one")
+    def _require_not_open(self) -> None:
+        if self._session is not None:
+            raise CellblockError(
+                "the agent's session is open, and gets no more functions, classes or modules",
+                hint="register before the first run, or close() the agent first",
+            )
 
 
 def _how(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from cellblock.agent.recording import to_plain
 from cellblock.agent.result import Decision, RunResult, Step
 from cellblock.agent.setting import Setting, present
 from cellblock.agent.signals import Said, said
-from cellblock.cell import Cell
+from cellblock.cell import Cell, CellError
 from cellblock.differences import Name
 from cellblock.errors import CellblockError, ModelError, StepLimitReached, TaskFailed
 from cellblock.events import Done
@@ -65,11 +65,15 @@ class Loop:
         """
         await self._lent.begin(again=again)
         self._names = await self.setting.session.names()
-        while len(self.steps) < self.setting.limits.max_steps:
-            answer = await self._step()
-            if answer is not None:
-                await self._lent.put()
-                return self._result(answer, "answered")
+        try:
+            while len(self.steps) < self.setting.limits.max_steps:
+                answer = await self._step()
+                if answer is not None:
+                    await self._lent.put()
+                    return self._result(answer, "answered")
+        except ModelError as error:
+            error.result = self._result(self._unverified or _Answer(None, None), f"ModelError: {error}", partial=True)
+            raise
         return self._result(self._unverified or _Answer(None, None), "steps used up", partial=True)
 
     # ------------------------------------------------------------------------------ a step
@@ -129,11 +133,10 @@ class Loop:
         await self._lent.after()
         for kind, text in speech.notes:
             self.setting.memory.observe(f"{kind}: {text}")
-        if speech.explores() and self._exploration is None:
-            text = next(text for kind, text in speech.notes if kind == "explore")
-            self._exploration = _Exploration(text, state, number)
-        if cell.ok and speech.commits():
-            self._exploration = None
+            if kind == "explore" and self._exploration is None:
+                self._exploration = _Exploration(text, state, number)
+            elif kind == "commit" and cell.ok:
+                self._exploration = None
         step = Step(
             number=number,
             text=reply.text,
@@ -161,7 +164,6 @@ class Loop:
         assert step.cell is not None
         cell, checked = step.cell, self._unverified
         remarks = [remark] if remark else []
-        decision: Decision = ""
         if speech.failure is not None:
             self._note(replace(step, decision="failed"), reply, "")
             raise TaskFailed(
@@ -170,19 +172,12 @@ class Loop:
                 result=self._result(_Answer(None, None), "failed"),
             )
         if cell.error is not None:
-            self._failures[step.code] += 1
-            self.setting.memory.fail(observing.approach(step.code, cell.error))
-            if speech.answered:
-                remarks.append("final_answer was called, but its cell failed: call it again in a cell that does not.")
-            if checked is not None:
-                decision = "not confirmed"
-                remarks.append("So the answer does not hold, and was not given. Mend it.")
-                self._unverified = None
-            if self._exploration is not None and await self._go_back(step.number, self._exploration):
-                decision = "rolled back"
-                remarks.append(f"What was explored since cell {self._exploration.step} was undone, names and files.")
-            self._exploration = None
-        elif speech.answered:
+            decision, why = await self._failed(step, cell.error, speech)
+            remarks += why
+            await self._observe(replace(step, decision=decision), reply, remarks)
+            return None
+        self._failures.clear()  # what failed may work by now
+        if speech.answered:
             answer = _Answer(speech.answer, speech.verified_by)
             if not self.setting.verify or checked is not None:
                 self._note(replace(step, decision="answered"), reply, "")
@@ -191,8 +186,31 @@ class Loop:
         elif checked is not None:
             self._note(replace(step, decision="confirmed"), reply, "")
             return _Answer(checked.value, checked.verified_by or f"cell {step.number} checked it")
-        await self._observe(replace(step, decision=decision), reply, remarks)
+        await self._observe(step, reply, remarks)
         return None
+
+    async def _failed(self, step: Step, error: CellError, speech: Said) -> tuple[Decision, list[str]]:
+        """What follows from a cell's failure: what was decided, and what the model is told of it."""
+        decision: Decision = ""
+        remarks = []
+        self.setting.memory.fail(observing.approach(step.code, error))
+        if self._unverified is None:
+            self._failures[step.code] += 1
+        else:  # a check, which may fail for one answer after the other
+            decision = "not confirmed"
+            remarks.append("So the answer does not hold, and was not given. Mend it.")
+            self._unverified = None
+        if speech.answered:
+            remarks.append("final_answer was called, but its cell failed: call it again in a cell that does not.")
+        if self._exploration is not None:
+            since = f"What was explored since cell {self._exploration.step}"
+            if await self._go_back(step.number, self._exploration):
+                decision = "rolled back"
+                remarks.append(f"{since} was undone, names and files.")
+            else:
+                remarks.append(f"{since} could not be undone, and stays.")
+            self._exploration = None
+        return decision, remarks
 
     async def _go_back(self, number: int, exploration: _Exploration) -> bool:
         """Undo what was explored, where the level can; whether it was."""

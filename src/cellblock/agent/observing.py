@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from cellblock.cell import Cell, CellError, CellState
 from cellblock.differences import Name
 
 _MOST_NAMES = 12
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+"""What differs in a preview from one process to the next."""
 _NOT_SHOWN = frozenset(("memory", "AgentMemory"))
 
 
@@ -42,7 +45,7 @@ def approach(code: str, error: CellError) -> str:
 def changed(before: Mapping[str, Name], after: Mapping[str, Name]) -> str:
     """The names that a cell has bound anew or changed, previewed, within a line each."""
     rows = [
-        f"{name}: {one.type} = {one.preview}"
+        f"{name}: {one.type} = {_ADDRESS.sub('', one.preview)}"
         for name, one in after.items()
         if before.get(name) != one and name not in _NOT_SHOWN and one.type not in ("module", "function", "type")
     ]

@@ -3,11 +3,14 @@
 | reply | what is taken |
 |---|---|
 | one fenced block, tagged as Python or not at all | the block |
-| several of them | all, in order, as one cell |
+| several of them | those that are tagged, or else all, in order, as one cell |
+| a block with fences in its strings | up to the fence where it is whole Python |
 | a block whose fence is not closed | what there is, if it is whole Python |
 | `<code>…</code>`, or JSON with a member "code" | that |
 | no fence, but all of it Python that does something | the reply |
 | anything else: prose, nothing, blocks of other languages | none; the model is told what was missing |
+
+What stands in `<think>…</think>` at the beginning is not read.
 """
 
 from __future__ import annotations
@@ -16,14 +19,22 @@ import ast
 import json
 import re
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
+from warnings import catch_warnings, simplefilter
 
 from cellblock.models import Reply
 
 _PYTHON = frozenset(("", "python", "py", "python3", "ipython", "ipython3", "tool_code", "code"))
-_FENCE = re.compile(r"^[ ]{0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<tag>[\w+#.-]*)[^`\n]*$")
-_TAGGED = re.compile(r"<code>\s*\n?(.*?)</code>", re.DOTALL)
+_CALLS = frozenset(("", "json", "tool_call"))
+_OPENING = re.compile(
+    r"\s*(?:(?:[-*+]|\d+[.)])\s+)?(?P<fence>`{3,}|~{3,})[ \t]*(?:\{?\.)?(?P<tag>[\w+#-]*)[^`\n]*", re.ASCII
+)
+_ON_ONE_LINE = re.compile(r"```(?:python|py)[ \t]+([^`\n]+)```")
 _MOST = 200_000
+_MOST_ENDS = 8
+"""How many fences are looked at for the one that closes a block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,57 +52,104 @@ class NoCode:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Block:
+    tag: str
+    source: str
+    closed: bool = True
+
+
 def read(reply: Reply) -> Code | NoCode:
     """The code of a reply."""
-    text = reply.text
+    text = _without_thoughts(reply.text).replace("\r\n", "\n")
     if len(text) > _MOST:
         return NoCode(f"The reply has {len(text)} characters. Write a shorter one.")
     if found := _called(reply):
         return Code(found)
-    blocks, unclosed = _blocks(text)
-    sources = [source for tag, source in blocks if tag in _PYTHON and source.strip()]
-    if unclosed is not None and unclosed[0] in _PYTHON and unclosed[1].strip():
-        if reply.finish == "length" or not _compiles("\n\n".join([*sources, unclosed[1]])):
-            return NoCode(
-                "The reply was cut off before the end of its code block, and nothing was run. "
-                if reply.finish == "length"
-                else "The code block is not closed, and nothing was run. "
-                "Write shorter code, in several steps if need be, and close the block with ```."
-            )
-        sources.append(unclosed[1])
+    blocks = list(_blocks(text))
+    python = [block for block in blocks if block.tag in _PYTHON and block.source]
+    for block in python:
+        if not block.closed and (reply.finish == "length" or _parsed(block.source) is None):
+            return NoCode(f"The {_how_it_ends(reply)}, and nothing was run. {_SHORTER}")
+    tagged = [block for block in python if block.tag]
+    sources = [_in_json(block.source) or block.source for block in tagged or python]
     if sources:
-        joined = f"The {len(sources)} code blocks were run as one cell, in their order." if len(sources) > 1 else ""
-        return Code("\n\n".join(sources), joined)
-    if found := _elsewhere(text):
+        remark = f"The {len(sources)} code blocks were run as one cell, in their order." if len(sources) > 1 else ""
+        return Code("\n\n".join(sources), remark)
+    if found := _elsewhere(text, blocks):
         return Code(found)
-    if not text.strip():
-        return NoCode(f"The reply was empty. {_WANTED}")
-    other = sorted({tag for tag, _ in blocks})
-    if other:
-        return NoCode(f"Only Python is run; the reply has {', '.join(other)} alone. {_WANTED}")
-    return NoCode(f"The reply has no code block, and nothing was run. {_WANTED}")
+    return NoCode(f"{_missing(reply, text, blocks)} {_WANTED}")
 
 
 _WANTED = (
     "Reply with one block of Python between ```python and ```. To give the answer, call final_answer(value) in it."
 )
+_SHORTER = "Write shorter code, in several steps if need be, and close the block with ```."
 
 
-def _blocks(text: str) -> tuple[list[tuple[str, str]], tuple[str, str] | None]:
-    """Every fenced block with its tag; and the last one, where nothing closes it."""
-    found: list[tuple[str, str]] = []
-    fence, tag = "", ""
-    lines: list[str] = []
-    for line in text.splitlines():
-        match = _FENCE.match(line)
-        if not fence and match:
-            fence, tag, lines = match["fence"], match["tag"].lower(), []
-        elif fence and _closes(line, fence):
-            found.append((tag, _source(lines)))
-            fence = ""
-        elif fence:
-            lines.append(line)
-    return found, ((tag, _source(lines)) if fence else None)
+def _how_it_ends(reply: Reply) -> str:
+    return (
+        "reply was cut off before the end of its code block"
+        if reply.finish == "length"
+        else ("code block is not closed")
+    )
+
+
+def _missing(reply: Reply, text: str, blocks: list[_Block]) -> str:
+    """What a reply has instead of code."""
+    if reply.requests:
+        names = ", ".join(sorted({one.name for one in reply.requests}))
+        return f"Functions are called in Python, and {names} was not called."
+    if not text.strip():
+        return "The reply was empty."
+    if other := sorted({block.tag for block in blocks} - _PYTHON):
+        return f"Only Python is run; the reply has {', '.join(other)} alone."
+    return "The code block is empty." if blocks else "The reply has no code block, and nothing was run."
+
+
+def _without_thoughts(text: str) -> str:
+    if not text.lstrip().startswith("<think>"):
+        return text
+    return text.partition("</think>")[2]
+
+
+def _blocks(text: str) -> Iterator[_Block]:
+    """Every fenced block. One that holds Python stands for itself where another, of no Python, is around it."""
+    lines = text.split("\n")
+    around: list[str] = []
+    index = 0
+    while index < len(lines):
+        opening = _OPENING.fullmatch(lines[index])
+        index += 1
+        if around and _closes(lines[index - 1], around[-1]):
+            around.pop()
+        elif opening and (not around or opening["tag"].lower() in _PYTHON - {""}):
+            tag, end = opening["tag"].lower(), _end(lines, index, opening["fence"])
+            if tag not in _PYTHON and any(_opens_python(line) for line in lines[index:end]):
+                around.append(opening["fence"])
+                yield _Block(tag, "")
+                continue
+            yield _block(tag, lines[index:end], opening["fence"], closed=end < len(lines))
+            index = end + 1
+
+
+def _end(lines: list[str], start: int, fence: str) -> int:
+    """The line that closes a block: the first fence, or the one after which the whole is Python, as strings have it."""
+    ends = islice((number for number in range(start, len(lines)) if _closes(lines[number], fence)), _MOST_ENDS)
+    first = next(ends, len(lines))
+    return next((end for end in chain([first], ends) if _parsed(_source(lines[start:end]))), first)
+
+
+def _block(tag: str, lines: list[str], fence: str, *, closed: bool) -> _Block:
+    source = _source(lines)
+    if not closed and source.endswith(fence):
+        return _Block(tag, source.removesuffix(fence).rstrip())
+    return _Block(tag, source, closed)
+
+
+def _opens_python(line: str) -> bool:
+    opening = _OPENING.fullmatch(line)
+    return opening is not None and opening["tag"].lower() in _PYTHON - {""}
 
 
 def _closes(line: str, fence: str) -> bool:
@@ -100,7 +158,8 @@ def _closes(line: str, fence: str) -> bool:
 
 
 def _source(lines: list[str]) -> str:
-    return textwrap.dedent("\n".join(lines)).strip("\n")
+    source = "\n".join(lines).strip("\n")
+    return (textwrap.dedent(source) if source.startswith((" ", "\t")) else source).rstrip()
 
 
 def _called(reply: Reply) -> str:
@@ -112,40 +171,50 @@ def _called(reply: Reply) -> str:
     return ""
 
 
-def _elsewhere(text: str) -> str:
-    """Code that stands in no fence."""
-    if tagged := _TAGGED.findall(text):
-        return "\n\n".join(map(str.strip, tagged))
+def _elsewhere(text: str, blocks: list[_Block]) -> str:
+    """Code that stands in no block of Python."""
+    for block in blocks:
+        if block.tag in _CALLS and (found := _in_json(block.source)):
+            return found
+    if tagged := _tagged(text):
+        return tagged
+    if on_one_line := _ON_ONE_LINE.search(text):
+        return on_one_line[1].strip()
     bare = text.strip()
-    if bare.startswith("{"):
-        return _in_json(bare)
-    return bare if _does_something(bare) else ""
+    return _in_json(bare) or (bare if not blocks and _does_something(bare) else "")
+
+
+def _tagged(text: str) -> str:
+    """What stands between `<code>` and `</code>`, all of it."""
+    pieces = [piece.partition("</code>") for piece in text.split("<code>")[1:]]
+    return "\n\n".join(_source(code.split("\n")) for code, closed, _ in pieces if closed and code.strip())
 
 
 def _in_json(text: str) -> str:
+    if not text.startswith("{"):
+        return ""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
         return ""
     for holder in (data, data.get("arguments"), data.get("args"), data.get("parameters")):
         if isinstance(holder, dict) and isinstance(code := holder.get("code"), str):
-            return code
+            return code.strip()
     return ""
 
 
-def _compiles(source: str) -> bool:
+def _parsed(source: str) -> ast.Module | None:
+    """The source's tree; None where it is no Python."""
     try:
-        compile(source, "<reply>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        with catch_warnings():
+            simplefilter("ignore")  # such as those of escapes that are none
+            return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+        return None
 
 
 def _does_something(text: str) -> bool:
     """Whether a text without a fence is Python that somebody meant to be run: prose of one word is Python, too."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+    tree = _parsed(text)
     acts = (ast.Call, ast.Assign, ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.For)
-    return any(isinstance(node, acts) for node in ast.walk(tree))
+    return tree is not None and any(isinstance(node, acts) for node in ast.walk(tree))

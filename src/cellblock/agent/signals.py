@@ -29,15 +29,6 @@ class Said:
     def answered(self) -> bool:
         return self.answer is not _NOTHING
 
-    def explores(self) -> bool:
-        """Whether it has begun to explore."""
-        return any(kind == "explore" for kind, _ in self.notes)
-
-    def commits(self) -> bool:
-        """Whether it has committed to something since it last began to explore."""
-        last = next((kind for kind, _ in reversed(self.notes) if kind != "uncertain"), "")
-        return last == "commit"
-
 
 said: ContextVar[Said] = ContextVar("said")
 
@@ -78,4 +69,5 @@ def _note(kind: str, text: object) -> None:
 
 
 SIGNALS = (final_answer, task_fail, uncertain, explore, commit)
-NAMES = frozenset(one.__name__ for one in SIGNALS)
+NAMES = frozenset((*(one.__name__ for one in SIGNALS), "memory", "AgentMemory"))
+"""The names that are the agent's own in the namespace of every step."""

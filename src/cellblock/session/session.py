@@ -276,6 +276,8 @@ class AsyncSession(Versions):
         kernel = await self._acquire(wait=True)
         try:
             await self._committed()
+            if to is not None and self._keeps_no_states:
+                raise self._not_undone(1, 0, "max_checkpoints")
             if to is not None and (steps := _steps_to(to, kernel.states)) == 0:
                 return
             if (bound := await kernel.reserve(steps)) is not None:
@@ -290,6 +292,11 @@ class AsyncSession(Versions):
                 await self._lasting.went_back(kernel.states[-1])
         finally:
             self._give_turn()
+
+    @property
+    def _keeps_no_states(self) -> bool:
+        """Whether all its states have the same number."""
+        return self.trust_level != "local" and (self.walls == "reduced" or not self.limits.max_checkpoints)
 
     def _not_undone(self, steps: int, able: int, bound: str) -> CellblockError:
         """The error of steps that cannot be undone, of which `able` can be, for a limit of that name."""

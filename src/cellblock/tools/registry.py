@@ -26,8 +26,19 @@ class _Registered:
 class Registry:
     """The capabilities of one agent, in the order in which they were registered."""
 
-    def __init__(self, tools: Iterable[Callable[..., Any]], *, guarded: bool, policy: Policy | None) -> None:
-        """`guarded`: whether cells run behind the guard, by `policy` or else by one that grants what is registered."""
+    def __init__(
+        self,
+        tools: Iterable[Callable[..., Any]],
+        *,
+        guarded: bool,
+        policy: Policy | None,
+        reserved: frozenset[str] = frozenset(),
+    ) -> None:
+        """`guarded`: whether cells run behind the guard, by `policy` or else by one that grants what is registered.
+
+        `reserved` are names that nothing is registered under.
+        """
+        self._reserved = reserved
         self._guarded = guarded
         self._registered: dict[str, _Registered] = {}
         self.policy: Policy | None = None
@@ -37,6 +48,8 @@ class Registry:
         """Functions that are called over the wall."""
         self.classes: dict[str, type] = {}
         """Classes that a session is to find by its own imports, by the names that they are bound to."""
+        if self.policy is not None:
+            self._tell_of(self.policy)
         for tool in tools:
             self.tool(tool)
 
@@ -49,23 +62,30 @@ class Registry:
 
     def fn(self, function: Callable[..., Any], *, name: str | None, visibility: Visibility) -> None:
         """Register a function, which behind the guard of `local` gets the cells' own objects."""
+        called: object = name or getattr(function, "__name__", None)
+        if not isinstance(called, str):
+            raise TypeError(f"a function has a name, or is given one, unlike {function!r:.100}")
+        stub = function_stub(function, visibility, name=called)
         if self.policy is None:
-            if name not in (None, function.__name__):
+            if called != getattr(function, "__name__", None):
                 raise ValueError("another name takes the guard: give the agent a policy, or wrap the function")
+            self._add(called, stub)
             self.tools.append(function)
         else:
-            self.policy = self.policy.fn(function, name=name)
-        self._add(name or function.__name__, function_stub(function, visibility, name=name))
+            granted = self.policy.fn(function, name=name)
+            self._add(called, stub)
+            self.policy = granted
 
     def cls(self, cls: type, *, name: str | None, visibility: Visibility, **grant: Any) -> None:
         """Register a class, granted member by member."""
         one = _last(Policy().cls(cls, name=name, **grant).classes)
         if self.policy is None:
             self._require_whole(one, Policy().cls(cls, name=name).classes[-1])
+        self._add(one.name, class_stub(cls, visibility, name=one.name, members=one.members))
+        if self.policy is None:
             self.classes[one.name] = cls
         else:
             self.policy = self.policy.cls(cls, name=name, **grant)
-        self._add(one.name, class_stub(cls, visibility, name=one.name, members=one.members))
 
     def module(self, module: ModuleType, *, name: str | None, visibility: Visibility, **grant: Any) -> None:
         """Register a module, granted member by member."""
@@ -74,15 +94,32 @@ class Registry:
         one = _last(Policy().module(module, name=name, **grant).granted)
         if self.policy is None:
             self._require_whole(one, Policy().module(module).granted[-1])
-        else:
-            self.policy = self.policy.module(module, name=name, **grant)
         self._add(one.name, module_stub(module, visibility, name=one.name, members=one.members))
+        if self.policy is not None:
+            self.policy = self.policy.module(module, name=name, **grant)
+
+    def _tell_of(self, policy: Policy) -> None:
+        """Take up what a policy grants already."""
+        for function in policy.functions:
+            stub = function_stub(function.function, about(function.function).visibility, name=function.name)
+            self._add(function.name, stub)
+        for one in policy.classes:
+            self._add(one.name, class_stub(one.cls, name=one.name, members=one.members))
+        for module in policy.granted:
+            self._add(module.name, module_stub(module.module, name=module.name, members=module.members))
 
     def stubs(self) -> list[str]:
         """What a model is told, a piece of Python for each that is not hidden."""
         return [one.stub for one in self._registered.values() if one.stub]
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Under what names something is registered."""
+        return frozenset(self._registered)
+
     def _add(self, name: str, stub: str) -> None:
+        if name in self._reserved:
+            raise ValueError(f"{name!r} is a name of the agent's own: register it under another one")
         if name in self._registered:
             raise ValueError(f"{name!r} is registered twice")
         self._registered[name] = _Registered(name, stub)
