@@ -216,8 +216,9 @@ class Versions(Turns):
     async def merge(self, other: Versions | str, *, prefer: Literal["ours", "theirs"] | None = None) -> Commit:
         """Take over what another version has changed since the two parted: names with what they share, and files.
 
-        `other` is a branch of this session: open, or by its name as the store has it; or a revision of this one. Both are
-        the parents. `MergeConflict`, and nothing is merged, where both changed the same, unless one is preferred.
+        `other` is a branch of this session: open, or by its name as the store has it; or a revision of this one. Both
+        are parents of the commit. `MergeConflict`, and nothing is merged, where both changed the same, unless one is
+        preferred.
         """
         lasting = self._require_lasting("merge")
         if isinstance(other, Versions):
