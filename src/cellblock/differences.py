@@ -74,8 +74,8 @@ def _mark(before: object, after: object) -> str:
 
 
 def _values(one: NameChange) -> str:
-    told = [f"{' '.join(value.preview.split())} ({value.type})" for value in (one.before, one.after) if value is not None]
-    return f": {' → '.join(told)}"
+    values = [value for value in (one.before, one.after) if value is not None]
+    return ": " + " → ".join(" ".join(value.preview.split()) + f" ({value.type})" for value in values)
 
 
 def _sizes(one: FileChange) -> str:
