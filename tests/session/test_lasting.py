@@ -384,8 +384,6 @@ def test_what_the_host_does_at_local_is_kept_as_far_as_it_is_plain_data(opened: 
 
 
 def test_what_is_live_at_local_is_not_called_again_by_a_resume(opened: Open, url: str) -> None:
-    with pytest.raises(CellblockError, match="would be called again"):
-        opened(trust_level="local", policy=Policy().fn(print))
     calls = []
 
     def pay(amount: int) -> int:

@@ -31,6 +31,7 @@ class KernelSpec:
     One that `forgets` unbinds all names after each cell. At the level `local` alone.
 
     `saved`: its states are to be captured, so that it takes note of which memory was written after each step.
+    `scoped`: a `with` at top level is a temporary scope, for what cannot be captured.
     """
 
     limits: ExecutionLimits = field(default_factory=ExecutionLimits)
@@ -42,6 +43,7 @@ class KernelSpec:
     policy: Policy | None = field(default=None, compare=False, repr=False)
     forgets: bool = False
     saved: bool = False
+    scoped: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

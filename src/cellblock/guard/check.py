@@ -15,6 +15,7 @@ from cellblock.guard.refusal import Refusal, rejection
 from cellblock.guard.rewrite import Rewriter
 from cellblock.guard.rules import BY_ID
 from cellblock.guard.scopes import Scope
+from cellblock.guard.temporary import scoped
 
 MAX_SOURCE = 2_000_000
 """Characters of one source."""
@@ -31,16 +32,17 @@ def check(
     without: frozenset[str] = frozenset(),
     flags: int = 0,
     plain: bool = False,
+    scopes: bool = False,
 ) -> Program:
     """The program of a source; `SourceRejected` with all its refusals, or a SyntaxError as CPython words it.
 
     `modules` tells whether a module is granted. `bound` are names that stand for something already, `without` the
     features that are switched off. `flags` are those that earlier sources set by `from __future__`. `plain` has it run
-    as a module, with names of its own where it is given some.
+    as a module, with names of its own where it is given some. `scopes` makes a `with` at top level a temporary scope.
     """
     source = source.removeprefix("\ufeff")
     flags = (flags & _FUTURE_FLAGS) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    tree, rewriter = _rewritten(source, filename, modules, bound, without, flags)
+    tree, rewriter = _rewritten(source, filename, modules, bound, without, flags, scopes=scopes)
     rewriter.module.plain |= plain
     return _compiled(tree, rewriter, source, filename, flags)
 
@@ -63,6 +65,8 @@ def _rewritten(
     bound: frozenset[str] | set[str],
     without: frozenset[str],
     flags: int,
+    *,
+    scopes: bool = False,
 ) -> tuple[ast.Module, Rewriter]:
     if len(source) > MAX_SOURCE:
         raise rejection([_whole("size", f"source of {len(source):,} characters")], source)
@@ -75,6 +79,8 @@ def _rewritten(
     except ValueError as error:
         raise SyntaxError(f"the source cannot be parsed: {error}", (filename, 1, 1, "")) from None
     texts = bool(flags & __future__.annotations.compiler_flag)
+    if scopes:
+        scoped(tree)
     rewriter = Rewriter(modules=modules, bound=bound, without=without, texts=texts)
     try:
         rewriter.rewrite(tree)

@@ -23,6 +23,9 @@ EnumDict = type(EnumType.__prepare__("_", (Enum,)))
 _MARK = "class.world"
 """Holds the world in the dict of a class that is its own; no name can be spelled so."""
 
+BODY = "class.body"
+"""Holds the code that a class statement ran, in the dict of the class."""
+
 _BASE = 1 << 10
 """A flag of types that can be inherited from."""
 
@@ -77,7 +80,7 @@ class Classes:
                 dict.__setitem__(defined, _MARK, self)
             made = metaclass(name, bases, defined, **named)
             if isinstance(made, type) and self._is_made_by_type(metaclass):
-                self.adopt(made)
+                type.__setattr__(self.adopt(made), BODY, body.__code__)
             self.heirs.note(made, found)
             return made
 

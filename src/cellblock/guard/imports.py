@@ -68,6 +68,10 @@ class Importer:
             found = self._modules[name] = Module(name, self._members(name))
         return found
 
+    def members(self) -> dict[str, dict[str, object]]:
+        """What the modules hold that were imported, by their names."""
+        return {name: dict(vars(module)) for name, module in self._modules.items()}
+
     def renew(self, name: str, member: str, value: object) -> None:
         """Another value for a member, where the module was imported."""
         if name in self._modules:

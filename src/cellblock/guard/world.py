@@ -31,9 +31,11 @@ from cellblock.guard.program import Program
 from cellblock.guard.refusal import denied
 from cellblock.guard.rehearsal import Rehearsal
 from cellblock.guard.signals import Ending
+from cellblock.guard.sources import Place, Source
 from cellblock.guard.standins import LongRange, Range, TypeOfTypes, TypeStandIn
 from cellblock.guard.stdlib.exponents import Decimal, Fraction
 from cellblock.guard.tables import BUILTIN_TYPES, Method, TypeAudit, audit, names
+from cellblock.guard.temporary import Unkept, entering
 from cellblock.guard.weights import PLAIN, light
 from cellblock.policy import Policy
 
@@ -103,12 +105,14 @@ class World:
         self.builtins["print"] = printer(self)
         self.globals: dict[str, Any] = {"__name__": "__main__", "__doc__": None, "__builtins__": self.builtins}
         self._hidden = frozenset(self.globals) | {"__annotations__", "__warningregistry__"}
-        self._flags = 0
+        self.flags = 0
+        """What cells have set by `from __future__`, for those that follow."""
+        self._sources: dict[str, list[Source]] = {}
         self._grant_policy()
 
     # ------------------------------------------------------------------------------- running
 
-    def check(self, source: str, filename: str, *, plain: bool = False) -> Program:
+    def check(self, source: str, filename: str, *, plain: bool = False, scopes: bool = False) -> Program:
         """The program of a source, under this world's policy and with the names that are bound in it."""
         return check(
             source,
@@ -116,15 +120,51 @@ class World:
             modules=partial(grants, self.policy),
             bound=self._bound(),
             without=self.policy.without,
-            flags=self._flags,
+            flags=self.flags,
             plain=plain,
+            scopes=scopes and spelling.SCOPED in self.builtins,
         )
+
+    def cell(self, source: str, filename: str) -> Program:
+        """The program of a cell; where names are to be kept, it is remembered with what is defined in it."""
+        flags = self.flags
+        program = self.check(source, filename, scopes=True)
+        if spelling.SCOPED in self.builtins:
+            self._remember(Source(filename, source, flags, program))
+        return program
+
+    def recall(self, filename: str, text: str, flags: int, bound: Iterable[str]) -> Source:
+        """A source of an earlier world's, checked by this one's policy and not run. `bound` are names of that world."""
+        program = check(
+            text,
+            filename=filename,
+            modules=partial(grants, self.policy),
+            bound=self._bound().union(bound),
+            without=self.policy.without,
+            flags=flags,
+            scopes=spelling.SCOPED in self.builtins,
+        )
+        self.link(program)
+        source = Source(filename, text, flags, program)
+        self._remember(source)
+        return source
+
+    def _remember(self, source: Source) -> None:
+        if source.places:
+            self._sources.setdefault(source.filename, []).append(source)
+
+    def source_of(self, code: types.CodeType) -> tuple[Source, Place] | None:
+        """Where code stands in the cells; None for what they made of texts."""
+        for source in self._sources.get(code.co_filename, ()):
+            if (place := source.places.get(id(code))) is not None:
+                return source, place
+        return None
 
     def run(self, program: Program) -> list[types.CodeType]:
         """Make what a program needs. Its code is then to be evaluated in `globals`, one after the other."""
         self.link(program)
         if program.body is not None:
-            self._flags |= program.body.co_flags & 0x1FF0000
+            self.flags |= program.body.co_flags & 0x1FF0000
         return [code for code in (program.body, program.last) if code is not None]
 
     def link(self, program: Program) -> None:
@@ -149,6 +189,10 @@ class World:
         for name in program.reaches:
             if (spelled := spelling.REACH + name) not in builtins:
                 builtins[spelled] = _reach(gates.known_reads(name), gates.read, name)
+
+    def scope(self, unkept: Unkept) -> None:
+        """Have a `with` at top level be a temporary scope, in sources that are checked with `scopes`."""
+        self.builtins[spelling.SCOPED] = entering(self.globals, unkept)
 
     def end_with(self, kind: type[BaseException]) -> None:
         """Have exceptions of this kind, which come from outside of the world, end its programs too."""
@@ -214,7 +258,7 @@ class World:
             self.globals.pop(name, None)
         for name in [name for name in self.globals if name not in self._hidden]:
             del self.globals[name]
-        self._flags = 0
+        self.flags = 0
 
     def _is_shown(self, name: str) -> bool:
         return name not in self._hidden and name.isidentifier() and not is_dunder(name)

@@ -76,6 +76,8 @@ class Lasting:
         """Whether no state is to be saved."""
         self.strict = False
         """Whether each name that a cell binds has to be saved."""
+        self.otherwise = "open the session without strict=True"
+        """What its opener can do to keep others."""
         self._lost: frozenset[str] = frozenset()
         self._newly_lost: tuple[Lost, ...] = ()
         self._background = Background()
@@ -374,7 +376,7 @@ class Lasting:
                 held = store.hold(self._held.user, name, create=False)
                 held.configure({**self._held.settings, "seed": str(seed)})
                 other = Lasting(self._url, store, held)
-                other.by_source, other.strict = self.by_source, self.strict
+                other.by_source, other.strict, other.otherwise = self.by_source, self.strict, self.otherwise
             except BaseException:
                 store.close()
                 raise

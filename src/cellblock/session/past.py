@@ -126,6 +126,12 @@ def rolled_back(replay: Replay) -> Cell:
     return _failed(replay, "RolledBack", message, "")
 
 
+def unrepeated(replay: Replay) -> Cell:
+    """The record of a cell whose state was not saved, and that would call functions of the host's again."""
+    message = "the state after this cell was not saved, and it is not run again: its policy grants what is the host's"
+    return _failed(replay, "NotRepeated", message, "the session is as it was before this cell")
+
+
 def _failed(replay: Replay, kind: str, message: str, hint: str) -> Cell:
     return Cell(
         id=replay.id,

@@ -209,8 +209,11 @@ def death_error(death: Died, recovery: Recovery) -> CellError:
     )
 
 
-def unsaved_error(lost: Sequence[Lost]) -> CellError | None:
-    """The error of a cell that bound names to what cannot be saved, in a session where each has to be."""
+def unsaved_error(lost: Sequence[Lost], *, otherwise: str) -> CellError | None:
+    """The error of a cell that bound names to what cannot be saved, in a session where each has to be.
+
+    `otherwise` is what its opener can do to keep such names.
+    """
     if not lost:
         return None
     first, more = lost[0], len(lost) - 1
@@ -218,7 +221,7 @@ def unsaved_error(lost: Sequence[Lost]) -> CellError | None:
     return CellError(
         type="UnpicklableError",
         message=f"{first.name} is a {first.type}, which cannot be saved: {first.reason}{also}",
-        hint=f"{first.remedy}; keep it within a function, or open the session without strict=True; {_RESTORED}",
+        hint=f"{first.remedy}; use it in a `with`, or within a function; {otherwise}; {_RESTORED}",
         kind="refused",
     )
 

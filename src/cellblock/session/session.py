@@ -156,6 +156,10 @@ class AsyncSession(Versions):
             raise
         return kernel
 
+    @property
+    def _replays_live(self) -> bool:
+        return self.trust_level == "local" and _is_live(self._spec.policy)
+
     async def _take_up(self, mode: Versioned) -> None:
         """Take the session's place in its store, and its settings."""
         from cellblock.session.lasting import Lasting
@@ -163,20 +167,19 @@ class AsyncSession(Versions):
 
         given = to_plain(self._spec, self.trust_level, self.walls)
         self._lasting = await Lasting.open(mode.url, self.user, str(self.name), given)
-        self._lasting.by_source, self._lasting.strict = self._spec.policy is not None, mode.strict
         settings = merged(self._lasting.settings, given, self._said)
         self.trust_level, self.walls = settings["trust_level"], settings["walls"]
         self._spec = to_spec(settings, self._spec)
         self.limits, self.seed = self._spec.limits, self._spec.seed
         self._launcher = launcher_for(self.trust_level, self.walls)
+        local = self.trust_level == "local"
+        self._lasting.by_source = self._spec.policy is not None and not local
+        self._lasting.strict = mode.strict or local
+        if local:
+            self._lasting.otherwise = "state=Live() keeps whatever there is, in memory"
+        self._spec = replace(self._spec, scoped=self._lasting.strict)
         if settings != self._lasting.settings:
             await self._lasting.configure(settings)
-        if self.trust_level == "local" and _is_live(self._spec.policy):
-            await self._let_go()
-            raise CellblockError(
-                "a session at local is made again by running its cells: what its policy grants would be called again",
-                hint='give functions as tools=, whose answers are logged; or use trust_level="isolated"',
-            )
 
     async def close(self) -> None:
         """End the session and everything it started. Its notebook stays readable.
@@ -351,7 +354,7 @@ class AsyncSession(Versions):
             policy=self._spec.policy,
         )
         if self._lasting is not None:
-            branch.state, branch._spec = self.state, replace(branch._spec, saved=True)
+            branch.state, branch._spec = self.state, replace(branch._spec, saved=True, scoped=self._spec.scoped)
             branch.name, branch.user = name or f"{self.name}-{self._branched}", self.user
             branch._lasting = await self._lasting.fork(branch.name, seed)
         with anyio.CancelScope(shield=True):

@@ -11,7 +11,7 @@ from functools import partial
 import anyio
 
 from cellblock.cell import Cell, CellKind, CellState, Lost
-from cellblock.errors import SessionBusy, SessionClosed
+from cellblock.errors import SessionBusy, SessionClosed, UnpicklableError
 from cellblock.executors.binding import require_sendable
 from cellblock.executors.protocol import Kernel
 from cellblock.limits import ExecutionLimits
@@ -25,9 +25,8 @@ from cellblock.wire.messages import Bind, Clear, Request, Run, Shell, ToolCalled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cellblock.session.lasting import (
-        Lasting,
-    )  # of sessions that last: a store and its database are imported for those
+    from cellblock.session.lasting import Lasting  # a store and its database are imported for sessions that last
+    from cellblock.store import Commit
 
 _HOST_SECONDS = 60.0
 _HOST_STEP = Cell(id="host", number=0, source="", state=CellState.RUNNING, kind="host")
@@ -186,17 +185,34 @@ class Turns:
     async def _refused(self, lasting: Lasting, kernel: Kernel, cell: Cell, parts: Mapping[str, Blob]) -> Cell:
         """The cell, or, where it bound a name to what cannot be saved, that cell with an error, and rolled back."""
         await lasting.committed()
-        error = unsaved_error(lasting.newly_lost())
-        if error is None or not kernel.steps:
+        error = unsaved_error(lasting.newly_lost(), otherwise=lasting.otherwise)
+        if error is None:
             return cell
-        recovery = await recover(kernel, 1, toolbox=self._toolbox)
-        self._lost += losses(recovery, "the cell was refused")
-        self._settle()
-        await lasting.went_back(kernel.states[-1])
+        kernel = await self._go_back(lasting, kernel)
         cell = refused_cell(cell, error, self.limits.max_output_bytes)
+        self._count = cell.number
+        self._reseed(cell.number)
         self.notebook.record(cell, parts)
         lasting.commit(kernel, cell, parts, self.notebook.cells)
         return cell
+
+    async def _go_back(self, lasting: Lasting, kernel: Kernel) -> Kernel:
+        """To before the newest step: where that has left no checkpoint, by its commit, in another kernel."""
+        if not kernel.steps:
+            return await self._go_to(lasting, await lasting.resolve("HEAD~1"))
+        recovery = await recover(kernel, 1, toolbox=self._toolbox)
+        self._lost += losses(recovery, "the step was refused")
+        self._settle()
+        await lasting.went_back(kernel.states[-1])
+        return kernel
+
+    def _reseed(self, number: int) -> None:
+        """Have cells named by how many there were before."""
+        raise NotImplementedError
+
+    async def _go_to(self, lasting: Lasting, commit: Commit) -> Kernel:
+        """Have a new kernel in the state of a commit take the place of this one."""
+        raise NotImplementedError
 
     async def _ask(self, request: Request) -> Cell:
         """Carry out a request that is no cell."""
@@ -209,11 +225,20 @@ class Turns:
                 self.notebook.clear()
             if step is not None and cell.ok:
                 self._commit(step)
+                if self._lasting is not None and self._lasting.strict:
+                    await self._require_saved(self._lasting, kernel)
         finally:
             self._give_turn()
         if changes:
             await self._committed()
         return cell
+
+    async def _require_saved(self, lasting: Lasting, kernel: Kernel) -> None:
+        """That what the host has bound could be saved; UnpicklableError where not, and the session is as before."""
+        await lasting.committed()
+        if (error := unsaved_error(lasting.newly_lost(), otherwise=lasting.otherwise)) is not None:
+            await self._go_back(lasting, kernel)
+            raise UnpicklableError(error.message, hint=error.hint)
 
     async def _carry_out(self, kernel: Kernel, request: Request) -> Cell:
         """Carry out a request that is no cell, for one who has the session's turn."""

@@ -46,6 +46,11 @@ class Versions(Turns):
         """A new kernel with the session's tools."""
         raise NotImplementedError
 
+    @property
+    def _replays_live(self) -> bool:
+        """Whether a cell that is run again would call functions of the host's again."""
+        raise NotImplementedError
+
     async def _resume(self, lasting: Lasting, past: Past | None) -> None:
         """Go on from where the session was, or begin one that is new."""
         await self._turns.acquire()
@@ -60,7 +65,7 @@ class Versions(Turns):
 
     async def _rebuild(self, lasting: Lasting, kernel: Kernel, past: Past, *, keep_notebook: bool = False) -> Resumed:
         """Bring a kernel that has run nothing yet to where a commit and what follows it lead."""
-        from cellblock.session.past import interrupted, replaying, rolled_back
+        from cellblock.session.past import interrupted, replaying, rolled_back, unrepeated
 
         lost = () if past.snapshot is None else await self._restore(lasting, kernel, past.snapshot)
         self._lost += lost
@@ -69,7 +74,7 @@ class Versions(Turns):
             for _, cell, parts in past.cells:
                 self.notebook.record(cell, parts)
         notebook = self.notebook
-        self._ids = random.Random(f"{self.seed}/{past.number}")  # noqa: S311 - names cells; nothing rests on it
+        self._reseed(past.number)
         self._cells, self._state = {}, kernel.states[-1]
         lasting.stands(kernel.states[-1], past.head)
         replayed = []
@@ -81,6 +86,11 @@ class Versions(Turns):
             if replay.rolled_back:
                 notebook.record(rolled_back(replay), {})
                 lasting.commit(kernel, notebook[replay.id], {}, notebook.cells)
+                continue
+            if self._replays_live:
+                notebook.record(unrepeated(replay), {})
+                if not replay.committed:
+                    lasting.commit(kernel, notebook[replay.id], {}, notebook.cells)
                 continue
             self._count = replay.number - 1
             draft = Cell(
@@ -101,6 +111,10 @@ class Versions(Turns):
             notebook.record(begun, {})
             lasting.commit(kernel, begun, {}, notebook.cells)
         return Resumed(commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost)
+
+    def _reseed(self, number: int) -> None:
+        """Have cells named by how many there were before."""
+        self._ids = random.Random(f"{self.seed}/{number}")  # noqa: S311 - names cells; nothing rests on it
 
     async def _restore(self, lasting: Lasting, kernel: Kernel, snapshot: Snapshot) -> tuple[Lost, ...]:
         """What could not be saved, and what could be and not be loaded."""
@@ -197,8 +211,7 @@ class Versions(Turns):
         finally:
             self._give_turn()
 
-    async def _go_to(self, lasting: Lasting, commit: Commit) -> None:
-        """Have a new kernel in the state of a commit take the place of this one."""
+    async def _go_to(self, lasting: Lasting, commit: Commit) -> Kernel:
         past = await lasting.past(commit, journal=False)
         old, new = self._living(), await self._opened_for(lasting)
         self._kernel = new
@@ -212,6 +225,7 @@ class Versions(Turns):
         with anyio.CancelScope(shield=True):
             await lasting.move(commit)
             await old.close()
+        return new
 
     async def merge(self, other: Versions | str, *, prefer: Literal["ours", "theirs"] | None = None) -> Commit:
         """Take over what another version has changed since the two parted: names with what they share, and files.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Iterable, Mapping
+from functools import partial
 from importlib import import_module
 from types import CodeType, ModuleType
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from cellblock.errors import SourceRejected
 from cellblock.guard.audits import LIBRARIES, STANDARD, audit_of, libraries
 from cellblock.guard.rehearsal import Rehearsal
+from cellblock.guard.temporary import Unkept
 from cellblock.guard.world import World
 from cellblock.policy import Policy
 from cellblock.wire.granted import policy_of
@@ -20,6 +22,7 @@ from cellblock.worker import failures
 from cellblock.worker.integrity import ours, put_back
 from cellblock.worker.interpreter import Interpreter, lines_of
 from cellblock.worker.interrupts import Interrupted
+from cellblock.worker.keeping import unkept as unkept_of
 
 
 def prepare() -> None:
@@ -61,6 +64,9 @@ class Guarded(Interpreter):
     def names(self) -> list[str]:
         return self._world.names()
 
+    def scope(self, temporary: ModuleType, unkept: Unkept) -> None:
+        self._world.scope(partial(unkept_of, self._world))
+
     def clear(self) -> None:
         self._world.clear()
 
@@ -75,7 +81,7 @@ class Guarded(Interpreter):
     def _compile(self, source: str, filename: str) -> list[CodeType]:
         source, lines = ours(lines_of, source)
         self._sources[filename] = [line[:-1] for line in lines]
-        return self._world.run(self._world.check(source, filename))
+        return self._world.run(self._world.cell(source, filename))
 
     def describe(self, error: BaseException, max_text: int) -> Failure:
         if isinstance(error, SourceRejected):

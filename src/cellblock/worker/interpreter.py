@@ -9,7 +9,7 @@ import sys
 import traceback
 import types
 from ast import Expr, Expression, Module, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from inspect import CO_COROUTINE
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,7 @@ class Interpreter:
     its own world, not the runner's.
     """
 
-    __slots__ = ("_flags", "_hidden", "_loop", "builtins", "known", "module", "namespace")
+    __slots__ = ("_flags", "_hidden", "_loop", "_scoped", "builtins", "known", "module", "namespace")
 
     rehearsal = """
 if 0:  # what cells are made of: parsed and compiled, and not run
@@ -67,6 +67,7 @@ None
         self._hidden = frozenset(self.namespace)
         self._flags = 0
         self._loop: AbstractEventLoop | None = None
+        self._scoped: Callable[[Module], None] | None = None
 
     def names(self) -> list[str]:
         """The names that cells have bound. Runs no code of a key's class, which `globals()` lets be any object."""
@@ -86,6 +87,11 @@ None
     def offer(self, name: str, value: object) -> None:
         """Have a name known everywhere, as Python's own are; it is none of the session's."""
         self.known[name] = value
+
+    def scope(self, temporary: types.ModuleType, unkept: Callable[[Collection[str]], Iterable[str]]) -> None:
+        """Have a `with` at top level be a temporary scope, by the guard's module for that; `unkept` judges names."""
+        self._scoped = temporary.scoped
+        self.offer(temporary.SCOPED, temporary.entering(self.namespace, unkept))
 
     def bound(self, name: str) -> object:
         """What cells have bound a name to; KeyError where they have not."""
@@ -115,6 +121,8 @@ None
         _keep_lines((len(source), None, lines, filename))
         flags = self._flags | PyCF_ALLOW_TOP_LEVEL_AWAIT
         tree = _parse(source, filename, self._flags)
+        if self._scoped is not None:
+            self._scoped(tree)
         last: list[types.CodeType] = []
         if tree.body and isinstance(tree.body[-1], Expr):
             expression = Expression(tree.body.pop().value)  # type: ignore[attr-defined]

@@ -107,6 +107,7 @@ def run(
         beside=beginning["beside"] is True,
         sealed=beginning["sealed"] is True,
         saved=beginning.get("saved") is True,
+        scoped=beginning.get("scoped") is True,
     )
     _serve(worker)
 

@@ -71,7 +71,7 @@ MAX_VALUE_BYTES = 64 * 2**20
 _BRISK_SECONDS = 1e-5
 _LEAST_SECONDS = 1e-6
 """Shorter ones are told as none, which cannot be set."""
-_SAVING = "cellblock.worker.saving"
+_SAVING, _TEMPORARY = "cellblock.worker.saving", "cellblock.guard.temporary"
 _TRIES, _PAUSE_SECONDS = 500, 0.002
 
 
@@ -90,6 +90,7 @@ class Worker:
         "_pid",
         "_rehearsal",
         "_reserved",
+        "_scoped",
         "_sealed",
         "_streams",
         "_tools",
@@ -103,7 +104,7 @@ class Worker:
         self._streams = streams
         self._voice = Voice(channel, streams)
         self._integrity = integrity
-        self._sealed = False
+        self._sealed = self._scoped = False
         self._pid = getpid()
         self._written = Written()
         self._tools: Tools | None = None
@@ -126,6 +127,8 @@ class Worker:
         self._names = Names(interpreter)
         self._rehearsal = pack_request(Run(source=interpreter.rehearsal, filename="<rehearsal>", max_text=10_000), 0)
         interpreter.offer("display", self._display)
+        if self._scoped:
+            self._scope()
         channel = self._channel
         self._integrity.watch(
             (
@@ -138,18 +141,27 @@ class Worker:
             (channel, tuple(name for name in Channel.__slots__ if name not in ("_hurried", "_checkpoint"))),
         )
 
-    def begin(self, *, value_bytes: int, beside: bool, sealed: bool = False, saved: bool = False) -> None:
+    def begin(
+        self, *, value_bytes: int, beside: bool, sealed: bool = False, saved: bool = False, scoped: bool = False
+    ) -> None:
         """How large values may be, and whether the host reads large buffers out of this process's memory.
 
         One that is `sealed` carries out nothing before it has been given a policy. `saved`: copies will be saved, and
-        the kernel can tell what was written between them.
+        the kernel can tell what was written between them. `scoped`: a `with` at top level is a temporary scope.
         """
         self._sealed = sealed
         if saved:
             self._written.begin()
             late.load(_SAVING).offer()  # loaded once, and not in each scribe
+        if scoped:
+            self._scoped = True
+            self._scope()
         self._beside = beside
         self._value_bytes = value_bytes if beside else min(value_bytes, MAX_VALUE_BYTES)
+
+    def _scope(self) -> None:
+        unsaved = partial(late.load(_SAVING).unsaved, self._interpreter.namespace)
+        self._interpreter.scope(late.load(_TEMPORARY), unsaved)
 
     def serve(self) -> int:
         """Answer requests until the host is gone, or until the runner is no longer what it was; the exit status."""

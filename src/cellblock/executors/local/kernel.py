@@ -9,20 +9,24 @@ import threading
 import time
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 import anyio.to_thread
 
 from cellblock.errors import CaptureFailed, CellblockError, FileRefused, RestoreFailed, SessionClosed
 from cellblock.executors.local.copying import copied
 from cellblock.executors.local.runner import Runner
+from cellblock.executors.local.saving import Captured
 from cellblock.executors.local.turn import LocalTurn
 from cellblock.executors.protocol import Capabilities, Capture, Died, Handed, Kernel, KernelSpec, Named, Recovery
 from cellblock.guard.signals import Ending
 from cellblock.policy import Policy
 from cellblock.snapshots import Snapshot
+from cellblock.values import portable
 from cellblock.walls import Applied, Unavailable, Wall
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Place, Request, ToolReply, ToolRoom
+from cellblock.worker.keeping import FORM
 
 _PATIENCE = 0.4
 """Seconds in which a cell that was killed is to end: with the grace before, a second past its limit at most."""
@@ -96,7 +100,7 @@ class LocalKernel:
     def _start(self) -> Runner:
         spec = self._spec
         value_bytes = spec.limits.max_value_mb << 20
-        return Runner(self._policy, seed=spec.seed, value_bytes=value_bytes, forgets=spec.forgets)
+        return Runner(self._policy, seed=spec.seed, value_bytes=value_bytes, forgets=spec.forgets, scoped=spec.scoped)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -212,15 +216,34 @@ class LocalKernel:
 
     async def capture(self, *, seconds: float = 60.0) -> Capture:
         """See `Kernel`."""
-        raise CaptureFailed(
-            "a session at trust level local has no process that could save it", hint='use trust_level="isolated"'
-        )
+        runner = self._runner
+        if runner.world.dead or self._stuck or self._closed:
+            raise CaptureFailed("the session's world has ended", hint="run what it held again")
+        return await Captured.of(runner)
 
     async def restore(
         self, snapshot: Snapshot, fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]], *, seconds: float = 60.0
     ) -> tuple[tuple[str, str, str, str], ...]:
         """See `Kernel`."""
-        raise RestoreFailed("a session at trust level local cannot be restored", hint='use trust_level="isolated"')
+        self.require_open()
+        if snapshot.environment.get("form") != FORM:
+            raise RestoreFailed(
+                "the session was saved at another level: its names were pickled, which nothing here reads",
+                hint='open it with trust_level="isolated"',
+            )
+        addresses = sorted(snapshot.addresses())
+        chunks = dict(zip(addresses, await fetch(addresses), strict=True))
+        runner = self._runner
+        done = runner.call(partial(runner.restore, snapshot, chunks.__getitem__))
+        try:
+            return await anyio.to_thread.run_sync(done.result, seconds)
+        except TimeoutError:
+            self.kill()
+            raise RestoreFailed("its definitions took longer than they may", hint="open it with another name") from None
+        except (portable.MalformedValue, KeyError, ValueError) as error:
+            raise RestoreFailed(
+                f"the snapshot is not as it was saved: {error!r}", hint="check out an older one"
+            ) from error
 
     async def close(self) -> None:
         if self._closed:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import random
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from queue import SimpleQueue
 from threading import Lock, Thread, stack_size
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from cellblock.errors import SourceRejected
 from cellblock.executors.local import quiet
@@ -18,6 +21,7 @@ from cellblock.guard.signals import Stop
 from cellblock.guard.weights import light
 from cellblock.guard.world import World
 from cellblock.policy import Policy
+from cellblock.snapshots import Snapshot
 from cellblock.values import portable
 from cellblock.values.represent import type_name
 from cellblock.wire.messages import (
@@ -34,6 +38,7 @@ from cellblock.wire.messages import (
 )
 from cellblock.worker import survey
 from cellblock.worker.failures import chained, describe, refused
+from cellblock.worker.keeping import Row, read, unkept
 from cellblock.worker.names import Names
 from cellblock.worker.show.display import bundle
 
@@ -41,6 +46,8 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
     from cellblock.worker.interpreter import Interpreter
+
+T = TypeVar("T")
 
 _COROUTINE = 0x80
 
@@ -52,14 +59,18 @@ _starting = Lock()
 class Runner:
     """One world and the thread that runs in it. A runner whose thread does not come back is left to itself."""
 
-    def __init__(self, policy: Policy, *, seed: int, value_bytes: int, forgets: bool = False) -> None:
+    def __init__(
+        self, policy: Policy, *, seed: int, value_bytes: int, forgets: bool = False, scoped: bool = False
+    ) -> None:
         self.world = World(policy, write=self._write)
+        if scoped:
+            self.world.scope(partial(unkept, self.world))
         self.world.values["random"] = random.Random(seed)  # noqa: S311 - the session's, to be repeated
         self.names: dict[str, str] = {}
         self.busy = False
         self._value_bytes = value_bytes
         self._forgets = forgets
-        self._inbox: SimpleQueue[tuple[Request, LocalTurn] | None] = SimpleQueue()
+        self._inbox: SimpleQueue[tuple[Any, LocalTurn | Future[Any]] | None] = SimpleQueue()
         self._turn: LocalTurn | None = None
         self._loop: AbstractEventLoop | None = None
         self._left = False
@@ -81,6 +92,34 @@ class Runner:
         """Have a request carried out."""
         self.busy = True
         self._inbox.put((request, turn))
+
+    def call(self, work: Callable[[], T]) -> Future[T]:
+        """Have something else done in its thread, after what was given before."""
+        self.busy = True
+        future: Future[T] = Future()
+        self._inbox.put((work, future))
+        return future
+
+    def restore(self, snapshot: Snapshot, get: Callable[[str], bytes]) -> tuple[Row, ...]:
+        """In its thread: bind what a snapshot holds. Definitions of classes are run, and can be ended as a cell can."""
+        ending = self.world.ending
+        ending.begin()
+        try:
+            rows = read(self.world, snapshot, get)
+        finally:
+            self._end()
+        self.names, _ = self._found.news()
+        return rows
+
+    def _end(self) -> None:
+        """Whatever was to end what ran does not come any more."""
+        ending = self.world.ending
+        ending.over = True
+        while ending.thread:
+            try:
+                ending.end()
+            except Stop:
+                sys.settrace(None)
 
     def finish(self) -> None:
         """Let the thread end, once it has nothing to do."""
@@ -105,12 +144,25 @@ class Runner:
     def _serve(self) -> None:
         try:
             while (taken := self._inbox.get()) is not None:
-                self._answer(*taken)
+                self._take(*taken)
                 del taken  # which leads to the kernel: it is to end when nobody holds it
         finally:
             self._close()
             self.world.rehearsal.close()
             quiet.end()
+
+    def _take(self, asked: Any, whom: LocalTurn | Future[Any]) -> None:
+        if isinstance(whom, LocalTurn):
+            self._answer(asked, whom)
+            return
+        try:
+            result = asked()
+        except BaseException as error:  # for who waits for it
+            self.busy = False
+            whom.set_exception(error)
+        else:
+            self.busy = False
+            whom.set_result(result)
 
     def _answer(self, request: Request, turn: LocalTurn) -> None:
         self._turn = turn
@@ -145,11 +197,7 @@ class Runner:
             else:
                 failure = Failure(type=type_name(error), message="", traceback="", kind="raised")
         ending.over = True  # where what ends the cell was lost, too: nothing may come between
-        while ending.thread:
-            try:
-                ending.end()
-            except Stop:
-                sys.settrace(None)
+        self._end()
         if traced is not None:
             sys.settrace(traced)
         self.world.rehearsal.abandon()
@@ -199,7 +247,7 @@ class Runner:
         self._max_text = request.max_text
         source = request.source.removeprefix("\ufeff")
         self._lines[request.filename] = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        program = self.world.check(source, request.filename)
+        program = self.world.cell(source, request.filename)
         codes = self.world.run(program)
         value: Any = None
         if any(code.co_flags & _COROUTINE for code in codes):

@@ -303,6 +303,11 @@ class ProcessKernel(LinkedKernel):
     async def restore(self, snapshot: Snapshot, fetch: Fetch, *, seconds: float = 60.0) -> tuple[Row, ...]:
         if self._checkpoints.numbers != (0,):
             raise RestoreFailed("the session has run something", hint="restore into a new one")
+        if "form" in snapshot.environment:
+            raise RestoreFailed(
+                "the session was saved at the level local, whose names only the guard reads",
+                hint='open it with trust_level="local"',
+            )
         missed = await self._restore_files(snapshot, fetch)
         lost = await self._restore_names(snapshot, fetch, seconds)
         forgotten = self._checkpoints.newest.number - 1

@@ -153,16 +153,15 @@ class Link:
                 self._epoll.register(self.pidfd, select.EPOLLIN)
                 return first
 
-    def begin(self, seed: int, *, sealed: bool, saved: bool) -> None:
+    def begin(self, seed: int, *, sealed: bool, saved: bool, scoped: bool) -> None:
         """Have the worker seed its generators, and take requests from now on; if it is `sealed`, a policy first.
 
-        `saved`: its states are to be saved.
+        `saved`: its states are to be saved. `scoped`: a `with` at top level is a temporary scope.
         """
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has ended, which the first turn tells
             self.beside = memory.readable(self.pid)
-            control.send(
-                self._socket, {"seed": seed, "beside": self.beside, "sealed": sealed, "saved": saved and pages.exact()}
-            )
+            marks = {"beside": self.beside, "sealed": sealed, "saved": saved and pages.exact(), "scoped": scoped}
+            control.send(self._socket, {"seed": seed, **marks})
 
     def asked(self, request: Request) -> Waits[Finished | None]:
         """The answer to a request that comes before all turns; None when the worker is gone, or took too long."""

@@ -72,7 +72,8 @@ class LinkedKernel:
     def begin(self) -> Waits[None]:
         """Let the worker take requests: it is seeded now, and has the policy, if there is one."""
         link = self._living()
-        link.begin(self._spec.seed, sealed=self._screen is not None, saved=self._spec.saved)
+        spec = self._spec
+        link.begin(spec.seed, sealed=self._screen is not None, saved=spec.saved, scoped=spec.scoped)
         if self._screen is not None:
             _require_laid((yield from link.asked(Restrict(policy=self._screen.data))))
             self.capabilities = replace(self.capabilities, walls=(*self.capabilities.walls, _GUARD))

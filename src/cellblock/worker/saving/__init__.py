@@ -3,6 +3,6 @@
 from cellblock.worker.saving.codecs import offer
 from cellblock.worker.saving.replay import replay, sources
 from cellblock.worker.saving.restore import WrongVersion, load
-from cellblock.worker.saving.snapshot import save
+from cellblock.worker.saving.snapshot import save, unsaved
 
-__all__ = ["WrongVersion", "load", "offer", "replay", "save", "sources"]
+__all__ = ["WrongVersion", "load", "offer", "replay", "save", "sources", "unsaved"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from _pickle import Pickler, PicklingError, dumps
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from importlib.util import MAGIC_NUMBER
 from json import dumps as told_as_json
@@ -23,7 +23,7 @@ from cellblock.worker.saving.pickler import Saving
 from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
 from cellblock.worker.saving.walk import Walk
 
-__all__ = ["arrays", "classes", "codecs", "frames", "functions", "parts", "save"]
+__all__ = ["arrays", "classes", "codecs", "frames", "functions", "parts", "save", "unsaved"]
 
 FORMAT = 1
 _ALONE: dict[str, Any] = {"buffers": [], "needs": [], "reaches": []}
@@ -52,6 +52,19 @@ def save(
     with catch_warnings():
         simplefilter("ignore")
         return snapshot.take()
+
+
+def unsaved(namespace: dict[str, Any], names: Collection[str]) -> list[str]:
+    """Of some names, those whose values cannot be saved. Runs the code of values, here and now, and keeps nothing."""
+    snapshot = _Snapshot(namespace, _nowhere, Evidence(b"", lambda _start, _end: False, _nowhere))
+    with catch_warnings():
+        simplefilter("ignore")
+        saved = {name for name, *_ in snapshot.take(names)["names"]}
+    return [name for name in names if name not in saved]
+
+
+def _nowhere(_piece: Any) -> str:
+    return ""
 
 
 class _Snapshot:
@@ -94,8 +107,8 @@ class _Snapshot:
         for patch in found:
             self._around[f"@patch:{patch.module}:{patch.path}"] = patches.value_of(patch)
 
-    def take(self) -> dict[str, Any]:
-        for name in names_of(self._namespace):
+    def take(self, names: Collection[str] | None = None) -> dict[str, Any]:
+        for name in names_of(self._namespace) if names is None else names:
             value = self._namespace[name]
             if type(value) in _SIMPLE and not (type(value) in (str, bytes) and len(value) >= _LONG):
                 self._save_simple(name, value)

@@ -1,0 +1,62 @@
+"""A state of a local session that is being saved: written out in the session's thread, before anything else runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from anyio import to_thread
+
+from cellblock.errors import CaptureFailed
+from cellblock.executors.local.runner import Runner
+from cellblock.executors.protocol import Chunk
+from cellblock.snapshots import Snapshot, address_of
+from cellblock.worker.keeping import keep
+
+
+class Captured:
+    """Chunks and the snapshot that they belong to."""
+
+    def __init__(self, chunks: dict[str, bytes], snapshot: Snapshot) -> None:
+        self._chunks, self._snapshot = chunks, snapshot
+        self._steps: Iterator[Chunk | Snapshot] | None = None
+
+    @classmethod
+    async def of(cls, runner: Runner) -> Captured:
+        """The state after the last request that a runner took."""
+        chunks: dict[str, bytes] = {}
+
+        def put(data: bytes) -> str:
+            address = address_of(data)
+            chunks[address] = data
+            return address
+
+        try:
+            return cls(chunks, await to_thread.run_sync(runner.call(lambda: keep(runner.world, put)).result))
+        except (MemoryError, RecursionError) as error:
+            raise CaptureFailed(f"names cannot be saved: {type(error).__name__}", hint="keep less") from error
+
+    async def begin(self, previous: Snapshot | None) -> None:
+        """See `Capture`."""
+        if self._steps is not None:
+            raise CaptureFailed("it was begun before", hint="capture again")
+        has = set() if previous is None else previous.addresses()
+        self._steps = self._read(has)
+
+    async def read(self) -> Chunk | Snapshot:
+        """See `Capture`."""
+        if self._steps is None:
+            raise CaptureFailed("it was not begun, or closed", hint="begin first, and read up to the snapshot")
+        try:
+            return next(self._steps)
+        except StopIteration:
+            raise CaptureFailed("it has been read", hint="capture again") from None
+
+    def _read(self, has: set[str]) -> Iterator[Chunk | Snapshot]:
+        for address, data in self._chunks.items():
+            if address not in has:
+                yield Chunk(address, data)
+        yield self._snapshot
+
+    def close(self) -> None:
+        """See `Capture`."""
+        self._chunks, self._steps = {}, iter(())
