@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from importlib.util import MAGIC_NUMBER
 from json import dumps as told_as_json
+from re import compile as compiled
 from sys import getsizeof
 from typing import Any
 from warnings import catch_warnings, simplefilter
@@ -30,6 +31,7 @@ _ALONE: dict[str, Any] = {"buffers": [], "needs": [], "reaches": []}
 _PREVIEW_CHARS = 200
 _SIMPLE = frozenset((type(None), bool, int, float, complex, str, bytes))
 _LONG = 4096
+_ADDRESS = compiled(r" at 0x[0-9a-f]+(?=>)")
 _STANDING = frozenset(
     ("__name__", "__doc__", "__package__", "__loader__", "__spec__", "__builtins__", "__file__", "__cached__")
 )
@@ -345,9 +347,9 @@ def _size(value: object) -> int:
 
 
 def _preview(value: object) -> str:
+    """A short text of a value, without addresses, which are others in each process."""
     try:
-        if is_long(value):
-            return Brief(_PREVIEW_CHARS).repr(value)
-        return represent(value, max_chars=_PREVIEW_CHARS)
+        text = Brief(_PREVIEW_CHARS).repr(value) if is_long(value) else represent(value, max_chars=_PREVIEW_CHARS)
+        return _ADDRESS.sub("", text)
     except BaseException as error:  # an object's own __repr__ may do anything, leave with SystemExit too
         return f"<no repr: {type(error).__name__}>"
