@@ -49,7 +49,8 @@ MAKES = {
         "import datetime, decimal, fractions, uuid, pathlib, re\n"
         "values = [None, True, 2**80, float('inf'), 1j, 'ä', b'x', bytearray(b'y'), range(3), {1}, ...,\n"
         "  frozenset((2,)), datetime.date(2024, 1, 2), decimal.Decimal('1.50'), fractions.Fraction(1, 3),\n"
-        "  uuid.UUID(int=7), pathlib.PurePath('a'), slice(1, None), {(1, 'a'): [b'']}]\npattern = re.compile('(a+)b', re.I)",
+        "  uuid.UUID(int=7), pathlib.PurePath('a'), slice(1, None), {(1, 'a'): [b'']}]\n"
+        "pattern = re.compile('(a+)b', re.I)",
         "values, pattern.match('AAB').group(1)",
     ),
     "collections": (
@@ -71,9 +72,11 @@ MAKES = {
     ),
     "classes": (
         "class A:\n    count = 0\n    def __init__(self, v): self.v = v; A.count += 1\n"
-        "    def get(self): return self.v\nclass B(A):\n    __slots__ = ('s',)\n    def get(self): return super().get() + 1\n"
+        "    def get(self): return self.v\nclass B(A):\n    __slots__ = ('s',)\n"
+        "    def get(self): return super().get() + 1\n"
         "    @property\n"
-        "    def twice(self): return self.v * 2\n    @classmethod\n    def make(cls): return cls(7)\n"
+        "    def twice(self): return self.v * 2\n    @classmethod\n"
+        "    def make(cls): return cls(7)\n"
         "a, b = A(1), B(2)\na.other, b.s, bound = b, a, b.get\nA.later = lambda self: 'later'",
         "(a.get(), b.get(), b.twice, B.make().v, a.other is b, b.s is a, bound(), A.count, a.later(), type(b) is B)",
     ),
