@@ -169,6 +169,7 @@ async def test_a_rate_limit_is_waited_for_as_long_as_the_endpoint_says(endpoint,
         (Answer("never whole", error=2), "server", "{url} answered in the midst of a stream: the engine failed"),
         (Stream(('data: {"choices', "")), "malformed", "{url} sent what is no answer: .*"),
         (Stream(("data: 5", "", 'data: {"choices": {}}', "")), "connection", "the answer broke off before its end"),
+        (Answer("never whole", finish="error"), "connection", "the answer broke off before its end"),
         (Stream(("nonsense",)), "connection", "the answer broke off before its end"),
         (Stream(("{}",), kind="application/json"), "malformed", "{url} sent what is no answer: .*"),
         (Stream(("{",), kind="application/json"), "malformed", "{url} sent what is no answer: .*"),
@@ -216,6 +217,14 @@ async def test_tokens_are_those_of_all_attempts(endpoint):
     with ModelServer([told, Failure(500), Answer("whole")]) as server:
         reply = await endpoint(server).reply(ASKED, [])
     assert reply.tokens == TOLD + Tokens(input=4, output=2)
+
+
+@pytest.mark.parametrize("after", ["cut", "silence"])
+async def test_what_breaks_after_the_end_of_an_answer_takes_nothing_away(endpoint, retries, after):
+    ending = {"cut": 5} if after == "cut" else {"end": 5, "hang": True}
+    with ModelServer([Answer("one two three", **ending)]) as server:
+        reply = await endpoint(server, patience={"stall_seconds": 0.1}).reply(ASKED, [])
+    assert (reply.text, reply.finish, reply.attempts, retries) == ("one two three", "stop", 1, [])
 
 
 async def test_pieces_begin_again_with_the_next_attempt(endpoint):
@@ -279,7 +288,7 @@ async def test_slow_tokens_that_come_in_time_make_a_whole_answer(endpoint, retri
 async def test_all_attempts_together_have_a_time(endpoint):
     with ModelServer(lambda body: Silence()) as server:
         error = await failing(endpoint(server, patience={"timeout_seconds": 0.1, "total_seconds": 0.25, "retries": 99}))
-    assert error.kind == "timeout"
+    assert (error.kind, error.hint) == ("timeout", "raise total_seconds")
     assert 2 <= error.attempts <= 4
 
 
@@ -360,6 +369,11 @@ async def test_a_mistake_of_the_caller_is_no_failure_of_the_endpoint(endpoint, r
         with pytest.raises(TypeError, match="not JSON serializable"):
             await endpoint(server).reply([{"role": "user", "content": object()}], [])
     assert (server.asked, retries) == ([], [])
+
+
+def test_a_name_is_not_empty():
+    with pytest.raises(ModelError, match="a model's name is not empty"):
+        connect("")
 
 
 def test_without_a_key_it_says_how_to_get_one_or_to_do_without():

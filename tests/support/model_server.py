@@ -28,7 +28,8 @@ class Answer:
     """A reply that comes in pieces of `piece` characters, `pause` seconds apart.
 
     `calls` are names and arguments of tool calls, as text. After `cut` pieces the connection is dropped, after `error`
-    ones an error is sent in the stream, and after `end` ones the stream ends as if it were whole.
+    ones an error is sent in the stream, and after `end` ones the stream ends as if it were whole, or with `hang` says
+    nothing more.
     """
 
     text: str = ""
@@ -42,6 +43,7 @@ class Answer:
     cut: int | None = None
     error: int | None = None
     end: int | None = None
+    hang: bool = False
 
     def deltas(self) -> Iterator[dict[str, Any]]:
         yield {"role": "assistant", "content": ""}
@@ -250,6 +252,8 @@ class _Handler(BaseHTTPRequestHandler):
             if number == answer.error:
                 chunk = {"error": {"message": "the engine failed", "type": "server_error", "code": None}}
             if number == answer.end:
+                if answer.hang:
+                    self._pause(PATIENCE)
                 return self._chunk("")
             self._chunk(f"data: {json.dumps(chunk)}\n\n")
             if self._pause(answer.pause):

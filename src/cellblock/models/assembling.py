@@ -17,7 +17,7 @@ _Object = Mapping[str, Any]
 class Assembly:
     """One answer as far as it came. `tokens` are those that the endpoint told of last, which are of the whole answer.
 
-    `is_whole` is whether its end was seen: a reason to finish, or the account that comes after it.
+    `is_whole` is whether its end was seen: a reason to finish that is no error, or the account that comes after it.
     """
 
     def __init__(self) -> None:
@@ -55,13 +55,13 @@ class Assembly:
         self._model = _text(told.get("model")) or self._model
         if usage := _mapping(told.get("usage")):
             self.tokens = _tokens(usage)
-            self.is_whole = self.is_whole or not _list(told.get("choices"))
+            self.is_whole = self.is_whole or not (_list(told.get("choices")) or self._finish == "error")
         added = ""
         for choice in map(_mapping, _list(told.get("choices"))):
             if choice.get("index") in (0, None):  # nobody asks for more than one
                 added += self._take_message(_mapping(choice.get(part)))
                 if finish := _text(choice.get("finish_reason")):
-                    self._finish, self.is_whole = finish, True
+                    self._finish, self.is_whole = finish, finish != "error"
         return added
 
     def _take_message(self, message: _Object) -> str:

@@ -17,6 +17,7 @@ from anyio.lowlevel import RunVar
 
 from cellblock.errors import ModelError
 from cellblock.models.assembling import Assembly
+from cellblock.models.failures import Failure
 from cellblock.models.protocol import Message, OnText, Reply, ToolSchema, mended
 from cellblock.models.retrying import OnRetry, Patience, persist
 from cellblock.models.translating import Translator, openai, shown
@@ -24,6 +25,8 @@ from cellblock.models.translating import Translator, openai, shown
 _OPENAI = "https://api.openai.com/v1"
 _CONNECTING = 20.0
 """Seconds that a connection may take to be made."""
+_TRAILING = 5.0
+"""Seconds between two pieces after an answer's end, such as its account of tokens."""
 _CLOSING = 5.0
 """Seconds that closing a connection may take."""
 _NO_STREAM = re.compile(r"\bstream(ing|ed)?\b", re.IGNORECASE)
@@ -48,11 +51,13 @@ class EndpointModel:
         patience: Patience | None = None,
         on_retry: OnRetry | None = None,
     ) -> None:
+        if not name:
+            raise ModelError("a model's name is not empty", kind="setup")
         self.name = name
         self._url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
         self._key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip()
         self._errors = Translator(name, shown(self._url), self._key)
-        if not self._key and self._url == _OPENAI:
+        if not self._key and self._url.rstrip("/") == _OPENAI:
             raise ModelError(f"there is no key for the model {name!r} of OpenAI", kind="key", hint=_NO_KEY)
         if not (self._key.isascii() and self._key.isprintable()):
             raise ModelError("the key holds characters that no key has", kind="key", hint="copy it anew")
@@ -105,16 +110,28 @@ class EndpointModel:
             if "json" in answer.response.headers.get("content-type", ""):  # it does not stream, and does not say so
                 self._whole(await self._read(answer), assembly, on_text)
                 return
-            pieces = aiter(answer)
-            limit: float | None = None  # until the first piece, which may be long in coming, the request's own holds
-            while (piece := await self._next(pieces, limit)) is not None:
-                limit = self._patience.stall_seconds
-                if (text := assembly.add(_plain(piece))) and on_text is not None:
-                    on_text(mended(text))
+            await self._stream(answer, assembly, on_text)
         finally:
             await _close(answer)
         if not assembly.is_whole:
             raise self._errors.failure("connection", "the answer broke off before its end", "try again later")
+
+    async def _stream(self, answer: Any, assembly: Assembly, on_text: OnText | None) -> None:
+        """Take the pieces of an answer. A connection that breaks after the answer's end takes nothing away from it."""
+        pieces = aiter(answer)
+        limit: float | None = None  # until the first piece, which may be long in coming, the request's own holds
+        while True:
+            try:
+                piece = await self._next(pieces, limit)
+            except Failure as failure:
+                if assembly.is_whole and failure.error.kind in ("connection", "timeout"):
+                    return
+                raise
+            if piece is None:
+                return
+            if (text := assembly.add(_plain(piece))) and on_text is not None:
+                on_text(mended(text))
+            limit = min(self._patience.stall_seconds, _TRAILING) if assembly.is_whole else self._patience.stall_seconds
 
     def _request(self, messages: list[Message], tools: list[ToolSchema]) -> dict[str, Any]:
         request: dict[str, Any] = {"model": self.name, "messages": mended(messages), "extra_body": self._options}

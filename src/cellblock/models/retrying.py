@@ -70,7 +70,7 @@ async def persist(
     while True:
         number += 1
         assembly = Assembly()
-        failure = await _outcome(attempt, assembly, min(patience.timeout_seconds, deadline - current_time()))
+        failure = await _outcome(attempt, assembly, patience, deadline)
         spent += assembly.tokens
         if failure is None:
             return replace(assembly.reply(), tokens=spent, attempts=number)
@@ -82,16 +82,19 @@ async def persist(
         await sleep(wait)
 
 
-async def _outcome(attempt: Callable[[Assembly], Awaitable[None]], assembly: Assembly, limit: float) -> Failure | None:
+async def _outcome(
+    attempt: Callable[[Assembly], Awaitable[None]], assembly: Assembly, patience: Patience, deadline: float
+) -> Failure | None:
+    left = max(deadline - current_time(), 0.0)
+    limit, name = min((patience.timeout_seconds, "timeout_seconds"), (left, "total_seconds"))
     with move_on_after(limit):
         try:
             await attempt(assembly)
         except Failure as failure:
             return failure
         return None
-    return Failure(
-        ModelError(f"no whole answer within {limit:.3g} s", kind="timeout", hint="raise timeout_seconds"), again=True
-    )
+    said = f"no whole answer within {limit:.3g} s"
+    return Failure(ModelError(said, kind="timeout", hint=f"raise {name}"), again=True)
 
 
 def _final(failure: Failure, attempts: int, wait: float, patience: Patience) -> ModelError:
