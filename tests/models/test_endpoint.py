@@ -223,7 +223,7 @@ async def test_tokens_are_those_of_all_attempts(endpoint):
 async def test_what_breaks_after_the_end_of_an_answer_takes_nothing_away(endpoint, retries, after):
     ending = {"cut": 5} if after == "cut" else {"end": 5, "hang": True}
     with ModelServer([Answer("one two three", **ending)]) as server:
-        reply = await endpoint(server, patience={"stall_seconds": 0.1}).reply(ASKED, [])
+        reply = await endpoint(server, patience={"stall_seconds": 0.5}).reply(ASKED, [])
     assert (reply.text, reply.finish, reply.attempts, retries) == ("one two three", "stop", 1, [])
 
 
@@ -264,11 +264,11 @@ async def test_an_endpoint_whose_certificate_is_not_trusted_is_not_asked_again(e
 
 async def test_an_answer_that_stalls_is_asked_for_again(endpoint, retries):
     with ModelServer([Answer("one two three", pause=30), Answer("whole")]) as server:
-        reply = await endpoint(server, patience={"stall_seconds": 0.1}).reply(ASKED, [])
+        reply = await endpoint(server, patience={"stall_seconds": 0.5}).reply(ASKED, [])
         assert server.left.wait(10)
     assert reply.text == "whole"
     assert [str(retry.error) for retry in retries] == [
-        "nothing came for 0.1 s in the midst of an answer (raise stall_seconds)"
+        "nothing came for 0.5 s in the midst of an answer (raise stall_seconds)"
     ]
 
 
@@ -287,9 +287,9 @@ async def test_slow_tokens_that_come_in_time_make_a_whole_answer(endpoint, retri
 
 async def test_all_attempts_together_have_a_time(endpoint):
     with ModelServer(lambda body: Silence()) as server:
-        error = await failing(endpoint(server, patience={"timeout_seconds": 0.1, "total_seconds": 0.25, "retries": 99}))
+        error = await failing(endpoint(server, patience={"timeout_seconds": 0.1, "total_seconds": 0.6, "retries": 99}))
     assert (error.kind, error.hint) == ("timeout", "raise total_seconds")
-    assert 2 <= error.attempts <= 4
+    assert 2 <= error.attempts <= 7
 
 
 async def test_a_cancelled_reply_closes_its_connection(endpoint):

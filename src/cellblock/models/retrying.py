@@ -103,6 +103,9 @@ def _final(failure: Failure, attempts: int, wait: float, patience: Patience) -> 
     said, hint = error.args[0], error.hint
     if attempts > 1:
         said += f"; so ended attempt {attempts}"
-    if failure.again and attempts <= patience.retries and failure.after is not None:
-        hint = f"it asks to wait {wait:.3g} s, more than is left of total_seconds={patience.total_seconds:g}"
+    if failure.again and attempts <= patience.retries:  # there was no time for another one
+        if failure.after is not None:
+            hint = f"it asks to wait {wait:.3g} s, more than is left of total_seconds={patience.total_seconds:g}"
+        elif error.kind == "timeout":
+            hint = "raise total_seconds"
     return ModelError(said, kind=error.kind, hint=hint, status=error.status, attempts=attempts)
