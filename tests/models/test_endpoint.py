@@ -357,6 +357,11 @@ async def test_a_wrong_key_is_told_and_the_key_is_nowhere(endpoint, caplog):
     assert (error.__cause__, error.__context__, error.kind) == (None, None, "key")
 
 
+async def test_a_short_key_that_is_none_leaves_messages_as_they_are(endpoint):
+    with ModelServer([Failure(400, "nobody knows no")], key="no") as server:
+        assert "nobody knows no" in str(await failing(endpoint(server)))
+
+
 async def test_a_key_in_a_broken_stream_is_not_repeated(endpoint, retries):
     lines = ('data: {"error": {"message": "key sk-right failed"}}', "")
     with ModelServer([Stream(lines)], key="sk-right") as server:

@@ -24,6 +24,9 @@ except ImportError as error:
 _BELOW = ("anyio", "h11", "httpcore", "httpx")
 """Packages whose errors tell of connections."""
 
+_SECRET = 8
+"""Characters from which on a key is a secret: local servers are given "ollama", "EMPTY" and the like."""
+
 
 class Translator:
     """Makes failures of what a request of `model` to the endpoint at `place` ended with. None of them holds `key`."""
@@ -85,7 +88,7 @@ class Translator:
 
     def _hidden(self, said: str) -> str:
         """What an endpoint says, without the key, which some repeat."""
-        return said.replace(self._key, "***") if self._key else said
+        return said.replace(self._key, "***") if len(self._key) >= _SECRET else said
 
 
 def shown(url: str) -> str:
