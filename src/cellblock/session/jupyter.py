@@ -1,7 +1,8 @@
 """A Jupyter document on its way in: its code cells as source that a session runs, and the document with new outputs.
 
-What IPython adds to Python is taken as far as a session has the same thing: `!` lines and `%%sh` cells are commands,
-`%cd` changes the directory, and settings of the notebook's own display (`%matplotlib inline`) change nothing here.
+What IPython adds to Python is taken as far as a session has the same thing: `!` and `%pip` lines and `%%sh` cells are
+commands, `%%writefile` writes a file, `%cd` changes the directory, `%time` and its like run what they are given, `name?`
+is its help, and settings of the notebook's own display (`%matplotlib inline`) change nothing here.
 """
 
 from __future__ import annotations
@@ -23,7 +24,12 @@ _SHELLS = ("%%sh", "%%bash", "%%script sh", "%%script bash")
 _TIMES = re.compile(r"%%?(?:time|timeit|capture)\b[^\n]*")
 _DISPLAY = re.compile(r"%(?:matplotlib|config|load_ext|reload_ext|autoreload|autosave|pylab|precision|pprint)\b[^\n]*")
 _CD = re.compile(r"%cd\s+(?P<path>\S.*?)\s*")
-_LINE = re.compile(r"^(?P<indent>[ \t]*)(?P<magic>%[a-zA-Z][^\n]*)$", re.MULTILINE)
+_LINE = re.compile(r"^(?P<indent>[ \t]*)(?P<magic>[%!][^\n]*|\?{1,2}[\w.]+|[\w.]+\?{1,2})[ \t]*$", re.MULTILINE)
+_TIMED = re.compile(r"%(?:time|timeit|prun|memit)\s+(?:-\w+\s*\d*\s+)*(?P<code>\S.*)")
+_COMMAND = re.compile(r"(?:!(?!=)|%(?=(?:pip|conda|mamba|ls|mkdir|cat|cp|mv|rm)\b))(?P<command>[^\n]+)")
+_CAPTURED = re.compile(r"^(?P<target>[ \t]*[\w., ]+=[ \t]*)!(?P<command>[^\n]+)$", re.MULTILINE)
+_FILE = re.compile(r"%%(?:writefile|file)\s+(?P<append>-a\s+)?(?P<path>\S.*)")
+_HELP = re.compile(r"\?{0,2}(?P<name>[A-Za-z_][\w.]*)\?{0,2}")
 
 
 class UnreadableNotebook(CellblockError):
@@ -141,22 +147,41 @@ def _runs(source: str) -> tuple[Literal["python", "shell"], str]:
     lines = [line for line in source.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     if lines and all(line.startswith("!") for line in lines):
         return "shell", "\n".join(line[1:] for line in lines)
+    if (file := _FILE.fullmatch(first.strip())) is not None:
+        how = "a" if file["append"] else "w"
+        return "python", f"with open({file['path']!r}, {how!r}) as _file:\n    _file.write({rest!r})\ndel _file"
     if first.startswith("%%"):
         if _TIMES.fullmatch(first.strip()) is None:
             return "python", source
         source = rest
-    return "python", _LINE.sub(_line, source)
+    return "python", _LINE.sub(_line, _CAPTURED.sub(_captured, source))
+
+
+def _within_text(match: re.Match[str]) -> bool:
+    """Whether it stands in a text of several lines, which it belongs to."""
+    return any(match.string.count(quotes, 0, match.start()) % 2 for quotes in ('"""', "'''"))
+
+
+def _captured(match: re.Match[str]) -> str:
+    """The lines that a command prints, bound to a name."""
+    if _within_text(match):
+        return match[0]
+    return f"{match['target']}__import__('os').popen({match['command']!r}).read().splitlines()"
 
 
 def _line(match: re.Match[str]) -> str:
-    """A line that starts with `%`: within a text of several lines it would be that text's, and is left alone there."""
+    """A line that is IPython's and not Python's, as Python."""
     indent, magic = match["indent"], match["magic"].rstrip()
-    if match.string.count('"""', 0, match.start()) % 2 or match.string.count("'''", 0, match.start()) % 2:
+    if _within_text(match):
         return match[0]
+    if (command := _COMMAND.fullmatch(magic)) is not None:
+        return f"{indent}_ = __import__('os').system({command['command'].strip()!r})"
+    if (asked := _HELP.fullmatch(magic)) is not None:
+        return f"{indent}help({asked['name']})"
     if _DISPLAY.fullmatch(magic):
         return f"{indent}pass  # {magic}"
     if (moved := _CD.fullmatch(magic)) is not None:
         return f"{indent}__import__('os').chdir({moved['path']!r})"
-    if (timed := re.fullmatch(r"%(?:time|timeit)\s+(?P<code>\S.*)", magic)) is not None:
+    if (timed := _TIMED.fullmatch(magic)) is not None:
         return f"{indent}{timed['code']}"
     return match[0]
