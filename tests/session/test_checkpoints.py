@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from family_tree import below, soon
 
-from cellblock import AsyncSession, ExecutionLimits, Session
+from cellblock import AsyncSession, CellblockError, ExecutionLimits, Session
 
 LIMITS = ExecutionLimits(timeout_seconds=2, interrupt_grace_seconds=0.2, max_memory_mb=256)
 
@@ -141,3 +141,12 @@ def test_copies_that_become_ready_when_nobody_wants_them_any_more_end(open_sessi
     for _ in range(2):
         session.run("1")
     assert soon(lambda: len(below()) <= before, True) is True
+
+
+def test_without_checkpoints_there_is_no_state_to_go_back_to() -> None:
+    with Session(limits=ExecutionLimits(max_checkpoints=0)) as session:
+        state = session.checkpoint()
+        session.run("x = 1")
+        with pytest.raises(CellblockError, match="nothing can be undone"):
+            session.undo(to=state)
+        assert session.run("x").value == 1

@@ -87,6 +87,40 @@ def test_names_files_and_the_notebook_are_there_when_it_is_opened_again(opened: 
     assert session.notebook[3].number == 4
 
 
+def test_an_aside_that_is_a_step_is_in_the_store_and_no_cell(opened: Open) -> None:
+    session = opened()
+    session.run("x = 1")
+    session.aside("x += 1", step="noted")
+    session = _again(session, opened)
+    assert session.run("x").value == 2
+    assert [commit.message for commit in session.log()] == ["x", "noted", "x = 1", ""]
+    assert [cell.source for cell in session.notebook.cells] == ["x = 1", "x"]
+
+
+def test_an_aside_is_done_again_where_cells_are(opened: Open) -> None:
+    session = opened(policy=Policy())
+    session.run("x = [1]")
+    session.aside("x.append(2)", step="noted")
+    session.run("x.append(3)")
+    session.close()
+    assert opened(policy=Policy()).run("x").value == [1, 2, 3]
+
+
+def test_a_session_goes_back_to_a_state_that_an_aside_without_a_step_led_to(opened: Open) -> None:
+    session = opened()
+    session.run("x = 1")
+    session.aside("x")
+    state = session.checkpoint()
+    session.run("x = 2")
+    session.undo(to=state)
+    assert session.run("x").value == 1
+    session.undo(1)
+    session.aside("x")
+    session = _again(session, opened)
+    assert session.run("x").value == 1
+    assert [commit.message for commit in session.log()] == ["x", "x = 1", ""]
+
+
 def test_functions_and_classes_of_cells_go_on_seeing_the_session(opened: Open) -> None:
     session = opened()
     session.run("import math\ndef f(x): return math.sqrt(x) + k\nk = 1")

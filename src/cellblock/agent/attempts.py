@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import anyio
 
+from cellblock.agent.branches import branch_of, drop
 from cellblock.agent.loop import Loop
 from cellblock.agent.result import RunResult
 from cellblock.agent.setting import Setting
@@ -31,7 +32,6 @@ async def best_of(
     errors: dict[int, CellblockError] = {}
     logs = [EventLog() for _ in range(count)]
     kept: AsyncSession | None = None
-    name = setting.session.name
 
     async def attempt(number: int, session: AsyncSession) -> None:
         own = replace(
@@ -44,7 +44,7 @@ async def best_of(
 
     try:
         for number in range(count):
-            branches.append(await setting.session.branch(None if name is None else f"{name}-attempt-{number + 1}"))
+            branches.append(await branch_of(setting.session, f"attempt-{number + 1}"))
         async with anyio.create_task_group() as tasks:
             for number, branch in enumerate(branches):
                 tasks.start_soon(attempt, number, branch)
@@ -70,7 +70,7 @@ async def best_of(
         with anyio.CancelScope(shield=True):
             for branch in branches:
                 if branch is not kept:
-                    await branch.close()
+                    await drop(branch)
 
 
 async def _score(result: RunResult, verifier: Verifier | None) -> float:

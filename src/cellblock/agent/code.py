@@ -15,6 +15,7 @@ import anyio
 
 from cellblock import __version__
 from cellblock.agent.attempts import Verifier, best_of
+from cellblock.agent.branches import branch_of, drop
 from cellblock.agent.context import Context
 from cellblock.agent.loop import Loop, step_limit
 from cellblock.agent.memory import AgentMemory
@@ -44,7 +45,10 @@ if TYPE_CHECKING:
 
 Registered = TypeVar("Registered", bound=Callable[..., Any])
 
-_MOST_CHECKPOINTS = 20
+_STATES_A_STEP = 3
+"""A cell, and what is put before it and read after it where it speaks of memory."""
+_MOST_STATES = 40
+"""How many an exploration may go back over."""
 _DEEPEST = 3
 
 
@@ -175,12 +179,15 @@ class CodeAgent:
             caller = present.get(None)
             if caller is not None and caller.depth >= _DEEPEST:
                 raise RecursionError(f"agents asked through {_DEEPEST} others already")
-            session = await caller.session.branch() if on_branch and caller is not None else None
+            session = await branch_of(caller.session, name) if on_branch and caller is not None else None
             try:
-                return (await self.arun(task, session=session)).value
+                result = await self.arun(task, session=session)
             finally:
                 if session is not None:
-                    await session.close()
+                    await drop(session)
+            if result.partial:
+                raise step_limit(result)
+            return result.value
 
         ask.__name__ = ask.__qualname__ = name
         ask.__doc__ = description or "Ask another agent to do a task; gives its answer."
@@ -308,7 +315,7 @@ class CodeAgent:
                 yield self._session, again
 
     def _new_session(self, state: State) -> AsyncSession:
-        checkpoints = min(max(self.limits.max_checkpoints, self.limits.max_steps + 2), _MOST_CHECKPOINTS)
+        checkpoints = min(max(self.limits.max_checkpoints, _STATES_A_STEP * self.limits.max_steps + 2), _MOST_STATES)
         limits = replace(self.limits, max_checkpoints=checkpoints if self.limits.max_checkpoints else 0)
         tools: list[Callable[..., Any]] = [*SIGNALS, *map(recorded, self._registry.tools)]
         return AsyncSession(
@@ -398,7 +405,7 @@ class CodeAgent:
             await winner.close()
         elif isinstance(self.state, Versioned):
             await session.merge(winner, prefer="theirs")
-            await winner.close()
+            await drop(winner)
         else:
             self._session = winner
             await session.close()

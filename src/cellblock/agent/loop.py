@@ -65,16 +65,19 @@ class Loop:
         """
         await self._lent.begin(again=again)
         self._names = await self.setting.session.names()
+        answer: _Answer | None = None
         try:
-            while len(self.steps) < self.setting.limits.max_steps:
+            while answer is None and len(self.steps) < self.setting.limits.max_steps:
                 answer = await self._step()
-                if answer is not None:
-                    await self._lent.put()
-                    return self._result(answer, "answered")
-        except ModelError as error:
-            error.result = self._result(self._unverified or _Answer(None, None), f"ModelError: {error}", partial=True)
+        except TaskFailed as error:
+            error.result = await self._end(None, "failed")
             raise
-        return self._result(self._unverified or _Answer(None, None), "steps used up", partial=True)
+        except ModelError as error:
+            error.result = await self._end(None, f"ModelError: {error}", partial=True)
+            raise
+        if answer is None:
+            return await self._end(self._unverified, "steps used up", partial=True)
+        return await self._end(answer, "answered")
 
     # ------------------------------------------------------------------------------ a step
 
@@ -166,11 +169,7 @@ class Loop:
         remarks = [remark] if remark else []
         if speech.failure is not None:
             self._note(replace(step, decision="failed"), reply, "")
-            raise TaskFailed(
-                f"the agent says that the task cannot be done: {speech.failure}",
-                reason=speech.failure,
-                result=self._result(_Answer(None, None), "failed"),
-            )
+            raise TaskFailed(f"the agent says that the task cannot be done: {speech.failure}", reason=speech.failure)
         if cell.error is not None:
             decision, why = await self._failed(step, cell.error, speech)
             remarks += why
@@ -294,7 +293,10 @@ class Loop:
     def _decide(self, number: int, kind: str, reason: str) -> None:
         self.setting.log.write("decision", step=number, kind=kind, reason=reason)
 
-    def _result(self, answer: _Answer, reason: str, *, partial: bool = False) -> RunResult:
+    async def _end(self, found: _Answer | None, reason: str, *, partial: bool = False) -> RunResult:
+        """The result, once memory is as it stays."""
+        answer = found or _Answer(None, None)
+        await self._lent.end()
         tokens = {"input": self.tokens.input, "output": self.tokens.output, "cost": self.tokens.cost}
         self.setting.log.write(
             "end",

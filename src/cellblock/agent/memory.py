@@ -26,8 +26,13 @@ class AgentMemory:
         return f"AgentMemory(variables={self.variables!r}, {lists})"
 memory = AgentMemory({}, [], [])
 """
-_READ = "[memory.observations, memory.failed_approaches, memory.variables]"
-_READ_TEXTS = "[memory.observations, memory.failed_approaches, {}]"
+_TEXTS = f"""[
+    [f"{{one}}"[:{_MOST_CHARACTERS + 1}] for one in (memory.observations + [])[-{_MOST_ENTRIES}:]],
+    [f"{{one}}"[:{_MOST_CHARACTERS + 1}] for one in (memory.failed_approaches + [])[-{_MOST_ENTRIES}:]],
+    memory.variables | {{}} and None,
+]"""
+_VALUES = "memory.variables | {}"
+_NAMES = '[f"{one}" for one in memory.variables | {}]'
 
 
 @dataclass(slots=True)
@@ -53,7 +58,8 @@ class AgentMemory:
 class Lent:
     """A memory as it stands in a session's namespace.
 
-    Costs a cell nothing unless its source, or an earlier one, says `memory`.
+    Costs a cell nothing unless its source, or an earlier one, says `memory`. Its texts are read after each cell, its
+    values when the run ends.
     """
 
     def __init__(self, memory: AgentMemory, session: AsyncSession) -> None:
@@ -64,59 +70,82 @@ class Lent:
 
     async def begin(self, *, again: bool) -> None:
         """Bind the name; in a session that had it before, `again`, what it holds there is taken up."""
-        if again and await self._take():
-            self._spoken_of = True
-            return
-        await self._session.aside(_CLASS)
-        self._inside = ([], [])
+        self._spoken_of = again and await self._take()
+        if self._spoken_of:
+            await self._take_values()
+        else:
+            await self._make()
 
     async def before(self, source: str) -> None:
         """Put into the namespace what the host has noted, where the source may look."""
         self._spoken_of = self._spoken_of or "memory" in source
         if self._spoken_of:
-            await self.put()
+            await self._put()
 
     async def after(self) -> None:
         """Read what a cell has changed. What is no memory any more is made one again before the next cell."""
         if self._spoken_of and not await self._take():
             self._inside = None
 
+    async def end(self) -> None:
+        """Leave in the namespace, for the next run, what the host has; and take the values from it."""
+        await self._put()
+        if self._spoken_of:
+            await self._take_values()
+
     def went_back(self) -> None:
         """The namespace is an older one: what the host has is put in again when somebody looks."""
         self._inside = ([], ["the namespace is an older one"])
 
-    async def put(self) -> None:
+    async def _put(self) -> None:
         """Have the namespace hold what the host has."""
-        if self._inside is None:
-            await self._session.aside(_CLASS)
         observations, failed = self._memory.observations, self._memory.failed_approaches
-        if self._inside != (observations, failed):
-            await self._session.aside(f"memory.observations = {observations!r}\nmemory.failed_approaches = {failed!r}")
-            self._inside = (list(observations), list(failed))
+        if self._inside == (observations, failed):
+            return
+        source = (
+            f"memory.observations = {observations!r}\nmemory.failed_approaches = {failed!r}\nmemory.variables |= {{}}"
+        )
+        try:
+            await self._session.aside(source, step="memory")
+        except CellblockError:  # it is no memory any more
+            await self._make()
+            await self._session.aside(source, step="memory")
+        self._inside = (list(observations), list(failed))
+
+    async def _make(self) -> None:
+        await self._session.aside(_CLASS, step="memory")
+        self._inside = ([], [])
 
     async def _take(self) -> bool:
-        """Make the host's memory what the namespace holds; whether there is one."""
-        match await self._read(_READ) or await self._read(_READ_TEXTS):
-            case [list(observations), list(failed), dict(variables)]:
+        """Make the host's texts those of the namespace; whether there are any."""
+        match await self._read(_TEXTS):
+            case [list(observations), list(failed), _]:
                 self._inside = (_texts(observations), _texts(failed))
                 self._memory.observations, self._memory.failed_approaches = map(list, self._inside)
-                if variables:
-                    kept = list(variables.items())[:_MOST_ENTRIES]
-                    self._memory.variables = {str(name): value for name, value in kept}
                 return True
         return False
 
+    async def _take_values(self) -> None:
+        """Make the host's values those of the namespace; of one that cannot cross what stands for it."""
+        match await self._read(_VALUES):
+            case dict(values):
+                self._memory.variables = {str(name): value for name, value in list(values.items())[:_MOST_ENTRIES]}
+                return
+        match await self._read(_NAMES):
+            case list(names):
+                shown = [str(name) for name in names[:_MOST_ENTRIES]]
+                self._memory.variables = {name: await self._read(f"memory.variables[{name!r}]") for name in shown}
+
     async def _read(self, source: str) -> object:
-        """What the source gives; None where it cannot be had, or cannot cross."""
+        """What the source gives; None where it fails."""
         try:
-            found = await self._session.aside(source)
+            return await self._session.aside(source)
         except CellblockError:
             return None
-        return found if isinstance(found, list) else None
 
 
 def _texts(found: list[object]) -> list[str]:
-    return [_cut(one if isinstance(one, str) else repr(one)) for one in found[-_MOST_ENTRIES:]]
+    return [_cut(str(one)) for one in found]
 
 
 def _cut(text: str) -> str:

@@ -165,12 +165,13 @@ class Session:
         """
         self._in_turn(partial(self._session.undo, steps, to=to))
 
-    def aside(self, source: str) -> object:
+    def aside(self, source: str, *, step: str = "") -> object:
         """The value of source that is no cell: not in the notebook, and nothing is shown of it.
 
-        CellblockError where it fails. What it does to names can be undone as a step.
+        CellblockError where it fails. What it does to names can be undone as a step. `step` says what it is for where
+        it changes names: in a session that lasts it is a commit then, and without that in the store with the next one.
         """
-        return self._in_turn(self._session.aside, source)
+        return self._in_turn(partial(self._session.aside, source, step=step))
 
     def branch(self, name: str | None = None) -> Session:
         """Another session with the same names, objects and files, from which on the two go apart.

@@ -11,27 +11,30 @@ from cellblock.errors import UnpicklableError
 from cellblock.executors.protocol import Files, Handed, Kernel
 from cellblock.values import portable
 from cellblock.wire.frames import Buffer
-from cellblock.wire.messages import Bind, Clear
+from cellblock.wire.messages import Bind, Clear, Run
+
+_MOST_SAID = 500
 
 
 @dataclass(frozen=True, slots=True)
 class HostStep:
-    """A value that was bound, pickled by the host or in its portable form; a file written or deleted; or a clearing.
+    """A value that was bound, pickled by the host or in its portable form; a file written or deleted; a clearing; or
+    source that was run and is no cell.
 
-    `name` is that of the variable or the file.
+    `name` is that of the variable or the file, or says what the source is for.
     """
 
-    do: Literal["bind", "hand", "write", "delete", "clear"]
+    do: Literal["bind", "hand", "write", "delete", "clear", "run"]
     name: str = ""
     buffers: tuple[Buffer, ...] = ()
 
     @property
     def message(self) -> str:
         """What the log says."""
-        said = {"bind": f"{self.name} = …", "hand": f"{self.name} = …", "clear": "clear"}
+        said = {"bind": f"{self.name} = …", "hand": f"{self.name} = …", "clear": "clear", "run": self.name}
         return said.get(self.do, f"{self.do} {self.name}")
 
-    def request(self, kernel: Kernel) -> Bind | Clear | None:
+    def request(self, kernel: Kernel) -> Bind | Clear | Run | None:
         """What has the kernel do it; None for a file, which `change` is for."""
         match self.do:
             case "bind":
@@ -40,6 +43,8 @@ class HostStep:
                 return kernel.binding(self.name, portable.unpack(self.buffers))
             case "clear":
                 return Clear()
+            case "run":
+                return aside(b"".join(self.buffers).decode())
         return None
 
     def change(self) -> Callable[[Files], None]:
@@ -47,6 +52,11 @@ class HostStep:
         if self.do == "delete":
             return lambda files: files.delete(self.name)
         return partial(_write, path=self.name, data=b"".join(self.buffers))
+
+
+def aside(source: str) -> Run:
+    """The request that runs source which is no cell."""
+    return Run(source=source, filename="<aside>", max_text=_MOST_SAID)
 
 
 def host_step(request: Bind | Clear) -> HostStep:

@@ -391,8 +391,9 @@ class Lasting:
         self._commits[state] = commit or str(self._held.head().commit)
 
     async def went_back(self, state: int) -> None:
-        """The kernel is in an earlier state again: so is the session."""
-        await self.move(await self.resolve(self._commits[state]))
+        """The kernel is in an earlier state again: so is the session, at the newest commit that led there."""
+        self._commits = {number: commit for number, commit in self._commits.items() if number <= state}
+        await self.move(await self.resolve(self._commits[max(self._commits)]))
 
     async def move(self, commit: Commit) -> None:
         """Go on from another commit; those that are left stay in the store."""

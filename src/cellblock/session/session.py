@@ -22,6 +22,7 @@ from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
 from cellblock.session.execution import equip, recover
 from cellblock.session.files import AsyncFiles
+from cellblock.session.hoststeps import HostStep, aside
 from cellblock.session.record import losses
 from cellblock.session.tools import Toolbox
 from cellblock.session.versions import Versions
@@ -407,12 +408,14 @@ class AsyncSession(Versions):
                 hint="its type must be importable inside the session",
             )
 
-    async def aside(self, source: str) -> object:
+    async def aside(self, source: str, *, step: str = "") -> object:
         """The value of source that is no cell: not in the notebook, and nothing is shown of it.
 
-        CellblockError where it fails. What it does to names can be undone as a step.
+        CellblockError where it fails. What it does to names can be undone as a step. `step` says what it is for where
+        it changes names: in a session that lasts it is a commit then, and without that in the store with the next one.
         """
-        return _answer(await self._ask(Run(source=source, filename="<aside>", max_text=_MOST_SAID)), "aside")
+        kept = HostStep("run", step, (source.encode(),)) if step else None
+        return _answer(await self._ask(aside(source), kept), "aside")
 
     async def names(self) -> dict[str, Name]:
         """The names that cells have bound, with previews made inside."""

@@ -214,10 +214,11 @@ class Turns:
         """Have a new kernel in the state of a commit take the place of this one."""
         raise NotImplementedError
 
-    async def _ask(self, request: Request) -> Cell:
-        """Carry out a request that is no cell."""
-        changes = isinstance(request, Bind | Clear)
-        step = host_step(request) if isinstance(request, Bind | Clear) and self._lasting is not None else None
+    async def _ask(self, request: Request, step: HostStep | None = None) -> Cell:
+        """Carry out a request that is no cell. `step` is what it is in the store, where the request does not say it."""
+        changes = step is not None or isinstance(request, Bind | Clear)
+        if isinstance(request, Bind | Clear) and self._lasting is not None:
+            step = host_step(request)
         kernel = await self._acquire(wait=True)
         try:
             cell = await self._carry_out(kernel, request)

@@ -61,9 +61,25 @@ def _granted(owner: object, members: Members) -> Iterable[tuple[str, object]]:
 
 def _signature(function: Callable[..., Any]) -> str:
     try:
-        return str(inspect.signature(function))
+        found = inspect.signature(function)
     except (TypeError, ValueError):  # of a builtin that tells none
         return "(...)"
+    parameters = [one.replace(annotation=_annotation(one.annotation)) for one in found.parameters.values()]
+    return str(found.replace(parameters=parameters, return_annotation=_annotation(found.return_annotation)))
+
+
+class _Written:
+    """An annotation that is a text, shown without quotes."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _annotation(annotation: object) -> object:
+    return _Written(annotation) if isinstance(annotation, str) else annotation
 
 
 def _documented(doc: str) -> str:

@@ -1,0 +1,158 @@
+"""What outlives a run: nothing, a live session, or one in a store that another process takes up."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from scripted_agents import LEVELS, agent_of
+
+from cellblock import CellblockError, Live, Session, Versioned
+from cellblock.state import State
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Versioned:
+    return Versioned(f"sqlite:///{tmp_path}/cells.db")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_without_a_state_runs_share_nothing(level: str) -> None:
+    agent = agent_of("x = 1\nfinal_answer(x)", "final_answer('x' in dir())", trust_level=level)
+    assert agent.run("one").value == 1
+    assert agent.run("two").value is False
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_with_a_live_state_names_and_objects_go_on_until_it_is_closed(level: str) -> None:
+    cells = ("numbers = iter([1, 2, 3])\nfinal_answer(next(numbers))", "final_answer(next(numbers))", "numbers")
+    with agent_of(*cells, "final_answer('lost')", state=Live(), trust_level=level) as agent:
+        assert agent.run("one").value == 1
+        assert agent.run("two").value == 2
+        agent.close()
+        result = agent.run("three")
+    assert result.value == "lost"
+    assert result.steps[0].cell is not None
+    assert result.steps[0].cell.error is not None
+    assert result.steps[0].cell.error.type == "NameError"
+
+
+def test_a_stored_state_goes_on_in_another_process(store: Versioned) -> None:
+    with agent_of("x = [1]\nopen('a.txt', 'w').write('a')\nuncertain('b')\nfinal_answer(x)", state=store) as agent:
+        agent.run("one")
+    program = (
+        "import sys\n"
+        "from cellblock import CodeAgent, ScriptedModel, Versioned\n"
+        "cell = 'final_answer((x, open(\"a.txt\").read(), memory.observations))'\n"
+        "with CodeAgent(ScriptedModel(['```python\\n' + cell + '\\n```']), state=Versioned(sys.argv[1])) as agent:\n"
+        "    print(agent.run('two').value, agent.memory.observations)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, store.url], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "([1], 'a', ['uncertain: b']) ['uncertain: b']\n", done.stderr
+
+
+def test_a_stored_state_is_a_session_that_others_can_open_by_its_name(store: Versioned) -> None:
+    with agent_of("x = 41\nfinal_answer(x)", state=store, name="report", user="ann") as agent:
+        agent.run("one")
+    with Session("report", user="ann", state=store) as session:
+        assert session.run("x + 1").value == 42
+
+
+def test_a_stored_run_without_an_answer_is_in_the_store_all_the_same(store: Versioned) -> None:
+    with agent_of("x = 1", "task_fail('no')", state=store) as agent:
+        with pytest.raises(CellblockError):
+            agent.run("one")
+    with Session("agent", state=store) as session:
+        assert session.run("x").value == 1
+
+
+@pytest.mark.parametrize("kind", ["live", "versioned"])
+def test_a_rollback_within_a_state_goes_back_to_before_its_exploration(kind: str, store: Versioned) -> None:
+    state: State = Live() if kind == "live" else store
+    cells = ("x = 1\nfinal_answer(x)", "explore('a')\nx = 2", "raise ValueError", "final_answer(x)")
+    with agent_of(*cells, state=state) as agent:
+        agent.run("one")
+        assert agent.run("two").value == 1
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_two_runs_at_once_of_an_agent_without_state_are_apart(level: str) -> None:
+    agent = agent_of("1", trust_level=level)
+    agent.model.complete = _by_turn  # type: ignore[attr-defined]
+
+    async def both() -> list[object]:
+        found: list[object] = []
+
+        async def one(start: int) -> None:
+            found.append((await agent.arun("task", inputs={"start": start})).value)
+
+        async with anyio.create_task_group() as tasks:
+            for start in range(4):
+                tasks.start_soon(one, start)
+        return found
+
+    assert sorted(anyio.run(both)) == [1, 2, 3, 4]
+
+
+def _by_turn(messages: list[dict[str, str]], tools: object) -> object:
+    from cellblock.models import Reply
+
+    code = "x = start + 1" if len(messages) == 2 else "final_answer(x)"
+    return Reply(text=f"```python\n{code}\n```")
+
+
+def test_two_runs_at_once_of_an_agent_with_a_state_take_turns() -> None:
+    agent = agent_of("import time\ntime.sleep(0.1)\nx = 1\nfinal_answer(x)", "x += 1\nfinal_answer(x)", state=Live())
+
+    async def both() -> list[object]:
+        found: list[object] = []
+
+        async def one() -> None:
+            found.append((await agent.arun("task")).value)
+
+        async with agent, anyio.create_task_group() as tasks:
+            tasks.start_soon(one)
+            tasks.start_soon(one)
+        return found
+
+    assert anyio.run(both) == [1, 2]
+
+
+def test_blocking_runs_from_several_threads_of_an_agent_with_a_state_take_turns() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with agent_of("x = 1\nfinal_answer(x)", *["x += 1\nfinal_answer(x)"] * 3, state=Live()) as agent:
+        with ThreadPoolExecutor(4) as pool:
+            assert sorted(one.value for one in pool.map(agent.run, ["task"] * 4)) == [1, 2, 3, 4]
+
+
+def test_an_agent_inside_a_running_loop() -> None:
+    async def main() -> object:
+        async with agent_of("x = 1\nfinal_answer(x)", "final_answer(x + 1)", state=Live()) as agent:
+            await agent.arun("one")
+            return (await agent.arun("two")).value
+
+    assert anyio.run(main) == 2
+
+
+def test_what_is_registered_after_the_session_is_open_is_refused() -> None:
+    with agent_of("final_answer(1)", state=Live()) as agent:
+        agent.run("one")
+        with pytest.raises(CellblockError, match="gets no more functions"):
+            agent.fn(lambda: 1, name="late")
+
+
+def test_a_session_of_the_callers_is_worked_in_and_left_open() -> None:
+    from cellblock import AsyncSession
+    from cellblock.agent.signals import SIGNALS
+
+    async def main() -> object:
+        async with AsyncSession(tools=SIGNALS) as session:
+            await session.run("x = 20")
+            result = await agent_of("y = x + 1\nfinal_answer(y)").arun("task", session=session)
+            return result.value, (await session.run("y")).value
+
+    assert anyio.run(main) == (21, 21)
