@@ -74,6 +74,7 @@ def main(half: str, scenario: str, directory: str) -> None:
     kept = take_out()
     interpreter = Interpreter()
     told: dict[str, object] = {}
+    random.seed(0)
     if half == "save":
         number = 0
         for kind, text in parts:
