@@ -1,8 +1,8 @@
 """A Jupyter document on its way in: its code cells as source that a session runs, and the document with new outputs.
 
 What IPython adds to Python is taken as far as a session has the same thing: `!` and `%pip` lines and `%%sh` cells are
-commands, `%%writefile` writes a file, `%cd` changes the directory, `%time` and its like run what they are given, `name?`
-is its help, and settings of the notebook's own display (`%matplotlib inline`) change nothing here.
+commands, `%%writefile` writes a file, `%cd` changes the directory, `%time` and its like run what they are given,
+`name?` is its help, and settings of the notebook's own display (`%matplotlib inline`) change nothing here.
 """
 
 from __future__ import annotations
