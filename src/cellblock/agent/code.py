@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -262,7 +262,7 @@ class CodeAgent:
 
         return blocking(partial(self.arun, task, **options))
 
-    def astream(self, task: str, **options: Any) -> AsyncIterator[str | Event | Step | RunResult]:
+    def astream(self, task: str, **options: Any) -> AsyncGenerator[str | Event | Step | RunResult, None]:
         """The async twin of `stream`."""
         from cellblock.agent.streaming import told
 

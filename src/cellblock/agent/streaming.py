@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from functools import partial
 from queue import SimpleQueue
 
 import anyio
 
 from cellblock.agent.result import RunResult, Step
-from cellblock.agent.setting import Tell
 from cellblock.events import Event
+from cellblock.session.background import Background
 from cellblock.session.hostloop import Run
 
 Told = str | Event | Step | RunResult
 
 
-async def told(run: Callable[..., Awaitable[RunResult]]) -> AsyncIterator[Told]:
+async def told(run: Callable[..., Awaitable[RunResult]]) -> AsyncGenerator[Told, None]:
     """What `run(tell=…)` tells, as it happens; the last is its result. Whoever leaves before that ends the run."""
     send, receive = anyio.create_memory_object_stream[Told](float("inf"))
+    background, ended = Background(), anyio.Event()
+    failures: list[Exception] = []
 
-    async def follow(tell: Tell) -> None:
-        with send:
-            send.send_nowait(await run(tell=tell))
+    async def follow() -> None:
+        try:
+            send.send_nowait(await run(tell=send.send_nowait))
+        except Exception as error:  # the caller's
+            failures.append(error)
+        finally:
+            send.close()
+            ended.set()
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(follow, send.send_nowait)
-        with receive:
-            async for one in receive:
-                yield one
-        tasks.cancel_scope.cancel()
+    background.start(follow)
+    try:
+        async for one in receive:
+            yield one
+        if failures:
+            raise failures[0]
+    finally:
+        background.cancel()
+        with anyio.CancelScope(shield=True):
+            await ended.wait()
+        receive.close()
 
 
 def blocking(run: Callable[..., Awaitable[RunResult]]) -> Iterator[Told]:
