@@ -175,7 +175,7 @@ THREATS: tuple[Threat, ...] = (
         "D3",
         "one user reaching what is another's; requests with no, a wrong or an old token; a browser as deputy",
         "ownership in every look-up, tokens, and checks of origin and host",
-        _NO_SERVER,
+        "",
     ),
     _stored(
         "D4",

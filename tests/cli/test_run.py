@@ -458,7 +458,7 @@ def test_help_imports_no_event_loop(words: list[str]) -> None:
         (["--nope"], "usage: cellblock [-h]", "cellblock: error: the following arguments are required: COMMAND"),
         (
             ["script.py"], "usage: cellblock [-h]",
-            "cellblock: error: no command 'script.py': there are run, repl, notebook, sessions, doctor, demo "
+            "cellblock: error: no command 'script.py': there are run, repl, notebook, sessions, mcp, doctor, demo "
             "(cellblock run FILE runs a script)",
         ),
         (

@@ -29,8 +29,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-_COMMANDS = ("run", "repl", "notebook", "sessions", "doctor", "demo")
-_WITH_SESSION = (["run"], ["repl"], ["notebook"])
+_COMMANDS = ("run", "repl", "notebook", "sessions", "mcp", "doctor", "demo")
+_WITH_SESSION = (["run"], ["repl"], ["notebook"], ["mcp"])
 _OF_USAGE = (PreloadFailed, FileRefused, MountRefused, UnknownCommit, UnknownSession)
 _OF_STORES = (StoreError, SessionBusy, MergeConflict)
 _OTHERS = ("-h", "--h", "--py")

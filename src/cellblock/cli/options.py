@@ -13,16 +13,17 @@ from cellblock.limits import ExecutionLimits
 
 _MEMORY_MB = 1 << 20
 _OUTPUT_BYTES = 1 << 30
+_MOST_SESSIONS = 10_000
 SHOWN_BYTES = 1_000_000
 """Text of a cell that a person is shown; a model's default is less."""
 
 _DEFAULT = ExecutionLimits()
 
 
-def add_session(parser: argparse.ArgumentParser, output_default: str = str(SHOWN_BYTES)) -> None:
-    """Add them to a command's parser."""
+def add_session(parser: argparse.ArgumentParser, output_default: str = str(SHOWN_BYTES), *, files: bool = True) -> None:
+    """Add them to a command's parser; `files`, those that are copied in first."""
     add = parser.add_argument_group("the session").add_argument
-    add("--timeout", type=_seconds, default=_DEFAULT.timeout_seconds, metavar="S", help="seconds a cell may take (30)")
+    add("--timeout", type=seconds, default=_DEFAULT.timeout_seconds, metavar="S", help="seconds a cell may take (30)")
     add(
         "--memory",
         type=_megabytes,
@@ -37,10 +38,11 @@ def add_session(parser: argparse.ArgumentParser, output_default: str = str(SHOWN
     )  # fmt: skip
     add("--preload", type=_names, default=(), metavar="A,B", help="import these packages before the session starts")
     add("--python", type=_interpreter, metavar="PATH", help="the interpreter inside (the one that runs cellblock)")
-    add(
-        "--file", action="append", default=[], dest="files", metavar="LOCAL[:NAME]",
-        help="copy a file into the session first; may be repeated",
-    )  # fmt: skip
+    if files:
+        add(
+            "--file", action="append", default=[], dest="files", metavar="LOCAL[:NAME]",
+            help="copy a file into the session first; may be repeated",
+        )  # fmt: skip
     add(
         "--mount", action="append", default=[], dest="mounts", metavar="NAME=PATH",
         help="show a directory or file of this machine inside, read-only; may be repeated",
@@ -96,14 +98,15 @@ def _names(text: str) -> tuple[str, ...]:
     return names
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """Of an option: a time above 0."""
     try:
-        seconds = float(text)
+        number = float(text)
     except ValueError:
-        seconds = math.nan
-    if not seconds > 0:
+        number = math.nan
+    if not number > 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return seconds
+    return number
 
 
 def _megabytes(text: str) -> int:
@@ -119,6 +122,16 @@ def _whole(text: str, most: int) -> int:
     if not 0 < number <= most:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {most}")
     return number
+
+
+def count(text: str) -> int:
+    """Of an option: how many, from 1."""
+    return _whole(text, _MOST_SESSIONS)
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Of an option: words with commas between."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 def _interpreter(text: str) -> str:

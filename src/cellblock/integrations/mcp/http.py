@@ -1,0 +1,167 @@
+"""Streamable HTTP: a listener whose every request shows a token, and comes neither by another name nor from a page."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import socket
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from cellblock.errors import CellblockError
+
+if TYPE_CHECKING:
+    from cellblock.integrations.mcp.server import SessionServer
+
+PATH = "/mcp"
+_SHORTEST_TOKEN = 16
+_MOST_BODY = 32 * 2**20
+_MOST_CONNECTIONS = 200
+
+
+class TokenWall:
+    """Security border: an ASGI app behind which every request has one token of `tokens`, by user.
+
+    421 for a `Host` that is not one of `hosts` (a page that had its name's address changed), 403 for an `Origin` that
+    is not one of `origins` (a page of another site), 401 without a token that is known. Tokens are compared by their
+    hashes, all of them, in a time that says nothing of them.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        tokens: Mapping[str, str],
+        *,
+        hosts: Collection[str],
+        origins: Collection[str] = (),
+    ) -> None:
+        if not tokens:
+            raise CellblockError("no token was given", hint="each user of the server has one")
+        for user, token in tokens.items():
+            if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+                raise CellblockError(
+                    f"the token of {user!r} is none: it has {_SHORTEST_TOKEN} or more visible ASCII characters",
+                    hint="python3 -c 'import secrets; print(secrets.token_urlsafe(32))' makes one",
+                )
+        self._app = AuthContextMiddleware(app)
+        self._tokens = {user: _hash(token.encode()) for user, token in tokens.items()}
+        self._hosts = {host.lower().encode() for host in hosts}
+        self._origins = {origin.lower().encode() for origin in origins}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, as its user, or answer it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+        elif (user := self._user(scope)) is None:
+            await _refuse(send, *self._reason(scope))
+        else:
+            token = AccessToken(token="", client_id=user, scopes=[])
+            await self._app({**scope, "user": AuthenticatedUser(token)}, receive, send)
+
+    def _user(self, scope: Scope) -> str | None:
+        return None if self._misled(scope) else self._known(scope)
+
+    def _reason(self, scope: Scope) -> tuple[int, str]:
+        return self._misled(scope) or (401, "give the server's token: Authorization: Bearer TOKEN")
+
+    def _misled(self, scope: Scope) -> tuple[int, str] | None:
+        if not _one_of(scope, b"host", self._hosts):
+            return 421, "this server does not go by that name (allow it with --allow-host)"
+        if _values(scope, b"origin") and not _one_of(scope, b"origin", self._origins):
+            return 403, "requests of that page are not answered (allow it with --allow-origin)"
+        return None
+
+    def _known(self, scope: Scope) -> str | None:
+        given = _values(scope, b"authorization")
+        scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+        shown, found = _hash(token.strip()), None
+        for user, expected in self._tokens.items():
+            if hmac.compare_digest(shown, expected):
+                found = user
+        return found if scheme.lower() == b"bearer" else None
+
+
+def listen(address: str) -> socket.socket:
+    """A socket that listens at `HOST:PORT`, IPv6 in brackets; port 0 is any that is free. `CellblockError`."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise CellblockError(f"{address!r} is not HOST:PORT", hint="127.0.0.1:8000, [::1]:8000")
+    host = host.removeprefix("[").removesuffix("]")
+    listener = None
+    try:
+        family, _, _, _, place = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+        listener.listen(128)
+    except OSError as error:
+        if listener is not None:
+            listener.close()
+        raise CellblockError(f"cannot listen at {address}: {error.strerror or error}", hint="choose another") from None
+    return listener
+
+
+def names_of(listener: socket.socket, allowed: Collection[str]) -> frozenset[str]:
+    """The values of `Host` that a listener goes by: its address, names of the loopback, and those that are allowed."""
+    host, port = listener.getsockname()[:2]
+    address = ipaddress.ip_address(host)
+    own = [] if address.is_unspecified else [f"[{host}]" if address.version == 6 else host]
+    own += ["127.0.0.1", "localhost", "[::1]"] if address.is_loopback or address.is_unspecified else []
+    return frozenset({*(f"{name}:{port}" for name in own), *allowed, *(f"{name}:{port}" for name in allowed)})
+
+
+async def serve_http(
+    server: SessionServer,
+    listener: socket.socket,
+    tokens: Mapping[str, str],
+    *,
+    hosts: Collection[str] = (),
+    origins: Collection[str] = (),
+) -> None:
+    """Serve the users of `tokens` at a socket that listens, until SIGINT or SIGTERM. The path is /mcp.
+
+    `hosts` are names that requests may come by beside the socket's own address, `origins` sites whose pages may ask.
+    """
+    import uvicorn
+
+    names = names_of(listener, hosts)
+    security = TransportSecuritySettings(allowed_hosts=[*names], allowed_origins=[*origins])
+    app = server.streamable_http_app(
+        streamable_http_path=PATH, max_request_body_size=_MOST_BODY, transport_security=security
+    )
+    wall = TokenWall(app, tokens, hosts=names, origins=origins)
+    config = uvicorn.Config(
+        wall, log_level="warning", access_log=False, server_header=False, lifespan="on", ws="none",
+        limit_concurrency=_MOST_CONNECTIONS, timeout_graceful_shutdown=3,
+    )  # fmt: skip
+    await uvicorn.Server(config).serve(sockets=[listener])
+
+
+def _hash(token: bytes) -> bytes:
+    return hashlib.sha256(token).digest()
+
+
+def _values(scope: Scope, name: bytes) -> list[bytes]:
+    return [value for key, value in scope["headers"] if key.lower() == name]
+
+
+def _one_of(scope: Scope, name: bytes, allowed: Collection[bytes]) -> bool:
+    values = _values(scope, name)
+    return len(values) == 1 and values[0].strip().lower() in allowed
+
+
+async def _refuse(send: Send, status: int, text: str) -> None:
+    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": text.encode()})

@@ -1,0 +1,288 @@
+"""What tools answer: structured results with a schema, and the content that models read."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+from urllib.parse import quote
+
+from mcp_types import CallToolResult, ContentBlock, ImageContent, ResourceLink, TextContent
+from pydantic import BaseModel, Field
+
+from cellblock.cell import Cell
+from cellblock.differences import Diff
+from cellblock.session.notebook import Notebook
+from cellblock.session.shown import IMAGES
+from cellblock.store import Commit, SessionRow
+
+_MOST_IMAGE_BYTES = 4 * 2**20
+"""Images of one result that are sent with it, as bytes; what comes after is linked to."""
+_MOST_VALUE = 10_000
+_DEEPEST_VALUE = 30
+_SHORT = 12
+
+
+class Failure(BaseModel):
+    """Why a cell failed."""
+
+    kind: str = Field(description="raised, timeout, memory, refused or crashed")
+    type: str
+    message: str
+    hint: str = Field("", description="what to do about it")
+
+
+class LostName(BaseModel):
+    """A name whose value is gone, or will not survive the session's sleep."""
+
+    name: str
+    type: str
+    reason: str
+    remedy: str
+
+
+class CellResult(BaseModel):
+    """One cell, or command, that ran."""
+
+    session: str = Field(description="the session that it ran in: give it again to go on there")
+    cell: str = Field(description="the cell's id, which does not change")
+    number: int
+    ok: bool
+    state: str = Field(description="completed, error or timeout")
+    text: str = Field(description="all that it showed, the middle cut where that is too long")
+    value: Any = Field(None, description="the last expression's value where it is plain JSON and short, else null")
+    images: list[str] = Field(default_factory=list, description="URIs of the images, to be read as resources")
+    error: Failure | None = None
+    lost: list[LostName] = Field(default_factory=list)
+    rolled_back: bool = Field(False, description="the session is as it was before this cell")
+    duration_ms: float
+
+
+class CommitRow(BaseModel):
+    """One step of a session's history."""
+
+    commit: str = Field(description="the beginning of its id, which names it as a revision")
+    kind: str
+    number: int = Field(description="of its cell; 0 where none ran")
+    message: str
+    created: int = Field(description="milliseconds since 1970")
+
+
+class Standing(BaseModel):
+    """Where a session stands now."""
+
+    session: str
+    at: CommitRow
+
+
+class History(BaseModel):
+    """The newest steps of a session, newest first."""
+
+    session: str
+    commits: list[CommitRow]
+
+
+class ValueBrief(BaseModel):
+    """What a name holds."""
+
+    type: str
+    size: int
+    preview: str
+
+
+class ChangedName(BaseModel):
+    """A name that differs; null where it was not there."""
+
+    name: str
+    before: ValueBrief | None
+    after: ValueBrief | None
+
+
+class ChangedFile(BaseModel):
+    """A file that differs, with its sizes in bytes; null where it was not there."""
+
+    path: str
+    before: int | None
+    after: int | None
+
+
+class Difference(BaseModel):
+    """What lies between two revisions of a session."""
+
+    session: str
+    text: str
+    exact: bool = Field(description="false: the state of one of the two was not saved, the one before it is compared")
+    names: list[ChangedName]
+    files: list[ChangedFile]
+
+
+class FileList(BaseModel):
+    """The files of a session's workspace."""
+
+    session: str
+    files: list[str]
+    more: int = Field(0, description="files that are not listed")
+
+
+class FileRead(BaseModel):
+    """A file, or a part of it."""
+
+    session: str
+    path: str
+    size: int
+    offset: int
+    encoding: str = Field(description="text, or base64 where the bytes are no UTF-8")
+    data: str
+    truncated: bool = Field(description="there is more after it: ask again with a larger offset")
+
+
+class FileWritten(BaseModel):
+    """A file that was written."""
+
+    session: str
+    path: str
+    size: int
+
+
+class SessionBrief(BaseModel):
+    """A stored session."""
+
+    session: str
+    commits: int
+    used: int = Field(description="milliseconds since 1970")
+    open_in: str | None = Field(description="the process that has it open, if one has")
+
+
+class SessionList(BaseModel):
+    """The first sessions of a user, by name."""
+
+    sessions: list[SessionBrief]
+
+
+class Exported(BaseModel):
+    """A notebook, which the resource of that URI is."""
+
+    session: str
+    uri: str
+    mime_type: str
+    cells: int
+    size: int
+
+
+def cell_result(session: str, cell: Cell, notebook: Notebook) -> CallToolResult:
+    """A cell as a tool's answer; one that failed is a tool's error."""
+    text, uris = cell.text, [output.uri for output in cell.outputs if output.uri is not None]
+    for uri in uris:
+        text = text.replace(uri, image_uri(session, uri))
+    error = cell.error
+    failure = None
+    if error is not None:
+        failure = Failure(kind=error.kind, type=error.type, message=error.message, hint=error.hint)
+    result = CellResult(
+        session=session, cell=cell.id, number=cell.number, ok=cell.ok, state=cell.state.value, text=text,
+        value=_plain(cell.value) if cell.ok else None, images=[image_uri(session, uri) for uri in uris],
+        error=failure,
+        lost=[LostName(name=one.name, type=one.type, reason=one.reason, remedy=one.remedy) for one in cell.lost],
+        rolled_back=cell.rolled_back, duration_ms=cell.usage.duration_ms,
+    )  # fmt: skip
+    said = [text or ("done, nothing was shown" if cell.ok else f"{error.type}: {error.message}" if error else "")]
+    if error is not None and error.hint and error.hint not in text:
+        said.append(f"hint: {error.hint}")
+    said += [f"lost: {one.name} ({one.type}): {one.reason}; {one.remedy}" for one in cell.lost]
+    content: list[ContentBlock] = [TextContent(text="\n".join(said)), *_images(session, uris, notebook)]
+    return CallToolResult(content=content, structured_content=result.model_dump(mode="json"), is_error=not cell.ok)
+
+
+def answer(result: BaseModel, text: str, *more: ContentBlock) -> CallToolResult:
+    """A structured result, and what a model reads of it."""
+    return CallToolResult(
+        content=[TextContent(text=text), *more], structured_content=result.model_dump(mode="json"), is_error=False
+    )
+
+
+def image_uri(session: str, uri: str) -> str:
+    """An output's URI, with the session that it belongs to."""
+    return f"{notebook_uri(session)}/{uri.removeprefix('notebook://')}"
+
+
+def notebook_uri(session: str) -> str:
+    """The URI of a session's notebook."""
+    return f"notebook://{quote(session, safe='')}"
+
+
+def commit_row(commit: Commit) -> CommitRow:
+    """A commit as tools tell it."""
+    return CommitRow(
+        commit=commit.id.removeprefix("sha256-")[:_SHORT],
+        kind=commit.kind,
+        number=commit.number,
+        message=commit.message,
+        created=commit.created,
+    )
+
+
+def difference(session: str, found: Diff) -> Difference:
+    """A diff as tools tell it."""
+    return Difference.model_validate(
+        {"session": session, "text": str(found), "exact": found.exact, "names": found.names, "files": found.files},
+        from_attributes=True,
+    )
+
+
+def session_brief(row: SessionRow) -> SessionBrief:
+    """A stored session as tools tell it."""
+    return SessionBrief(
+        session=row.name, commits=row.depth, used=row.used, open_in=None if row.holder is None else str(row.holder)
+    )
+
+
+def image_type(data: bytes) -> str:
+    """The MIME type of bytes that came from inside, by what they are and not by what was said of them."""
+    for magic, mime in _MAGIC:
+        if data.startswith(magic) and (mime != "image/webp" or data[8:12] == b"WEBP"):
+            return mime
+    return "application/octet-stream"
+
+
+_MAGIC = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"RIFF", "image/webp"),
+)
+
+
+def _images(session: str, uris: list[str], notebook: Notebook) -> list[ContentBlock]:
+    found: list[ContentBlock] = []
+    left = _MOST_IMAGE_BYTES
+    for uri in uris:
+        data = notebook.blob(uri).data
+        mime = image_type(data)
+        if mime in IMAGES and len(data) <= left:
+            left -= len(data)
+            found.append(ImageContent(data=base64.b64encode(data).decode(), mime_type=mime))
+        else:
+            name = uri.removeprefix("notebook://")
+            found.append(ResourceLink(uri=image_uri(session, uri), name=name, mime_type=mime, size=len(data)))
+    return found
+
+
+def _plain(value: object) -> object:
+    """A value that is JSON as it stands, and short; else None."""
+    if not _is_plain(value, _DEEPEST_VALUE):
+        return None
+    try:
+        text = json.dumps(value, allow_nan=False)
+    except ValueError:  # NaN and the infinities are no JSON
+        return None
+    return value if len(text) <= _MOST_VALUE else None
+
+
+def _is_plain(value: object, depth: int) -> bool:
+    if value is None or type(value) in (str, bool, int, float):
+        return True
+    if depth and type(value) in (list, tuple):
+        return all(_is_plain(one, depth - 1) for one in value)  # type: ignore[attr-defined]
+    if depth and type(value) is dict:
+        return all(type(key) is str and _is_plain(one, depth - 1) for key, one in value.items())
+    return False

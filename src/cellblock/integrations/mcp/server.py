@@ -1,0 +1,119 @@
+"""The server: who calls, which session is meant, and what of it may be read as resources."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.lowlevel.helper_types import ReadResourceContents
+from mcp.server.mcpserver import Context, MCPServer
+from mcp_types import InputRequiredResult, Resource
+from pydantic import AnyUrl
+
+import cellblock
+from cellblock.errors import CellblockError
+from cellblock.integrations.mcp.resources import add_resources
+from cellblock.integrations.mcp.results import image_type, notebook_uri
+from cellblock.integrations.mcp.tools import add_tools
+from cellblock.integrations.opened import OpenSessions
+from cellblock.session.session import AsyncSession
+from cellblock.state import Versioned
+
+_INSTRUCTIONS = """\
+Runs Python and shell commands behind kernel walls: no network, no files but the session's own and what is mounted.
+A session keeps its names and files from call to call. Which one is meant is the argument `session`: the same name goes
+on where it was, another name is another session.{default} Every step is a commit, which undo, checkout and branch
+go back to. A failed call leaves the session usable; its text says what to do."""
+
+
+class SessionServer(MCPServer[Any]):
+    """An MCP server over the sessions of its callers. `user` is who calls where the transport tells nobody."""
+
+    def __init__(
+        self, sessions: OpenSessions, *, user: str, default: str | None, tools: Collection[str] | None
+    ) -> None:
+        said = f" Without it the session is {default!r}." if default is not None else ""
+        super().__init__(
+            "cellblock",
+            title="cellblock",
+            version=cellblock.__version__,
+            instructions=_INSTRUCTIONS.format(default=said),
+            log_level="WARNING",
+        )
+        self.sessions = sessions
+        self._user = user
+        self._default = default
+        add_tools(self, tools)
+        add_resources(self)
+
+    @property
+    def user(self) -> str:
+        """Security border: who calls. Of an HTTP request that is what its token says, never what an argument says."""
+        token = get_access_token()
+        return self._user if token is None else token.client_id
+
+    def named(self, session: str | None) -> str:
+        """The session that a call means."""
+        name = self._default if session is None else session
+        if name is None:
+            raise CellblockError(
+                "which session is not said", hint="give session=…: any name, and the same one to go on with it"
+            )
+        return name
+
+    async def list_resources(self) -> list[Resource]:
+        """The notebooks of the caller's sessions."""
+        return [
+            Resource(
+                uri=notebook_uri(row.name), name=row.name, mime_type="application/x-ipynb+json",
+                description=f"the notebook of session {row.name!r}",
+            )
+            for row in await self.sessions.list(self.user)
+        ]  # fmt: skip
+
+    async def read_resource(
+        self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
+    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+        """A resource, images with the type that their bytes have."""
+        found = await super().read_resource(uri, context)
+        if isinstance(found, InputRequiredResult):
+            return found
+        return [
+            replace(one, mime_type=image_type(one.content)) if isinstance(one.content, bytes) else one for one in found
+        ]
+
+
+@asynccontextmanager
+async def open_server(
+    url: str | None = None,
+    *,
+    user: str = "default",
+    session: str | None = None,
+    most_open: int = 16,
+    idle_seconds: float = 600.0,
+    tools: Collection[str] | None = None,
+    **options: Any,
+) -> AsyncIterator[SessionServer]:
+    """A server over the sessions of a store, which are closed with it.
+
+    `url` names the store, None the default one; `user` is whose sessions are meant where the transport tells nobody;
+    `session` is the one that is meant where a call names none. At most `most_open` are open at once, and one that was
+    not used for `idle_seconds` ends its processes. `tools` are those that are offered; None is all. What else is given
+    goes to each `AsyncSession`: limits, mounts, preload, python, walls.
+    """
+    make = partial(_made, url, options)
+    async with OpenSessions(make, url=url, most=most_open, idle_seconds=idle_seconds) as sessions:
+        yield SessionServer(sessions, user=user, default=session, tools=tools)
+
+
+def _made(url: str | None, options: dict[str, Any], user: str, name: str) -> AsyncSession:
+    return AsyncSession(name, user=user, state=Versioned(url), **options)
+
+
+async def serve_stdio(server: SessionServer) -> None:
+    """Serve the one client at stdin and stdout, until it leaves."""
+    await server.run_stdio_async()

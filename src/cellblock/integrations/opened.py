@@ -1,0 +1,191 @@
+"""Sessions of many users by name: opened when asked for, put to sleep when idle, closed to make room."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+import anyio
+from anyio import to_thread
+
+from cellblock.errors import CellblockError, LeaseLost, SessionClosed
+from cellblock.session.commits import cells_of
+from cellblock.session.notebook import Notebook
+from cellblock.session.session import AsyncSession
+from cellblock.store import SessionRow, Store, open_store
+from cellblock.store.naming import checked_name
+
+Make = Callable[[str, str], AsyncSession]
+"""A session of a user and a name, not open yet."""
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass
+class _Entry:
+    """One session. `callers` use it, or wait until it is open; None where it is not."""
+
+    key: tuple[str, str]
+    session: AsyncSession | None = None
+    callers: int = 0
+    used: float = 0.0
+    opening: anyio.Lock = field(default_factory=anyio.Lock)
+
+
+class OpenSessions:
+    """The sessions of one program, at most `most` of which are open at once. Use it as `async with`.
+
+    One that nobody has used for `idle_seconds` ends its processes, until it is used again. Where there is no room the
+    one that was used longest ago is closed: all that it was is in the store.
+    """
+
+    def __init__(self, make: Make, *, url: str | None = None, most: int = 16, idle_seconds: float = 600.0) -> None:
+        """`url` is the store in which the sessions that `make` makes are kept."""
+        if most < 1 or not idle_seconds > 0:
+            raise ValueError(f"at least one session may be open, idle for more than 0 s, not {most}, {idle_seconds}")
+        self._make = make
+        self._url = url
+        self._most = most
+        self._idle_seconds = idle_seconds
+        self._entries: dict[tuple[str, str], _Entry] = {}
+        self._tasks = anyio.create_task_group()
+        self._store: Store | None = None
+        self._storing = anyio.Lock()
+
+    async def __aenter__(self) -> Self:
+        await self._tasks.__aenter__()
+        self._tasks.start_soon(self._doze)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._tasks.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
+            for entry in list(self._entries.values()):
+                await self._close(entry)
+            if self._store is not None:
+                await to_thread.run_sync(self._store.close)
+        await self._tasks.__aexit__(None, None, None)  # what was raised goes on as it is, in no group
+
+    def __len__(self) -> int:
+        """How many are open, or being opened."""
+        return len(self._entries)
+
+    def is_open(self, user: str, name: str) -> bool:
+        """Whether a session is open here."""
+        return (user, name) in self._entries
+
+    @asynccontextmanager
+    async def use(self, user: str, name: str, *, create: bool = True) -> AsyncIterator[AsyncSession]:
+        """A session while it is used, opened if it is not. It is not closed meanwhile, but for the end of the program.
+
+        `UnknownSession` where there is none and `create` is false; `CellblockError` where as many are in use as may be.
+        """
+        key = (user, checked_name(name, "session"))
+        if not create and key not in self._entries:
+            store = await self._opened_store()
+            await to_thread.run_sync(store.read, *key)
+        if key not in self._entries:
+            await self._make_room()
+        entry = self._entries.setdefault(key, _Entry(key))
+        entry.callers += 1
+        try:
+            async with entry.opening:
+                if entry.session is None:
+                    entry.session = await self._make(*key).open()
+                session = entry.session
+            try:
+                yield session
+            except (SessionClosed, LeaseLost):  # it is of no use any more: whoever comes next opens it again
+                if entry.session is session:
+                    entry.session = None
+                await session.close()
+                raise
+        finally:
+            entry.used = time.monotonic()
+            self._leave(entry)
+
+    async def adopt(self, session: AsyncSession) -> None:
+        """Take over a session that is open, as a branch is. It is closed where there is no room."""
+        key = (session.user, str(session.name))
+        try:
+            await self._make_room()
+        except CellblockError:
+            await session.close()
+            return
+        self._entries[key] = _Entry(key, session=session, used=time.monotonic())
+
+    async def notebook(self, user: str, name: str) -> Notebook:
+        """The notebook of a session, of the store where it is not open: no process is started."""
+        key = (user, checked_name(name, "session"))
+        if (entry := self._entries.get(key)) is not None and entry.session is not None:
+            return entry.session.notebook
+        store = await self._opened_store()
+
+        def read() -> Notebook:
+            session, notebook = store.read(*key), Notebook()
+            for cell, parts in cells_of(session, session.resolve("HEAD")):
+                notebook.record(cell, parts)
+            return notebook
+
+        return await to_thread.run_sync(read)
+
+    async def list(self, user: str, limit: int = 100) -> list[SessionRow]:
+        """The first sessions of a user, by name, open or not."""
+        store = await self._opened_store()
+        return await to_thread.run_sync(lambda: store.sessions(user, limit=limit))
+
+    async def _opened_store(self) -> Store:
+        async with self._storing:
+            if self._store is None:
+                self._store = await to_thread.run_sync(open_store, self._url)
+            return self._store
+
+    async def _make_room(self) -> None:
+        while len(self._entries) >= self._most:
+            idle = [entry for entry in self._entries.values() if not entry.callers]
+            if not idle:
+                raise CellblockError(
+                    f"all {self._most} sessions that may be open are in use", hint="try again when a call has ended"
+                )
+            await self._close(min(idle, key=lambda entry: entry.used))
+
+    async def _close(self, entry: _Entry) -> None:
+        """Close a session; what the store does not take is for the log, since no caller of it is there to be told."""
+        entry.callers += 1
+        try:
+            async with entry.opening:
+                session, entry.session = entry.session, None
+                if session is not None:
+                    await session.close()
+        except CellblockError:
+            _LOG.exception("session %r of %r was not closed as it should be", *reversed(entry.key))
+        finally:
+            self._leave(entry)
+
+    def _leave(self, entry: _Entry) -> None:
+        entry.callers -= 1
+        if not entry.callers and entry.session is None and self._entries.get(entry.key) is entry:
+            del self._entries[entry.key]
+
+    async def _doze(self) -> None:
+        """Have the sessions sleep that nobody uses. What the store does not take keeps one awake, and is logged."""
+        while True:
+            await anyio.sleep(self._idle_seconds / 4)
+            for entry in list(self._entries.values()):
+                idle = time.monotonic() - entry.used >= self._idle_seconds
+                if entry.session is None or entry.callers or not idle:
+                    continue
+                entry.callers += 1
+                try:
+                    await entry.session.hibernate()
+                except CellblockError:
+                    _LOG.exception("session %r of %r could not be put to sleep", *reversed(entry.key))
+                finally:
+                    self._leave(entry)

@@ -1,0 +1,31 @@
+"""An integration without its package says which extra has it, and `import cellblock` needs none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize(("module", "package", "extra"), [("mcp", "mcp", "mcp")])
+def test_an_integration_without_its_package_names_the_extra(module: str, package: str, extra: str) -> None:
+    program = f"""
+import sys
+sys.modules[{package!r}] = None
+from cellblock import CellblockError
+try:
+    import cellblock.integrations.{module}
+except CellblockError as error:
+    print(error.hint)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == f'pip install "cellblock[{extra}]"\n'
+
+
+def test_no_integration_is_imported_with_cellblock() -> None:
+    program = (
+        "import sys, cellblock\nprint([name for name in sys.modules if name.startswith('cellblock.integrations')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
