@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cellblock import Policy, Session, UnpicklableError, Versioned
-from cellblock.errors import RestoreFailed
+from cellblock.errors import RestoreFailed, StoreError
 
 Open = Callable[..., Session]
 
@@ -114,6 +114,11 @@ MAKES = {
         "if True:\n    class W:\n        def f(self):\n            return 'within'\n    def g(): return W().f()\n"
         "w = W()",
         "(w.f(), g(), type(w) is W)",
+    ),
+    "keys with a hash of their own": (
+        "class K:\n    def __init__(self, v): self.v = v\n    def __hash__(self): return hash(self.v)\n"
+        "    def __eq__(self, other): return self.v == other.v\nd, s, f = {K(1): [K(2)]}, {K(3)}, frozenset((K(4),))",
+        "(d[K(1)][0].v, K(3) in s, K(4) in f)",
     ),
     "a list of many objects": (
         "class Node:\n    def __init__(self, v, rest): self.v, self.rest = v, rest\nlast = None\n"
@@ -277,6 +282,35 @@ def test_no_code_of_the_cells_runs_while_names_are_kept(opened: Open) -> None:
     session.run("repr(o); calls.clear(); x = 1")
     assert session.run("list(calls)").value == []
     assert opened().run("list(calls)").value == []
+
+
+def test_a_group_that_looks_as_before_is_told_from_one_that_is(opened: Open) -> None:
+    session = opened()
+    session.run("x = [1, 'a', 0.0]; y = 1")
+    session.run("x = [True, 'a', -0.0]; y = 1.0")
+    session.run("z = 3")
+    assert repr(opened().run("x, y, z").value) == "([True, 'a', -0.0], 1.0, 3)"
+
+
+def test_what_a_failed_commit_kept_out_of_the_store_is_in_the_next(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = opened()
+    session.run("x = [1]")
+    lasting = session._session._lasting  # type: ignore[attr-defined]
+
+    def fails(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lasting, "_write", fails)
+        with pytest.raises(StoreError, match="the disk is full"):
+            session.run("x.append(2); y = ['y']")
+    session.run("z = 3")
+    session.flush()
+    session = opened()
+    assert session.resumed is not None
+    assert (session.resumed.lost, session.run("x, y, z").value) == ((), ([1, 2], ["y"], 3))
 
 
 def test_versions_at_local(opened: Open) -> None:

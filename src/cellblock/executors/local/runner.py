@@ -38,7 +38,7 @@ from cellblock.wire.messages import (
 )
 from cellblock.worker import survey
 from cellblock.worker.failures import chained, describe, refused
-from cellblock.worker.keeping import Row, read, unkept
+from cellblock.worker.keeping import Row, Written, read, unkept
 from cellblock.worker.names import Names
 from cellblock.worker.show.display import bundle
 
@@ -67,6 +67,8 @@ class Runner:
             self.world.scope(partial(unkept, self.world))
         self.world.values["random"] = random.Random(seed)  # noqa: S311 - the session's, to be repeated
         self.names: dict[str, str] = {}
+        self.written: Written = {}
+        """The groups of names that were written last."""
         self.busy = False
         self._value_bytes = value_bytes
         self._forgets = forgets

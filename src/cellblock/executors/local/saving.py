@@ -16,30 +16,23 @@ from cellblock.worker.keeping import keep
 class Captured:
     """Chunks and the snapshot that they belong to."""
 
-    def __init__(self, chunks: dict[str, bytes], snapshot: Snapshot) -> None:
-        self._chunks, self._snapshot = chunks, snapshot
+    def __init__(self, runner: Runner, chunks: dict[str, bytes], snapshot: Snapshot) -> None:
+        self._runner, self._chunks, self._snapshot = runner, chunks, snapshot
         self._steps: Iterator[Chunk | Snapshot] | None = None
 
     @classmethod
     async def of(cls, runner: Runner) -> Captured:
         """The state after the last request that a runner took."""
-        chunks: dict[str, bytes] = {}
-
-        def put(data: bytes) -> str:
-            address = address_of(data)
-            chunks[address] = data
-            return address
-
-        try:
-            return cls(chunks, await to_thread.run_sync(runner.call(lambda: keep(runner.world, put)).result))
-        except (MemoryError, RecursionError) as error:
-            raise CaptureFailed(f"names cannot be saved: {type(error).__name__}", hint="keep less") from error
+        return cls(runner, *await _written(runner))
 
     async def begin(self, previous: Snapshot | None) -> None:
         """See `Capture`."""
         if self._steps is not None:
             raise CaptureFailed("it was begun before", hint="capture again")
         has = set() if previous is None else previous.addresses()
+        if not self._snapshot.addresses() <= has | self._chunks.keys():  # what was written last is in no store
+            self._runner.written.clear()
+            self._chunks, self._snapshot = await _written(self._runner)
         self._steps = self._read(has)
 
     async def read(self) -> Chunk | Snapshot:
@@ -60,3 +53,18 @@ class Captured:
     def close(self) -> None:
         """See `Capture`."""
         self._chunks, self._steps = {}, iter(())
+
+
+async def _written(runner: Runner) -> tuple[dict[str, bytes], Snapshot]:
+    chunks: dict[str, bytes] = {}
+
+    def put(data: bytes) -> str:
+        address = address_of(data)
+        chunks[address] = data
+        return address
+
+    try:
+        work = runner.call(lambda: keep(runner.world, put, runner.written))
+        return chunks, await to_thread.run_sync(work.result)
+    except (MemoryError, RecursionError) as error:
+        raise CaptureFailed(f"names cannot be saved: {type(error).__name__}", hint="keep less") from error

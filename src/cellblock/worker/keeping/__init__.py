@@ -5,6 +5,6 @@ portable. What `nodes` has no row for cannot be kept, and is told by its name, i
 """
 
 from cellblock.worker.keeping.read import Row, read
-from cellblock.worker.keeping.write import FORM, keep, unkept
+from cellblock.worker.keeping.write import FORM, Written, keep, unkept
 
-__all__ = ["FORM", "Row", "keep", "read", "unkept"]
+__all__ = ["FORM", "Row", "Written", "keep", "read", "unkept"]

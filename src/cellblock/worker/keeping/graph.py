@@ -51,6 +51,10 @@ class Graph:
         node.children.append(self.add(value))
         node.labels.append(label)
 
+    def items(self, node: Node, values: list[Any]) -> None:
+        """All that a sequence or a set holds."""
+        node.children = [self.add(value) for value in values]
+
     def run(self) -> None:
         """Describe all that can be reached."""
         while self._pending:
@@ -63,9 +67,12 @@ class Graph:
 
     def ways(self) -> dict[int, tuple[str, Node]]:
         """Of each node that leads to a broken one: how, and that one."""
+        if not any(node.broken is not None for node in self.nodes):
+            return {}
         parents: dict[int, list[tuple[int, str]]] = {}
         for number, node in enumerate(self.nodes):
-            for child, label in zip(node.children, node.labels, strict=True):
+            labels = node.labels or [f"[{place}]" for place in range(len(node.children))]
+            for child, label in zip(node.children, labels, strict=True):
                 parents.setdefault(child, []).append((number, label))
         found = {number: ("", node) for number, node in enumerate(self.nodes) if node.broken is not None}
         level = list(found)

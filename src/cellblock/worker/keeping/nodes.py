@@ -92,7 +92,7 @@ class Describing:
         elif issubclass(kind, BaseException) and id(kind) in self._known:
             self._attributes(graph, node, "error", value.args)
         elif numpy_parts(value) is not None or table_parts(value) is not None:
-            node.kind, node.data = "value", value
+            node.kind, node.data = "array", value
         else:
             self._member(node, value)
 
@@ -105,9 +105,7 @@ class Describing:
             node.data = _ordered(items) if node.kind in ("set", "frozenset") else items
             node.shared = node.kind != "tuple"
             return
-        ordered = node.kind in ("list", "tuple")
-        for place, one in enumerate(items):
-            graph.child(node, one, f"[{place}]" if ordered else "")
+        graph.items(node, items)
 
     def _pairs(self, graph: Graph, node: Node) -> None:
         value = dict(node.value)

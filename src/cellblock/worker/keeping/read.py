@@ -183,7 +183,12 @@ class _Reading:
 
     def _set(self, ref: _Ref, data: Any, children: list[_Ref]) -> Any:
         made: set[Any] = set(data or ())
-        self._fill(ref, lambda: made.update(self._all(children)), late=True)
+
+        def fill() -> None:
+            parts = self._all(children)
+            self._fill(ref, lambda: made.update(parts), late=True)
+
+        self._fill(ref, fill)
         return made
 
     def _frozenset(self, _ref: _Ref, data: Any, children: list[_Ref]) -> Any:
@@ -197,12 +202,18 @@ class _Reading:
         def make(ref: _Ref, data: Any, children: list[_Ref]) -> Any:
             made = kind()
 
-            def fill() -> None:
-                keys, values = data or (self._all(children[::2]), self._all(children[1::2]))
+            def put(keys: list[Any], values: list[Any]) -> None:
                 for key, value in zip(keys, values, strict=True):
                     made[key] = value
 
-            self._fill(ref, fill, late=data is None)
+            def fill() -> None:
+                keys, values = self._all(children[::2]), self._all(children[1::2])
+                self._fill(ref, lambda: put(keys, values), late=True)
+
+            if data is None:
+                self._fill(ref, fill)
+            else:
+                put(*data)
             return made
 
         return make
@@ -418,6 +429,7 @@ _MAKERS: dict[str, _Make] = {
     "random": _Reading._random,
     "alias": _Reading._alias,
     "union": _Reading._union,
+    "array": _Reading._value,
     "object": lambda *_: object(),
     "nonetype": lambda *_: type(None),
     "known": _Reading._known,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import sys
 from collections.abc import Callable, Collection, Iterable
+from hashlib import sha256
 from reprlib import Repr
 from typing import Any
 
@@ -24,16 +26,39 @@ _PREVIEW = 200
 _DEFINING = ("function", "class", "namedtuple")
 _OWN = ("instance", "error")
 _SHOWN = frozenset(
-    ("value", "list", "tuple", "dict", "set", "frozenset", "Counter", "OrderedDict", "defaultdict", "deque", "slice")
+    (
+        "value",
+        "array",
+        "list",
+        "tuple",
+        "dict",
+        "set",
+        "frozenset",
+        "Counter",
+        "OrderedDict",
+        "defaultdict",
+        "deque",
+        "slice",
+    )
 )
 """Kinds of nodes whose `repr` is no code of the cells', and tells no address of this process."""
 
 Put = Callable[[bytes], str]
+Written = dict[str, tuple[bytes, Group]]
+"""Groups by their keys, each with a digest of what is in it."""
 
 
-def keep(world: World, put: Put) -> Snapshot:
-    """All names of a world that can be kept, and why the others cannot. Runs no code of the cells."""
-    return _Keeping(world, world.names()).snapshot(put)
+def keep(world: World, put: Put, written: Written) -> Snapshot:
+    """All names of a world that can be kept, and why the others cannot. Runs no code of the cells.
+
+    `written` are the groups of the last snapshot, and then of this one: of those that are the same nothing is put.
+    """
+    keeping = _Keeping(world, world.names())
+    packing = _Packing(keeping, put, written)
+    snapshot = keeping.snapshot(packing)
+    written.clear()
+    written.update(packing.written)
+    return snapshot
 
 
 def unkept(world: World, names: Collection[str]) -> list[str]:
@@ -54,10 +79,10 @@ class _Keeping:
         self.graph.run()
         self.ways = self.graph.ways()
 
-    def snapshot(self, put: Put) -> Snapshot:
+    def snapshot(self, packed: _Packing) -> Snapshot:
         """What was found, written."""
         graph, world = self.graph, self._world
-        packed, lost = _Packing(self, put), []
+        lost = []
         names = [name for name in sorted(self.roots) if self.roots[name] not in self.ways]
         groups = packed.groups(names)
         for name in sorted(self.roots):
@@ -89,7 +114,9 @@ class _Keeping:
 class _Packing:
     """Writes groups of one graph."""
 
-    def __init__(self, keeping: _Keeping, put: Put) -> None:
+    def __init__(self, keeping: _Keeping, put: Put, before: Written) -> None:
+        self._before = before
+        self.written: Written = {}
         self._graph, self._roots, self._put = keeping.graph, keeping.roots, put
         self._definitions: dict[int, str] = {}
         for name, number in keeping.roots.items():
@@ -151,6 +178,15 @@ class _Packing:
         return self._packed(key, [{name: numbers[root] for name, root in roots.items()}, plain], needs)
 
     def _packed(self, key: str, data: Any, needs: Iterable[str]) -> Group:
+        told = _told(data)
+        found, group = self._before.get(key, (None, None))
+        if told is None or found != told or group is None:
+            group = self._write(key, data, needs)
+        if told is not None:
+            self.written[key] = told, group
+        return group
+
+    def _write(self, key: str, data: Any, needs: Iterable[str]) -> Group:
         first, *large = portable.pack(portable.encode(data, max_bytes=_MOST))
         buffers = tuple(Buffer(memoryview(one).nbytes, self._chunks(one)) for one in large)
         return Group(key=key, stream=self._chunks(first), buffers=buffers, needs=tuple(sorted(needs)))
@@ -178,6 +214,14 @@ class _Packing:
             return cut(_brief.repr(node.value), _PREVIEW)
         named = f" {node.data}" if node.kind in ("module", "enum", "known") else ""
         return f"<{type_name(node.value)}{named}>"
+
+
+def _told(data: Any) -> bytes | None:
+    """What tells one content of a group from another; None where it holds what JSON does not."""
+    try:
+        return sha256(json.dumps(data).encode()).digest()
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 def _made_brief() -> Repr:
