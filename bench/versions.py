@@ -1,7 +1,7 @@
 """F1, F11, F12, F18: what a session that lasts costs: a cell, its commit beside a large state, resuming, and history.
 
 A commit is waited for with `flush`, which nobody has to do: the reply does not wait. The reference of F11 is pickling
-the name that changed; of F12, unpickling all of it in a process that has NumPy.
+the name that changed; of F12, unpickling all of it in a process that has NumPy, as the session has by `preload`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ def _store() -> Iterator[str]:
 class _Lasting:
     """One session, on an event loop of its own."""
 
-    def __init__(self, runner: asyncio.Runner, url: str | None, name: str = "one") -> None:
+    def __init__(
+        self, runner: asyncio.Runner, url: str | None, name: str = "one", preload: tuple[str, ...] = ()
+    ) -> None:
         self.runner = runner
         state = cellblock.Live() if url is None else cellblock.Versioned(url)
-        self.session = cellblock.AsyncSession(None if url is None else name, state=state, limits=_LIMITS)
+        name_or_none = None if url is None else name
+        self.session = cellblock.AsyncSession(name_or_none, state=state, limits=_LIMITS, preload=preload)
         runner.run(self.session.open())
 
     def run(self, source: str) -> object:
@@ -112,15 +115,13 @@ def _resumed(used: str, plan: Plan) -> Samples:
     arrays = {f"a{n}": np.random.default_rng(n).random(5 * 2**17) for n in range(20)}
     data = pickle.dumps(arrays, protocol=5)
     with asyncio.Runner() as runner, _store() as url:
-        session = _Lasting(runner, url)
-        session.run(
-            "import numpy as np\nfor n in range(20): globals()[f'a{n}'] = np.random.default_rng(n).random(5 * 2 ** 17)"
-        )
+        session = _Lasting(runner, url, preload=("numpy",))
+        session.run(_TWENTY)
         session.close()
 
         def resumed() -> float:
             began = time.perf_counter()
-            again = _Lasting(runner, url)
+            again = _Lasting(runner, url, preload=("numpy",))
             again.run(used)
             seconds = time.perf_counter() - began
             again.close()

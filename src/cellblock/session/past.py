@@ -11,7 +11,7 @@ from typing import Any
 from cellblock.cell import Cell, CellError, CellKind, CellState
 from cellblock.errors import StoreError
 from cellblock.session.calls import Answer
-from cellblock.session.commits import get_cell, get_snapshot
+from cellblock.session.commits import get_cell, get_cells, get_snapshot
 from cellblock.session.hoststeps import HostStep
 from cellblock.session.shown import Blob
 from cellblock.snapshots import Snapshot
@@ -165,5 +165,6 @@ def _replay_of(session: StoredSession, commit: Commit) -> Replay | HostStep:
 
 def _cells(session: StoredSession, commit: Commit) -> Iterator[tuple[int, Cell, dict[str, Blob]]]:
     tree: Any = dict(session.tree(commit.trees.get("cells")).pairs())
-    for key in sorted(tree)[-MOST_CELLS:]:
-        yield (int(key), *get_cell(session, tree[key]["@"]))
+    newest = sorted(tree)[-MOST_CELLS:]
+    for key, found in zip(newest, get_cells(session, [tree[key]["@"] for key in newest]), strict=True):
+        yield (int(key), *found)
