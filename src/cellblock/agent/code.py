@@ -21,7 +21,7 @@ from cellblock.agent.loop import Loop, step_limit
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.prompts import Prompts
 from cellblock.agent.recording import recorded
-from cellblock.agent.result import RunResult, Step
+from cellblock.agent.result import RunResult, Step, how_ended
 from cellblock.agent.setting import Setting, Tell, present
 from cellblock.agent.signals import NAMES, SIGNALS
 from cellblock.agent.trace import Trace
@@ -161,6 +161,11 @@ class CodeAgent:
         self._registry.module(module, name=name, visibility=visibility, **grant)
         return module
 
+    def require_free(self, name: str) -> None:
+        """ValueError for a name that an input cannot have, since the agent or something registered has it."""
+        if name in NAMES or name in self._registry.names:
+            raise ValueError(f"{name!r} is a name of the agent's own: give the input another one")
+
     @property
     def task(self) -> Task:
         """`@agent.task` makes a typed function whose body this agent fulfils; see `cellblock.agent.task`."""
@@ -245,7 +250,7 @@ class CodeAgent:
                     self.memory = result.memory if self.state is not None else self.memory
         except BaseException as error:
             if not events.events or events.events[-1]["event"] != "end":
-                events.write("end", reason=_how(error), value=None, verified_by=None, steps=None, tokens=None)
+                events.write("end", reason=how_ended(error), value=None, verified_by=None, steps=None, tokens=None)
             raise
         finally:
             events.close()
@@ -388,8 +393,7 @@ class CodeAgent:
         """Put in what comes with a task; the text that tells of it."""
         lines = []
         for name, value in inputs.items():
-            if name in NAMES or name in self._registry.names:
-                raise ValueError(f"{name!r} is a name of the agent's own: give the input another one")
+            self.require_free(name)
             await session.set(name, value)
         names = await session.names() if inputs else {}
         lines += [f"- {name}: {names[name].type} = {names[name].preview}" for name in inputs if name in names]
@@ -416,10 +420,3 @@ class CodeAgent:
                 "the agent's session is open, and gets no more functions, classes or modules",
                 hint="register before the first run, or close() the agent first",
             )
-
-
-def _how(error: BaseException) -> str:
-    """Why a run ended that gave no result."""
-    if isinstance(error, CellblockError):
-        return f"{type(error).__name__}: {error.args[0]}"
-    return "interrupted" if not isinstance(error, Exception) else type(error).__name__

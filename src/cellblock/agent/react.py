@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Literal
+
+import anyio
 
 from cellblock import __version__
 from cellblock.agent.loop import step_limit
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.recording import to_plain
-from cellblock.agent.result import RunResult, Step
+from cellblock.agent.result import RunResult, Step, how_ended
 from cellblock.agent.setting import Tell
 from cellblock.agent.trace import Trace
+from cellblock.errors import ModelError
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, Message, Reply, Tokens, ToolRequest, connect
 from cellblock.observe.log import FORMAT, EventLog
@@ -52,7 +55,12 @@ class ReactAgent:
         self._system = system
         self._redactor = Redactor(redact)
         self._verbose = verbose
-        self._tools = {one.name: one for one in map(Callee, tools)}
+        self._tools: dict[str, Callee] = {}
+        for one in map(Callee, tools):
+            if one.name in self._tools or one.name == "final_answer":
+                why = "is a name of the agent's own" if one.name == "final_answer" else "is registered twice"
+                raise ValueError(f"{one.name!r} {why}")
+            self._tools[one.name] = one
 
     def run(self, task: str, **options: Any) -> RunResult:
         """Work on a task until there is an answer; the blocking twin of `arun`."""
@@ -62,6 +70,8 @@ class ReactAgent:
         self, task: str, *, log: str | os.PathLike[str] | None = None, tell: Tell | None = None
     ) -> RunResult:
         """Work on a task until there is an answer, or the steps are used up. Raises `ModelError`."""
+        if not isinstance(task, str):
+            raise TypeError(f"a task is a text, not {type(task).__name__}")
         events = EventLog(log, redactor=self._redactor)
         events.write(
             "run", format=FORMAT, version=__version__, task=task, model=self.model.name, tools=sorted(self._tools)
@@ -74,9 +84,13 @@ class ReactAgent:
                 while not run.answered and len(run.steps) < self.limits.max_steps:
                     reply = await self.model.reply(messages, run.schemas, tell)
                     messages += await run.step(reply)
+            run.end("answered" if run.answered else "steps used up")
+        except BaseException as error:
+            run.end(how_ended(error))
+            if isinstance(error, ModelError):
+                error.result = run.result()
+            raise
         finally:
-            value, verified_by = run.answer
-            events.write("end", value=to_plain(value), verified_by=verified_by, steps=len(run.steps))
             events.close()
         result = run.result()
         if result.partial and self.on_limit == "raise":
@@ -116,10 +130,8 @@ class _Run:
         message: Message = {"role": "assistant", "content": reply.text}
         messages = [{**message, "tool_calls": calls} if calls else message]
         self._events.write("reply", step=number, text=reply.text, requests=calls)
-        shown = []
-        for request in reply.requests:
-            answer = await self._call(number, request)
-            shown.append(answer)
+        shown = await self._call_all(number, reply.requests)
+        for request, answer in zip(reply.requests, shown, strict=True):
             messages.append({"role": "tool", "tool_call_id": request.id, "content": answer})
         if not reply.requests and reply.text.strip():
             self.answered, self.answer = True, (reply.text.strip(), None)
@@ -132,8 +144,20 @@ class _Run:
             self._tell(step)
         return messages
 
-    async def _call(self, number: int, request: ToolRequest) -> str:
-        """What a tool answers, as a model reads it. What it raises is an answer, too."""
+    async def _call_all(self, number: int, requests: Sequence[ToolRequest]) -> list[str]:
+        """What tools that are called at once answer, as a model reads it, in the order of the calls."""
+        found: dict[int, tuple[str, object]] = {}
+
+        async def call(place: int) -> None:
+            found[place] = await self._call(requests[place])
+
+        async with anyio.create_task_group() as tasks:
+            for place in range(len(requests)):
+                tasks.start_soon(call, place)
+        return [self._told(number, request, *found[place]) for place, request in enumerate(requests)]
+
+    async def _call(self, request: ToolRequest) -> tuple[str, object]:
+        """What is wrong with a call, "" where nothing is, and what it answers. What a tool raises is wrong with it."""
         tool, error, answer = self._tools.get(request.name), "", None
         if tool is None:
             error = f"there is no tool {request.name!r}; there are {', '.join(sorted(self._tools))}"
@@ -144,12 +168,22 @@ class _Run:
                 answer = await tool.call(request.arguments)
             except Exception as raised:  # whatever it is, it is the model's to handle
                 error = f"{type(raised).__name__}: {raised}"
+        return error, answer
+
+    def _told(self, number: int, request: ToolRequest, error: str, answer: object) -> str:
+        """A call's outcome as a model reads it, logged."""
         if error:
             self._memory.fail(f"{request.name}: {error}")
         told: dict[str, Any] = {"error": error} if error else {"answer": to_plain(answer)}
         self._events.write("tool", step=number, name=request.name, arguments=request.arguments, **told)
         text = f"error: {error}" if error else _shown(answer)
-        return text[: self._limits.max_output_bytes]
+        most = self._limits.max_output_bytes
+        return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} characters are left out)"
+
+    def end(self, reason: str) -> None:
+        """Log the run's end."""
+        value, verified_by = self.answer
+        self._events.write("end", reason=reason, value=to_plain(value), verified_by=verified_by, steps=len(self.steps))
 
     def result(self) -> RunResult:
         return RunResult(

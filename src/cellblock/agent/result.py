@@ -7,6 +7,7 @@ from typing import Literal
 
 from cellblock.agent.memory import AgentMemory
 from cellblock.cell import Cell
+from cellblock.errors import CellblockError
 from cellblock.models import Tokens
 from cellblock.observe.log import EventLog
 from cellblock.session.notebook import Notebook
@@ -69,3 +70,10 @@ class RunResult:
         cut = repr(self.value)[:200]
         part = ", partial" if self.partial else ""
         return f"<RunResult {cut} after {len(self.steps)} steps{part}>"
+
+
+def how_ended(error: BaseException) -> str:
+    """Why a run ended that gave no result."""
+    if isinstance(error, CellblockError):
+        return f"{type(error).__name__}: {error.args[0]}"
+    return "interrupted" if not isinstance(error, Exception) else type(error).__name__

@@ -17,6 +17,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_type_hints
 
 from cellblock.agent.loop import step_limit
@@ -46,6 +47,8 @@ class Task:
         if not inspect.getdoc(function):
             raise ValueError(f"{function.__name__} has no docstring: it is what the agent is asked to do")
         signature = inspect.signature(function)
+        for name in signature.parameters:
+            self._agent.require_free(name)
         accept = validator(_returned(function), function.__name__)
         asked = _asked(function)
 
@@ -79,8 +82,10 @@ def _asked(function: Callable[..., Any]) -> str:
 
 def _returned(function: Callable[..., Any]) -> Any:
     """What the function is annotated to return; anything, where it says nothing."""
+    annotation = getattr(function, "__annotations__", {}).get("return", Any)
+    alone = SimpleNamespace(__annotations__={"return": annotation}, __globals__=getattr(function, "__globals__", {}))
     try:
-        return get_type_hints(function, include_extras=True).get("return", Any)
+        return get_type_hints(alone, include_extras=True)["return"]
     except NameError as error:
         raise TypeError(f"{function.__name__}: the annotation of its result cannot be read: {error}") from None
 

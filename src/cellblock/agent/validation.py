@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cellblock.errors import CellblockError
+from cellblock.tools.annotations import known
 from cellblock.values.forms import EnumName, Opaque, Record
 
 _MOST_SAID = 1_000
@@ -14,7 +15,7 @@ _MOST_SAID = 1_000
 def validator(annotation: Any, name: str) -> Callable[[object], object]:
     """A function that gives a value in the annotated type, or raises TypeError with what does not fit.
 
-    CellblockError without pydantic.
+    TypeError for an annotation that pydantic cannot check, CellblockError without pydantic.
     """
     if annotation in (Any, object):
         return lambda value: value
@@ -25,11 +26,18 @@ def validator(annotation: Any, name: str) -> Callable[[object], object]:
         raise CellblockError(
             "tasks check their results with pydantic, which is not installed", hint="pip install 'cellblock[agent]'"
         ) from None
-    kind = type(None) if annotation is None else annotation
+    kind = type(None) if annotation is None else known(annotation)
+    adapter: TypeAdapter[Any]
     try:
-        adapter: TypeAdapter[Any] = TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
-    except PydanticUserError:  # it has a configuration of its own
-        adapter = TypeAdapter(kind)
+        try:
+            adapter = TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
+        except PydanticUserError as error:
+            if error.code != "type-adapter-config-unused":
+                raise
+            adapter = TypeAdapter(kind)  # it has a configuration of its own
+    except PydanticUserError as error:
+        said = error.message.partition("\n")[0]
+        raise TypeError(f"{name}: that it returns {_shown(annotation)} cannot be checked: {said}") from None
 
     def accept(value: object) -> object:
         try:

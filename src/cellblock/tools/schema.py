@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, get_type_hints
 
 from cellblock.errors import CellblockError
+from cellblock.tools.annotations import known
 
 
 class Callee:
@@ -15,7 +16,7 @@ class Callee:
     def __init__(self, function: Callable[..., Any], *, description: str | None = None) -> None:
         """`description` stands for the docstring. CellblockError without pydantic."""
         try:
-            from pydantic import ConfigDict, create_model
+            from pydantic import ConfigDict, Field, create_model
         except ModuleNotFoundError:
             raise CellblockError(
                 "tools that are called with JSON need pydantic, which is not installed",
@@ -23,13 +24,17 @@ class Callee:
             ) from None
         self.name = function.__name__
         self._function = function
+        self._names: list[str] = []
         hints = get_type_hints(function, include_extras=True)
         fields: dict[str, Any] = {}
         for parameter in inspect.signature(function).parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
                 raise TypeError(f"{self.name}: {parameter} cannot be given by name, as models give arguments")
             default = ... if parameter.default is parameter.empty else parameter.default
-            fields[parameter.name] = (hints.get(parameter.name, Any), default)
+            title = parameter.name.replace("_", " ").strip().title()
+            field = Field(default, alias=parameter.name, title=title)  # models keep some names for themselves
+            fields[f"p{len(fields)}"] = (known(hints.get(parameter.name, Any)), field)
+            self._names.append(parameter.name)
         config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
         self._model = create_model(self.name, __config__=config, **fields)
         doc = description if description is not None else inspect.getdoc(function) or ""
@@ -51,7 +56,7 @@ class Callee:
         except ValidationError as error:
             said = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:10])
             raise ValueError(f"the arguments do not fit: {said}") from None
-        values = {name: getattr(given, name) for name in type(given).model_fields}
+        values = {name: getattr(given, f"p{number}") for number, name in enumerate(self._names)}
         if inspect.iscoroutinefunction(self._function):
             return await self._function(**values)
         return await anyio.to_thread.run_sync(lambda: self._function(**values), abandon_on_cancel=True)
