@@ -25,6 +25,7 @@ from cellblock.walls import Walls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from cellblock.session.offered import SessionTools
     from cellblock.store import Commit
 
 T = TypeVar("T")
@@ -252,6 +253,15 @@ class Session:
         """The names that cells have bound, with previews made inside."""
         return self._in_turn(self._session.names)
 
+    def as_tools(self, include: Iterable[str] | None = None) -> SessionTools:
+        """The session as functions that models call, with their schemas and what answers a call: docs/integrations/functions.md.
+
+        `include` names those that are offered. Needs pydantic, of the extra `agent`.
+        """
+        from cellblock.session.offered import SessionTools
+
+        return SessionTools(self, include)
+
     def read_output(self, uri: str) -> bytes:
         """The bytes behind an output's URI."""
         return self._session.read_output(uri)
@@ -262,6 +272,10 @@ class Session:
         except KeyboardInterrupt:
             self._session.interrupt()
             raise
+
+    def _wait_for(self, function: Callable[..., Awaitable[object]], *args: object, **options: object) -> Any:
+        """What may run a cell, which Ctrl-C interrupts."""
+        return self._interruptibly(in_task, self._tasks, partial(function, *args, **options))
 
     def _in_turn(self, function: Callable[..., Awaitable[T]], *args: object) -> T:
         result: T = answer_of(in_task, self._tasks, partial(function, *args))

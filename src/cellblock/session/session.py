@@ -31,8 +31,8 @@ from cellblock.walls import Walls
 from cellblock.wire.messages import Clear, Fetch, Run, Survey
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # what only sessions that last need
-    pass
+if TYPE_CHECKING:
+    from cellblock.session.offered import AsyncSessionTools
 
 _MAX_NAMES = 10_000
 _PREVIEW = 120
@@ -427,6 +427,15 @@ class AsyncSession(Versions):
                 case [str(name), str(kind), int(size), str(preview)]:
                     found[name] = Name(type=kind, size=size, preview=preview)
         return found
+
+    def as_tools(self, include: Iterable[str] | None = None) -> AsyncSessionTools:
+        """The session as functions that models call, with their schemas and what answers a call: docs/integrations/functions.md.
+
+        `include` names those that are offered. Needs pydantic, of the extra `agent`.
+        """
+        from cellblock.session.offered import AsyncSessionTools
+
+        return AsyncSessionTools(self, include)
 
     def read_output(self, uri: str) -> bytes:
         """The bytes behind an output's URI."""

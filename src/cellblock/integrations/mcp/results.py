@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ from pydantic import BaseModel, Field
 from cellblock.cell import Cell
 from cellblock.differences import Diff
 from cellblock.session.notebook import Notebook
+from cellblock.session.offered import told
 from cellblock.session.shown import IMAGES
 from cellblock.store import Commit, SessionRow
 
@@ -185,11 +187,7 @@ def cell_result(session: str, cell: Cell, notebook: Notebook) -> CallToolResult:
         lost=[LostName(name=one.name, type=one.type, reason=one.reason, remedy=one.remedy) for one in cell.lost],
         rolled_back=cell.rolled_back, duration_ms=cell.usage.duration_ms,
     )  # fmt: skip
-    said = [text or ("done, nothing was shown" if cell.ok else f"{error.type}: {error.message}" if error else "")]
-    if error is not None and error.hint and error.hint not in text:
-        said.append(f"hint: {error.hint}")
-    said += [f"lost: {one.name} ({one.type}): {one.reason}; {one.remedy}" for one in cell.lost]
-    content: list[ContentBlock] = [TextContent(text="\n".join(said)), *_images(session, uris, notebook)]
+    content: list[ContentBlock] = [TextContent(text=told(replace(cell, text=text))), *_images(session, uris, notebook)]
     return CallToolResult(content=content, structured_content=result.model_dump(mode="json"), is_error=not cell.ok)
 
 

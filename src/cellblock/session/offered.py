@@ -1,0 +1,153 @@
+"""A session as plain functions for models: what they are told of them, and the text that answers a call."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cellblock.cell import Cell
+from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed, StoreError
+from cellblock.tools.schema import Callee
+
+if TYPE_CHECKING:
+    from cellblock.session.blocking import Session
+    from cellblock.session.session import AsyncSession
+
+Function = Callable[..., Any]
+
+_NOT_THE_MODELS = (SessionClosed, StoreError, IsolationUnavailable)
+"""Nothing that a model could write would help with these: the host's own program gets them."""
+
+
+class AsyncSessionTools:
+    """Functions over one session, for any framework that calls functions.
+
+    `functions` are async functions with annotations and docstrings; `openai` and `anthropic` describe them as those
+    endpoints take them; `call` answers a call that a model made. What a model did wrong is the answer, too.
+    """
+
+    def __init__(self, session: AsyncSession, include: Iterable[str] | None = None) -> None:
+        """`include` names the functions that are offered; None is all. ValueError for one that there is not."""
+        offered = _Functions(session).all()
+        chosen = list(offered) if include is None else list(include)
+        if unknown := [name for name in chosen if name not in offered]:
+            raise ValueError(f"there is no tool {', '.join(unknown)}: there are {', '.join(offered)}")
+        self._callees = {name: Callee(offered[name]) for name in chosen}
+        self.functions: tuple[Function, ...] = tuple(offered[name] for name in chosen)
+
+    @property
+    def openai(self) -> list[dict[str, Any]]:
+        """As `tools=` of OpenAI's chat completions, and of the endpoints that are compatible with it."""
+        return [callee.schema for callee in self._callees.values()]
+
+    @property
+    def anthropic(self) -> list[dict[str, Any]]:
+        """As `tools=` of Anthropic's messages."""
+        functions = [callee.schema["function"] for callee in self._callees.values()]
+        return [
+            {"name": one["name"], "description": one["description"], "input_schema": one["parameters"]}
+            for one in functions
+        ]
+
+    async def call(self, name: str, arguments: str | Mapping[str, Any]) -> str:
+        """The answer to a call, as text: arguments as JSON text or as a mapping, whichever the endpoint gives."""
+        callee = self._callees.get(name)
+        if callee is None:
+            return f"error: there is no tool {name!r}: there are {', '.join(self._callees)}"
+        try:
+            given = json.loads(arguments or "{}") if isinstance(arguments, str) else arguments
+        except ValueError as error:
+            return f"error: the arguments are no JSON: {error}"
+        if not isinstance(given, Mapping):
+            return f"error: the arguments are no JSON object but {type(given).__name__}"
+        try:
+            return str(await callee.call(given))
+        except _NOT_THE_MODELS:
+            raise
+        except (CellblockError, ValueError) as error:
+            return f"error: {error}"
+
+
+class SessionTools:
+    """The blocking twin of `AsyncSessionTools`: `functions` are plain ones, and `call` waits."""
+
+    def __init__(self, session: Session, include: Iterable[str] | None = None) -> None:
+        self._session = session
+        self._tools = AsyncSessionTools(session._session, include)
+        self.functions: tuple[Function, ...] = tuple(map(self._blocking, self._tools.functions))
+        self.openai = self._tools.openai
+        self.anthropic = self._tools.anthropic
+
+    def call(self, name: str, arguments: str | Mapping[str, Any]) -> str:
+        """The answer to a call, as text: arguments as JSON text or as a mapping, whichever the endpoint gives."""
+        answer: str = self._session._wait_for(self._tools.call, name, arguments)
+        return answer
+
+    def _blocking(self, function: Callable[..., Awaitable[str]]) -> Function:
+        def blocking(*args: Any, **kwargs: Any) -> str:
+            answer: str = self._session._wait_for(function, *args, **kwargs)
+            return answer
+
+        told = functools.update_wrapper(blocking, function)
+        del told.__wrapped__
+        told.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+        return told
+
+
+class _Functions:
+    """The functions themselves, each of which gives text; their docstrings are what models are told."""
+
+    def __init__(self, session: AsyncSession) -> None:
+        self._session = session
+
+    def all(self) -> dict[str, Function]:
+        """Each by its name."""
+
+        async def run_python(code: str) -> str:
+            """Run Python in a session that keeps names, imports and files from call to call; the last expression's
+            value and all that is printed is the answer. There is no network."""
+            return told(await self._session.run(code))
+
+        async def shell(command: str) -> str:
+            """Run a command with /bin/sh in the session's workspace."""
+            return told(await self._session.shell(command))
+
+        async def list_files() -> str:
+            """List the files of the session's workspace."""
+            return "\n".join(await self._session.files.list()) or "no files"
+
+        async def read_file(path: str) -> str:
+            """Read a text file of the session; a long one is cut."""
+            most = self._session.limits.max_output_bytes
+            data = await self._session.files.read(path)
+            more = f"\n[{len(data)} bytes in all: read parts of it by run_python]" if len(data) > most else ""
+            return data[:most].decode(errors="replace") + more
+
+        async def write_file(path: str, content: str) -> str:
+            """Create or replace a text file of the session, with the directories it needs."""
+            data = content.encode(errors="backslashreplace")
+            await self._session.files.write(path, data)
+            return f"{path}: {len(data)} bytes"
+
+        async def undo(steps: int = 1) -> str:
+            """Go back by so many steps, each a cell, a command or a written file: names, objects and files."""
+            await self._session.undo(steps)
+            return f"{steps} undone"
+
+        functions: tuple[Function, ...] = (run_python, shell, list_files, read_file, write_file, undo)
+        return {one.__name__: one for one in functions}
+
+
+def told(cell: Cell) -> str:
+    """What a model should read of a cell: what it showed, how it failed, and what to do about that."""
+    error = cell.error
+    parts = [cell.text]
+    if error is not None and not cell.text:
+        parts = [f"{error.type}: {error.message}"]
+    if error is not None and error.hint and error.hint not in cell.text:
+        parts.append(f"hint: {error.hint}")
+    parts += [f"lost: {one.name} ({one.type}): {one.reason}; {one.remedy}" for one in cell.lost]
+    return "\n".join(part for part in parts if part) or "done, nothing was shown"

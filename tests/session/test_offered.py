@@ -1,0 +1,116 @@
+"""A session as functions that models call: what they are told, and what answers a call."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+
+import pytest
+
+pytest.importorskip("pydantic")
+
+from cellblock import AsyncSession, CellblockError, ExecutionLimits, Session, SessionClosed
+
+_NAMES = ["run_python", "shell", "list_files", "read_file", "write_file", "undo"]
+
+
+def test_both_formats_describe_the_same_functions(session: Session) -> None:
+    tools = session.as_tools()
+    assert [one["function"]["name"] for one in tools.openai] == _NAMES
+    assert tools.openai[0] == {
+        "type": "function",
+        "function": {
+            "name": "run_python",
+            "description": tools.functions[0].__doc__ and inspect.getdoc(tools.functions[0]),
+            "parameters": {
+                "additionalProperties": False,
+                "properties": {"code": {"title": "Code", "type": "string"}},
+                "required": ["code"],
+                "type": "object",
+            },
+        },
+    }
+    assert [(one["name"], one["input_schema"]) for one in tools.anthropic] == [
+        (one["function"]["name"], one["function"]["parameters"]) for one in tools.openai
+    ]
+    json.dumps([tools.openai, tools.anthropic])
+
+
+def test_calls_are_answered_from_one_session(session: Session) -> None:
+    tools = session.as_tools()
+    assert tools.call("run_python", '{"code": "x = [1]"}') == "done, nothing was shown"
+    assert tools.call("run_python", {"code": "print('é'); x"}) == "é\n[1]"
+    assert tools.call("write_file", {"path": "a/b.txt", "content": "text"}) == "a/b.txt: 4 bytes"
+    assert tools.call("shell", {"command": "cat a/b.txt"}) == "text"
+    assert tools.call("list_files", "") == "a/b.txt"
+    assert tools.call("read_file", {"path": "a/b.txt"}) == "text"
+    assert tools.call("run_python", {"code": "x.clear()"}) == "done, nothing was shown"
+    assert tools.call("undo", {}) == "1 undone"
+    assert session["x"] == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "told"),
+    [
+        ("rm", "{}", "error: there is no tool 'rm': there are run_python, "),
+        ("run_python", "{", "error: the arguments are no JSON: "),
+        ("run_python", "[1]", "error: the arguments are no JSON object but list"),
+        ("run_python", "{}", "error: the arguments do not fit: code: Field required"),
+        ("run_python", '{"code": "1", "timeout": 5}', "error: the arguments do not fit: timeout: "),
+        ("run_python", '{"code": "1 / 0"}', "Traceback (most recent call last):"),
+        ("shell", '{"command": "exit 3"}', "CommandFailed: "),
+        ("read_file", '{"path": "/etc/shadow"}', "error: '/etc/shadow' "),
+        ("undo", '{"steps": 0}', "error: steps must be a whole number above 0"),
+        ("undo", '{"steps": 9}', "error: 9 steps cannot be undone"),
+    ],
+)
+def test_what_a_model_did_wrong_is_the_answer(session: Session, name: str, arguments: str, told: str) -> None:
+    session.run("1")
+    assert session.as_tools().call(name, arguments).startswith(told)
+    assert session.run("2").value == 2
+
+
+def test_a_crash_is_told_with_what_to_do(session: Session) -> None:
+    said = session.as_tools().call("run_python", {"code": "import os; os._exit(1)"})
+    assert "the session is as it was before this cell" in said
+
+
+def test_what_the_host_did_wrong_is_raised(open_session: Callable[..., Session]) -> None:
+    session = open_session()
+    tools = session.as_tools()
+    session.close()
+    with pytest.raises(SessionClosed):
+        tools.call("run_python", {"code": "1"})
+
+
+def test_functions_are_plain_ones_that_frameworks_read(session: Session) -> None:
+    run_python, write_file = session.as_tools(["run_python", "write_file"]).functions
+    assert run_python("6 * 7") == "42"
+    assert not inspect.iscoroutinefunction(run_python)
+    assert list(inspect.signature(write_file).parameters) == ["path", "content"]
+    assert write_file.__annotations__ == {"path": "str", "content": "str", "return": "str"}
+    with pytest.raises(ValueError, match="there is no tool nope: there are run_python, "):
+        session.as_tools(["nope"])
+
+
+def test_a_long_file_is_cut(open_session: Callable[..., Session]) -> None:
+    session = open_session(limits=ExecutionLimits(max_output_bytes=100))
+    session.files.write("long.txt", "x" * 500)
+    said = session.as_tools().call("read_file", {"path": "long.txt"})
+    assert said == "x" * 100 + "\n[500 bytes in all: read parts of it by run_python]"
+
+
+@pytest.mark.anyio
+async def test_the_async_twin() -> None:
+    async with AsyncSession() as session:
+        tools = session.as_tools()
+        assert await tools.call("run_python", {"code": "6 * 7"}) == "42"
+        assert await tools.functions[0]("6 * 8") == "48"
+        assert tools.openai[0]["function"]["name"] == "run_python"
+
+
+def test_without_pydantic_the_extra_is_named(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pydantic", None)
+    with pytest.raises(CellblockError, match=r"cellblock\[agent\]"):
+        session.as_tools()
