@@ -8,19 +8,19 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize(("module", "package", "extra"), [("mcp", "mcp", "mcp")])
+@pytest.mark.parametrize(("module", "package", "extra"), [(one, one, one) for one in ("mcp", "smolagents")])
 def test_an_integration_without_its_package_names_the_extra(module: str, package: str, extra: str) -> None:
     program = f"""
 import sys
-sys.modules[{package!r}] = None
+sys.modules[{name!r}] = None
 from cellblock import CellblockError
 try:
-    import cellblock.integrations.{module}
+    import cellblock.integrations.{name}
 except CellblockError as error:
     print(error.hint)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == f'pip install "cellblock[{extra}]"\n'
+    assert done.stdout == f'pip install "cellblock[{name}]"\n'
 
 
 def test_no_integration_is_imported_with_cellblock() -> None:

@@ -254,7 +254,7 @@ class Session:
         return self._in_turn(self._session.names)
 
     def as_tools(self, include: Iterable[str] | None = None) -> SessionTools:
-        """The session as functions that models call, with their schemas and what answers a call: docs/integrations/functions.md.
+        """The session as functions that models call, with their schemas and what answers a call.
 
         `include` names those that are offered. Needs pydantic, of the extra `agent`.
         """

@@ -429,7 +429,7 @@ class AsyncSession(Versions):
         return found
 
     def as_tools(self, include: Iterable[str] | None = None) -> AsyncSessionTools:
-        """The session as functions that models call, with their schemas and what answers a call: docs/integrations/functions.md.
+        """The session as functions that models call, with their schemas and what answers a call.
 
         `include` names those that are offered. Needs pydantic, of the extra `agent`.
         """

@@ -1,0 +1,125 @@
+"""smolagents: a `PythonExecutor` whose code runs behind the walls, while tools stay functions of the host."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+from cellblock.cell import Cell
+from cellblock.errors import CellblockError
+from cellblock.session.blocking import Session
+from cellblock.values.portable import Opaque
+
+try:
+    from smolagents.local_python_executor import CodeOutput, InterpreterError, PythonExecutor
+except ModuleNotFoundError as error:
+    raise CellblockError(
+        f"the executor for smolagents needs that package: {error}", hint='pip install "cellblock[smolagents]"'
+    ) from None
+
+__all__ = ["CellblockExecutor"]
+
+_FINAL = "final_answer"
+_CALL = "_cellblock_call"
+
+_STUBS = f"""
+def _cellblock_stubs(names):
+    call = {_CALL}
+    def stub(name):
+        def tool(*args, **kwargs):
+            return call(name, list(args), kwargs)
+        tool.__name__ = tool.__qualname__ = name
+        return tool
+    class FinalAnswer(BaseException):
+        pass
+    def final_answer(*args, **kwargs):
+        call({_FINAL!r}, list(args), kwargs)
+        raise FinalAnswer
+    return {{name: final_answer if name == {_FINAL!r} else stub(name) for name in names}}
+"""
+
+
+class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package has no type information
+    """Runs a `CodeAgent`'s code in a session: `CodeAgent(tools, model, executor=CellblockExecutor())`.
+
+    Names, imports and files stay from step to step. Tools are called on the host, with copies of what the code gives
+    them; what they return has to be portable: see docs/limitations/values.md. Options are those of `Session`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Opens the session: `IsolationUnavailable` where this machine cannot give its walls."""
+        self._tools: dict[str, Callable[..., Any]] = {}
+        self._answers: list[object] = []
+        self.session = Session(**options, tools=[self._function()])
+        self.state: dict[str, object] = {"_print_outputs": ""}
+        """What a failed step had printed, for the agent, which reads it here."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cleanup()
+
+    def send_tools(self, tools: Mapping[str, Any]) -> None:
+        """Have code call these by their names; agents do so before each run."""
+        for name in tools:
+            if not name.isidentifier() or keyword.iskeyword(name):
+                raise ValueError(f"{name!r} cannot be the name of a tool: code could not call it")
+        self._tools = dict(tools)
+        names = sorted({*tools, _FINAL})
+        source = f"{_STUBS}\nglobals().update(_cellblock_stubs({names!r}))\ndel _cellblock_stubs"
+        _require(self.session.run(source))
+
+    def send_variables(self, variables: Mapping[str, Any]) -> None:
+        """Bind names to copies of values of the host."""
+        for name, value in variables.items():
+            self.session[name] = value
+
+    def __call__(self, code_action: str) -> CodeOutput:
+        """Run one step. InterpreterError where it failed, with a traceback and what to do."""
+        self._answers.clear()
+        cell = self.session.run(code_action)
+        logs = self.state["_print_outputs"] = _printed(cell)
+        if self._answers:
+            return CodeOutput(output=self._answers[-1], logs=logs, is_final_answer=True)
+        _require(cell)
+        value = cell.value
+        return CodeOutput(output=value.repr if isinstance(value, Opaque) else value, logs=logs, is_final_answer=False)
+
+    def cleanup(self) -> None:
+        """End the session and everything it started."""
+        self.session.close()
+
+    def _function(self) -> Callable[..., Any]:
+        """The one host function of the session: tools come and go between runs, and a session's functions do not."""
+
+        def call(name: str, args: list[Any], kwargs: dict[str, Any]) -> object:
+            if name == _FINAL:
+                self._answers.append(self._final(*args, **kwargs))
+                return None
+            if name not in self._tools:
+                raise NameError(f"there is no tool {name!r} any more")
+            result = self._tools[name](*args, **kwargs)
+            return str(result) if isinstance(result, str) else result  # smolagents' own kinds of text, too
+
+        call.__name__ = _CALL
+        return call
+
+    def _final(self, *args: Any, **kwargs: Any) -> object:
+        """The agent's answer: what its own tool makes of it, where it has one."""
+        if _FINAL in self._tools:
+            return self._tools[_FINAL](*args, **kwargs)
+        values = [*args, *kwargs.values()]
+        return values[0] if values else None
+
+
+def _printed(cell: Cell) -> str:
+    return "".join(output.text for output in cell.outputs if output.stream is not None)
+
+
+def _require(cell: Cell) -> None:
+    error = cell.error
+    if error is not None:
+        text = error.traceback or f"{error.type}: {error.message}"
+        raise InterpreterError(f"{text}\n{error.hint}" if error.hint else text)
