@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cellblock.errors import CellblockError as CellblockError
     from cellblock.errors import FileRefused as FileRefused
     from cellblock.errors import IsolationUnavailable as IsolationUnavailable
+    from cellblock.errors import LogError as LogError
     from cellblock.errors import MergeConflict as MergeConflict
     from cellblock.errors import ModelError as ModelError
     from cellblock.errors import MountRefused as MountRefused
@@ -74,6 +75,7 @@ _HOME = {
     "FileRefused": "cellblock.errors",
     "IsolationUnavailable": "cellblock.errors",
     "Live": "cellblock.state",
+    "LogError": "cellblock.errors",
     "Lost": "cellblock.cell",
     "MergeConflict": "cellblock.errors",
     "UnknownCommit": "cellblock.errors",

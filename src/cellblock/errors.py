@@ -155,6 +155,10 @@ class ModelError(CellblockError):
         return self.kind == "context"
 
 
+class LogError(CellblockError):
+    """A file is no log of a run, cannot be written as one, or holds a run that cannot be replayed or gone on with."""
+
+
 class StepLimitReached(CellblockError):
     """An agent used up its steps without an answer; `result` is what it came to, a `RunResult` with `partial`."""
 

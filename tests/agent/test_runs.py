@@ -441,7 +441,7 @@ def test_a_models_error_carries_what_was_done(tmp_path: Path) -> None:
     result: Any = caught.value.result
     assert (result.partial, decisions(result)) == (True, ["ran"])
     assert (caught.value.kind, caught.value.status, caught.value.hint) == ("server", 500, "wait")
-    assert [event["event"] for event in read_log(tmp_path / "run.log")] == ["run", "reply", "cell", "end"]
+    assert [event["event"] for event in read_log(tmp_path / "run.log")] == ["run", "begin", "reply", "cell", "end"]
 
 
 def test_tokens_are_counted_over_a_run() -> None:

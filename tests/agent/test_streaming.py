@@ -107,7 +107,7 @@ def test_a_run_that_is_cancelled_ends_its_cell_and_its_log(level: str, tmp_path:
         return time.monotonic() - began
 
     assert anyio.run(main) < 10
-    assert [event["event"] for event in read_log(tmp_path / "run.log")] == ["run", "reply", "end"]
+    assert [event["event"] for event in read_log(tmp_path / "run.log")] == ["run", "begin", "reply", "end"]
     assert read_log(tmp_path / "run.log")[-1]["reason"] == "interrupted"
 
 
@@ -164,7 +164,7 @@ def test_ctrl_c_ends_a_blocking_run_its_cell_and_its_log(level: str, tmp_path: P
         assert program.stdout.readline() == "began\n"
         program.send_signal(signal.SIGINT)
         assert program.stdout.readline() == "interrupted\n"
-        assert [event["event"] for event in read_log(log)] == ["run", "reply", "end"]
+        assert [event["event"] for event in read_log(log)] == ["run", "begin", "reply", "end"]
         assert read_log(log)[-1]["reason"] == "interrupted"
         launched = [one for one in below(program.pid) if one.parent == program.pid]
         assert len(launched) == (level == "isolated")

@@ -14,13 +14,14 @@ from typing import Any, Literal, Self, TypeVar
 import anyio
 
 from cellblock import __version__
+from cellblock.agent import describing
 from cellblock.agent.attempts import Verifier, best_of
 from cellblock.agent.branches import branch_of, drop
 from cellblock.agent.context import Context
 from cellblock.agent.loop import Loop, step_limit
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.prompts import Prompts
-from cellblock.agent.recording import recorded
+from cellblock.agent.recording import accepting, recorded
 from cellblock.agent.result import RunResult, Step, how_ended
 from cellblock.agent.setting import Setting, Tell, present
 from cellblock.agent.signals import NAMES, SIGNALS
@@ -29,7 +30,7 @@ from cellblock.errors import CellblockError
 from cellblock.events import Event
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, connect
-from cellblock.observe.log import FORMAT, EventLog
+from cellblock.observe.log import FORMAT, EventLog, read_log
 from cellblock.observe.redaction import Redactor
 from cellblock.policy import Policy
 from cellblock.session.hostloop import interruptibly
@@ -41,6 +42,7 @@ from cellblock.walls import Walls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from cellblock.agent.comparing import Replay
     from cellblock.agent.task import Task
 
 Registered = TypeVar("Registered", bound=Callable[..., Any])
@@ -235,12 +237,13 @@ class CodeAgent:
         if type(attempts) is not int or attempts < 1:
             raise ValueError(f"attempts must be a whole number from 1, not {attempts!r}")
         tell = Trace(self.limits.max_steps, tell) if self._verbose else tell
-        events = EventLog(log, redactor=self._redactor)
-        try:
+        contents = await _contents(files or {})
+        async with self._logged(self._new_log(log)) as events:
+            events.write("run", **self._described(task, attempts, inputs or {}, contents, accept))
             async with self.model, self._in_session(session) as (working, again):
                 setting = self._setting(working, events, tell)
-                events.write("run", **self._described(task, attempts))
-                asked = await self._asked(working, task, inputs or {}, files or {})
+                asked = await self._asked(working, task, inputs or {}, contents)
+                events.write("begin", asked=asked, again=again, cells=last_number(working))
                 loop = partial(self._loop, asked=asked, task=task, accept=accept)
                 if attempts == 1:
                     result = await loop(setting).run(again=again)
@@ -248,15 +251,57 @@ class CodeAgent:
                     result, kept = await best_of(attempts, setting, loop, verifier, again=again)
                     await self._keep(working, kept)
                     self.memory = result.memory if self.state is not None else self.memory
-        except BaseException as error:
-            if not events.events or events.events[-1]["event"] != "end":
-                events.write("end", reason=how_ended(error), value=None, verified_by=None, steps=None, tokens=None)
-            raise
-        finally:
-            events.close()
         if result.partial and self.on_limit == "raise":
             raise step_limit(result)
         return result
+
+    def resume(self, log: str | os.PathLike[str], **options: Any) -> RunResult:
+        """Go on with a run whose program ended in the middle; the blocking twin of `aresume`, with its options."""
+        return interruptibly(partial(self.aresume, log, **options))
+
+    async def aresume(
+        self,
+        log: str | os.PathLike[str],
+        *,
+        accept: Callable[[object], object] | None = None,
+        tell: Tell | None = None,
+    ) -> RunResult:
+        """Go on with a run of this agent, whose state is `Versioned`, by the log that it wrote, and add to that.
+
+        A cell that ran when the program ended is shown to the model as one that ended with it, and not run again. A
+        run may be gone on with that ended in an error of its model, or was cancelled. LogError for one that has come to
+        an end, or that is another agent's; it says which.
+        """
+        from cellblock.agent.past import past_run
+        from cellblock.agent.resuming import Resumed, require_resumable
+
+        require_resumable(past_run(read_log(log), log), self._described("", 1, {}, {}, accept), log)
+        async with self._in_session(None) as (working, _), self.model:  # whoever has the session writes the log
+            past = past_run(read_log(log), log)
+            async with self._logged(EventLog.resumed(log, redactor=self._redactor)) as events:
+                require_resumable(past, self._described("", 1, {}, {}, accept), log)
+                events.write("resume", version=__version__)
+                tell = Trace(self.limits.max_steps, tell) if self._verbose else tell
+                setting = self._setting(working, events, tell)
+                setting.accept = None if accept is None else accepting(accept)
+                context = Context(self._system(), past.asked, budget=self._context_characters)
+                loop = Resumed(setting, past.run["task"], context, past=past.attempt(1), last=past.last_number)
+                result = await loop.resume()
+        if result.partial and self.on_limit == "raise":
+            raise step_limit(result)
+        return result
+
+    def replay(self, *logs: str | os.PathLike[str], **options: Any) -> Replay:
+        """Do logged runs of this agent again, without its model and without calling tools; see `areplay`."""
+        from cellblock.agent.replay import replay
+
+        return replay(*logs, agent=self, **options)
+
+    async def areplay(self, *logs: str | os.PathLike[str], **options: Any) -> Replay:
+        """The same; `cellblock.agent.replay.areplay` has the options."""
+        from cellblock.agent.replay import areplay
+
+        return await areplay(*logs, agent=self, **options)
 
     def stream(self, task: str, **options: Any) -> Iterator[str | Event | Step | RunResult]:
         """What happens while a task is worked on, as it does: pieces of the model's text, what cells show, steps.
@@ -300,6 +345,22 @@ class CodeAgent:
         await self.aclose()
 
     # ------------------------------------------------------------------------- what it does
+
+    def _new_log(self, path: str | os.PathLike[str] | None) -> EventLog:
+        return EventLog(path, redactor=self._redactor)
+
+    @staticmethod
+    @asynccontextmanager
+    async def _logged(events: EventLog) -> AsyncIterator[EventLog]:
+        """A run's log, which ends with how the run ended."""
+        try:
+            yield events
+        except BaseException as error:
+            if not events.events or events.events[-1]["event"] != "end":
+                events.write("end", reason=how_ended(error), value=None, verified_by=None, steps=None, tokens=None)
+            raise
+        finally:
+            events.close()
 
     @asynccontextmanager
     async def _in_session(self, given: AsyncSession | None) -> AsyncIterator[tuple[AsyncSession, bool]]:
@@ -346,20 +407,40 @@ class CodeAgent:
         )
 
     def _loop(self, setting: Setting, *, asked: str, task: str, accept: Callable[[object], object] | None) -> Loop:
-        setting.accept = accept
+        setting.accept = None if accept is None else accepting(accept)
         return Loop(setting, task, Context(self._system(), asked, budget=self._context_characters))
 
-    def _described(self, task: str, attempts: int) -> dict[str, Any]:
+    def _described(
+        self,
+        task: str,
+        attempts: int,
+        inputs: Mapping[str, object],
+        files: Mapping[str, bytes],
+        accept: Callable[[object], object] | None,
+    ) -> dict[str, Any]:
         return {
             "format": FORMAT,
             "version": __version__,
+            "python": describing.python_told(),
             "task": task,
             "model": self.model.name,
+            "name": self._name,
+            "user": self._options["user"],
+            "state": None if self.state is None else type(self.state).__name__,
             "trust_level": self._options["trust_level"],
+            "walls": self._options["walls"] or "full",
             "limits": {name: getattr(self.limits, name) for name in self.limits.__slots__},
             "seed": self._options["seed"],
-            "tools": [tool.__name__ for tool in self._registry.tools],
+            "preload": self._options["preload"],
+            "mounts": sorted(self._options["mounts"] or ()),
+            "policy": describing.policy_told(self._registry.policy),
+            "tools": describing.tools_told(self._registry.tools),
+            "classes": sorted(self._registry.classes),
+            "verify": self.verify_completion,
+            "accepts": accept is not None,
             "attempts": attempts,
+            "inputs": describing.inputs_told(inputs),
+            "files": describing.files_told(files),
         }
 
     def _system(self) -> str:
@@ -388,7 +469,7 @@ class CodeAgent:
         session: AsyncSession,
         task: str,
         inputs: Mapping[str, object],
-        files: Mapping[str, bytes | str | os.PathLike[str]],
+        files: Mapping[str, bytes],
     ) -> str:
         """Put in what comes with a task; the text that tells of it."""
         lines = []
@@ -398,9 +479,8 @@ class CodeAgent:
         names = await session.names() if inputs else {}
         lines += [f"- {name}: {names[name].type} = {names[name].preview}" for name in inputs if name in names]
         for path, content in files.items():
-            data = content if isinstance(content, bytes) else await anyio.to_thread.run_sync(Path(content).read_bytes)
-            await session.files.write(path, data)
-            lines.append(f"- the file {path}, {len(data)} bytes")
+            await session.files.write(path, content)
+            lines.append(f"- the file {path}, {len(content)} bytes")
         return self.prompts.fill("task", task=task, inputs="\n".join(["", "There are:", *lines]) if lines else "")
 
     async def _keep(self, session: AsyncSession, winner: AsyncSession) -> None:
@@ -420,3 +500,16 @@ class CodeAgent:
                 "the agent's session is open, and gets no more functions, classes or modules",
                 hint="register before the first run, or close() the agent first",
             )
+
+
+async def _contents(files: Mapping[str, bytes | str | os.PathLike[str]]) -> dict[str, bytes]:
+    """What is in files that are given with a task, of which some are paths of the host's."""
+    return {
+        path: given if isinstance(given, bytes) else await anyio.to_thread.run_sync(Path(given).read_bytes)
+        for path, given in files.items()
+    }
+
+
+def last_number(session: AsyncSession) -> int:
+    """The number of the newest cell that a session has."""
+    return max((cell.number for cell in session.notebook), default=0)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from cellblock.agent import observing
 from cellblock.agent.context import Context
-from cellblock.agent.memory import Lent
+from cellblock.agent.memory import AgentMemory, Lent
 from cellblock.agent.parse import NoCode, read
 from cellblock.agent.recording import to_plain
 from cellblock.agent.result import Decision, RunResult, Step
@@ -25,16 +26,18 @@ _SAME_AGAIN = 2
 
 
 @dataclass(slots=True)
-class _Exploration:
-    """What is tried out: `state` is the session's before the cell that began it."""
+class Exploration:
+    """What is tried out. `state` is the session's before the cell that began it: a number, or a commit of its store."""
 
     text: str
-    state: int
+    state: int | str
     step: int
 
 
 @dataclass(slots=True)
-class _Answer:
+class Answer:
+    """What was given to final_answer."""
+
     value: object
     verified_by: str | None
 
@@ -50,8 +53,9 @@ class Loop:
     tokens: Tokens = Tokens()
     _names: Mapping[str, Name] = field(default_factory=dict)
     _failures: Counter[str] = field(default_factory=Counter)
-    _exploration: _Exploration | None = None
-    _unverified: _Answer | None = None
+    _exploration: Exploration | None = None
+    _unverified: Answer | None = None
+    _noted: dict[str, Any] = field(default_factory=lambda: notes(AgentMemory()))
     _lent: Lent = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,10 +69,14 @@ class Loop:
         """
         await self._lent.begin(again=again)
         self._names = await self.setting.session.names()
-        answer: _Answer | None = None
+        return await self._on()
+
+    async def _on(self, answer: Answer | None = None) -> RunResult:
         try:
             while answer is None and len(self.steps) < self.setting.limits.max_steps:
-                answer = await self._step()
+                number = len(self.steps) + 1
+                answer = await self._act(number, await self._reply(number))
+                self._log_memory()
         except TaskFailed as error:
             error.result = await self._end(None, "failed")
             raise
@@ -81,10 +89,8 @@ class Loop:
 
     # ------------------------------------------------------------------------------ a step
 
-    async def _step(self) -> _Answer | None:
-        """One reply of the model and what comes of it; the answer, if this is it."""
-        number = len(self.steps) + 1
-        reply = await self._reply(number)
+    async def _act(self, number: int, reply: Reply) -> Answer | None:
+        """What comes of a reply of the model; the answer, if this is it."""
         self.context.reply(reply.text)
         code = read(reply)
         if isinstance(code, NoCode):
@@ -115,14 +121,15 @@ class Loop:
                 self.context.budget = min(self.context.budget, size) // 2
                 self._decide(number, "context cut", f"to {self.context.budget} characters")
         self.tokens += reply.tokens
-        tokens = {"input": reply.tokens.input, "output": reply.tokens.output, "cost": reply.tokens.cost}
         calls = [{"name": one.name, "arguments": one.arguments} for one in reply.requests]
-        self.setting.log.write("reply", step=number, text=reply.text, requests=calls, tokens=tokens)
+        self.setting.log.write(
+            "reply", step=number, text=reply.text, requests=calls, finish=reply.finish, tokens=asdict(reply.tokens)
+        )
         return reply
 
     async def _execute(self, number: int, reply: Reply, source: str) -> tuple[Step, Said]:
         """Run a cell; what it said."""
-        session, speech = self.setting.session, Said(accept=self.setting.accept)
+        session, speech = self.setting.session, Said(number, accept=self.setting.accept)
         await self._lent.before(source)
         state = session.checkpoint()
         tokens = said.set(speech), present.set(self.setting)
@@ -137,7 +144,7 @@ class Loop:
         for kind, text in speech.notes:
             self.setting.memory.observe(f"{kind}: {text}")
             if kind == "explore" and self._exploration is None:
-                self._exploration = _Exploration(text, state, number)
+                self._exploration = Exploration(text, state, number)
             elif kind == "commit" and cell.ok:
                 self._exploration = None
         step = Step(
@@ -162,10 +169,11 @@ class Loop:
 
     # ------------------------------------------------------------------------ what follows
 
-    async def _judge(self, step: Step, speech: Said, reply: Reply, remark: str) -> _Answer | None:
+    async def _judge(self, step: Step, speech: Said, reply: Reply, remark: str) -> Answer | None:
         """What a cell that was run means for the run."""
         assert step.cell is not None
         cell, checked = step.cell, self._unverified
+        given: Answer | None = None
         remarks = [remark] if remark else []
         if speech.failure is not None:
             self._note(replace(step, decision="failed"), reply, "")
@@ -177,15 +185,15 @@ class Loop:
             return None
         self._failures.clear()  # what failed may work by now
         if speech.answered:
-            answer = _Answer(speech.answer, speech.verified_by)
+            given = Answer(speech.answer, speech.verified_by)
             if not self.setting.verify or checked is not None:
-                self._note(replace(step, decision="answered"), reply, "")
-                return answer
-            self._unverified = answer
+                self._note(replace(step, decision="answered"), reply, "", given)
+                return given
+            self._unverified = given
         elif checked is not None:
             self._note(replace(step, decision="confirmed"), reply, "")
-            return _Answer(checked.value, checked.verified_by or f"cell {step.number} checked it")
-        await self._observe(step, reply, remarks)
+            return Answer(checked.value, checked.verified_by or f"cell {step.number} checked it")
+        await self._observe(step, reply, remarks, given)
         return None
 
     async def _failed(self, step: Step, error: CellError, speech: Said) -> tuple[Decision, list[str]]:
@@ -211,7 +219,7 @@ class Loop:
             self._exploration = None
         return decision, remarks
 
-    async def _go_back(self, number: int, exploration: _Exploration) -> bool:
+    async def _go_back(self, number: int, exploration: Exploration) -> bool:
         """Undo what was explored, where the level can; whether it was."""
         memory, session = self.setting.memory, self.setting.session
         lesson = f"explored and given up: {exploration.text}"
@@ -219,7 +227,10 @@ class Loop:
         if session.trust_level == "local":
             return False
         try:
-            await session.undo(to=exploration.state)
+            if isinstance(exploration.state, str):
+                await session.checkout(exploration.state)
+            else:
+                await session.undo(to=exploration.state)
         except CellblockError as error:
             self._decide(number, "not rolled back", str(error))
             return False
@@ -227,7 +238,7 @@ class Loop:
         self._decide(number, "rolled back", lesson)
         return True
 
-    async def _observe(self, step: Step, reply: Reply, remarks: list[str]) -> None:
+    async def _observe(self, step: Step, reply: Reply, remarks: list[str], given: Answer | None = None) -> None:
         """Show the model what came of a cell."""
         assert step.cell is not None
         names = await self.setting.session.names()
@@ -246,10 +257,14 @@ class Loop:
                 remarks="\n".join([*observing.remarks(step.cell), *remarks]),
                 left=self._left(step.number),
             ),
+            given,
         )
         if self._unverified is not None:
-            shown = repr(self._unverified.value)[:2_000]
-            self.context.observe(self.setting.prompts.fill("verify", answer=shown, task=self.task))
+            self._ask_to_verify(self._unverified)
+
+    def _ask_to_verify(self, answer: Answer) -> None:
+        shown = repr(answer.value)[:2_000]
+        self.context.observe(self.setting.prompts.fill("verify", answer=shown, task=self.task))
 
     def _left(self, number: int) -> str:
         left = self.setting.limits.max_steps - number
@@ -257,8 +272,8 @@ class Loop:
             return "This is the last cell: call final_answer in it with what you have, or task_fail."
         return "" if left > 3 else f"{left} cells are left."
 
-    def _note(self, step: Step, reply: Reply, shown: str) -> None:
-        """Keep a step, log it, and tell of it."""
+    def _note(self, step: Step, reply: Reply, shown: str, given: Answer | None = None) -> None:
+        """Keep a step with the answer that it gave, log it, and tell of it."""
         self.steps.append(replace(step, tokens=reply.tokens))
         if shown:
             self.context.observe(shown)
@@ -271,12 +286,14 @@ class Loop:
             self.setting.log.write(
                 "cell",
                 step=step.number,
+                number=cell.number,
                 code=step.code,
                 state=cell.state.value,
                 text=cell.text,
                 error=error,
                 value=to_plain(cell.value),
                 signals=step.signals,
+                answer=None if given is None else {"value": to_plain(given.value), "verified_by": given.verified_by},
                 lost=[one.name for one in cell.lost],
                 rolled_back=cell.rolled_back,
                 decision=step.decision,
@@ -290,21 +307,28 @@ class Loop:
         if self.setting.tell is not None:
             self.setting.tell(step)
 
+    def _log_memory(self) -> None:
+        """Log what has been noted, where that is not what the log has."""
+        noted = notes(self.setting.memory)
+        if noted != self._noted:
+            self._noted = noted
+            self.setting.log.write("memory", step=len(self.steps), **noted)
+
     def _decide(self, number: int, kind: str, reason: str) -> None:
         self.setting.log.write("decision", step=number, kind=kind, reason=reason)
 
-    async def _end(self, found: _Answer | None, reason: str, *, partial: bool = False) -> RunResult:
+    async def _end(self, found: Answer | None, reason: str, *, partial: bool = False) -> RunResult:
         """The result, once memory is as it stays."""
-        answer = found or _Answer(None, None)
+        answer = found or Answer(None, None)
         await self._lent.end()
-        tokens = {"input": self.tokens.input, "output": self.tokens.output, "cost": self.tokens.cost}
+        self._log_memory()
         self.setting.log.write(
             "end",
             reason=reason,
             value=to_plain(answer.value),
             verified_by=answer.verified_by,
             steps=len(self.steps),
-            tokens=tokens,
+            tokens=asdict(self.tokens),
         )
         return RunResult(
             value=answer.value,
@@ -317,6 +341,15 @@ class Loop:
             notebook=self.setting.session.notebook,
             attempt=self.setting.attempt,
         )
+
+
+def notes(memory: AgentMemory) -> dict[str, Any]:
+    """A memory as a log keeps it."""
+    return {
+        "observations": list(memory.observations),
+        "failed_approaches": list(memory.failed_approaches),
+        "variables": to_plain(memory.variables),
+    }
 
 
 def step_limit(result: RunResult) -> StepLimitReached:

@@ -76,6 +76,17 @@ class Lent:
         else:
             await self._make()
 
+    async def resume(self) -> None:
+        """In a session that comes from a store: what the host has noted goes before what is there."""
+        kept = self._memory.copy()
+        if await self._take():
+            await self._take_values()
+        else:
+            await self._make()
+        self._memory.observations, self._memory.failed_approaches = kept.observations, kept.failed_approaches
+        self._spoken_of = True
+        self.went_back()
+
     async def before(self, source: str) -> None:
         """Put into the namespace what the host has noted, where the source may look."""
         self._spoken_of = self._spoken_of or "memory" in source

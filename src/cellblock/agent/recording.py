@@ -1,7 +1,12 @@
-"""What a log keeps of values and of calls: portable forms of them, so that a run can be replayed."""
+"""What a log keeps of values and of calls: portable forms of them, so that a run can be replayed.
+
+A value's form is the tree of `cellblock.values.portable`; where it has buffers, `{"buffered": [tree, [base64, …]]}`.
+"""
 
 from __future__ import annotations
 
+import base64
+import builtins
 import functools
 import inspect
 import re
@@ -9,38 +14,68 @@ from collections.abc import Callable
 from typing import Any
 
 from cellblock.agent.setting import present
+from cellblock.agent.signals import said
+from cellblock.observe.redaction import BYTES
 from cellblock.values import portable
 
-_MOST_BYTES = 64 * 1024
+MOST_BYTES = 64 * 1024
+"""What a log keeps of one value."""
+
+TOO_LARGE = "too large for a log"
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
-def to_plain(value: object) -> object:
+def to_plain(value: object, *, most: int = MOST_BYTES) -> object:
     """A value as JSON data, in its portable form; what is too large, or has none, as an opaque one."""
     try:
-        encoded = portable.encode(value, max_bytes=_MOST_BYTES)
+        encoded = portable.encode(value, max_bytes=most * 3 // 4)
         if not encoded.buffers:
             return encoded.tree
-        reason = "too large for a log"
+        return {"buffered": [encoded.tree, [BYTES + base64.b64encode(one).decode() for one in encoded.buffers]]}
     except portable.NotPortable as error:
-        reason = error.reason
-    shown = _ADDRESS.sub("", repr(value)[:500])
+        reason = TOO_LARGE if error.reason.startswith("larger than") else error.reason
+    shown = _ADDRESS.sub("", portable.opaque(value, max_repr=500).repr)
     return {"opaque": [type(value).__name__, shown, reason]}
 
 
 def from_plain(tree: object) -> object:
     """The value again; `MalformedValue` where it is none that a log has."""
-    return portable.decode(portable.Encoded(tree))
+    buffers: list[bytearray] = []
+    match tree:
+        case {"buffered": [inner, list(texts)]}:
+            try:
+                buffers = [bytearray(base64.b64decode(one.removeprefix(BYTES), validate=True)) for one in texts]
+            except (AttributeError, ValueError):
+                raise portable.MalformedValue("a buffer that is not base64") from None
+            tree = inner
+    return portable.decode(tree, buffers)
+
+
+def is_whole(tree: object) -> bool:
+    """Whether a log has all of a value, and not a stand-in for it or for a part of it."""
+    match tree:
+        case {"opaque": _} | {"record": _} | {"enum": _}:
+            return False
+        case dict():
+            return all(map(is_whole, tree.values()))
+        case list():
+            return all(map(is_whole, tree))
+    return True
 
 
 def recorded(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """A tool that logs its calls to the run whose cell makes them, with what it answers or raises."""
+    """A tool that logs its calls to the run whose cell makes them, with what it answers or raises.
+
+    In a run that is replayed it is not called: the log that is replayed answers.
+    """
     if inspect.iscoroutinefunction(tool):
 
         @functools.wraps(tool)
         async def call_async(*args: object, **kwargs: object) -> object:
             try:
-                answer = await tool(*args, **kwargs)
+                answer = _given(tool, args, kwargs)
+                if inspect.isawaitable(answer):
+                    answer = await answer
             except Exception as error:
                 _log(tool, args, kwargs, error=error)
                 raise
@@ -52,7 +87,7 @@ def recorded(tool: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(tool)
     def call(*args: object, **kwargs: object) -> object:
         try:
-            answer = tool(*args, **kwargs)
+            answer = _given(tool, args, kwargs)
         except Exception as error:
             _log(tool, args, kwargs, error=error)
             raise
@@ -60,6 +95,50 @@ def recorded(tool: Callable[..., Any]) -> Callable[..., Any]:
         return answer
 
     return call
+
+
+def accepting(accept: Callable[[object], object]) -> Callable[[object], object]:
+    """A check of answers that logs what it was given, and what it made of it or raised."""
+
+    def checked(value: object) -> object:
+        setting, step = present.get(), said.get().step
+        try:
+            made = accept(value)
+        except Exception as error:
+            setting.log.write("accept", step=step, given=to_plain(value), error=failure(error))
+            raise
+        setting.log.write("accept", step=step, given=to_plain(value), answer=to_plain(made))
+        return made
+
+    return checked
+
+
+def failure(error: Exception) -> list[str]:
+    """An exception as a log keeps it: its class and what it says."""
+    match error:
+        case KeyError(args=(str(key),)):  # its text would be the key's repr
+            return ["KeyError", key]
+    return [type(error).__name__, str(error)]
+
+
+def raised(kind: str, message: str) -> Exception:
+    """An exception of a log again; one that is not Python's own is another class of the same name."""
+    known = getattr(builtins, kind, None)
+    if isinstance(known, type) and issubclass(known, Exception):
+        try:
+            error: Exception = known(message)
+            return error
+        except TypeError:  # it takes more than a message
+            pass
+    other: type[Exception] = type(kind if kind.isidentifier() else "Error", (Exception,), {})
+    return other(message)
+
+
+def _given(tool: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+    setting = present.get(None)
+    if setting is None or setting.answers is None:
+        return tool(*args, **kwargs)
+    return setting.answers.call(said.get().step, tool.__name__, [to_plain(list(args)), to_plain(kwargs)])
 
 
 def _log(
@@ -73,7 +152,6 @@ def _log(
     setting = present.get(None)
     if setting is None:  # called by somebody else than a cell of an agent
         return
-    told: dict[str, Any] = {"answer": to_plain(answer)}
-    if error is not None:
-        told = {"error": [type(error).__name__, str(error)]}
-    setting.log.write("tool", name=tool.__name__, arguments=[to_plain(list(args)), to_plain(kwargs)], **told)
+    told: dict[str, Any] = {"answer": to_plain(answer)} if error is None else {"error": failure(error)}
+    step = said.get().step
+    setting.log.write("tool", step=step, name=tool.__name__, arguments=[to_plain(list(args)), to_plain(kwargs)], **told)

@@ -12,7 +12,9 @@ from cellblock.models import Tokens
 from cellblock.observe.log import EventLog
 from cellblock.session.notebook import Notebook
 
-Decision = Literal["", "answered", "failed", "no code", "not run again", "rolled back", "confirmed", "not confirmed"]
+Decision = Literal[
+    "", "answered", "failed", "no code", "not run again", "rolled back", "confirmed", "not confirmed", "interrupted"
+]
 """What the loop made of a step beyond showing it to the model."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Protocol
 
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.prompts import Prompts
@@ -19,6 +20,12 @@ Tell = Callable[[str | Event | Step], None]
 """Is told of pieces of the model's text, of what cells show, and of steps, as they come."""
 
 
+class Answers(Protocol):
+    """What answers calls of tools in their place: a log that is replayed."""
+
+    def call(self, step: int, name: str, arguments: list[object]) -> object: ...
+
+
 @dataclass(slots=True, kw_only=True)
 class Setting:
     """What one run of the loop stands in. `depth`: how many agents asked for this one, one through another."""
@@ -31,6 +38,7 @@ class Setting:
     limits: ExecutionLimits
     verify: bool = False
     accept: Callable[[object], object] | None = None
+    answers: Answers | None = None
     tell: Tell | None = None
     attempt: int = 1
     depth: int = 0

@@ -18,6 +18,7 @@ _NOTHING: Any = object()
 class Said:
     """What one step's code has said. `accept` checks an answer, raises what is wrong with it, and gives it back."""
 
+    step: int
     accept: Callable[[object], object] | None = None
     answer: Any = _NOTHING
     verified_by: str | None = None

@@ -15,6 +15,7 @@ from cellblock.cli.exits import EPILOG, FAILED, INTERRUPTED, STOPPED, USAGE
 from cellblock.errors import (
     CellblockError,
     FileRefused,
+    LogError,
     MergeConflict,
     MountRefused,
     PreloadFailed,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 _COMMANDS = ("run", "repl", "notebook", "sessions", "mcp", "doctor", "demo")
 _WITH_SESSION = (["run"], ["repl"], ["notebook"], ["mcp"])
-_OF_USAGE = (PreloadFailed, FileRefused, MountRefused, UnknownCommit, UnknownSession)
+_OF_USAGE = (PreloadFailed, FileRefused, MountRefused, UnknownCommit, UnknownSession, LogError)
 _OF_STORES = (StoreError, SessionBusy, MergeConflict)
 _OTHERS = ("-h", "--h", "--py")
 """Options, as short as they can be written, with which no session opens or one with another interpreter may."""

@@ -20,9 +20,13 @@ SHOWN_BYTES = 1_000_000
 _DEFAULT = ExecutionLimits()
 
 
+Parser = argparse.ArgumentParser | argparse._ArgumentGroup
+
+
 def add_session(parser: argparse.ArgumentParser, output_default: str = str(SHOWN_BYTES), *, files: bool = True) -> None:
     """Add them to a command's parser; `files`, those that are copied in first."""
-    add = parser.add_argument_group("the session").add_argument
+    group = parser.add_argument_group("the session")
+    add = group.add_argument
     add("--timeout", type=seconds, default=_DEFAULT.timeout_seconds, metavar="S", help="seconds a cell may take (30)")
     add(
         "--memory",
@@ -32,12 +36,23 @@ def add_session(parser: argparse.ArgumentParser, output_default: str = str(SHOWN
         help="memory a session may use (256)",
     )
     add("--output", type=_bytes, metavar="BYTES", help=f"text kept of a cell, the middle is cut ({output_default})")
-    add(
+    add_walls(group)
+    add("--preload", type=_names, default=(), metavar="A,B", help="import these packages before the session starts")
+    add("--python", type=_interpreter, metavar="PATH", help="the interpreter inside (the one that runs cellblock)")
+    add_inputs(group, files=files)
+
+
+def add_walls(parser: Parser) -> None:
+    """Add the one that does without walls."""
+    parser.add_argument(
         "--walls", choices=("full", "reduced"), default="full",
         help="reduced: without namespaces, where the machine gives none (full); doctor says what that gives up",
     )  # fmt: skip
-    add("--preload", type=_names, default=(), metavar="A,B", help="import these packages before the session starts")
-    add("--python", type=_interpreter, metavar="PATH", help="the interpreter inside (the one that runs cellblock)")
+
+
+def add_inputs(parser: Parser, *, files: bool = True) -> None:
+    """Add those that give a session files of this machine; `files`, those that are copied in."""
+    add = parser.add_argument
     if files:
         add(
             "--file", action="append", default=[], dest="files", metavar="LOCAL[:NAME]",

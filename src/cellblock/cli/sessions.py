@@ -1,10 +1,11 @@
-"""`cellblock sessions`: the sessions of a store, listed, read, compared, moved and checked; no process is started."""
+"""`cellblock sessions`: the sessions of a store, listed, read, compared, moved and checked; and runs done again."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
 
+from cellblock.cli import options
 from cellblock.cli.exits import EPILOG
 
 _REVISION = "HEAD, HEAD~3, a tag, a branch, or the beginning of a commit's id"
@@ -15,7 +16,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser(
         "sessions",
         help="look at the sessions of a store",
-        description="Sessions that last: what a store keeps of them. No code runs.",
+        description="Sessions that last: what a store keeps of them. No code runs, but for replay.",
         epilog=EPILOG,
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
@@ -58,6 +59,30 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     action("delete", "delete a session; gc gives its space back")
     action("verify", "read everything that is stored, and tell what is damaged", session=False)
     action("gc", "delete what nothing refers to any more", session=False)
+    _add_replay(actions)
+
+
+def _add_replay(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = actions.add_parser(
+        "replay",
+        help="run an agent's log again, without its model, and show what differs",
+        description="Runs what an agent ran, from its log: the replies of its model and the answers of its tools come "
+        "from there. Several logs are those of runs that followed one another in one session.",
+        epilog="exit status: 0 all as the log says, 1 something differs, 2 usage, or no log that can be replayed, "
+        "3 this machine cannot give a wall",
+    )
+    add = parser.add_argument
+    add("logs", metavar="LOG", nargs="+", help="what agent.run(log=…) or cellblock agent --log has written")
+    add("--json", action="store_true", help="print JSON and nothing else")
+    options.add_inputs(parser)
+    options.add_walls(parser)
+    parser.set_defaults(command=_replay)
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    from cellblock.cli.replayed import do_replay
+
+    return do_replay(arguments)
 
 
 class _Run:

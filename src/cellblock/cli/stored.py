@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from cellblock.cli.exits import DONE, FAILED, USAGE
+from cellblock.cli.tables import say, table
 from cellblock.cli.terminal import Printer
 from cellblock.declarations import declared
 from cellblock.session.commits import cells_of, get_cell, names_of
@@ -34,7 +33,7 @@ def do_list(store: Store, arguments: argparse.Namespace) -> int:
     if arguments.json:
         return _json([{**asdict(row), "holder": row.holder and str(row.holder)} for row in rows])
     if not rows:
-        _say(f"no sessions of {arguments.user!r} in {store.url}")
+        say(f"no sessions of {arguments.user!r} in {store.url}")
         return DONE
     titles = (("USER",) if user is None else ()) + ("SESSION", "COMMITS", "LAST USED", "OPEN IN")
     lines = [
@@ -42,7 +41,7 @@ def do_list(store: Store, arguments: argparse.Namespace) -> int:
         + (row.name, str(row.depth), _ago(row.used), str(row.holder) if row.holder else "-")
         for row in rows
     ]
-    _table(titles, lines)
+    table(titles, lines)
     return DONE
 
 
@@ -53,7 +52,7 @@ def do_log(store: Store, arguments: argparse.Namespace) -> int:
     marks = _marks(session)
     if arguments.json:
         return _json([{**_plain(commit), "refs": marks.get(commit.id, [])} for commit in commits])
-    _table(
+    table(
         ("COMMIT", "CELL", "KIND", "WHEN", "WHAT"),
         [
             (
@@ -90,7 +89,7 @@ def do_show(store: Store, arguments: argparse.Namespace) -> int:
             out.line(cell.text)
     if not commit.snapshot:
         out.line("(the state was not saved: it is made again by running the cell)")
-    _table(("NAME", "TYPE", "SIZE", "VALUE"), [(n, one.type, str(one.size), one.preview) for n, one in names.items()])
+    table(("NAME", "TYPE", "SIZE", "VALUE"), [(n, one.type, str(one.size), one.preview) for n, one in names.items()])
     return DONE
 
 
@@ -121,7 +120,7 @@ def do_undo(store: Store, arguments: argparse.Namespace) -> int:
     """Go back by some steps."""
     steps = arguments.steps or "1"
     if not steps.isascii() or not steps.isdigit() or not 0 < int(steps) < 10**6:
-        _say(f"{steps!r} is not a number of steps above 0")
+        say(f"{steps!r} is not a number of steps above 0")
         return USAGE
     return _go_to(store, arguments, f"HEAD~{int(steps)}")
 
@@ -156,7 +155,7 @@ def do_export(store: Store, arguments: argparse.Namespace) -> int:
     """Write the notebook of a session's head."""
     target = Path(arguments.out)
     if target.suffix not in (".ipynb", ".html"):
-        _say(f"{arguments.out!r} ends neither in .ipynb nor in .html")
+        say(f"{arguments.out!r} ends neither in .ipynb nor in .html")
         return USAGE
     session = store.read(arguments.user, arguments.name)
     notebook = Notebook()
@@ -166,7 +165,7 @@ def do_export(store: Store, arguments: argparse.Namespace) -> int:
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
-        _say(f"cannot write {arguments.out!r}: {error.strerror}")
+        say(f"cannot write {arguments.out!r}: {error.strerror}")
         return USAGE
     return _json({"out": str(target), "cells": len(notebook)}) if arguments.json else DONE
 
@@ -184,8 +183,8 @@ def do_verify(store: Store, arguments: argparse.Namespace) -> int:
         _json({**asdict(report), "ok": report.ok})
     else:
         sound = f"{report.objects} objects, {report.bytes} bytes, {report.sessions} sessions, {report.commits} commits"
-        _say(f"{sound}: {'all sound' if report.ok else f'{len(report.damage)} damaged'}")
-        _table(
+        say(f"{sound}: {'all sound' if report.ok else f'{len(report.damage)} damaged'}")
+        table(
             ("USER", "SESSION", "COMMIT", "WHAT", "PROBLEM"),
             [(one.user, one.session, _short(one.commit), one.path, one.problem) for one in report.damage],
         )
@@ -197,7 +196,7 @@ def do_gc(store: Store, arguments: argparse.Namespace) -> int:
     swept = store.gc()
     if arguments.json:
         return _json(asdict(swept))
-    _say(f"kept {swept.kept} objects, deleted {swept.deleted} ({swept.bytes} bytes); {swept.condemned} go next time")
+    say(f"kept {swept.kept} objects, deleted {swept.deleted} ({swept.bytes} bytes); {swept.condemned} go next time")
     return DONE
 
 
@@ -215,7 +214,7 @@ def _go_to(store: Store, arguments: argparse.Namespace, revision: str) -> int:
 def _told(arguments: argparse.Namespace, commit: Commit, name: str) -> int:
     if arguments.json:
         return _json({"session": name, **_plain(commit)})
-    _say(f"{name} is at {_short(commit.id)}: {commit.kind} {commit.number or ''} {commit.message}".rstrip())
+    say(f"{name} is at {_short(commit.id)}: {commit.kind} {commit.number or ''} {commit.message}".rstrip())
     return DONE
 
 
@@ -252,23 +251,6 @@ def _ago(milliseconds: int) -> str:
     return f"{seconds:.0f} s ago"
 
 
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as what is in them; the last is cut at the edge of a terminal."""
-    if not rows:
-        return
-    lines = [titles, *[[" ".join(text.split()) for text in row] for row in rows]]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(titles) - 1)]
-    out = Printer(sys.stdout)
-    edge = shutil.get_terminal_size().columns if out.is_terminal else None
-    for line in lines:
-        padded = [text.ljust(width) for text, width in zip(line, widths, strict=False)]
-        out.line("  ".join([*padded, line[-1]]).rstrip()[:edge])
-
-
 def _json(value: object) -> int:
     print(json.dumps(value, indent=1))
     return DONE
-
-
-def _say(text: str) -> None:
-    Printer(sys.stderr).line(f"cellblock: {text}")

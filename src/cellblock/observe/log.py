@@ -5,23 +5,30 @@ two runs of the same task with the same answers of the model are the same to the
 
 | event | when | what it holds |
 |---|---|---|
-| run | first | version, task, model, level, limits, seed, tools |
-| reply | the model has answered | step, text, requests, tokens |
-| cell | a step's code has ended | step, code, state, text, error, value, signals, lost, rolled_back |
+| run | first | format, version, task, model, level, limits, seed, tools with their signatures, inputs, files |
+| begin | the session is open | what the model is asked, how many cells the session had |
+| reply | the model has answered | step, text, requests, finish, tokens |
 | tool | a tool has answered a cell | step, name, arguments, answer or error |
+| accept | the host has looked at an answer | step, given, and what became of it or error |
+| cell | a step's code has ended | step, number, code, state, text, error, value, signals, answer, lost, rolled_back |
+| memory | what the agent has noted is other than before | step, observations, failed_approaches, variables |
 | decision | the loop took one | step, kind, reason |
+| resume | another program goes on with the run | version |
 | end | last | reason, value, verified_by, steps, tokens |
+
+A run of several attempts has the events of each one after the other, each with its number as `attempt`.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, Self
 
-from cellblock.errors import CellblockError
+from cellblock.errors import LogError
 from cellblock.observe.redaction import Redactor
 
 FORMAT = 1
@@ -33,38 +40,49 @@ Event = Mapping[str, Any]
 class EventLog:
     """The events of one run, in memory and, where there is a path, in a file that is readable after every line."""
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        redactor: Redactor | None = None,
-        before: Iterable[Event] = (),
-    ) -> None:
-        """`before` are the events of a run that is gone on with: they are in the file already."""
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, redactor: Redactor | None = None) -> None:
+        """LogError where a file is at `path` already, or none can be written."""
         self.path = None if path is None else Path(path)
+        self.events: list[Event] = []
         self._redactor = redactor or Redactor()
-        self.events: list[Event] = list(before)
-        self._file: TextIO | None = None
-        if self.path is not None:
-            self._file = _opened(self.path, go_on=bool(self.events))
+        self._file: BinaryIO | None = None if self.path is None else _opened(self.path, "xb")
+        self._closed = False
+        self._writing = threading.Lock()  # tools that are no coroutines answer in threads
+
+    @classmethod
+    def resumed(cls, path: str | os.PathLike[str], *, redactor: Redactor | None = None) -> Self:
+        """A log that is gone on with. A last line that its writer did not finish is cut off."""
+        events, whole = _read(path)
+        log = cls(redactor=redactor)
+        log.path, log.events, log._file = Path(path), events, _opened(Path(path), "r+b")
+        log._file.truncate(whole)
+        log._file.seek(whole)
+        return log
 
     def write(self, event: str, /, *, measured: Mapping[str, float] | None = None, **data: Any) -> Event:
-        """Add an event; the event as it was written, without secrets."""
-        row: dict[str, Any] = {"event": event, **data}
+        """Add an event; the event as it was written, without secrets. After `close` nothing is added any more."""
+        row: dict[str, Any] = {"event": event}
+        row |= {key: self._redactor.data(value) for key, value in data.items()}
         if measured is not None:
             row[MEASURED] = dict(measured)
-        clean: Any = self._redactor.data(row)
-        self.events.append(clean)
-        if self._file is not None:
-            self._file.write(json.dumps(clean, ensure_ascii=False, default=repr) + "\n")
-            self._file.flush()
-        return clean  # type: ignore[no-any-return]
+        line = json.dumps(row, ensure_ascii=False).encode(
+            "utf-8", "backslashreplace"
+        )  # of a lone surrogate: its escape
+        with self._writing:
+            if not self._closed:
+                self.events.append(row)
+                if self._file is not None:
+                    self._file.write(line + b"\n")
+                    self._file.flush()
+        return row
 
     def close(self) -> None:
         """Close the file; the events stay."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        with self._writing:
+            self._closed = True
+            if self._file is not None:
+                self._file.close()
+                self._file = None
 
     def __iter__(self) -> Iterator[Event]:
         return iter(self.events)
@@ -79,28 +97,40 @@ class EventLog:
 def read_log(path: str | os.PathLike[str]) -> list[Event]:
     """The events of a log; one that its writer did not finish a line of ends before that line.
 
-    CellblockError where it is no log of ours.
+    LogError where it is no log of ours.
     """
+    return _read(path)[0]
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[list[Event], int]:
+    """The events of a log, and how many bytes of it are whole lines."""
     events: list[Event] = []
-    lines = Path(path).read_text(encoding="utf-8").splitlines(keepends=True)
-    for number, line in enumerate(lines, 1):
-        try:
-            event = json.loads(line)
-        except ValueError:
-            if number == len(lines) and not line.endswith("\n"):
-                break
-            raise _no_log(path, number) from None
-        if not isinstance(event, dict) or not isinstance(event.get("event"), str):
-            raise _no_log(path, number)
-        events.append(event)
+    whole = 0
+    try:
+        lines = Path(path).read_bytes().split(b"\n")
+    except OSError as error:
+        raise LogError(f"the log {path} cannot be read: {error.strerror}", hint="give the path of a log") from None
+    for number, line in enumerate(lines[:-1], 1):
+        events.append(_event(line, path, number))
+        whole += len(line) + 1
     if not events or events[0]["event"] != "run":
         raise _no_log(path, 1)
     if events[0].get("format") != FORMAT:
-        raise CellblockError(
+        raise LogError(
             f"{path} is a log of format {events[0].get('format')!r}, not {FORMAT}",
             hint="read it with the version that wrote it",
         )
-    return events
+    return events, whole
+
+
+def _event(line: bytes, path: object, number: int) -> Event:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        raise _no_log(path, number) from None
+    if not isinstance(event, dict) or not isinstance(event.get("event"), str):
+        raise _no_log(path, number)
+    return event
 
 
 def without_measures(events: Iterable[Event]) -> list[dict[str, Any]]:
@@ -108,16 +138,14 @@ def without_measures(events: Iterable[Event]) -> list[dict[str, Any]]:
     return [{key: value for key, value in event.items() if key != MEASURED} for event in events]
 
 
-def _opened(path: Path, *, go_on: bool) -> TextIO:
+def _opened(path: Path, mode: str) -> BinaryIO:
     try:
-        return path.open("a" if go_on else "x", encoding="utf-8")
+        return path.open(mode)  # type: ignore[return-value]  # both modes are of bytes
     except FileExistsError:
-        raise CellblockError(
-            f"there is a log at {path} already", hint="give another path, or resume that run"
-        ) from None
+        raise LogError(f"there is a log at {path} already", hint="give another path, or resume that run") from None
     except OSError as error:
-        raise CellblockError(f"no log can be written to {path}: {error.strerror}", hint="give another path") from None
+        raise LogError(f"no log can be written to {path}: {error.strerror}", hint="give another path") from None
 
 
-def _no_log(path: object, number: int) -> CellblockError:
-    return CellblockError(f"{path}, line {number}, is no line of a run's log", hint="give a log that a run has written")
+def _no_log(path: object, number: int) -> LogError:
+    return LogError(f"{path}, line {number}, is no line of a run's log", hint="give a log that a run has written")

@@ -1,29 +1,44 @@
-"""Keeps secrets out of logs, by rule: patterns of well-known keys, and values of the environment that look like one."""
+"""Keeps secrets out of logs, by rule: patterns of well-known keys, and values of the environment that look like one.
+
+A value of the environment is found as it is, as `repr` and JSON write it, and where a text was cut in the middle of it,
+as long as half of it is there. Bytes that a log holds, in hexadecimal or base64, are looked into.
+"""
 
 from __future__ import annotations
 
+import base64
 import os
 import re
+import struct
 from collections.abc import Iterable, Mapping
 
-MASK = "[redacted]"
+from cellblock.session.inert import utf8
 
-_KEYS = re.compile(
-    r"""
-    \b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}            # OpenAI, Anthropic, Stripe and their like
-    | \b(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{20,} | \bgithub_pat_[A-Za-z0-9_]{20,}
-    | \bxox[abpr]-[A-Za-z0-9-]{10,}
-    | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b
-    | \bAIza[A-Za-z0-9_-]{30,}
-    | \beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}
+MASK = "[redacted]"
+BYTES = "base64:"
+"""What a text begins with that is bytes in base64."""
+
+_KEYS = r"""
+    START(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}            # OpenAI, Anthropic, Stripe and their like
+    | START(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{20,} | START github_pat_[A-Za-z0-9_]{20,}
+    | START xox[abpr]-[A-Za-z0-9-]{10,}
+    | START(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])
+    | START AIza[A-Za-z0-9_-]{30,}
+    | START eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}
     | (?<=Bearer\ )[A-Za-z0-9._~+/-]{8,}=*
     | (?<=://)[^/\s:@]+:[^/\s@]+(?=@)
     | -----BEGIN[ A-Z]*PRIVATE\ KEY-----.*?(?:-----END[ A-Z]*PRIVATE\ KEY-----|\Z)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+    """
+_START = r"(?: (?<![A-Za-z0-9]) | (?<=\\[nrtbf]) | (?<=\\x[0-9a-f]{2}) | (?<=\\u[0-9a-f]{4}) )"
+"""No word goes on here, unless it is an escape's."""
+_FLAGS = re.VERBOSE | re.DOTALL
+_AT_WORDS = re.compile(_KEYS.replace("START", _START), _FLAGS)
+_ANYWHERE = re.compile(_KEYS.replace("START", ""), _FLAGS)
 _NAMED = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+_HEXADECIMAL = re.compile(r"(?:[0-9a-f]{2}){8,}")
 _LEAST = 8
+_CUT = ("…", "...")
+_LETTERS = {"\n": "n", "\r": "r", "\t": "t"}
 
 
 class Redactor:
@@ -36,25 +51,85 @@ class Redactor:
     def __init__(
         self, rules: Iterable[str | re.Pattern[str]] = (), *, environment: Mapping[str, str] | None = None
     ) -> None:
-        self._rules = [_KEYS, *(re.compile(rule) if isinstance(rule, str) else rule for rule in rules)]
+        self._rules = [_AT_WORDS, *(re.compile(rule) if isinstance(rule, str) else rule for rule in rules)]
         named = os.environ if environment is None else environment
-        values = {value for name, value in named.items() if _NAMED.search(name) and len(value) >= _LEAST}
-        self._values = sorted(values, key=lambda value: (-len(value), value))
+        values = {value.strip() for name, value in named.items() if _NAMED.search(name)}
+        ordered = sorted(values, key=lambda value: (-len(value), value))
+        self._values = [(value, _written(value)) for value in map(utf8, ordered) if len(value) >= _LEAST]
 
     def text(self, text: str) -> str:
         """The text without its secrets."""
-        for value in self._values:
-            text = text.replace(value, MASK)
+        for value, written in self._values:
+            text = _without_cut(written.sub(MASK, text), value)
         for rule in self._rules:
             text = rule.sub(MASK, text)
         return text
 
     def data(self, data: object) -> object:
-        """The same of every text in data as JSON has it; keys of objects are left alone."""
+        """The same of every text in data as JSON has it; what JSON has not is its repr."""
         if isinstance(data, str):
-            return self.text(data)
+            return MASK if self._holds(data) else self.text(data)
         if isinstance(data, dict):
-            return {key: self.data(value) for key, value in data.items()}
+            return {self.text(str(key)): self.data(value) for key, value in data.items()}
         if isinstance(data, (list, tuple)):
             return [self.data(value) for value in data]
-        return data
+        if data is None or isinstance(data, (bool, int, float)):
+            return data
+        return self.text(repr(data))
+
+    def _holds(self, text: str) -> bool:
+        """Whether a text stands for bytes with a secret in them."""
+        if text.startswith(BYTES):
+            try:
+                data = base64.b64decode(text.removeprefix(BYTES))
+            except ValueError:
+                return False
+        elif _HEXADECIMAL.fullmatch(text):
+            data = bytes.fromhex(text)
+        else:
+            return False
+        plain = data.replace(b"\0", b"")  # arrays of text have four bytes a character
+        found = plain.decode("latin-1")
+        return bool(_ANYWHERE.search(found)) or any(
+            one != self.text(one) for one in (found, plain.decode("utf-8", "replace"))
+        )
+
+
+def _written(value: str) -> re.Pattern[str]:
+    """A value in all the ways that `repr` and JSON write it, one within the other too."""
+    return re.compile("".join(map(_character, value)))
+
+
+def _character(one: str) -> str:
+    if one == "\\":
+        return r"\\+"
+    if one in "'\"/":
+        return r"\\*" + one
+    if one in _LETTERS:
+        return rf"(?:{re.escape(one)}|\\+{_LETTERS[one]})"
+    if one.isascii() and one.isprintable():
+        return re.escape(one)
+    code = ord(one)
+    escapes = [f"x{code:02x}", f"u{code:04x}", f"U{code:08x}"]
+    units = "".join(rf"\\+u{unit[0]:04x}" for unit in struct.iter_unpack("<H", one.encode("utf-16-le")))
+    encoded = "".join(rf"\\+x{byte:02x}" for byte in one.encode())
+    return rf"(?:{re.escape(one)}|\\+(?:{'|'.join(escapes)})|{units}|{encoded})"
+
+
+def _without_cut(text: str, value: str) -> str:
+    """A text without what is left of a value where the text was cut in the middle of it."""
+    least = max(_LEAST, (len(value) + 1) // 2)
+    if value[:least] not in text and value[-least:] not in text:
+        return text
+    for mark in _CUT:
+        text = mark.join(_without_ends(part, value, least) for part in text.split(mark))
+    return text
+
+
+def _without_ends(text: str, value: str, least: int) -> str:
+    for many in range(len(value) - 1, least - 1, -1):
+        if text.endswith(value[:many]):
+            text = text[:-many] + MASK
+        if text.startswith(value[-many:]):
+            text = MASK + text[many:]
+    return text

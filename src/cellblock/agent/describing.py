@@ -1,0 +1,76 @@
+"""What a log tells of a run before it begins: all that it takes to do it again, as far as a log can hold it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from cellblock.agent.recording import TOO_LARGE as TOO_LARGE
+from cellblock.agent.recording import to_plain
+from cellblock.observe.redaction import BYTES
+from cellblock.policy import Policy
+from cellblock.session.tools import describe
+
+_MOST_BYTES = 512 * 1024
+"""What a log keeps of all inputs of a run, and as much of its files."""
+
+
+def inputs_told(inputs: Mapping[str, object]) -> dict[str, object]:
+    """Inputs by name, in the forms that a log keeps of values."""
+    left = _MOST_BYTES
+    told: dict[str, object] = {}
+    for name, value in inputs.items():
+        told[name] = to_plain(value, most=left)
+        left = max(left - len(str(told[name])), 0)
+    return told
+
+
+def files_told(files: Mapping[str, bytes]) -> dict[str, object]:
+    """Files by path: size, digest, and what is in them where that is not too much."""
+    left = _MOST_BYTES
+    told: dict[str, object] = {}
+    for path, content in files.items():
+        kept = len(content) <= left
+        left -= len(content) if kept else 0
+        told[path] = {"bytes": len(content), "sha256": digest(content), **(_content(content) if kept else {})}
+    return told
+
+
+def _content(content: bytes) -> dict[str, str]:
+    try:
+        return {"text": content.decode()}
+    except UnicodeDecodeError:
+        return {"base64": BYTES + base64.b64encode(content).decode()}
+
+
+def digest(content: bytes) -> str:
+    """By which the content of a file is known again."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def tools_told(tools: Iterable[Callable[..., Any]]) -> list[dict[str, object]]:
+    """Functions with their signatures, as cells see them."""
+    return [describe(tool.__name__, tool) for tool in tools]
+
+
+def policy_told(policy: Policy | None) -> dict[str, object] | None:
+    """What a policy says; of what it grants of the host the names."""
+    if policy is None:
+        return None
+    return {
+        "modules": None if policy.modules is None else list(policy.modules),
+        "libraries": list(policy.libraries),
+        "without": sorted(policy.without),
+        "format_index": policy.format_index,
+        "functions": [grant.name for grant in policy.functions],
+        "classes": [grant.name for grant in policy.classes],
+        "granted": [grant.name for grant in policy.granted],
+    }
+
+
+def python_told() -> str:
+    """The interpreter's version."""
+    return f"{platform.python_implementation()} {platform.python_version()}"

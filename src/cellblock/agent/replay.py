@@ -1,0 +1,359 @@
+"""A logged run, done again without its model: where what its cells show differs from what the log says.
+
+The loop is the one that ran it. The model's replies come from the log, and so do the answers of tools, which are not
+called: what is the same then is what the cells, the walls and the loop made of them.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import inspect
+import json
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Self
+
+import anyio
+
+from cellblock import __version__
+from cellblock.agent import describing
+from cellblock.agent.code import CodeAgent
+from cellblock.agent.comparing import Replay, compare
+from cellblock.agent.context import Context
+from cellblock.agent.loop import Loop
+from cellblock.agent.memory import AgentMemory
+from cellblock.agent.past import Past, PastRun, past_run, read_as_log
+from cellblock.agent.recording import from_plain, is_whole, raised
+from cellblock.agent.result import Step
+from cellblock.agent.setting import Setting
+from cellblock.agent.signals import said
+from cellblock.errors import LogError, ModelError, TaskFailed
+from cellblock.limits import ExecutionLimits
+from cellblock.models import Message, OnText, Reply, ScriptedModel, ToolSchema
+from cellblock.models.protocol import Unopened
+from cellblock.observe.log import EventLog, read_log
+from cellblock.observe.redaction import BYTES, MASK
+from cellblock.policy import Policy
+from cellblock.session.hostloop import interruptibly
+from cellblock.state import Live
+from cellblock.values.portable import MalformedValue
+from cellblock.walls import Walls
+
+_LEFT_OUT = "This cell had not ended when its program did, and is not run again."
+
+PathLike = str | os.PathLike[str]
+
+
+def replay(*logs: PathLike, agent: CodeAgent | None = None, **options: Any) -> Replay:
+    """The blocking twin of `areplay`, with its options."""
+    return interruptibly(partial(areplay, *logs, agent=agent, **options))
+
+
+async def areplay(
+    *logs: PathLike,
+    agent: CodeAgent | None = None,
+    inputs: Mapping[str, object] | None = None,
+    files: Mapping[str, bytes | str | os.PathLike[str]] | None = None,
+    mounts: Mapping[str, str | os.PathLike[str]] | None = None,
+    walls: Walls | None = None,
+) -> Replay:
+    """Do the runs of logs again, one after the other in one session, and compare.
+
+    Runs are done at their own level, with their limits and seed. `agent` is the one that made them, where they used
+    classes or modules of its program; else tools are stand-ins made of their signatures. `inputs` and `files` are
+    those that were too large for the log; files are known by their digests. `mounts` and weaker `walls` are never
+    taken from a log: whoever replays gives them.
+
+    LogError for what is no log, and for a run that cannot be done again; it says why.
+    """
+    if not logs:
+        raise ValueError("a log to replay is missing")
+    pasts = [past_run(await anyio.to_thread.run_sync(read_log, path), path) for path in logs]
+    given = await _contents(files or {})
+    done = Replay()
+    first = pasts[0]
+    if first.begin is not None and first.begin["again"]:
+        raise LogError(
+            f"the run in {logs[0]} went on in a session of earlier runs",
+            hint="give their logs before it, in their order",
+        )
+    replaying: _Replaying = read_as_log(logs[0], _agent_for, logs[0], first, agent, mounts or {}, walls)
+    async with replaying:
+        for number, (path, past) in enumerate(zip(logs, pasts, strict=True), 1):
+            _note_versions(past, done)
+            replaying.load(past, done)
+            asked = read_as_log(path, _inputs, past, path, inputs or {})
+            contents = read_as_log(path, _files, past, path, given, done)
+            await replaying.again(past, asked, contents)
+            read_as_log(path, compare, number, past, past_run(replaying.log.events, path), done)
+    return done
+
+
+# ------------------------------------------------------------------------------- doing it again
+
+
+class _Replaying(CodeAgent):
+    """An agent that answers its model and its tools from a log."""
+
+    log: EventLog
+    _past: PastRun
+    _done: Replay
+
+    @classmethod
+    def like(cls, agent: CodeAgent) -> Self:
+        """The same agent, with a session of its own."""
+        made = object.__new__(cls)
+        made.__dict__.update(agent.__dict__)
+        made.model, made.state, made.memory = ScriptedModel([]), Live(), AgentMemory()
+        made._name, made._session, made._verbose = None, None, False
+        made._running = anyio.Lock()
+        return made
+
+    def load(self, past: PastRun, done: Replay) -> None:
+        self._past, self._done = past, done
+
+    async def again(self, past: PastRun, inputs: Mapping[str, object], files: Mapping[str, bytes]) -> None:
+        """Do a run again; how it ends is in its log."""
+        scores = dict(enumerate(past.scores, 1))
+        with contextlib.suppress(TaskFailed, ModelError):  # as the log may have it, too: the two are compared
+            await self.arun(
+                past.run["task"],
+                inputs=inputs,
+                files=files,
+                attempts=past.run["attempts"],
+                verifier=lambda result: scores.get(result.attempt) or 0.0,
+                accept=(lambda value: value) if past.run["accepts"] else None,
+            )
+
+    def _new_log(self, path: PathLike | None) -> EventLog:
+        self.log = super()._new_log(path)
+        return self.log
+
+    def _loop(self, setting: Setting, *, asked: str, task: str, accept: Callable[[object], object] | None) -> Loop:
+        past = self._past.attempt(setting.attempt)
+        answers = _Answers(past, self._done)
+        setting.model, setting.answers = _Replies(past), answers
+        if accept is not None:
+            accept = answers.accept
+        loop = super()._loop(setting, asked=asked, task=task, accept=accept)
+        return _ReplayedLoop(setting, task, loop.context, interrupted=past.interrupted())
+
+
+class _ReplayedLoop(Loop):
+    """The loop, but that cells which had not ended with their host are not run."""
+
+    def __init__(self, setting: Setting, task: str, context: Context, *, interrupted: frozenset[int]) -> None:
+        super().__init__(setting, task, context)
+        self._interrupted = interrupted
+
+    async def _act(self, number: int, reply: Reply) -> Any:
+        if number not in self._interrupted:
+            return await super()._act(number, reply)
+        self.context.reply(reply.text)
+        self._note(Step(number=number, text=reply.text, code="", output="", decision="interrupted"), reply, _LEFT_OUT)
+        return None
+
+
+class _Replies(Unopened):
+    """The replies of a log, as a model. After the last one it has the error that the model had."""
+
+    name = "log"
+
+    def __init__(self, past: Past) -> None:
+        self._left = [one.reply() for one in past.ended_steps()]
+
+    async def reply(self, messages: list[Message], tools: list[ToolSchema], on_text: OnText | None = None) -> Reply:
+        if not self._left:
+            raise ModelError("the log has no more replies", kind="script")
+        return self._left.pop(0)
+
+
+class _Answers:
+    """What tools answered in an attempt, step by step, each call once."""
+
+    def __init__(self, past: Past, done: Replay) -> None:
+        self._calls = {step.number: list(step.calls) for step in past.steps}
+        self._accepts = {step.number: list(step.accepts) for step in past.steps}
+        self._done = done
+
+    def call(self, step: int, name: str, arguments: list[object]) -> object:
+        """What the log says of such a call: the first that is left of this step."""
+        self._done.calls += 1
+        left = self._calls.get(step, [])
+        found = next((one for one in left if one["name"] == name and one["arguments"] == arguments), None)
+        if found is None:
+            raise RuntimeError(f"the log has no such call of {name}() in step {step}, and nothing is called")
+        left.remove(found)
+        return self._answer(found, f"step {step}: the answer of {name}()")
+
+    def accept(self, value: object) -> object:
+        """What the host made of an answer."""
+        step = said.get().step
+        left = self._accepts.get(step, [])
+        if not left:
+            raise RuntimeError(f"the log has no answer in step {step} that was checked")
+        found = left.pop(0)
+        given = value if "error" not in found and not is_whole(found["answer"]) else None
+        return given if given is not None else self._answer(found, f"step {step}: what the host made of the answer")
+
+    def _answer(self, found: Mapping[str, Any], what: str) -> object:
+        if "error" in found:
+            raise raised(*found["error"])
+        answer = found["answer"]
+        try:
+            value = from_plain(answer)
+        except MalformedValue:
+            value, answer = None, {"opaque": ["", "", "redacted"]}
+        if isinstance(answer, dict) and "opaque" in answer:
+            _, _, reason = answer["opaque"]
+            if reason in (describing.TOO_LARGE, "redacted"):
+                self._done.notes.append(f"{what} is not in the log: {reason}")
+                raise RuntimeError(f"{what} is not in the log: {reason}")
+            return object()  # it could not cross then, and cannot now
+        return value
+
+
+# ------------------------------------------------------------------------------- what it takes
+
+
+def _agent_for(
+    path: PathLike,
+    past: PastRun,
+    agent: CodeAgent | None,
+    mounts: Mapping[str, str | os.PathLike[str]],
+    walls: Walls | None,
+) -> _Replaying:
+    run = past.run
+    if "trust_level" not in run:
+        raise LogError(f"the run in {path} ran no cells", hint="replay is for runs of a CodeAgent")
+    policy = run["policy"]
+    if agent is None:
+        hosts = [*run["classes"], *(policy["classes"] + policy["granted"] + policy["functions"] if policy else ())]
+        if hosts:
+            raise LogError(
+                f"the run in {path} used what only its program has: {', '.join(hosts)}",
+                hint="replay it there: replay(log, agent=agent)",
+            )
+        agent = _standing_in(run, policy)
+    replaying = _Replaying.like(agent)
+    missing = sorted(set(run["mounts"]) - set(mounts or replaying._options["mounts"] or ()))
+    if missing:
+        raise LogError(f"the run in {path} saw the mount {missing[0]!r}", hint="give mounts= (--mount NAME=PATH)")
+    if run["walls"] != (walls or replaying._options["walls"] or "full"):
+        raise LogError(
+            f"the run in {path} had {run['walls']} walls", hint=f'give walls="{run["walls"]}" (--walls {run["walls"]})'
+        )
+    replaying._options = {**replaying._options, "mounts": mounts or replaying._options["mounts"], "seed": run["seed"]}
+    replaying._options["walls"] = walls or replaying._options["walls"]
+    replaying.limits, replaying.verify_completion = ExecutionLimits(**run["limits"]), run["verify"]
+    replaying.on_limit = "return"
+    return replaying
+
+
+def _standing_in(run: Mapping[str, Any], policy: Mapping[str, Any] | None) -> CodeAgent:
+    """An agent as the log describes it."""
+    if policy is not None:
+        policy = {name: policy[name] for name in ("modules", "libraries", "without", "format_index")}
+    return CodeAgent(
+        ScriptedModel([]),
+        tools=[_stand_in(spec) for spec in run["tools"]],
+        trust_level=run["trust_level"],
+        policy=None if policy is None else Policy(**policy),
+        preload=run["preload"],
+    )
+
+
+class _Shown:
+    """A default value of which only the repr is known."""
+
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
+
+    def __repr__(self) -> str:
+        return self._shown
+
+
+def _stand_in(spec: Mapping[str, Any]) -> Callable[..., Any]:
+    """A function with the signature of a logged one. It is never called: the log answers in its place."""
+
+    def tool(*_: object, **__: object) -> object:
+        raise AssertionError("the log answers")
+
+    async def async_tool(*_: object, **__: object) -> object:
+        raise AssertionError("the log answers")
+
+    made: Any = async_tool if spec["is_async"] else tool
+    made.__name__ = made.__qualname__ = spec["name"]
+    made.__doc__ = spec["doc"]
+    empty = inspect.Parameter.empty
+    made.__signature__ = inspect.Signature(
+        [
+            inspect.Parameter(
+                name,
+                inspect._ParameterKind(kind),
+                default=empty if default is None else _Shown(default),
+                annotation=empty if annotation is None else annotation,
+            )
+            for name, kind, default, annotation in spec["parameters"]
+        ],
+        return_annotation=empty if spec["returns"] is None else spec["returns"],
+    )
+    return made  # type: ignore[no-any-return]
+
+
+def _inputs(past: PastRun, path: PathLike, given: Mapping[str, object]) -> dict[str, object]:
+    found = {}
+    for name, tree in past.run["inputs"].items():
+        if name in given:
+            found[name] = given[name]
+        elif is_whole(tree):
+            found[name] = from_plain(tree)
+        else:
+            raise LogError(f"the log {path} does not hold the input {name!r}", hint="give it: replay(log, inputs=…)")
+    return found
+
+
+def _files(past: PastRun, path: PathLike, given: Mapping[str, bytes], done: Replay) -> dict[str, bytes]:
+    found = {}
+    for name, told in past.run["files"].items():
+        content = given.get(name, _content(told))
+        if content is None:
+            raise LogError(f"the file {name!r} is not in {path}", hint=f"give it: files= (--file LOCAL:{name})")
+        if describing.digest(content) != told["sha256"]:
+            done.notes.append(f"the file {name!r} is not the one that the run had")
+        found[name] = content
+    return found
+
+
+def _content(told: Mapping[str, Any]) -> bytes | None:
+    if "text" in told:
+        return str(told["text"]).encode()
+    if "base64" in told and told["base64"] != MASK:
+        return base64.b64decode(told["base64"].removeprefix(BYTES))
+    return None
+
+
+async def _contents(files: Mapping[str, bytes | str | os.PathLike[str]]) -> dict[str, bytes]:
+    return {
+        name: given if isinstance(given, bytes) else await anyio.Path(given).read_bytes()
+        for name, given in files.items()
+    }
+
+
+def _note_versions(past: PastRun, done: Replay) -> None:
+    run, here = past.run, describing.python_told()
+    if run["python"] != here:
+        done.notes.append(f"the run was on {run['python']}, and this is {here}")
+    if run["version"] != __version__:
+        done.notes.append(f"the run was of cellblock {run['version']}, and this is {__version__}")
+    if MASK in json.dumps([run["inputs"], run["files"]]) or any(
+        step.redacted for attempt in past.attempts.values() for step in attempt.steps
+    ):
+        done.notes.append("secrets were taken out of the log: what had them was replayed without")
+    for attempt in past.attempts.values():
+        done.notes += [f"step {step.number} had not ended: not replayed" for step in attempt.steps if not step.ended]
+        done.notes += [
+            f"step {number} ended with its program: not replayed" for number in sorted(attempt.interrupted())
+        ]

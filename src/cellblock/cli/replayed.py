@@ -1,0 +1,66 @@
+"""`cellblock sessions replay`: a run done again from its log, and a row for each thing that came out otherwise."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+
+from cellblock.agent.comparing import Difference, Replay
+from cellblock.agent.replay import replay
+from cellblock.cli import options, source
+from cellblock.cli.exits import DONE, FAILED, USAGE
+from cellblock.cli.tables import say, table
+
+
+def do_replay(arguments: argparse.Namespace) -> int:
+    """Replay logs; the exit status says whether all is as they say."""
+    try:
+        files, mounts = options.inputs(arguments), options.mounts(arguments)
+    except source.Unusable as error:
+        print(f"cellblock: {error}", file=sys.stderr)
+        return USAGE
+    done = replay(*arguments.logs, files=files, mounts=mounts, walls=arguments.walls)
+    if arguments.json:
+        print(json.dumps({"same": done.same, **asdict(done)}, indent=1))
+    else:
+        _tell(done, several=len(arguments.logs) > 1)
+    return DONE if done.same else FAILED
+
+
+def _tell(done: Replay, *, several: bool) -> None:
+    attempts = any(one.attempt > 1 for one in done.differences)
+    titles = (*(("RUN",) if several else ()), *(("ATTEMPT",) if attempts else ()), "STEP", "WHAT", "LOGGED", "REPLAYED")
+    rows = [
+        (
+            *((str(one.run),) if several else ()),
+            *((str(one.attempt),) if attempts else ()),
+            "-" if one.step is None else str(one.step),
+            one.what,
+            *_parting(one),
+        )
+        for one in done.differences
+    ]
+    table(titles, rows)
+    for note in done.notes:
+        say(note)
+    differing = "all as the log says" if done.same else _many(len(done.differences), "difference")
+    say(f"{_many(done.cells, 'cell')}, {_many(done.calls, 'tool call')}: {differing}")
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _parting(one: Difference) -> tuple[str, str]:
+    """The first line in which two texts differ, within a width that leaves room for both."""
+    ours, theirs = one.logged.splitlines() or [""], one.replayed.splitlines() or [""]
+    for here, there in zip(ours, theirs, strict=False):
+        if here != there:
+            return here[:_WIDE], there[:_WIDE]
+    at = min(len(ours), len(theirs))
+    return " ".join(ours[at:])[:_WIDE] or "(nothing)", " ".join(theirs[at:])[:_WIDE] or "(nothing)"
+
+
+_WIDE = 60

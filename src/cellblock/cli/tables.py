@@ -1,0 +1,27 @@
+"""What commands that look things up print: columns, and lines of their own on stderr."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+
+from cellblock.cli.terminal import Printer
+
+
+def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Columns as wide as what is in them; the last is cut at the edge of a terminal."""
+    if not rows:
+        return
+    lines = [titles, *[[" ".join(text.split()) for text in row] for row in rows]]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(titles) - 1)]
+    out = Printer(sys.stdout)
+    edge = shutil.get_terminal_size().columns if out.is_terminal else None
+    for line in lines:
+        padded = [text.ljust(width) for text, width in zip(line, widths, strict=False)]
+        out.line("  ".join([*padded, line[-1]]).rstrip()[:edge])
+
+
+def say(text: str) -> None:
+    """A line of cellblock's own."""
+    Printer(sys.stderr).line(f"cellblock: {text}")

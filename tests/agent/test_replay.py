@@ -1,0 +1,260 @@
+"""A run done again from its log: the same, or what differs; what a log lacks is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cellblock import CodeAgent, ExecutionLimits, Live, LogError, ModelError, Policy, ScriptedModel, TaskFailed
+from cellblock.agent.replay import replay
+from cellblock.observe.log import read_log
+
+pytestmark = pytest.mark.hostile
+
+
+def fence(code: str) -> str:
+    return f"```python\n{code}\n```"
+
+
+def agent(*codes: str, **options: Any) -> CodeAgent:
+    return CodeAgent(ScriptedModel(list(map(fence, codes))), **options)
+
+
+class Shop:
+    """Tools that are called once, and never by a replay."""
+
+    def __init__(self) -> None:
+        self.called: list[str] = []
+
+    @property
+    def tools(self) -> list[Callable[..., Any]]:
+        def price(item: str, *, currency: str = "EUR") -> float:
+            """What it costs."""
+            self.called.append(item)
+            if item == "gold":
+                raise KeyError("gold")
+            return len(item) * 1.5
+
+        async def stock(item: str) -> dict[str, int]:
+            """How many there are."""
+            self.called.append(item)
+            return {item: 3}
+
+        return [price, stock]
+
+
+@pytest.mark.parametrize("level", ["isolated", "local"])
+def test_run_with_tools_errors_memory_and_an_exploration_is_the_same_again(tmp_path: Path, level: Any) -> None:
+    shop, log = Shop(), tmp_path / "run.jsonl"
+    result = agent(
+        "import random\nprint(random.random(), items)\nhelp_text = price.__doc__\nprice('tea', currency='USD')",
+        "explore('gold')\nfound = await stock('tea')\nprice('gold')",
+        "try:\n    price('gold')\nexcept KeyError as error:\n    print('none:', error)",
+        "memory.observations.append('tea is left')\nfinal_answer((items, memory.failed_approaches), 'eyes')",
+        tools=shop.tools,
+        trust_level=level,
+    ).run("shop", inputs={"items": ["tea", {"n": 1.5}]}, log=log)
+    assert result.verified_by == "eyes"
+    assert shop.called == ["tea", "tea", "gold", "gold"]
+    done = replay(log)
+    assert (done.differences, done.notes, done.cells, done.calls) == ([], [], 4, 4)
+    assert shop.called == ["tea", "tea", "gold", "gold"]
+
+
+def test_what_differs_is_told_with_its_step(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    agent("n = 41\nn", "print('n is', n)", "final_answer(n)").run("n", log=log)
+    log.write_text(log.read_text().replace("n = 41", "n = 42"))
+    told = [(one.step, one.what, one.logged, one.replayed) for one in replay(log).differences]
+    assert told == [
+        (1, "text", "41", "42"),
+        (1, "value", "41", "42"),
+        (2, "text", "n is 41", "n is 42"),
+        (3, "answer", '{"value": 41, "verified_by": null}', '{"value": 42, "verified_by": null}'),
+        (None, "value", "41", "42"),
+    ]
+
+
+def test_call_that_the_log_does_not_have_fails_and_calls_nothing(tmp_path: Path) -> None:
+    shop, log = Shop(), tmp_path / "run.jsonl"
+    agent("price('tea')", "final_answer(1)", tools=shop.tools).run("shop", log=log)
+    log.write_text(log.read_text().replace("price('tea')", "price('tee')"))
+    done = replay(log)
+    calls = [(one.logged, one.replayed) for one in done.differences if one.what == "call"]
+    assert calls == [("", "price('tee')"), ("price('tea')", "")]
+    assert shop.called == ["tea"]
+
+
+def test_answer_that_a_host_refused_is_refused_again(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+
+    def even(value: object) -> object:
+        if value != 4:
+            raise ValueError(f"{value} is not 4")
+        return {"even": value}
+
+    result = agent("final_answer(3)", "final_answer(4)").run("even", accept=even, log=log)
+    assert result.value == {"even": 4}
+    assert replay(log).differences == []
+
+
+def test_verified_failed_partial_and_broken_off_runs_are_the_same_again(tmp_path: Path) -> None:
+    agent("final_answer(1)", "assert False", "final_answer(2)", "assert True", verify_completion=True).run(
+        "two", log=tmp_path / "verified"
+    )
+    with pytest.raises(TaskFailed):
+        agent("x = 1", "task_fail('no data')").run("fail", log=tmp_path / "failed")
+    agent("1", "2", limits=ExecutionLimits(max_steps=2)).run("limit", log=tmp_path / "partial")
+    with pytest.raises(ModelError):
+        agent("x = 1").run("broken off", log=tmp_path / "broken")
+    for name, cells in {"verified": 4, "failed": 2, "partial": 2, "broken": 1}.items():
+        done = replay(tmp_path / name)
+        assert (done.differences, done.cells) == ([], cells)
+
+
+def test_cell_that_ended_its_process_or_met_its_time_limit_is_the_same_again(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    codes = ["x = 1", "import os\nos._exit(3)", "while True: pass", "final_answer(x)"]
+    agent(*codes, limits=ExecutionLimits(timeout_seconds=0.3)).run("end", log=log)
+    assert replay(log).differences == []
+
+
+def test_attempts_are_done_again_each_by_its_own_replies(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    # the three take turns, in whatever order: each answer tells which reply it was
+    codes = ["x = 1", "x = 1", "x = 1", "final_answer(1)", "final_answer(5)", "final_answer(3)"]
+    result = agent(*codes).run("best", attempts=3, verifier=lambda one: one.value, log=log)
+    assert result.value == 5
+    assert (replay(log).differences, replay(log).cells) == ([], 6)
+
+
+def test_runs_in_one_session_are_done_again_one_after_the_other(tmp_path: Path) -> None:
+    with agent("x = [1]", "final_answer(x)", "x.append(2)", "final_answer(x)", state=Live()) as one:
+        one.run("first", log=tmp_path / "first")
+        one.run("second", log=tmp_path / "second")
+    assert replay(tmp_path / "first", tmp_path / "second").differences == []
+    with pytest.raises(LogError, match="went on in a session of earlier runs"):
+        replay(tmp_path / "second")
+
+
+def test_inputs_of_a_program_and_large_ones_are_asked_for(tmp_path: Path) -> None:
+    log, rows = tmp_path / "run.jsonl", [float(n) for n in range(200_000)]
+    agent("final_answer(sum(rows))").run("sum", inputs={"rows": rows}, log=log)
+    with pytest.raises(LogError, match="does not hold the input 'rows'"):
+        replay(log)
+    assert replay(log, inputs={"rows": rows}).differences == []
+    assert log.stat().st_size < 20_000
+
+
+def test_tables_and_files_are_in_the_log_while_they_are_small(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    log = tmp_path / "run.jsonl"
+    frame = pandas.DataFrame({"a": [1.5, 2.5] * 40})
+    files = {"a.csv": b"x\n1\n", "b.bin": b"\xff\0\xfe" * 100}
+    agent("final_answer((df.a.sum(), open('a.csv').read(), open('b.bin', 'rb').read()))").run(
+        "sum", inputs={"df": frame}, files=files, log=log
+    )
+    assert replay(log).differences == []
+
+
+def test_large_file_is_given_and_known_by_its_digest(tmp_path: Path) -> None:
+    log, data = tmp_path / "run.jsonl", tmp_path / "large.csv"
+    data.write_text("x\n" + "1\n" * 400_000)
+    agent("final_answer(len(open('large.csv').read()))").run("count", files={"large.csv": data}, log=log)
+    with pytest.raises(LogError, match=r"'large.csv' is not in .* \(give it"):
+        replay(log)
+    assert replay(log, files={"large.csv": data}).differences == []
+    data.write_text("x\n")
+    done = replay(log, files={"large.csv": data})
+    assert done.notes == ["the file 'large.csv' is not the one that the run had"]
+    assert not done.same
+
+
+def test_answer_of_a_tool_that_is_too_large_for_the_log_is_told(tmp_path: Path) -> None:
+    def lines() -> list[str]:
+        """Many lines."""
+        return ["x" * 100] * 5_000
+
+    log = tmp_path / "run.jsonl"
+    agent("found = lines()", "final_answer(len(found))", tools=[lines]).run("count", log=log)
+    done = replay(log)
+    assert done.notes == ["step 1: the answer of lines() is not in the log: too large for a log"]
+    assert not done.same
+
+
+class Basket:
+    def size(self) -> int:
+        return 3
+
+
+def test_run_with_classes_of_its_program_is_done_again_by_its_agent(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+
+    def make() -> CodeAgent:
+        one = agent("final_answer(Basket().size())", trust_level="local", policy=Policy(modules=["math"]))
+        one.cls(Basket)
+        return one
+
+    make().run("size", log=log)
+    with pytest.raises(LogError, match="used what only its program has: Basket"):
+        replay(log)
+    assert make().replay(log).differences == []
+
+
+def test_weaker_walls_and_mounts_are_never_taken_from_a_log(tmp_path: Path) -> None:
+    log, data = tmp_path / "run.jsonl", tmp_path / "data"
+    data.mkdir()
+    (data / "a.txt").write_text("hello")
+    agent("final_answer(open('d/a.txt').read())", mounts={"d": data}).run("read", log=log)
+    with pytest.raises(LogError, match="saw the mount 'd'"):
+        replay(log)
+    assert replay(log, mounts={"d": data}).differences == []
+    log.write_text(log.read_text().replace('"walls": "full"', '"walls": "reduced"'))
+    with pytest.raises(LogError, match="had reduced walls"):
+        replay(log, mounts={"d": data})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda text: "", "line 1, is no line of a run's log"),
+        (lambda text: "x = 1\n" + text, "line 1, is no line of a run's log"),
+        (lambda text: text.replace('"format": 1', '"format": 9', 1), "is a log of format 9, not 1"),
+        (lambda text: text.replace('"event": "reply"', "", 1), "line 3, is no line of a run's log"),
+        (lambda text: text.replace('"step": 1', '"step": 7', 1), "is damaged: ValueError: cell of step 1"),
+        (lambda text: text.replace('"inputs": {}', '"inputs": {"a": {"set": 3}}', 1), "is damaged: MalformedValue"),
+        (lambda text: text.replace('"limits": {', '"limits": {"nope": 1, ', 1), "is damaged: TypeError"),
+        (lambda text: text.replace('"tools": []', '"tools": [{"name": 3}]', 1), "is damaged: KeyError"),
+    ],
+)
+def test_what_is_no_log_is_refused(tmp_path: Path, change: Callable[[str], str], said: str) -> None:
+    log = tmp_path / "run.jsonl"
+    agent("final_answer(1)").run("one", log=log)
+    log.write_text(change(log.read_text()))
+    with pytest.raises(LogError, match=said):
+        replay(log)
+
+
+def test_log_whose_last_line_is_torn_is_replayed_up_to_it(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    agent("x = 1", "final_answer(x)").run("one", log=log)
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:5]) + lines[5][:30])
+    assert json.loads(lines[4])["event"] == "reply"
+    done = replay(log)
+    assert (done.differences, done.cells) == ([], 1)
+    assert done.notes == ["step 2 had not ended: not replayed"]
+
+
+def test_secret_that_was_taken_out_is_told(tmp_path: Path) -> None:
+    log, key = tmp_path / "run.jsonl", "sk-" + "a1B2" * 8
+    agent(f"print(len({key!r}))", "final_answer(1)").run("one", log=log)
+    assert key not in log.read_text()
+    assert read_log(log)[2]["text"] == fence("print(len('[redacted]'))")
+    done = replay(log)
+    assert done.notes == ["secrets were taken out of the log: what had them was replayed without"]
+    assert [(one.step, one.logged, one.replayed) for one in done.differences] == [(1, "35", "10")]

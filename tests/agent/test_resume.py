@@ -1,0 +1,225 @@
+"""A run whose program was killed, gone on with: what the model is shown, what is not run again, what is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cellblock import CodeAgent, ExecutionLimits, Live, LogError, ScriptedModel, Versioned
+from cellblock.agent.replay import replay
+from cellblock.models import Message
+from cellblock.observe.log import read_log
+
+pytestmark = pytest.mark.hostile
+
+_PROGRAM = """
+import sys, time
+from cellblock import CodeAgent, ScriptedModel, Versioned
+
+def fence(code):
+    return "```python\\n" + code + "\\n```"
+
+def slow(*_):
+    print("waiting", flush=True)
+    time.sleep(60)
+
+def note(text: str) -> str:
+    "Write a line."
+    with open(sys.argv[3], "a") as file:
+        file.write(text + "\\n")
+    return text
+
+replies = [fence(code) if code != "WAIT" else slow for code in eval(sys.argv[4])]
+state, options = Versioned("sqlite:///" + sys.argv[1]), eval(sys.argv[5])
+agent = CodeAgent(ScriptedModel(replies), tools=[note], state=state, **options)
+agent.run("count", inputs={"start": [1, 2]}, log=sys.argv[2])
+"""
+
+
+class Killed:
+    """A run in a process of its own that was killed with SIGKILL."""
+
+    def __init__(self, directory: Path, codes: list[str], until: Callable[[Killed], bool], **options: Any) -> None:
+        self.log, self.notes, self.store = directory / "run.jsonl", directory / "notes.txt", directory / "cells.db"
+        self.notes.touch()
+        words = [str(self.store), str(self.log), str(self.notes), repr(codes), repr(options)]
+        process = subprocess.Popen([sys.executable, "-c", _PROGRAM, *words], stdout=subprocess.PIPE)
+        try:
+            deadline = time.monotonic() + 30
+            while not until(self):
+                assert process.poll() is None, "it ended by itself"
+                assert time.monotonic() < deadline, self.log.read_text()
+                time.sleep(0.01)
+        finally:
+            os.kill(process.pid, signal.SIGKILL)
+            process.communicate()
+
+    def lines(self) -> int:
+        return self.log.read_bytes().count(b"\n") if self.log.exists() else 0
+
+    def said(self, word: str) -> bool:
+        return self.log.exists() and word in self.log.read_text()
+
+    def agent(self, *codes: Any, **options: Any) -> tuple[CodeAgent, ScriptedModel]:
+        """An agent as the killed one was, with other replies."""
+
+        def note(text: str) -> str:
+            """Write a line."""
+            with self.notes.open("a") as file:
+                file.write(text + "\n")
+            return text
+
+        model = ScriptedModel([fence(code) if isinstance(code, str) else code for code in codes])
+        return CodeAgent(model, tools=[note], state=Versioned(f"sqlite:///{self.store}"), **options), model
+
+
+def fence(code: str) -> str:
+    return f"```python\n{code}\n```"
+
+
+def shown(messages: list[Message]) -> str:
+    return str(messages[-1]["content"])
+
+
+def test_run_that_was_killed_between_two_steps_goes_on_with_the_next(tmp_path: Path) -> None:
+    killed = Killed(
+        tmp_path,
+        ["total = sum(start)\nnote('one')\nmemory.variables['k'] = total", "1/0", "WAIT"],
+        lambda run: run.said('"step": 2, "observations"'),
+    )
+    agent, model = killed.agent("final_answer((total, start, memory.variables, memory.failed_approaches))")
+    with agent:
+        result = agent.resume(killed.log)
+    assert result.value == (3, [1, 2], {"k": 3}, ["1/0 -> ZeroDivisionError: division by zero"])
+    assert [step.number for step in result.steps] == [1, 2, 3]
+    assert [step.ok for step in result.steps] == [True, False, True]
+    asked = model.asked[0]
+    assert asked[1]["content"].startswith("count\n\nThere are:\n- start: list = [1, 2]")
+    assert [one["content"] for one in asked if one["role"] == "assistant"] == [
+        fence("total = sum(start)\nnote('one')\nmemory.variables['k'] = total"),
+        fence("1/0"),
+    ]
+    assert "ZeroDivisionError" in shown(asked)
+    assert killed.notes.read_text() == "one\n"
+    events = read_log(killed.log)
+    assert [one["event"] for one in events if one["event"] in ("run", "resume", "end")] == ["run", "resume", "end"]
+
+
+def test_cell_that_ran_when_its_program_was_killed_is_shown_as_ended_and_not_run_again(tmp_path: Path) -> None:
+    killed = Killed(
+        tmp_path,
+        ["x = 1", "note('begun')\nx = 2\nopen('left.txt', 'w').write('x')\nimport time; time.sleep(60)"],
+        lambda run: run.notes.read_text() == "begun\n",
+        name="killed",
+    )
+    agent, model = killed.agent("import os\nfinal_answer((x, os.listdir('.')))", name="killed")
+    with agent:
+        result = agent.resume(killed.log)
+    assert result.value == (1, [])
+    assert killed.notes.read_text() == "begun\n"
+    assert [step.decision for step in result.steps] == ["", "interrupted", "answered"]
+    assert "The program that runs you ended while this cell ran" in shown(model.asked[0])
+    assert "The cell was not run again." in shown(model.asked[0])
+    done = replay(killed.log)
+    assert (done.differences, done.notes) == ([], ["step 2 ended with its program: not replayed"])
+
+
+def test_reply_whose_cell_had_not_begun_is_run(tmp_path: Path) -> None:
+    killed = Killed(tmp_path, ["x = 1", "WAIT"], lambda run: run.said('"event": "cell"'))
+    with killed.log.open("a") as file:
+        reply = {"event": "reply", "step": 2, "text": fence("x += 1"), "requests": [], "finish": "stop"}
+        file.write(json.dumps({**reply, "tokens": {"input": 3, "output": 1, "cached": 0, "cost": None}}) + "\n")
+    agent, model = killed.agent("final_answer(x)")
+    with agent:
+        result = agent.resume(killed.log)
+    assert (result.value, len(model.asked), result.tokens.input) == (2, 1, 3)
+
+
+def test_cell_that_had_ended_and_was_not_logged_is_not_run_again(tmp_path: Path) -> None:
+    killed = Killed(tmp_path, ["x = 1", "note('two')\nx += 1\nx", "WAIT"], lambda run: run.lines() >= 7)
+    lines = killed.log.read_text().splitlines(keepends=True)
+    assert json.loads(lines[6])["event"] == "cell"
+    killed.log.write_text("".join(lines[:6]) + lines[6][:40])  # the line was being written
+    agent, model = killed.agent("final_answer(x)")
+    with agent:
+        result = agent.resume(killed.log)
+    assert result.value == 2
+    assert killed.notes.read_text() == "two\n"
+    assert "2" in shown(model.asked[0])
+    assert "was not heard: say it again" in shown(model.asked[0])
+    assert [one["event"] for one in read_log(killed.log)][6:8] == ["resume", "cell"]
+
+
+def test_exploration_that_began_before_the_kill_is_rolled_back_after_it(tmp_path: Path) -> None:
+    killed = Killed(
+        tmp_path,
+        ["x = 1", "explore('two')\nx = 2\nopen('two.txt', 'w').close()", "x = 3", "WAIT"],
+        lambda run: run.said('"number": 3'),
+    )
+    agent, model = killed.agent("raise ValueError('no good')", "import os\nfinal_answer((x, os.listdir('.')))")
+    with agent:
+        result = agent.resume(killed.log)
+    assert result.value == (1, [])
+    assert result.steps[-2].decision == "rolled back"
+    assert "explored and given up: two" in result.memory.observations
+    assert "was undone, names and files" in shown(model.asked[1])
+
+
+def test_answer_that_was_to_be_verified_is_verified_after_the_kill(tmp_path: Path) -> None:
+    killed = Killed(
+        tmp_path, ["final_answer(6)", "WAIT"], lambda run: run.said('"event": "cell"'), verify_completion=True
+    )
+    agent, model = killed.agent("assert sum([1, 2, 3]) == 6", verify_completion=True)
+    with agent:
+        result = agent.resume(killed.log)
+    assert (result.value, result.verified_by) == (6, "cell 2 checked it")
+    assert shown(model.asked[0]).startswith("Your answer is: 6")
+
+
+@pytest.mark.slow
+def test_run_that_was_resumed_can_be_cancelled_and_resumed_again(tmp_path: Path) -> None:
+    killed = Killed(tmp_path, ["x = 1", "WAIT"], lambda run: run.said('"event": "cell"'))
+    for _ in range(2):
+        agent, _ = killed.agent("x += 1", KeyboardInterrupt())
+        with agent, pytest.raises(KeyboardInterrupt):
+            agent.resume(killed.log)
+    agent, _ = killed.agent("final_answer(x)")
+    with agent:
+        assert agent.resume(killed.log).value == 3
+
+
+@pytest.mark.slow
+def test_resumed_run_counts_the_steps_of_the_first(tmp_path: Path) -> None:
+    killed = Killed(tmp_path, ["x = 1", "x = 2", "WAIT"], lambda run: run.said('"number": 2'))
+    agent, _ = killed.agent("x = 3", "x = 4", limits=ExecutionLimits(max_steps=3))
+    with agent:
+        result = agent.resume(killed.log)
+    assert (result.partial, len(result.steps)) == (True, 3)
+
+
+def test_what_cannot_be_resumed_says_why(tmp_path: Path) -> None:
+    store = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    log = tmp_path / "ended.jsonl"
+    with CodeAgent(ScriptedModel([fence("final_answer(1)")]), state=store) as agent:
+        agent.run("one", log=log)
+        with pytest.raises(LogError, match="has ended: answered"):
+            agent.resume(log)
+        with pytest.raises(LogError, match="cannot be read: No such file"):
+            agent.resume(tmp_path / "none.jsonl")
+    with CodeAgent(ScriptedModel([]), state=store, name="other") as agent, pytest.raises(LogError, match="had name"):
+        agent.resume(log)
+    live = tmp_path / "live.jsonl"
+    with CodeAgent(ScriptedModel([fence("x = 1")]), state=Live()) as agent:
+        with pytest.raises(Exception, match="the script has ended"):
+            agent.run("two", log=live)
+        with pytest.raises(LogError, match="ended with its program"):
+            agent.resume(live)

@@ -1,0 +1,183 @@
+"""What is secret stays out of logs: in whatever field, in whatever form a value has there, whole or cut."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cellblock import CodeAgent, ReactAgent, ScriptedModel, TaskFailed
+from cellblock.agent.recording import to_plain
+from cellblock.models import Reply, ToolRequest
+from cellblock.observe.log import EventLog
+from cellblock.observe.redaction import MASK, Redactor
+
+SECRET = "hunter2-Kestrel\\'\"é-9931"
+KEY = "sk-proj-" + "Ab3_" * 6
+redactor = Redactor(environment={"DB_PASSWORD": SECRET, "HOME": "/home/ana", "API_TOKEN": "short"})
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (repr(f"x\n{KEY}\t{KEY}"), rf"'x\n{MASK}\t{MASK}'"),
+        (f"key {KEY}.", f"key {MASK}."),
+        ("ghp_" + "a1" * 12, MASK),
+        ("AKIAABCDEFGHIJKLMNOP", MASK),
+        ("Authorization: Bearer abcdefgh.ijkl-mnop==", f"Authorization: Bearer {MASK}"),
+        ("postgresql://ana:pa55@host/db", f"postgresql://{MASK}@host/db"),
+        ("https://host:8080/a@b", "https://host:8080/a@b"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nx", f"{MASK}\nx"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIE, cut off", MASK),
+        (f"it is {SECRET}!", f"it is {MASK}!"),
+        (f"it is {SECRET!r}", None),
+        (json.dumps({"it": SECRET}), f'{{"it": "{MASK}"}}'),
+        (f"cut {SECRET[:15]}… 30 characters cut …{SECRET[-12:]} on", f"cut {MASK}… 30 characters cut …{MASK} on"),
+        (SECRET[:-1], MASK),
+        ("sketch of a risk-averse desk-top, /home/ana, short", "sketch of a risk-averse desk-top, /home/ana, short"),
+        ("the hunter2 came", "the hunter2 came"),
+    ],
+)
+def test_secrets_of_a_text_are_replaced_and_the_rest_is_left(text: str, left: str | None) -> None:
+    found = redactor.text(text)
+    assert found == (left if left is not None else found)
+    assert "Kestrel" not in found
+    assert redactor.text(found) == found
+
+
+def test_rules_of_the_user_come_on_top() -> None:
+    assert Redactor([r"ACME-\d+"], environment={}).data({"a": ["ACME-12 and ACME-x"]}) == {"a": [f"{MASK} and ACME-x"]}
+
+
+def holders(secret: str) -> st.SearchStrategy[object]:
+    """Values that have a secret somewhere, in the ways that values of cells and tools do."""
+    around = st.text(alphabet=" \n\t=:'\"é…", max_size=6)
+    text = st.tuples(around, around).map(lambda ends: f"x {ends[0]}{secret}{ends[1]} y")
+    leaf = st.one_of(text, text.map(str.encode), text.map(lambda one: bytearray(one.encode())))
+    keyed = text.map(lambda one: {one: 1})
+    return st.recursive(
+        st.one_of(leaf, keyed),
+        lambda inner: st.one_of(
+            st.lists(inner, min_size=1, max_size=3),
+            st.tuples(inner, st.integers()),
+            st.dictionaries(st.text(max_size=4), inner, min_size=1, max_size=2),
+        ),
+        max_leaves=4,
+    )
+
+
+def texts_of(found: object) -> str:
+    """All that somebody finds who decodes what a log has."""
+    text = json.dumps(found, ensure_ascii=False)
+    more = []
+
+    def walk(one: object) -> None:
+        match one:
+            case dict():
+                for key, value in one.items():
+                    walk(key)
+                    walk(value)
+            case list():
+                for value in one:
+                    walk(value)
+            case str():
+                more.append(one)
+                for decode in (bytes.fromhex, lambda raw: base64.b64decode(raw.removeprefix("base64:"), validate=True)):
+                    try:
+                        data = decode(one)
+                    except ValueError:
+                        continue
+                    more.extend((data.decode("latin-1"), data.replace(b"\0", b"").decode("utf-8", "replace")))
+
+    walk(json.loads(text))
+    return "\n".join([text, *more])
+
+
+@pytest.mark.parametrize("secret", [KEY, SECRET], ids=["pattern", "environment"])
+def test_no_event_holds_a_secret_whatever_value_it_came_with(secret: str) -> None:
+    @given(holders(secret), st.sampled_from(["text", "value", "error", "arguments", "reason"]), st.integers(0, 3))
+    def check(value: object, field: str, how: int) -> None:
+        log = EventLog(redactor=redactor)
+        form: Any = [to_plain(value), repr(value), str(value), {"type": "E", "message": repr(value)[:200]}][how]
+        log.write("cell", **{field: form})
+        found = texts_of(log.events)
+        assert secret not in found
+        assert secret[:20] not in found
+
+    check()
+
+
+@given(st.binary(max_size=40), st.integers(0, 2000))
+def test_bytes_with_a_secret_are_found_in_buffers_too(before: bytes, padding: int) -> None:
+    tree = to_plain(before + b" " + KEY.encode() + b" " + b"." * padding)
+    log = EventLog(redactor=redactor)
+    log.write("tool", answer=tree)
+    assert KEY not in texts_of(log.events)
+
+
+def test_arrays_of_text_with_a_secret_are_left_out() -> None:
+    numpy = pytest.importorskip("numpy")
+    log = EventLog(redactor=redactor)
+    log.write("tool", answer=to_plain(numpy.array(["a", KEY] * 20)))
+    assert KEY not in texts_of(log.events)
+    assert MASK in json.dumps(log.events)
+
+
+@pytest.mark.hostile
+def test_run_keeps_secrets_out_of_its_log_wherever_they_come_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", SECRET)
+    log = tmp_path / "run.jsonl"
+
+    def login(user: str, secret: str) -> dict[str, object]:
+        """Log in."""
+        if user == "bob":
+            raise ValueError(f"wrong: {secret}")
+        return {"token": secret, "raw": secret.encode() * 100, KEY: 1}
+
+    codes = [
+        f"token = {SECRET!r}\nprint(token)\ntoken",
+        "found = login('ana', secret=token)\nfound",
+        "login('bob', token)",
+        "memory.observations.append(token)\nmemory.variables[token] = token\nuncertain(token)\nexplore(token)",
+        "raise KeyError(token)",
+        "final_answer([token], verified_by=token)",
+    ]
+    model = ScriptedModel([f"thinking of {SECRET}\n```python\n{code}\n```" for code in codes])
+    agent = CodeAgent(model, tools=[login])
+    files = {"k.txt": SECRET.encode(), "k.bin": b"\xff" + KEY.encode()}
+    result = agent.run(f"use {SECRET}", inputs={"t": {SECRET: [SECRET]}}, files=files, log=log)
+    assert result.value == [SECRET]
+    found = texts_of([json.loads(line) for line in log.read_text().splitlines()])
+    assert [one in found for one in (SECRET, KEY, SECRET[:15], "Kestrel")] == [False] * 4
+    assert found.count(MASK) > 20
+
+
+def test_failures_and_tool_requests_of_models_keep_their_secrets_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", SECRET)
+
+    def look(name: str) -> str:
+        """Look."""
+        raise RuntimeError(name)
+
+    request = ToolRequest("1", "look", {"name": SECRET, KEY: SECRET}, json.dumps({"name": SECRET}))
+    log = tmp_path / "react.jsonl"
+    ReactAgent(ScriptedModel([Reply(requests=(request,)), SECRET]), tools=[look]).run(SECRET, log=log)
+    found = texts_of([json.loads(line) for line in log.read_text().splitlines()])
+    assert (SECRET in found, KEY in found) == (False, False)
+
+
+@pytest.mark.hostile
+def test_reason_of_a_failed_task_keeps_its_secret_out(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    with pytest.raises(TaskFailed):
+        CodeAgent(ScriptedModel([f"```python\ntask_fail({KEY!r})\n```"])).run("fail", log=log)
+    assert KEY not in log.read_text()
