@@ -8,8 +8,8 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize(("module", "package", "extra"), [(one, one, one) for one in ("mcp", "smolagents")])
-def test_an_integration_without_its_package_names_the_extra(module: str, package: str, extra: str) -> None:
+@pytest.mark.parametrize("name", ["mcp", "smolagents"])
+def test_an_integration_without_its_package_names_the_extra(name: str) -> None:
     program = f"""
 import sys
 sys.modules[{name!r}] = None
