@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from cellblock.tools.tool import tool as tool
     from cellblock.values.portable import Opaque as Opaque
 
+    TinyCodeAgent = CodeAgent
+
 __version__ = "0.1.0.dev0"
 
 _HOME = {
@@ -64,6 +66,7 @@ _HOME = {
     "RunResult": "cellblock.agent.result",
     "StepLimitReached": "cellblock.errors",
     "TaskFailed": "cellblock.errors",
+    "TinyCodeAgent": "cellblock.agent.code",
     "tool": "cellblock.tools.tool",
     "AsyncSession": "cellblock.session.session",
     "Cell": "cellblock.cell",
@@ -104,6 +107,8 @@ _HOME = {
     "lint": "cellblock.guard.lint",
 }
 
+_ALIASES = {"TinyCodeAgent": "CodeAgent"}
+
 __all__ = sorted([*_HOME, "__version__"])
 
 
@@ -114,7 +119,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'cellblock' has no attribute {name!r}") from None
     from importlib import import_module
 
-    value = getattr(import_module(module), name)
+    value = getattr(import_module(module), _ALIASES.get(name, name))
     globals()[name] = value
     return value
 
