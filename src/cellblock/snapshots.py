@@ -57,8 +57,8 @@ class SavedName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A file, directory, link (to `target`) or named pipe of the session's; its path begins with `workspace/`, `tmp/`
-    or `shm/`.
+    """A file, directory, link (to `target`) or named pipe of the session's; its path begins with `workspace/`, `tmp/`,
+    `shm/` or `data/`.
 
     `holes` are where a file holds no data, from and to, in bytes; its chunks have zeros there. Files of one `same`
     above 0 are names of one file.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,8 @@ from cellblock import AsyncSession, ExecutionLimits, FileRefused, Session
         ("/workspace/in.csv", "/workspace/in.csv"),
         ("/tmp/in.csv", "/tmp/in.csv"),
         ("/tmp/a/b/in.csv", "/tmp/a/b/in.csv"),
+        ("/data/in.csv", "/data/in.csv"),
+        ("/session/data/a/in.csv", "/data/a/in.csv"),
         ("spaces and é😀\n", "spaces and é😀\n"),
         ("-rf", "-rf"),
         ("~", "~"),
@@ -36,6 +39,32 @@ def test_file_written_by_a_cell_is_read_by_the_host(session: Session) -> None:
     )
     assert session.files.read("out/r.bin") == b"\0\xff"
     assert session.files.read("/tmp/t") == b"t"
+
+
+def test_data_is_the_session_s_own_and_is_set_back_and_branched_with_the_rest(session: Session) -> None:
+    session.run("open('/data/a', 'w').write('1')")
+    with session.branch() as branch:
+        branch.run("open('/data/a', 'a').write('2')")
+        assert branch.files.read("/data/a") == b"12"
+    session.run("import os, shutil\nopen('/data/a', 'w').write('3')\nos.mkdir('/data/d')")
+    session.undo()
+    assert session.run("import os\nopen('/data/a').read(), os.listdir('/data')").value == ("1", ["a"])
+    for attack in ("os.rmdir('/data')", "os.rename('/session/data', '/session/d')", "os.mkdir('/session/e')"):
+        error = session.run(f"import os\nos.remove('/data/a') if os.path.exists('/data/a') else None\n{attack}").error
+        assert error is not None
+        assert error.type in ("PermissionError", "NotADirectoryError", "OSError")
+
+
+def test_data_belongs_to_the_mounts_where_there_are_any(open_session: Callable[..., Session], tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o755)
+    (shared / "a").write_text("theirs")
+    for place, inside in (("/data", "/data/a"), ("/data/x", "/data/x/a")):
+        session = open_session(mounts={place: shared})
+        assert session.files.read(inside) == b"theirs"
+        with pytest.raises(FileRefused, match="is mounted from the host, read-only"):
+            session.files.write("/data/b", b"")
+        assert session.run("open('/data/b', 'w')").error.message == "[Errno 30] Read-only file system: '/data/b'"
 
 
 def test_text_is_written_as_utf8(session: Session) -> None:

@@ -87,6 +87,19 @@ def test_names_files_and_the_notebook_are_there_when_it_is_opened_again(opened: 
     assert session.notebook[3].number == 4
 
 
+def test_files_of_data_are_kept_and_told_as_lost_where_a_mount_takes_their_place(opened: Open, tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir(mode=0o755)
+    session = opened()
+    session.run("open('/data/in.csv', 'w').write('a')\nx = 1")
+    session = _again(session, opened)
+    assert session.run("open('/data/in.csv').read()").value == "a"
+    session.close()
+    mounted = opened("one", mounts={"/data": tmp_path / "shared"})
+    cell = mounted.run("import os\nx, os.listdir('/data')")
+    assert cell.value == (1, [])
+    assert [lost.name for lost in (*mounted.resumed.lost, *cell.lost)] != []  # type: ignore[union-attr]
+
+
 def test_an_aside_that_is_a_step_is_in_the_store_and_no_cell(opened: Open) -> None:
     session = opened()
     session.run("x = 1")

@@ -19,7 +19,7 @@ from cellblock.wire.messages import Hello
 from cellblock.worker import control, copies, exits, late, shell
 from cellblock.worker.channel import Channel
 from cellblock.worker.checkpoint.seeds import sow
-from cellblock.worker.confine import capabilities, landlock, layout, rlimits, seccomp
+from cellblock.worker.confine import capabilities, landlock, layout, rlimits, root, seccomp
 from cellblock.worker.environment import ENVIRONMENT
 from cellblock.worker.integrity import Integrity
 from cellblock.worker.interrupts import interrupt, keep_interrupts
@@ -145,9 +145,7 @@ def _confine(limits: dict[str, int], supervisor: int) -> list[Applied | Unavaila
         landlock.apply(
             read_only=["/"],  # /proc too: memory written through /proc/self/mem is counted by no limit
             read_write=[
-                layout.WORKSPACE,
-                layout.TMP,
-                layout.SHM,
+                *root.own(),
                 layout.STAND,
             ],  # not what holds them, so that none can be removed
             files=["/dev/full", "/dev/null"],  # not /dev/zero: mapped shared and written, it is memory no limit counts

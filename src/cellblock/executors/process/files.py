@@ -37,6 +37,8 @@ _ROOTS = {
     "/workspace": "workspace",
     layout.TMP: "tmp",
     "/tmp": "tmp",
+    layout.OWN_DATA: "data",
+    layout.DATA: "data",
 }
 
 
@@ -53,6 +55,8 @@ class ProcessFiles:
         self._resolve = _INTO_MOUNTS if apart else _RESOLVE
         self._owner = owner
         self._mounted = [place.removeprefix(_INSIDE) for place in mounted if place.startswith(_INSIDE)]
+        if any(f"{place}/".startswith(layout.DATA + "/") for place in mounted):
+            self._mounted.append(_ROOTS[layout.DATA])  # with mounts in it, all of it is theirs
         self._host = os.getpid()
         self._lock = threading.Lock()  # a closed descriptor's number may soon be another session's root
 
@@ -225,5 +229,5 @@ def locate(path: str) -> str:
             return place + whole[len(prefix) :]
     raise FileRefused(
         f"{path!r:.300} is not among the session's files",
-        hint="use a path relative to the workspace, or one below /workspace or /tmp",
+        hint="use a path relative to the workspace, or one below /workspace, /tmp or /data",
     )

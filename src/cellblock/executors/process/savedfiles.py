@@ -16,7 +16,12 @@ from cellblock.executors.protocol import Chunk
 from cellblock.snapshots import CHUNK_BYTES, File, address_of
 from cellblock.worker.confine import layout
 
-_ROOTS = {layout.WORKSPACE + "/": "workspace/", layout.TMP + "/": "tmp/", layout.SHM + "/": "shm/"}
+_ROOTS = {
+    layout.WORKSPACE + "/": "workspace/",
+    layout.TMP + "/": "tmp/",
+    layout.SHM + "/": "shm/",
+    layout.OWN_DATA + "/": "data/",
+}
 _HOLE = "hole of "
 _SLACK = 1000
 _KINDS: dict[int, Literal["file", "directory", "link", "pipe"]] = {

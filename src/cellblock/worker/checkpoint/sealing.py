@@ -16,7 +16,7 @@ from cellblock.worker.confine import landlock, layout, seccomp
 
 _NICE = 10
 _NO_DEVICE = -1
-_OWN = {layout.HOME.removeprefix("/"), "workspace", "tmp", "proc"}
+_OWN = {layout.HOME[1:], "workspace", "tmp", layout.DATA[1:], "proc"}
 """Of the root, what leads to files of the session's."""
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 

@@ -13,13 +13,20 @@ HOME = "/session"
 WORKSPACE = HOME + "/workspace"
 TMP = HOME + "/tmp"
 SHM = HOME + "/shm"
+OWN_DATA = HOME + "/data"
 STAND = "/etc/session"
 """A directory of the template, of which the session's own directories stand in a branch: walls that the session it was
 branched from has put around it name this one."""
 DATA = "/data"
-"""For mounts that are not to lie in the workspace. Empty in the template."""
+"""The session's own, or, where there are any, for mounts that are not to lie in the workspace."""
+OWN = (WORKSPACE, TMP, SHM, OWN_DATA)
 
-SHORTCUTS = {"/workspace": "session/workspace", "/tmp": "session/tmp", "/var/tmp": "../session/tmp"}
+SHORTCUTS = {
+    "/workspace": "session/workspace",
+    "/tmp": "session/tmp",
+    "/var/tmp": "../session/tmp",
+    DATA: OWN_DATA[1:],
+}
 """Symbolic links of the template that lead into the session's own files."""
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")

@@ -57,7 +57,7 @@ _ACCOUNTS = {
     "empty": "",
     "hostname": "cellblock\n",
 }
-_OWN = (layout.WORKSPACE, layout.TMP, layout.SHM)
+_OWN = {layout.WORKSPACE: 0o755, layout.TMP: 0o1777, layout.SHM: 0o1777, layout.OWN_DATA: 0o755}
 _PLAIN = MS_NOSUID | MS_NODEV
 _STORE_FILES = 1024
 """Chunks of large files: one each megabyte."""
@@ -106,7 +106,7 @@ def _bind(source: str, target: str) -> None:
 
 def _furnish(tree: str) -> None:
     stands = [f"{layout.STAND}/{os.path.basename(path)}" for path in _OWN]
-    for path in ("/dev", "/etc", "/proc", layout.DATA, layout.HOME, *stands):
+    for path in ("/dev", "/etc", "/proc", layout.HOME, *stands):
         os.makedirs(tree + path, exist_ok=True)
     for name, text in _ACCOUNTS.items():
         with open(f"{tree}/etc/{name}", "w", encoding="utf-8") as file:
@@ -131,10 +131,10 @@ class Entered:
 def enter(*, disk_bytes: int, files: int, late: tuple[str, ...], nested: bool = False) -> Entered:
     """Assemble this session's root and pivot into it. Needs its own user, mount and pid namespace.
 
-    The workspace, /tmp and /dev/shm share one tmpfs, whose size and number of files bound them together. In its `/proc`
-    a process sees those that it could trace: init and frozen copies of the worker it does not.
+    The workspace, /tmp, /dev/shm and /data share one tmpfs, whose size and number of files bound them together. In its
+    `/proc` a process sees those that it could trace: init and frozen copies of the worker it does not.
 
-    A `nested` session's directories are three mounts of that tmpfs: Landlock rules that name them cannot be made any
+    A `nested` session's directories are four mounts of that tmpfs: Landlock rules that name them cannot be made any
     more, so that what they stand in must be named by those there are.
     """
     mount("/tree", "/new", "", MS_BIND | MS_REC, "")
@@ -163,9 +163,9 @@ def enter(*, disk_bytes: int, files: int, late: tuple[str, ...], nested: bool = 
 def _mount_apart(home: str, size: str) -> None:
     """The session's own directories, each a mount of one tmpfs, in the template's directory that is there for it."""
     mount("/new" + layout.STAND, home, "", MS_BIND, "")
-    last = "/new" + layout.SHM
+    last = "/new" + list(_OWN)[-1]
     mount("tmpfs", last, "tmpfs", _PLAIN, size)
-    for path, mode in ((layout.WORKSPACE, 0o755), (layout.TMP, 0o1777), (layout.SHM, 0o1777)):
+    for path, mode in _OWN.items():
         place = f"{last}/{os.path.basename(path)}"
         os.mkdir(place)
         os.chmod(place, mode)
@@ -189,7 +189,8 @@ def _mount_proc(place: str, empty: str) -> int:
 def place(trees: Mapping[str, int]) -> None:
     """Put mounts that were made elsewhere where they are to be seen, after `enter`: directories, or single files.
 
-    Those below `layout.DATA` stand in a file system of their own, which is read-only as soon as it holds them.
+    Those below `layout.DATA` stand in a file system of their own, which is read-only as soon as it holds them: the
+    session has no files there then.
     """
     inside = [path for path in trees if f"{path}/".startswith(layout.DATA + "/")]
     if inside and os.listdir(layout.DATA):
@@ -198,13 +199,14 @@ def place(trees: Mapping[str, int]) -> None:
     if inside:
         mount("tmpfs", layout.DATA, "tmpfs", _PLAIN, "mode=755,size=1m,nr_inodes=1k")
     for path, tree in trees.items():
-        if path != layout.DATA:
+        at = layout.OWN_DATA if path == layout.DATA else path  # what is mounted at a link is not seen through it
+        if at == path:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             if stat.S_ISDIR(os.fstat(tree).st_mode):
                 os.mkdir(path)
             else:
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o444))
-        move_mount(tree, path)
+        move_mount(tree, at)
     if inside:
         mount("", layout.DATA, "", MS_REMOUNT | MS_BIND | MS_RDONLY | _PLAIN, "")
 
@@ -224,10 +226,17 @@ def repair_home(root: str = "", *, nested: bool = False) -> None:
     """Make the directories of the session's own files, or make them usable again after a cell did its worst."""
     if not nested:  # else it is the template's
         os.chmod(root + layout.HOME, 0o755)  # noqa: S103 - first: what is below is reached through it
-    for path, mode in ((layout.WORKSPACE, 0o755), (layout.TMP, 0o1777), (layout.SHM, 0o1777)):
+    for path, mode in _OWN.items():
         with contextlib.suppress(FileExistsError):
             os.mkdir(root + path)
-        os.chmod(root + path, mode)
+        if not os.statvfs(root + path).f_flag & os.ST_RDONLY:  # as it is with mounts in it
+            os.chmod(root + path, mode)
+
+
+def own() -> list[str]:
+    """The session's own directories: all but one that was given away to mounts."""
+    device = os.stat(layout.WORKSPACE).st_dev
+    return [path for path in _OWN if os.stat(path).st_dev == device]
 
 
 def _pivot(new: str) -> None:

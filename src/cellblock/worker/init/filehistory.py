@@ -284,9 +284,12 @@ class FileHistory:
             told = json.load(file)
         try:
             entries = {path: self._known[path][1] for path, _ in self._ways}
-            entries |= dict(_entry(row, store) for row in told["rows"])
-            self._kept[-1] = Kept(entries, tuple(told["missed"]))
-            failed = self.rewind(-1)
+            given = dict(_entry(row, store) for row in told["rows"])
+            homeless = [path for path in given if not path.startswith(tuple(f"{root}/" for root in self._trees))]
+            for path in homeless:  # a mount has taken their place
+                del given[path]
+            self._kept[-1] = Kept(entries | given, tuple(told["missed"]))
+            failed = self.rewind(-1) + homeless
         finally:
             self._kept.pop(-1, None)
             os.close(store)

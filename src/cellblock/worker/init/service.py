@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 from cellblock.worker import control, holdings
-from cellblock.worker.confine import layout, namespaces, root
+from cellblock.worker.confine import namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
 from cellblock.worker.init import ending
 from cellblock.worker.init.budget import Budget
@@ -44,7 +44,7 @@ class Service:
         self._watch = Watch(memory_bytes)
         self._budget = Budget(checkpoint_bytes)
         self._quota = Quota()
-        self._history = FileHistory((layout.WORKSPACE, layout.TMP, layout.SHM), store, self._watch.mapped)
+        self._history = FileHistory(root.own(), store, self._watch.mapped)
         self._supervisor = Supervisor(self._ready)
         self._copies = Copies(self._ready, self._found)
         self._captures = Captures(self._ready)
