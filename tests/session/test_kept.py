@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -276,6 +277,12 @@ def test_no_code_of_the_cells_runs_while_names_are_kept(opened: Open) -> None:
         for name, value in HOOKS.items():
             body = f"        if on: calls.append('{title}.{name}')\n        return {value}\n"
             source += f"    def {name}(self, *given):\n{body}"
+    source += "class M(type):\n"
+    for name in ("__repr__", "__bool__", "__iter__"):
+        source += (
+            f"    def {name}(self, *given):\n        if on: calls.append('M.{name}')\n        return {HOOKS[name]}\n"
+        )
+    source += "class Made(metaclass=M): pass\nmade, key = Made(), {'a': Made()}\n"
     session = opened()
     cell = session.run(f"{source}o, l, d, e = O(), L([1]), D(a=1), E('x')\nholds = [o, l, d, e, {{1: o}}]\non = True")
     assert cell.error is None, cell.text
@@ -328,6 +335,16 @@ def test_versions_at_local(opened: Open) -> None:
     assert session.run("view.append(9); rows, 'note' in globals()").value == ([1, 9], False)
     session.hibernate()
     assert session.run("rows is view").value is True
+
+
+def test_undo_brings_back_the_names_that_a_killed_cell_took(opened: Open) -> None:
+    session = opened()
+    session.run("x = [1]")
+    threading.Timer(0.1, session.kill).start()
+    cell = session.run("x.append(2)\nwhile True: pass")
+    assert ([one.name for one in cell.lost], session.names()) == (["x"], {})
+    session.undo()
+    assert session.run("x").value == [1]
 
 
 def test_a_session_is_read_at_the_level_that_saved_it(opened: Open) -> None:

@@ -80,7 +80,9 @@ class Classes:
                 dict.__setitem__(defined, _MARK, self)
             made = metaclass(name, bases, defined, **named)
             if isinstance(made, type) and self._is_made_by_type(metaclass):
-                type.__setattr__(self.adopt(made), BODY, body.__code__)
+                self.adopt(made)
+            if issubclass(type(made), type) and self.own(made) and BODY not in namespace(made):
+                type.__setattr__(made, BODY, body.__code__)
             self.heirs.note(made, found)
             return made
 

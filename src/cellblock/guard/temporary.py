@@ -19,7 +19,7 @@ Unkept = Callable[[Collection[str]], Iterable[str]]
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _BLOCKS = ("body", "orelse", "finalbody")
 _PARTED = ("handlers", "cases")
-_PLAIN = frozenset((type(None), bool, int, float, complex, str, bytes))
+_PLAIN = frozenset(map(id, (type(None), bool, int, float, complex, str, bytes)))
 _MISSING = object()
 
 
@@ -58,7 +58,7 @@ class Temporary:
         bound = [
             name
             for name, value in list(namespace.items())
-            if type(value) not in _PLAIN and type(name) is str and before.get(name, _MISSING) is not value
+            if id(type(value)) not in _PLAIN and type(name) is str and before.get(name, _MISSING) is not value
         ]
         for name in self._unkept([name for name in bound if not name.startswith("__")]) if bound else ():
             namespace.pop(name, None)

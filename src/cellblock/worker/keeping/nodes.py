@@ -30,14 +30,16 @@ from cellblock.values.represent import type_name
 from cellblock.values.tables import table_parts
 from cellblock.worker.keeping.graph import Graph, Node, NotKept
 
-_PLAIN = frozenset((type(None), bool, int, float, complex, str, bytes))
+# Types are told apart by address: a metaclass of the cells' can give one a `__hash__` and an `__eq__` of its own.
+_PLAIN = frozenset(map(id, (type(None), bool, int, float, complex, str, bytes)))
 """What is told in place where all of a container's items are so, and what is a value and no object."""
-_VALUES = _PLAIN | {
+_VALUES = _PLAIN | set(map(id, (
     range, dt.date, dt.time, dt.datetime, dt.timedelta, dt.timezone, ZoneInfo, Decimal, Fraction, UUID,
     PurePosixPath, PosixPath, PureWindowsPath, WindowsPath,
-}  # fmt: skip
-_ITEMS: dict[Any, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
-_PAIRS: dict[Any, str] = {dict: "dict", Counter: "Counter", OrderedDict: "OrderedDict"}
+)))  # fmt: skip
+_SORTED = frozenset(map(id, (int, str, bytes)))
+_ITEMS = {id(kind): kind.__name__ for kind in (list, tuple, set, frozenset)}
+_PAIRS = {id(kind): kind.__name__ for kind in (dict, Counter, OrderedDict)}
 _WHOLE = (dict, list, set, frozenset, tuple, str, bytes, int, float, OrderedDict, Counter)
 """Types of which classes of cells may be heirs, each kept as one of these and attributes."""
 _BASES = frozenset(("builtins", "abc", "typing", "enum", "collections", "collections.abc", "_collections_abc"))
@@ -71,7 +73,7 @@ class Describing:
 
     def __call__(self, graph: Graph, node: Node) -> None:
         value, kind = node.value, type(node.value)
-        if kind in _VALUES:
+        if id(kind) in _VALUES:
             node.kind, node.data, node.shared = "value", value, False
         elif kind is object:
             node.kind = "object"
@@ -79,7 +81,7 @@ class Describing:
             node.kind, node.shared = "nonetype", False
         elif (name := self._known.get(id(value))) is not None:
             node.kind, node.data, node.shared = "known", name, False
-        elif (write := _WRITERS.get(kind)) is not None:
+        elif (write := _WRITERS.get(id(kind))) is not None:
             write(self, graph, node)
         elif kind is Module:
             node.kind, node.data, node.shared = "module", module_name(value), False
@@ -100,8 +102,8 @@ class Describing:
 
     def _items(self, graph: Graph, node: Node) -> None:
         items = list(node.value)
-        node.kind = _ITEMS[type(node.value)]
-        if set(map(type, items)) <= _PLAIN:
+        node.kind = _ITEMS[id(type(node.value))]
+        if set(map(id, map(type, items))) <= _PLAIN:
             node.data = _ordered(items) if node.kind in ("set", "frozenset") else items
             node.shared = node.kind != "tuple"
             return
@@ -109,13 +111,15 @@ class Describing:
 
     def _pairs(self, graph: Graph, node: Node) -> None:
         value = dict(node.value)
-        node.kind = _PAIRS[type(node.value)]
-        if set(map(type, value)) | set(map(type, value.values())) <= _PLAIN:
+        node.kind = _PAIRS[id(type(node.value))]
+        if set(map(id, map(type, (*value, *value.values())))) <= _PLAIN:
             node.data = [list(value), list(value.values())]
             return
         for key, one in value.items():
             graph.child(node, key)
-            graph.child(node, one, f"[{key!r}]" if type(key) in (str, int) and len(str(key)) < 60 else "[…]")
+            graph.child(
+                node, one, f"[{key!r}]" if (type(key) is str or type(key) is int) and len(str(key)) < 60 else "[…]"
+            )
 
     def _default(self, graph: Graph, node: Node) -> None:
         node.kind = "defaultdict"
@@ -257,7 +261,12 @@ class Describing:
     def _named_tuple(self, graph: Graph, node: Node) -> None:
         kind = node.value
         fields = namespace(kind).get("_fields")
-        if lineage(kind)[1:] != (tuple, object) or type(fields) is not tuple or "_make" not in namespace(kind):
+        if (
+            len(lineage(kind)) != 3
+            or lineage(kind)[1] is not tuple
+            or type(fields) is not tuple
+            or "_make" not in namespace(kind)
+        ):
             raise NotKept(f"the class {name_of(kind)}, which no class statement made", "define it by one, at top level")
         defaults = namespace(kind)["_field_defaults"]
         node.kind, node.data = "namedtuple", [name_of(kind), list(fields)]
@@ -270,7 +279,7 @@ class Describing:
         for one in lineage(kind):
             if not self._world.classes.own(one) and one.__module__ not in _BASES:
                 raise NotKept(f"a {name_of(kind)}, whose class is an heir of {name_of(one)}", _FEW)
-        whole = next((one for one in lineage(kind) if one in _WHOLE), None)
+        whole = next((one for one in lineage(kind) if any(one is base for base in _WHOLE)), None)
         if issubclass(kind, BaseException):
             return self._attributes(graph, node, "error", BaseException.args.__get__(node.value))  # type: ignore[attr-defined]
         return self._attributes(graph, node, "instance", None if whole is None else _as_whole(node.value, whole))
@@ -335,7 +344,7 @@ def _wrapped(value: Any) -> tuple[Any, ...]:
     """The functions within a method of another kind."""
     if type(value) is property:
         return value.fget, value.fset, value.fdel
-    if type(value) in (classmethod, staticmethod):
+    if type(value) is classmethod or type(value) is staticmethod:
         return (value.__func__,)
     return (value.func,) if type(value) is functools.cached_property else ()
 
@@ -358,7 +367,7 @@ def _bytes_of(value: bytes) -> bytes:
 
 def _ordered(items: list[Any]) -> list[Any]:
     """Members of a set in an order that does not depend on the process, where they have one."""
-    return sorted(items) if len(set(map(type, items))) == 1 and type(items[0]) in (int, str, bytes) else items
+    return sorted(items) if len(set(map(id, map(type, items)))) == 1 and id(type(items[0])) in _SORTED else items
 
 
 def _told(place: Any) -> list[list[Any]]:
@@ -369,24 +378,24 @@ def _not_kept(value: Any) -> NotKept:
     for kind, (what, remedy) in _AGAIN.items():
         if issubclass(type(value), kind):
             return NotKept(what, remedy)
-    if type(value) in (types.FunctionType, types.BuiltinFunctionType):
+    if type(value) is types.FunctionType or type(value) is types.BuiltinFunctionType:
         return NotKept("a function that no cell defined", "define it in a cell, or bind it again in the next one")
     return NotKept(f"a {type_name(value)}, which has no portable form", _FEW)
 
 
-_WRITERS: dict[type, Callable[[Describing, Graph, Node], None]] = {
+_WRITERS: dict[int, Callable[[Describing, Graph, Node], None]] = {
     **dict.fromkeys(_ITEMS, Describing._items),
     **dict.fromkeys(_PAIRS, Describing._pairs),
-    defaultdict: Describing._default,
-    deque: Describing._deque,
-    bytearray: Describing._bytearray,
-    slice: Describing._slice,
-    types.CellType: Describing._cell,
-    re.Pattern: Describing._pattern,
-    Random: Describing._random,
-    types.GenericAlias: Describing._alias,
-    types.UnionType: Describing._union,
-    types.FunctionType: Describing._function,
-    types.MethodType: Describing._method,
-    functools._lru_cache_wrapper: Describing._cached,
+    id(defaultdict): Describing._default,
+    id(deque): Describing._deque,
+    id(bytearray): Describing._bytearray,
+    id(slice): Describing._slice,
+    id(types.CellType): Describing._cell,
+    id(re.Pattern): Describing._pattern,
+    id(Random): Describing._random,
+    id(types.GenericAlias): Describing._alias,
+    id(types.UnionType): Describing._union,
+    id(types.FunctionType): Describing._function,
+    id(types.MethodType): Describing._method,
+    id(functools._lru_cache_wrapper): Describing._cached,
 }

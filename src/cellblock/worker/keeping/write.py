@@ -22,6 +22,7 @@ from cellblock.worker.keeping.nodes import Describing
 FORM = "portable/1"
 """What the groups are written in, as a snapshot's environment tells it."""
 _MOST = 1 << 40
+_qualname_of: Any = type.__dict__["__qualname__"].__get__
 _PREVIEW = 200
 _DEFINING = ("function", "class", "namedtuple")
 _OWN = ("instance", "error")
@@ -121,7 +122,7 @@ class _Packing:
         self._definitions: dict[int, str] = {}
         for name, number in keeping.roots.items():
             node = self._graph.nodes[number]
-            if node.kind in _DEFINING and number not in keeping.ways and node.value.__qualname__ == name:
+            if node.kind in _DEFINING and number not in keeping.ways and _called(node.value) == name:
                 self._definitions[number] = name
         self.names: list[SavedName] = []
         self.failed: dict[str, NotKept] = {}
@@ -202,18 +203,30 @@ class _Packing:
             name=name,
             group=group,
             type=type_name(node.value),
-            size=object.__sizeof__(node.value) if node.kind in _OWN else sys.getsizeof(node.value),
+            size=_size(node),
             preview=self._preview(node, number),
         )
 
     def _preview(self, node: Node, number: int) -> str:
         """A short text of a value; of what holds other than data no more than its type."""
         if node.kind in _DEFINING:
-            return f"<{node.kind} {node.value.__qualname__}>"
+            return f"<{node.kind} {_called(node.value)}>"
         if all(self._graph.nodes[one].kind in _SHOWN for one in self._reached(number)):
             return cut(_brief.repr(node.value), _PREVIEW)
         named = f" {node.data}" if node.kind in ("module", "enum", "known") else ""
         return f"<{type_name(node.value)}{named}>"
+
+
+def _called(value: Any) -> str:
+    """The qualified name of a function or class, past its metaclass."""
+    return str(_qualname_of(value) if issubclass(type(value), type) else value.__qualname__)
+
+
+def _size(node: Node) -> int:
+    """In bytes, without what the value refers to."""
+    if issubclass(type(node.value), type):
+        return type.__sizeof__(node.value)
+    return object.__sizeof__(node.value) if node.kind in _OWN else sys.getsizeof(node.value)
 
 
 def _told(data: Any) -> bytes | None:
