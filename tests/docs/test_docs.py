@@ -106,7 +106,7 @@ def run_python(block: Block, page: Path, namespace: dict[str, object]) -> list[s
     tree = ast.parse("\n" * (block.line - 1) + block.body, str(page))
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(tree, str(page), "exec"), namespace)
+        exec(compile(tree, str(page), "exec", dont_inherit=True), namespace)
     return printed.getvalue().splitlines()
 
 
