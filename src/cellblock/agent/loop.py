@@ -16,7 +16,6 @@ from cellblock.agent.result import Decision, RunResult, Step
 from cellblock.agent.setting import Setting, present
 from cellblock.agent.signals import Said, said
 from cellblock.cell import Cell, CellError
-from cellblock.differences import Name
 from cellblock.errors import CellblockError, ModelError, StepLimitReached, TaskFailed
 from cellblock.events import Done
 from cellblock.models import Reply, Tokens
@@ -51,7 +50,7 @@ class Loop:
     context: Context
     steps: list[Step] = field(default_factory=list)
     tokens: Tokens = Tokens()
-    _names: Mapping[str, Name] = field(default_factory=dict)
+    _types: Mapping[str, str] = field(default_factory=dict)
     _failures: Counter[str] = field(default_factory=Counter)
     _exploration: Exploration | None = None
     _unverified: Answer | None = None
@@ -68,7 +67,7 @@ class Loop:
         that is `partial`.
         """
         await self._lent.begin(again=again)
-        self._names = await self.setting.session.names()
+        self._types = self.setting.session.types
         return await self._on()
 
     async def _on(self, answer: Answer | None = None) -> RunResult:
@@ -241,9 +240,12 @@ class Loop:
     async def _observe(self, step: Step, reply: Reply, remarks: list[str], given: Answer | None = None) -> None:
         """Show the model what came of a cell."""
         assert step.cell is not None
-        names = await self.setting.session.names()
-        state = observing.changed(self._names, names)
-        self._names = names
+        types = self.setting.session.types
+        new = {name for name, kind in types.items() if self._types.get(name) != kind}
+        self._types = types
+        state = ""
+        if observing.worth_a_look(types, new):  # right after a cell a question waits until its frozen copy was made
+            state = observing.previews(await self.setting.session.names(), new)
         if self._failures[step.code] == _SAME_AGAIN:
             remarks = [*remarks, "The same code has failed before. Try another approach."]
         self._note(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from cellblock.cell import Cell, CellError, CellState
 from cellblock.differences import Name
@@ -11,6 +11,7 @@ from cellblock.differences import Name
 _MOST_NAMES = 12
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 """What differs in a preview from one process to the next."""
+_NOT_TOLD = frozenset(("module", "function", "type"))
 _NOT_SHOWN = frozenset(("memory", "AgentMemory"))
 
 
@@ -42,14 +43,19 @@ def approach(code: str, error: CellError) -> str:
     return f"{first[:200]}{more} -> {error.type}: {' '.join(error.message.split())[:300]}"
 
 
-def changed(before: Mapping[str, Name], after: Mapping[str, Name]) -> str:
-    """The names that a cell has bound anew or changed, previewed, within a line each."""
+def worth_a_look(types: Mapping[str, str], names: Collection[str]) -> bool:
+    """Whether any of these names says something of the state: modules, functions and classes the model has written."""
+    return any(name not in _NOT_SHOWN and types[name] not in _NOT_TOLD for name in names)
+
+
+def previews(found: Mapping[str, Name], new: Collection[str]) -> str:
+    """The names that a cell has bound anew, or to another type, previewed within a line each."""
     rows = [
-        f"{name}: {one.type} = {_ADDRESS.sub('', one.preview)}"
-        for name, one in after.items()
-        if before.get(name) != one and name not in _NOT_SHOWN and one.type not in ("module", "function", "type")
+        f"{name}: {one.type} = {' '.join(one.preview.split())}"
+        for name, one in found.items()
+        if name in new and name not in _NOT_SHOWN and one.type not in _NOT_TOLD
     ]
     if not rows:
         return ""
     more = [f"and {len(rows) - _MOST_NAMES} more"] if len(rows) > _MOST_NAMES else []
-    return "\n".join(["Names that changed:", *(f"- {row}" for row in [*rows[:_MOST_NAMES], *more])])
+    return "\n".join(["New names:", *(f"- {row}" for row in [*rows[:_MOST_NAMES], *more])])

@@ -72,7 +72,7 @@ class Resumed(Loop):
         await self._find_exploration()
         self._take_memory()
         await self._lent.resume()
-        self._names = await self.setting.session.names()
+        self._types = self.setting.session.types
         open_ = next((one for one in self.past.steps if not one.ended), None)
         return await self._on(None if open_ is None else await self._finish(open_))
 

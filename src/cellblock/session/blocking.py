@@ -249,6 +249,11 @@ class Session:
         """Bind a name to a copy of any picklable value."""
         self._in_turn(self._session.set, name, value)
 
+    @property
+    def types(self) -> dict[str, str]:
+        """The names that cells have bound, with their types, as of the last one that ended. Nothing is asked for it."""
+        return self._session.types
+
     def names(self) -> dict[str, Name]:
         """The names that cells have bound, with previews made inside."""
         return self._in_turn(self._session.names)

@@ -417,6 +417,11 @@ class AsyncSession(Versions):
         kept = HostStep("run", step, (source.encode(),)) if step else None
         return _answer(await self._ask(aside(source), kept), "aside")
 
+    @property
+    def types(self) -> dict[str, str]:
+        """The names that cells have bound, with their types, as of the last one that ended. Nothing is asked for it."""
+        return {} if self._asleep else self._living().names
+
     async def names(self) -> dict[str, Name]:
         """The names that cells have bound, with previews made inside."""
         cell = await self._ask(Survey(max_names=_MAX_NAMES, max_preview=_PREVIEW))
