@@ -174,10 +174,28 @@ def test_ctrl_c_ends_a_blocking_run_its_cell_and_its_log(level: str, tmp_path: P
 
 
 def test_a_verbose_run_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
-    agent = agent_of("print('\\x1b[31mred')", "1/0", "final_answer(1)", verbose=True)
+    def look(name: str) -> int:
+        """Look."""
+        return 1
+
+    agent = agent_of(
+        "print('\\x1b[31mred', end='')\nlook('a\\nb')",
+        "print('\\n'.join('x' * 500 for _ in range(25)))",
+        "explore('try')\n1/0",
+        "import os\nos._exit(1)",
+        "final_answer(1)",
+        verbose=True,
+        tools=[look],
+    )
     assert isinstance(agent.run("task"), RunResult)
     text = capsys.readouterr().err
-    assert "step 1 of 10" in text
-    assert "│ ZeroDivisionError: division by zero" in text
-    assert "[answered]" in text
     assert "\x1b" not in text
+    steps = [step.splitlines() for step in text.split("── step ")[1:]]
+    assert [step[0].split("─")[0] for step in steps] == [f"{number} of 10 " for number in range(1, 6)]
+    assert steps[0][4:7] == ["```", "  │ red", "  │ → look('a\\nb')"]
+    assert steps[1].count("  │ " + "x" * 400 + "…") == 20
+    assert steps[1][-3:-1] == ["  │ … 5 more lines", steps[1][-2]]
+    assert [step[-2].split(",")[0] for step in steps] == [
+        "  ✓ ran", "  ✓ ran", "  ✗ failed; rolled back", "  ✗ its process ended; rolled back", "  ✓ answered",
+    ]  # fmt: skip
+    assert "  │ ZeroDivisionError: division by zero" in steps[2]

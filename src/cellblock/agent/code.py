@@ -281,7 +281,8 @@ class CodeAgent:
             async with self._logged(EventLog.resumed(log, redactor=self._redactor)) as events:
                 require_resumable(past, self._described("", 1, {}, {}, accept), log)
                 events.write("resume", version=__version__)
-                tell = Trace(self.limits.max_steps, tell) if self._verbose else tell
+                if self._verbose:
+                    tell = Trace(self.limits.max_steps, tell, before=len(past.attempt(1).ended_steps()))
                 setting = self._setting(working, events, tell)
                 setting.accept = None if accept is None else accepting(accept)
                 context = Context(self._system(), past.asked, budget=self._context_characters)

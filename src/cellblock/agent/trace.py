@@ -3,58 +3,123 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from typing import TextIO
 
 from cellblock.agent.result import Step
 from cellblock.agent.setting import Tell
-from cellblock.events import Done, Event
+from cellblock.events import Done, Event, ToolCall
 from cellblock.outputs import Output
-from cellblock.session.inert import inert
+from cellblock.session.inert import as_terminal, inert
 
 _MOST_LINES = 20
+_WIDTH = 72
+_WIDEST = 400
+"""Characters of a line, past which it is cut."""
+_GUTTER = "  │ "
 
 
 class Trace:
-    """Prints steps to stderr: the model's words as they come, then how its code ended and what that showed."""
+    """Prints steps to stderr: the model's words and what its code shows, as they come; then how it ended.
 
-    def __init__(self, most_steps: int, then: Tell | None = None, *, stream: TextIO | None = None) -> None:
-        """`then` is told the same."""
+    What a cell shows stands behind a bar: its first 20 lines, and the last ones of its error. All of it is inert:
+    nothing that a model or a cell writes drives the terminal.
+    """
+
+    def __init__(
+        self, most_steps: int, then: Tell | None = None, *, stream: TextIO | None = None, before: int = 0
+    ) -> None:
+        """`then` is told the same. `before` is how many steps the run has had already."""
         self._most = most_steps
         self._then = then
         self._stream = stream or sys.stderr
-        self._speaking = False
-        self._number = 1
+        self._number = before + 1
+        self._begun = False
+        self._in_line = False
+        self._lines = 0
+        self._left_out = 0
 
     def __call__(self, told: str | Event | Step) -> None:
         match told:
             case str():
-                if not self._speaking:
-                    self._print(f"── step {self._number} of {self._most} " + "─" * 40 + "\n")
-                self._speaking = True
-                self._print(inert(told))
+                self._begin()
+                self._write(inert(told))
+            case ToolCall():
+                self._show(f"→ {told.name}({_arguments(told)})\n")
+            case Output():
+                self._show(as_terminal(told.text) + ("" if told.stream else "\n"))
             case Step():
                 self._end(told)
-            case Output() | Done():
+            case Done():
                 pass
         if self._then is not None:
             self._then(told)
 
-    def _end(self, step: Step) -> None:
-        self._print("\n" if self._speaking else "")
-        how = f"[{step.decision}] " if step.decision else ""
-        if step.cell is None:
-            self._print(f"   {how}nothing was run\n")
-        else:
-            self._print(f"   {how}{'ran' if step.ok else 'failed'} in {step.duration_ms:.0f} ms\n")
-            lines = inert(step.output).splitlines()
-            shown = [
-                *lines[:_MOST_LINES],
-                *([f"… {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else []),
-            ]
-            self._print(textwrap.indent("\n".join(shown), "   │ ") + "\n" if shown else "")
-        self._speaking, self._number = False, step.number + 1
+    def _begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            self._write(f"── step {self._number} of {self._most} ".ljust(_WIDTH, "─") + "\n")
 
-    def _print(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+    def _end(self, step: Step) -> None:
+        """How a step ended, in a line with a mark of its own."""
+        self._begin()
+        self._end_line()
+        if self._left_out:
+            self._write(f"{_GUTTER}… {self._left_out} more lines\n")
+        if step.cell is not None and step.cell.error is not None:
+            self._explain(step.cell.error.traceback or f"{step.cell.error.type}: {step.cell.error.message}")
+        self._write(f"  {_how(step)}\n\n")
+        self._number, self._begun, self._lines, self._left_out = step.number + 1, False, 0, 0
+
+    def _explain(self, traceback: str) -> None:
+        lines = inert(traceback).splitlines()
+        for line in lines[-_MOST_LINES:]:
+            self._write(_GUTTER + _cut(line) + "\n")
+
+    def _show(self, text: str) -> None:
+        """A part of what a cell shows, behind the gutter; it may end within a line."""
+        if not self._lines:
+            self._end_line()
+        for line in text.splitlines(keepends=True):
+            if not self._in_line and self._lines >= _MOST_LINES:
+                self._left_out += 1
+                continue
+            self._lines += not self._in_line
+            self._write(("" if self._in_line else _GUTTER) + _cut(line))
+
+    def _end_line(self) -> None:
+        if self._in_line:
+            self._write("\n")
+
+    def _write(self, text: str) -> None:
+        if text:
+            self._in_line = not text.endswith("\n")
+            encoding = self._stream.encoding or "utf-8"
+            self._stream.write(text.encode(encoding, "replace").decode(encoding))
+            self._stream.flush()
+
+
+def _how(step: Step) -> str:
+    cell = step.cell
+    if cell is None:
+        return f"✗ nothing was run: {step.decision}"
+    took = f"{step.duration_ms:.0f} ms" if step.duration_ms < 1000 else f"{step.duration_ms / 1000:.1f} s"
+    if cell.error is None:
+        return f"✓ {step.decision or 'ran'}, {took}"
+    kind = {"timeout": "time limit", "memory": "memory limit", "refused": "refused", "crashed": "its process ended"}
+    back = "; rolled back" if cell.rolled_back and step.decision != "rolled back" else ""
+    return f"✗ {kind.get(cell.error.kind, 'failed')}{'; ' + step.decision if step.decision else ''}{back}, {took}"
+
+
+def _arguments(call: ToolCall) -> str:
+    given = [_short(one) for one in call.args]
+    given += [f"{name}={_short(value)}" for name, value in call.kwargs.items()]
+    return ", ".join(given)
+
+
+def _short(value: object) -> str:
+    shown = " ".join(inert(repr(value)[:200]).split())
+    return shown if len(shown) <= 60 else f"{shown[:59]}…"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _WIDEST else line[:_WIDEST] + "…" + ("\n" if line.endswith("\n") else "")

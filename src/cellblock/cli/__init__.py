@@ -30,7 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-_COMMANDS = ("run", "repl", "notebook", "sessions", "mcp", "doctor", "demo")
+_COMMANDS = ("run", "agent", "repl", "notebook", "sessions", "mcp", "doctor", "demo")
 _WITH_SESSION = (["run"], ["repl"], ["notebook"], ["mcp"])
 _OF_USAGE = (PreloadFailed, FileRefused, MountRefused, UnknownCommit, UnknownSession, LogError)
 _OF_STORES = (StoreError, SessionBusy, MergeConflict)

@@ -1,0 +1,175 @@
+"""What `cellblock agent` does: a run of an agent, followed on stderr, its answer on stdout."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from cellblock.agent.code import CodeAgent
+from cellblock.agent.result import RunResult
+from cellblock.agent.trace import Trace
+from cellblock.cli import options, source
+from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, USAGE
+from cellblock.cli.tables import say
+from cellblock.cli.terminal import Printer
+from cellblock.errors import ModelError, TaskFailed
+from cellblock.limits import ExecutionLimits
+from cellblock.models import Connected, connect
+from cellblock.models.retrying import Retry
+
+_NO_MODEL = (
+    "no model was named: give --model NAME or set CELLBLOCK_MODEL, such as gpt-5-mini with a key in OPENAI_API_KEY, or "
+    "a model of a server on this machine: OPENAI_BASE_URL=http://localhost:11434/v1 cellblock agent --model qwen3 …"
+)
+
+
+def ask(arguments: argparse.Namespace) -> int:
+    """Ask, follow, answer; the exit status says how it went. Ctrl-C ends the cell and the run."""
+    try:
+        question = _question(arguments)
+        model = _model(arguments)
+        _check_save(arguments)
+        agent, files = _agent(arguments, model), options.inputs(arguments)
+    except source.Unusable as error:
+        say(str(error))
+        return USAGE
+    tell = None if arguments.quiet else Trace(arguments.max_steps)
+    began, failure, result = time.monotonic(), "", None
+    try:
+        result = agent.run(question, files=files, log=arguments.log, tell=tell)
+    except (TaskFailed, ModelError) as error:
+        failure = str(error)
+        result = error.result if isinstance(error.result, RunResult) else None
+    except KeyboardInterrupt:
+        say("interrupted" + (f"; not saved: {arguments.save}" if arguments.save else ""))
+        return INTERRUPTED
+    if result is not None and result.partial and not failure:
+        failure = f"no answer within {len(result.steps)} steps (--max-steps N allows more)"
+    return _tell(arguments, result, failure, time.monotonic() - began)
+
+
+def _tell(arguments: argparse.Namespace, result: RunResult | None, failure: str, seconds: float) -> int:
+    """Print what came of it, and save what is to be saved."""
+    unsaved = _save(arguments, result)
+    if arguments.json:
+        print(json.dumps(_plain(result, failure), default=repr))
+    elif result is not None and not failure:
+        Printer(sys.stdout).line(_shown(result.value))
+    if result is not None and not arguments.quiet:
+        verified = "" if result.verified_by is None else f"; verified: {' '.join(result.verified_by.split())}"
+        used = result.tokens.input + result.tokens.output
+        many = "1 step" if len(result.steps) == 1 else f"{len(result.steps)} steps"
+        say(f"{many}, {seconds:.1f} s" + (f", {used:,} tokens" if used else "") + verified)
+    for line in (failure, unsaved):
+        if line:
+            say(line)
+    return FAILED if failure or unsaved else DONE
+
+
+def _question(arguments: argparse.Namespace) -> str:
+    question = sys.stdin.read() if arguments.question == "-" else str(arguments.question)
+    if not question.strip():
+        raise source.Unusable("the question is empty")
+    return question
+
+
+def _model(arguments: argparse.Namespace) -> Connected:
+    name = arguments.model or os.environ.get("CELLBLOCK_MODEL")
+    if not name:
+        raise source.Unusable(_NO_MODEL)
+    try:
+        return connect(name, on_retry=_tell_retry)
+    except ModelError as error:
+        raise source.Unusable(str(error)) from None
+
+
+def _tell_retry(retry: Retry) -> None:
+    say(f"{retry.error.args[0]}; asking again in {retry.wait:.1f} s")
+
+
+def _agent(arguments: argparse.Namespace, model: Connected) -> CodeAgent:
+    mounts = options.mounts(arguments)
+    if arguments.trust_level == "local":
+        given = [("--mount", mounts), ("--file", arguments.files), ("--preload", arguments.preload)]
+        for option, value in [*given, ("--python", arguments.python), ("--walls", arguments.walls != "full")]:
+            if value:
+                raise source.Unusable(
+                    f"{option} is for --trust-level isolated: at local there are no files and processes"
+                )
+    limits = options.limits(arguments, ExecutionLimits().max_output_bytes)
+    return CodeAgent(
+        model,
+        trust_level=arguments.trust_level,
+        limits=replace(limits, max_steps=arguments.max_steps),
+        verify_completion=arguments.verify,
+        walls=None if arguments.trust_level == "local" else arguments.walls,
+        preload=arguments.preload,
+        python=arguments.python,
+        mounts=mounts,
+    )
+
+
+def _check_save(arguments: argparse.Namespace) -> None:
+    if arguments.save is not None and Path(arguments.save).suffix not in (".ipynb", ".html"):
+        raise source.Unusable(f"--save {arguments.save!r} ends neither in .ipynb nor in .html")
+
+
+def _save(arguments: argparse.Namespace, result: RunResult | None) -> str:
+    """Write the notebook of a run; why that failed, "" where it did not."""
+    if arguments.save is None:
+        return ""
+    if result is None:
+        return f"not saved: {arguments.save}"
+    target = Path(arguments.save)
+    notebook = result.notebook
+    text = notebook.to_html() if target.suffix == ".html" else json.dumps(notebook.to_ipynb(), indent=1) + "\n"
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        return f"cannot write {arguments.save!r}: {error.strerror}"
+    return ""
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else repr(value)
+
+
+def _jsonable(value: object) -> object:
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)
+
+
+def _plain(result: RunResult | None, failure: str) -> dict[str, object]:
+    """A result as JSON data; a value that JSON has not is its repr."""
+    if result is None:
+        return {"answered": False, "failure": failure}
+    return {
+        "answered": not failure,
+        "value": _jsonable(result.value),
+        "verified_by": result.verified_by,
+        "failure": failure or None,
+        "partial": result.partial,
+        "steps": [
+            {
+                "number": step.number,
+                "text": step.text,
+                "code": step.code,
+                "output": step.output,
+                "ok": step.ok,
+                "decision": step.decision,
+                "duration_ms": step.duration_ms,
+                "memory_peak_bytes": step.memory_peak_bytes,
+            }
+            for step in result.steps
+        ],
+        "observations": result.memory.observations,
+        "failed_approaches": result.memory.failed_approaches,
+        "tokens": asdict(result.tokens),
+    }
