@@ -7,6 +7,7 @@ unexport PYTHONPATH PYTHONHOME PIP_USER
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 STAMPS := .venv/.stamps
+SUITES := build/integrations/bin/python
 
 # directories are listed too, so that a deleted file rebuilds the wheel
 SOURCES := $(shell find src -name __pycache__ -prune -o -print) pyproject.toml $(wildcard README.md)
@@ -16,7 +17,7 @@ VENV_STATE := $(shell [ "$$(cat $(STAMPS)/venv 2>/dev/null)" = "$$(pwd)" ] && $(
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test slow containers fuzz lint bench venv clean force
+.PHONY: help demo test slow containers integrations fuzz lint bench venv clean force
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1:/p' Makefile | awk -F: '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -34,6 +35,12 @@ slow: $(STAMPS)/dev $(STAMPS)/as-wheel  ## the tests that take long
 
 containers: $(STAMPS)/dev $(STAMPS)/as-wheel  ## the tests in containers of podman, where there is one
 	@$(PY) -m pytest -m containers -rs $(ARGS)
+
+integrations: $(STAMPS)/wheel  ## suites that other projects publish, in an environment of their own
+	@[ -x $(SUITES) ] || $(PY) -m venv build/integrations
+	@$(SUITES) -m pip --disable-pip-version-check --quiet install "$$(ls build/wheel/*.whl)[integrations]"
+	@$(SUITES) -m pip --disable-pip-version-check --quiet install --no-deps --force-reinstall build/wheel/*.whl
+	@$(SUITES) -m pytest -c tests/integrations/published/pytest.ini tests/integrations/published $(ARGS)
 
 fuzz: $(STAMPS)/dev $(STAMPS)/as-wheel  ## bytes from inside, made wrong, and read as the host reads them
 	@PYTHONPATH=tests/fuzz $(PY) -m fuzzer $(ARGS)

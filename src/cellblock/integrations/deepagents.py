@@ -1,0 +1,147 @@
+"""deepagents: a sandbox backend whose commands and files are those of one session behind the walls."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import re
+import secrets
+import signal
+from collections.abc import Callable
+from contextlib import aclosing
+from functools import partial
+from typing import Any, Self
+
+import anyio
+
+from cellblock.cell import Cell
+from cellblock.errors import CellblockError, FileRefused
+from cellblock.events import Done
+from cellblock.limits import ExecutionLimits
+from cellblock.outputs import Output
+from cellblock.session.blocking import Session
+from cellblock.session.hostloop import our_loop
+
+try:
+    from deepagents.backends.protocol import ExecuteResponse, FileDownloadResponse, FileUploadResponse
+    from deepagents.backends.sandbox import BaseSandbox
+except ModuleNotFoundError as error:
+    raise CellblockError(
+        f"the backend for deepagents needs that package: {error}", hint='pip install "cellblock[deepagents]"'
+    ) from None
+
+__all__ = ["CellblockSandbox"]
+
+LIMITS = ExecutionLimits(timeout_seconds=120, max_output_bytes=1_000_000)
+"""Where none are given: deepagents reads whole files through a command's output, and cuts it for the model itself."""
+
+_TIMED_OUT = 124
+_CRASHED = 1
+_STATUS = re.compile(r"exit status (\d{1,3})")
+_SIGNAL = re.compile(r"killed by (SIG[A-Z0-9]+)")
+_CUT = re.compile(r"\[\.\.\. \d+ bytes of output cut: the limit is \d+ \.\.\.\]")
+_CODES = {
+    errno.ENOENT: "file_not_found",
+    errno.EACCES: "permission_denied",
+    errno.EPERM: "permission_denied",
+    errno.EISDIR: "is_directory",
+}
+
+
+class CellblockSandbox(BaseSandbox):  # type: ignore[misc]  # mypy does not look into the package
+    """A sandbox of deepagents: `create_deep_agent(model, backend=CellblockSandbox())`.
+
+    Files are written below `/workspace`, where commands begin, and below `/tmp`. Options are those of `Session`; with a
+    name it lasts. `session` is the session itself: `backend.session.undo()` takes back what an agent did last.
+    """
+
+    def __init__(self, session: Session | None = None, **options: Any) -> None:
+        """With a session that is open already, which `close` leaves open, or with options for one."""
+        if session is not None and options:
+            raise ValueError("a session that is open takes no options")
+        self._own = session is None
+        self.session = Session(**{"limits": LIMITS, **options}) if session is None else session
+        self._id = self.session.name or f"cellblock-{secrets.token_hex(8)}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the session, where this backend opened it."""
+        if self._own:
+            self.session.close()
+
+    @property
+    def id(self) -> str:
+        """The session's name where it has one."""
+        return self._id
+
+    def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
+        """Run a command with /bin/sh; the session's own limit of time holds besides `timeout` (seconds, 0 for none)."""
+        response: ExecuteResponse = self.session._wait_for(self._followed, command, timeout)
+        return response
+
+    async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
+        """The same; a caller who is cancelled interrupts the command."""
+        following = asyncio.run_coroutine_threadsafe(self._followed(command, timeout), our_loop())
+        response: ExecuteResponse = await asyncio.wrap_future(following)
+        return response
+
+    def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
+        """Write files; of each that is refused the answer has the reason."""
+        return [
+            FileUploadResponse(path=path, error=_tried(path, partial(self.session.files.write, path, data))[1])
+            for path, data in files
+        ]
+
+    def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
+        """Read files; of each that is refused the answer has the reason."""
+        read = [(path, _tried(path, partial(self.session.files.read, path))) for path in paths]
+        return [FileDownloadResponse(path=path, content=data, error=error) for path, (data, error) in read]
+
+    async def _followed(self, command: str, timeout: int | None) -> ExecuteResponse:
+        outputs: list[Output] = []
+        cell: Cell | None = None
+        with anyio.move_on_after(timeout or None):
+            async with aclosing(self.session._session.stream(command, kind="shell")) as events:
+                async for event in events:
+                    if isinstance(event, Output):
+                        outputs.append(event)
+                    elif isinstance(event, Done):
+                        cell = event.cell
+        if cell is not None:
+            outputs = [*cell.outputs]
+        text = "".join(output.text for output in outputs if output.stream is not None)
+        if cell is None:
+            return ExecuteResponse(f"{text}\n[interrupted after {timeout} s]", exit_code=_TIMED_OUT, truncated=False)
+        status, said = _ended(cell)
+        return ExecuteResponse(text + said, exit_code=status, truncated=bool(_CUT.search(text)))
+
+
+def _ended(cell: Cell) -> tuple[int, str]:
+    """A command's exit status as a shell numbers it, and what there is to say where it did not end by itself."""
+    error = cell.error
+    if error is None:
+        return 0, ""
+    if found := _STATUS.fullmatch(error.message):
+        return int(found[1]), ""
+    if found := _SIGNAL.fullmatch(error.message):
+        number = getattr(signal, found[1], None)
+        return 128 + (int(number) if number is not None else 0), f"\n[{error.message}]"
+    said = f"{error.type}: {error.message}" + (f" ({error.hint})" if error.hint else "")
+    return _TIMED_OUT if error.kind == "timeout" else _CRASHED, f"\n[{said}]"
+
+
+def _tried(path: str, action: Callable[[], bytes | None]) -> tuple[bytes | None, str | None]:
+    """What an action on a file gave, and the protocol's code for why it did not. Paths are absolute there."""
+    if not path.startswith("/"):
+        return None, "invalid_path"
+    try:
+        return action(), None
+    except FileRefused as error:
+        cause = error.__cause__ or error.__context__
+        code = _CODES.get(cause.errno or 0) if isinstance(cause, OSError) else None
+        return None, code or ("is_directory" if "is not a regular file" in str(error) else "invalid_path")
