@@ -192,7 +192,8 @@ def test_a_verbose_run_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in text
     steps = [step.splitlines() for step in text.split("── step ")[1:]]
     assert [step[0].split("─")[0] for step in steps] == [f"{number} of 10 " for number in range(1, 6)]
-    assert steps[0][4:7] == ["```", "  │ red", "  │ → look('a\\nb')"]
+    code_end = steps[0].index("```")
+    assert steps[0][code_end + 1 :][:3] == ["  │ red", "  │ → look('a\\nb')", "  │ 1"]
     assert steps[1].count("  │ " + "x" * 400 + "…") == 20
     assert steps[1][-3:-1] == ["  │ … 5 more lines", steps[1][-2]]
     assert [step[-2].split(",")[0] for step in steps] == [

@@ -36,6 +36,7 @@ class Trace:
         self._begun = False
         self._in_line = False
         self._lines = 0
+        self._column = 0
         self._left_out = 0
 
     def __call__(self, told: str | Event | Step) -> None:
@@ -44,9 +45,13 @@ class Trace:
                 self._begin()
                 self._write(inert(told))
             case ToolCall():
+                self._end_line()
                 self._show(f"→ {told.name}({_arguments(told)})\n")
+            case Output() if told.stream:
+                self._show(as_terminal(told.text))
             case Output():
-                self._show(as_terminal(told.text) + ("" if told.stream else "\n"))
+                self._end_line()
+                self._show(as_terminal(told.text) + "\n")
             case Step():
                 self._end(told)
             case Done():
@@ -73,18 +78,21 @@ class Trace:
     def _explain(self, traceback: str) -> None:
         lines = inert(traceback).splitlines()
         for line in lines[-_MOST_LINES:]:
-            self._write(_GUTTER + _cut(line) + "\n")
+            self._write(_GUTTER + _cut(line, _WIDEST) + "\n")
 
     def _show(self, text: str) -> None:
         """A part of what a cell shows, behind the gutter; it may end within a line."""
         if not self._lines:
             self._end_line()
         for line in text.splitlines(keepends=True):
-            if not self._in_line and self._lines >= _MOST_LINES:
-                self._left_out += 1
-                continue
-            self._lines += not self._in_line
-            self._write(("" if self._in_line else _GUTTER) + _cut(line))
+            if not self._in_line:
+                if self._lines >= _MOST_LINES:
+                    self._left_out += 1
+                    continue
+                self._lines, self._column = self._lines + 1, 0
+                self._write(_GUTTER)
+            self._write(_cut(line, _WIDEST - self._column))
+            self._column += len(line)
 
     def _end_line(self) -> None:
         if self._in_line:
@@ -121,5 +129,8 @@ def _short(value: object) -> str:
     return shown if len(shown) <= 60 else f"{shown[:59]}…"
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= _WIDEST else line[:_WIDEST] + "…" + ("\n" if line.endswith("\n") else "")
+def _cut(line: str, room: int) -> str:
+    """A line, or a part of one, within the room that is left for it; nothing, where it was cut before."""
+    if len(line.rstrip("\n")) <= room:
+        return line
+    return (line[:room] + "…" if room >= 0 else "") + ("\n" if line.endswith("\n") else "")
