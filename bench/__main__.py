@@ -15,6 +15,7 @@ if not __package__:
 
 import cellblock
 from bench import (
+    agents,
     calls,
     cells,
     checkpoints,
@@ -50,6 +51,7 @@ _GROUPS = (
     crowd,
     neighbours,
     peers,
+    agents,
 )
 MEASURES = tuple(measure for group in _GROUPS for measure in group.MEASURES)
 _THINK, _QUICK_THINK = 0.1, 0.02

@@ -70,8 +70,8 @@ class Lent:
 
     async def begin(self, *, again: bool) -> None:
         """Bind the name; in a session that had it before, `again`, what it holds there is taken up."""
-        self._spoken_of = again and await self._take()
-        if self._spoken_of:
+        if again and await self._take():
+            self._spoken_of = any("memory" in cell.source for cell in self._session.notebook.cells)
             await self._take_values()
         else:
             await self._make()
