@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from cellblock.agent import describing
 from cellblock.agent.attempts import Verifier, best_of
 from cellblock.agent.branches import branch_of, drop
 from cellblock.agent.context import Context
+from cellblock.agent.freezing import frozen_after
 from cellblock.agent.loop import Loop, step_limit
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.prompts import Prompts
@@ -221,6 +222,7 @@ class CodeAgent:
         log: str | os.PathLike[str] | None = None,
         tell: Tell | None = None,
         session: AsyncSession | None = None,
+        freezes: bool = False,
     ) -> RunResult:
         """Work on a task until there is an answer, or the steps are used up.
 
@@ -228,7 +230,8 @@ class CodeAgent:
         many branches of the session at once; `verifier` gives a number for each result, and the highest is kept.
         `accept` is given each answer where it is called, and gives it back or raises what is wrong with it. `log` is
         where the events go, a line of JSON each. `tell` is given what happens, as it does. `session` is one to work in
-        that is the caller's, which this neither opens nor closes.
+        that is the caller's, which this neither opens nor closes. `freezes`: in a stored session functions keep, from
+        the end of this run on, the values of the names that they read; see `cellblock.agent.freezing`.
 
         Raises `TaskFailed` where the model says that it cannot be done, `ModelError` where there is no model.
         """
@@ -245,12 +248,13 @@ class CodeAgent:
                 asked = await self._asked(working, task, inputs or {}, contents)
                 events.write("begin", asked=asked, again=again, cells=last_number(working))
                 loop = partial(self._loop, asked=asked, task=task, accept=accept)
-                if attempts == 1:
-                    result = await loop(setting).run(again=again)
-                else:
-                    result, kept = await best_of(attempts, setting, loop, verifier, again=again)
-                    await self._keep(working, kept)
-                    self.memory = result.memory if self.state is not None else self.memory
+                async with frozen_after(working, events) if freezes else nullcontext():
+                    if attempts == 1:
+                        result = await loop(setting).run(again=again)
+                    else:
+                        result, kept = await best_of(attempts, setting, loop, verifier, again=again)
+                        await self._keep(working, kept)
+                        self.memory = result.memory if self.state is not None else self.memory
         if result.partial and self.on_limit == "raise":
             raise step_limit(result)
         return result

@@ -55,7 +55,7 @@ class Task:
         def prepared(*args: Any, **kwargs: Any) -> Callable[..., Any]:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
-            return partial(self._agent.arun, asked, inputs=bound.arguments, accept=accept)
+            return partial(self._agent.arun, asked, inputs=bound.arguments, accept=accept, freezes=True)
 
         if inspect.iscoroutinefunction(function):
 

@@ -111,6 +111,11 @@ class Session:
         return self._session.notebook
 
     @property
+    def is_guarded(self) -> bool:
+        """Whether a guard stands between cells and the interpreter."""
+        return self._session.is_guarded
+
+    @property
     def capabilities(self) -> Capabilities:
         """The walls around this session, mechanism by mechanism."""
         return self._session.capabilities

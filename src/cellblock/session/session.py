@@ -214,6 +214,11 @@ class AsyncSession(Versions):
         await self.close()
 
     @property
+    def is_guarded(self) -> bool:
+        """Whether a guard stands between cells and the interpreter."""
+        return self.trust_level == "local" or self._spec.policy is not None
+
+    @property
     def capabilities(self) -> Capabilities:
         """The walls around this session, mechanism by mechanism."""
         return self._capabilities if self._asleep and self._capabilities is not None else self._living().capabilities
