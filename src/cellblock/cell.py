@@ -42,12 +42,16 @@ class CellError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """A name whose value is gone or will not survive a restore, why, and what brings it back."""
+    """A name whose value is gone or will not survive a restore, why, and what brings it back.
+
+    `alive`: the session has it still, but it cannot be saved.
+    """
 
     name: str
     type: str
     reason: str
     remedy: str
+    alive: bool = False
 
 
 class Deferred:

@@ -229,7 +229,7 @@ def public(cls: type) -> set[str]:
 def test_faces_have_the_same_methods() -> None:
     assert public(AsyncSession) - AS_ITEMS - ENTERED <= public(Session)
     extra = public(Session) - public(AsyncSession)
-    of_the_other = {"limits", "seed", "notebook", "trust_level", "name", "resumed"}  # of which these are attributes
+    of_the_other = {"limits", "seed", "notebook", "trust_level", "name", "resumed", "unsaved"}  # its attributes
     assert extra <= of_the_other
 
 

@@ -494,3 +494,19 @@ def test_a_strict_session_refuses_what_cannot_be_saved(url: str) -> None:
         assert done.cell.error.type == "UnpicklableError"  # type: ignore[union-attr]
     with Session("one", state=Versioned(url)) as session:
         assert session.run("x, total()").value == (1, 3)
+
+
+def test_what_cannot_be_saved_is_told_by_its_cell_or_the_next(opened: Open) -> None:
+    session = opened()
+    cell = session.run("squares = (n * n for n in range(3))\nnext(squares)")
+    assert [(one.name, one.type, one.alive) for one in cell.lost] == [("squares", "generator", True)]
+    assert cell.text.splitlines() == ["0", "not saved: squares (make it again, or keep list(...) of it)"]
+    assert session.run("deep = {'rows': [squares]}").lost == ()
+    session.flush()
+    assert [one.name for one in session.unsaved] == ["squares", "deep"]
+    told = session.run("next(squares)")
+    assert (told.value, [(one.name, one.alive) for one in told.lost]) == (1, [("deep", True)])
+    assert "deep['rows'][0]: a generator" in told.lost[0].reason
+    assert session.run("del deep, squares").lost == ()
+    session.flush()
+    assert session.unsaved == ()

@@ -10,7 +10,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
-from cellblock.cell import Cell
+from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff, Name
 from cellblock.events import Event
 from cellblock.executors.protocol import Capabilities
@@ -197,6 +197,11 @@ class Session:
     def resumed(self) -> Resumed | None:
         """What the session was resumed from, where it existed before."""
         return self._session.resumed
+
+    @property
+    def unsaved(self) -> tuple[Lost, ...]:
+        """What the session has and its newest commit could not save, each with the reason and a remedy."""
+        return self._session.unsaved
 
     def flush(self) -> None:
         """Until all that was done is in the store for good, a loss of power included; `StoreError` where it is not."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable, Mapping
 
 import anyio.lowlevel
 
@@ -35,7 +36,8 @@ _EQUIP_SECONDS = 30.0
 class Execution:
     """Drives one turn of a kernel. `next` tells its events; the last is `Done`, and `cell` is set with it.
 
-    `began` is by the monotonic clock, before anything of the request was sent.
+    `began` is by the monotonic clock, before anything of the request was sent. `judge` tells which of the names that a
+    cell has bound, by their types, will not survive a restore.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Execution:
         toolbox: Toolbox,
         answer: Answer | None = None,
         lost: tuple[Lost, ...] = (),
+        judge: Callable[[Mapping[str, str]], tuple[Lost, ...]] | None = None,
     ) -> None:
         self._kernel = kernel
         self._limits = limits
@@ -66,6 +69,7 @@ class Execution:
         self._swept = False
         self._given_again = False
         self._lost = lost
+        self._judge = judge
         self._toolbox = toolbox
         self._calls = Calls(toolbox, kernel, answer)
         self._left: TurnEvent | None = None
@@ -131,7 +135,8 @@ class Execution:
         match event:
             case Finished():
                 limit = self._seconds if self._expired and not self._abandoned else None
-                self.cell = self._recorder.finish(event, timed_out=limit, lost=self._lost)
+                unsaved = () if self._judge is None else self._judge(event.gained)
+                self.cell = self._recorder.finish(event, timed_out=limit, lost=self._lost + unsaved)
                 return Done(cell=self.cell)
             case Written():
                 return self._recorder.write(event)

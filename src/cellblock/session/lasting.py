@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal
 
@@ -38,8 +38,10 @@ from cellblock.session.timeline import difference, find, merge
 from cellblock.snapshots import Snapshot
 from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, open_store, records
 from cellblock.wire.messages import ToolReply
+from cellblock.worker.saving.losses import advice_at_a_glance
 
 _MESSAGE = 200
+_UNSAVED = advice_at_a_glance()
 _SLOTS, _SLOT_SECONDS = 3, 0.25
 """States that are held to be saved at a time, and how long the next step waits for that: then it goes on, and the one
 before it is committed by its source alone."""
@@ -80,6 +82,10 @@ class Lasting:
         """What its opener can do to keep others."""
         self._lost: frozenset[str] = frozenset()
         self._newly_lost: tuple[Lost, ...] = ()
+        self._told: set[str] = set()
+        self._to_tell: tuple[Lost, ...] = ()
+        self.unsaved: tuple[Lost, ...] = ()
+        """What the newest commit could not save, and the session has."""
         self._background = Background()
         self._queue: deque[_Step] = deque()
         self._working = False
@@ -196,6 +202,23 @@ class Lasting:
         """Names that could not be saved by the newest commit, and that were not among the lost of the one before."""
         return self._newly_lost
 
+    def at_a_glance(self, gained: Mapping[str, str]) -> tuple[Lost, ...]:
+        """Which of the names that a cell has bound can not be saved, as far as the names of their types tell."""
+        if self.by_source or self.strict:
+            return ()
+        found = tuple(
+            Lost(name=name, type=kind, reason=told[0], remedy=told[1], alive=True)
+            for name, kind in gained.items()
+            if (told := _UNSAVED.get(kind)) is not None
+        )
+        self._told.update(one.name for one in found)
+        return found
+
+    def to_tell(self) -> tuple[Lost, ...]:
+        """What commits could not save and nobody was told of, for the next cell to say."""
+        told, self._to_tell = self._to_tell, ()
+        return told
+
     async def flush(self) -> None:
         """The same, durable against a loss of power."""
         await self.committed()
@@ -278,6 +301,11 @@ class Lasting:
             missing = [one for one in snapshot.lost if one.name not in saved]
             self._newly_lost = tuple(one for one in missing if one.name not in self._lost)
             self._lost = frozenset(one.name for one in missing)
+            self.unsaved = tuple(replace(one, alive=True) for one in missing)
+            if not self.strict:
+                untold = [one for one in self._newly_lost if one.name not in self._told]
+                self._to_tell += tuple(replace(one, alive=True) for one in untold)
+            self._told.update(self._lost)
         self._commits[step.state] = commit.id
 
     async def _read(self, step: _Step, put: Callable[[bytes], str]) -> Snapshot | None:

@@ -160,8 +160,9 @@ def model_text(
         parts.append(text if text.endswith("\n") or output.stream else text + "\n")
     if error is not None and error.hint:
         parts.append(f"hint: {error.hint}\n")
-    if lost:
-        parts.append(f"lost: {_listed(lost)}\n")
+    for said, alive in (("lost", False), ("not saved", True)):
+        if found := [one for one in lost if one.alive is alive]:
+            parts.append(f"{said}: {_listed(found)}\n")
     whole = "".join(parts).removesuffix("\n")
     if len(whole.encode("utf-8", "replace")) <= limit:
         return whole
@@ -171,7 +172,7 @@ def model_text(
     return f"{head.decode('utf-8', 'ignore')}\n[... {cut} bytes cut ...]\n{tail.decode('utf-8', 'ignore')}"
 
 
-def _listed(lost: tuple[Lost, ...]) -> str:
+def _listed(lost: Sequence[Lost]) -> str:
     """Names by what brings them back."""
     names: dict[str, list[str]] = {}
     for loss in lost[:50]:

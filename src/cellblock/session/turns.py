@@ -133,6 +133,8 @@ class Turns:
             self._count = draft.number
             self.notebook.record(draft, {})
             lost, self._lost = self._lost, ()
+            if self._lasting is not None:
+                lost += self._lasting.to_tell()
             return Execution(
                 kernel,
                 self.limits,
@@ -144,6 +146,7 @@ class Turns:
                 toolbox=self._toolbox,
                 answer=answer or self._answer,
                 lost=lost,
+                judge=None if self._lasting is None else self._lasting.at_a_glance,
             )
         except BaseException:
             self._give_turn()

@@ -126,6 +126,11 @@ class Versions(Turns):
         told = {one.name for one in loaded}
         return tuple(one for one in snapshot.lost if one.name not in told) + loaded
 
+    @property
+    def unsaved(self) -> tuple[Lost, ...]:
+        """What the session has and its newest commit could not save, each with the reason and a remedy."""
+        return () if self._lasting is None else self._lasting.unsaved
+
     async def hibernate(self) -> None:
         """End the session's processes once all is in the store; the next call that needs them makes others.
 
