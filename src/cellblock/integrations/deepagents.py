@@ -8,15 +8,12 @@ import re
 import secrets
 import signal
 from collections.abc import Callable
-from contextlib import aclosing
 from functools import partial
 from typing import Any, Self
 
-import anyio
-
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError, FileRefused
-from cellblock.events import Done
+from cellblock.integrations.timed import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
 from cellblock.session.blocking import Session
@@ -104,14 +101,7 @@ class CellblockSandbox(BaseSandbox):  # type: ignore[misc]  # mypy does not look
 
     async def _followed(self, command: str, timeout: int | None) -> ExecuteResponse:
         outputs: list[Output] = []
-        cell: Cell | None = None
-        with anyio.move_on_after(timeout or None):
-            async with aclosing(self.session._session.stream(command, kind="shell")) as events:
-                async for event in events:
-                    if isinstance(event, Output):
-                        outputs.append(event)
-                    elif isinstance(event, Done):
-                        cell = event.cell
+        cell = await run_timed(self.session._session, command, "shell", timeout or None, outputs.append)
         if cell is not None:
             outputs = [*cell.outputs]
         text = "".join(output.text for output in outputs if output.stream is not None)

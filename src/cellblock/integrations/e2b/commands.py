@@ -1,0 +1,93 @@
+"""Commands in the sandbox, by E2B's methods."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from cellblock.integrations.e2b.exceptions import InvalidArgumentException, SandboxException, TimeoutException
+from cellblock.integrations.timed import wait_timed
+from cellblock.outputs import Output
+from cellblock.session.blocking import Session
+
+_STATUS = re.compile(r"exit status (\d{1,3})")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass
+class CommandResult:
+    """What a command printed, and how it ended."""
+
+    stderr: str
+    stdout: str
+    exit_code: int
+    error: str | None = None
+
+
+class CommandExitException(SandboxException):
+    """A command ended with a status other than 0."""
+
+    def __init__(self, result: CommandResult) -> None:
+        super().__init__(f"command exited with code {result.exit_code} and error:\n{result.stderr}")
+        self.stdout, self.stderr = result.stdout, result.stderr
+        self.exit_code, self.error = result.exit_code, result.error
+
+
+class Commands:
+    """Runs commands with /bin/sh in the workspace."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def run(
+        self,
+        cmd: str,
+        background: bool | None = None,
+        envs: Mapping[str, str] | None = None,
+        user: str | None = None,
+        cwd: str | None = None,
+        on_stdout: Callable[[str], object] | None = None,
+        on_stderr: Callable[[str], object] | None = None,
+        timeout: float | None = 60,
+    ) -> CommandResult:
+        """Run a command to its end. CommandExitException for a status other than 0, TimeoutException at the limit.
+
+        `timeout` in seconds, None or 0 for the session's own. `user` can only be the one that there is.
+        """
+        if background:
+            raise InvalidArgumentException("no command runs in the background", hint="run it to its end")
+        if user not in (None, "user"):
+            raise InvalidArgumentException(f"there is no user {user!r} in the sandbox", hint="leave user= out")
+        before = "".join(f"export {_checked(name)}={shlex.quote(value)}\n" for name, value in (envs or {}).items())
+        before += f"cd {shlex.quote(cwd)} || exit 1\n" if cwd is not None else ""
+        said: dict[str, list[str]] = {"stdout": [], "stderr": []}
+
+        def tell(output: Output) -> None:
+            if output.stream is not None:
+                said[output.stream].append(output.text)
+                if callback := on_stdout if output.stream == "stdout" else on_stderr:
+                    callback(output.text)
+
+        cell = wait_timed(self._session, before + cmd, "shell", timeout or None, tell)
+        if cell is None or (cell.error is not None and cell.error.kind == "timeout"):
+            seconds = timeout if cell is None else self._session.limits.timeout_seconds
+            raise TimeoutException(f"the command ran longer than {seconds:g} s", hint="give timeout=, or do less")
+        error = cell.error
+        status = _STATUS.fullmatch(error.message) if error is not None else None
+        result = CommandResult(
+            stderr="".join(said["stderr"]),
+            stdout="".join(said["stdout"]),
+            exit_code=0 if error is None else int(status[1]) if status else 1,
+            error=None if error is None else error.message + (f" ({error.hint})" if error.hint else ""),
+        )
+        if result.exit_code:
+            raise CommandExitException(result)
+        return result
+
+
+def _checked(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise InvalidArgumentException(f"{name!r} cannot be the name of a variable of the environment")
+    return name

@@ -1,0 +1,173 @@
+"""What running code gave, in E2B's words: results as MIME views, printed text, an error."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+
+from cellblock.cell import Cell
+from cellblock.outputs import Output, OutputType
+
+_VIEWS = {
+    "text/plain": "text",
+    "text/html": "html",
+    "text/markdown": "markdown",
+    "image/svg+xml": "svg",
+    "image/png": "png",
+    "image/jpeg": "jpeg",
+    "application/pdf": "pdf",
+    "text/latex": "latex",
+    "application/json": "json",
+    "application/javascript": "javascript",
+}
+_BINARY = {"image/png", "image/jpeg", "application/pdf", "image/gif", "image/webp"}
+
+
+@dataclass
+class OutputMessage:
+    """Text as it is printed. `timestamp` in nanoseconds since 1970; `error`: of stderr."""
+
+    line: str
+    timestamp: int
+    error: bool = False
+
+    def __str__(self) -> str:
+        return self.line
+
+
+@dataclass
+class ExecutionError:
+    """Why the code failed."""
+
+    name: str
+    value: str
+    traceback: str
+
+    def to_json(self) -> str:
+        """As JSON text."""
+        return json.dumps(asdict(self))
+
+
+@dataclass(repr=False)
+class Result:
+    """One thing that was shown, in each of its views; binary ones in base64. `extra` holds other MIME types."""
+
+    text: str | None = None
+    html: str | None = None
+    markdown: str | None = None
+    svg: str | None = None
+    png: str | None = None
+    jpeg: str | None = None
+    pdf: str | None = None
+    latex: str | None = None
+    json: object = None
+    javascript: str | None = None
+    is_main_result: bool = False
+    extra: dict[str, object] = field(default_factory=dict)
+
+    def formats(self) -> list[str]:
+        """The views that there are."""
+        return [name for name in _VIEWS.values() if getattr(self, name)] + list(self.extra)
+
+    def __getitem__(self, name: str) -> object:
+        return getattr(self, name)
+
+    def __repr__(self) -> str:
+        return f"Result({self.text})" if self.text else f"Result(Formats: {', '.join(self.formats())})"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str | None:
+        return self.html
+
+    def _repr_markdown_(self) -> str | None:
+        return self.markdown
+
+    def _repr_svg_(self) -> str | None:
+        return self.svg
+
+    def _repr_png_(self) -> str | None:
+        return self.png
+
+    def _repr_jpeg_(self) -> str | None:
+        return self.jpeg
+
+    def _repr_latex_(self) -> str | None:
+        return self.latex
+
+
+@dataclass
+class Logs:
+    """What was printed, piece by piece."""
+
+    stdout: list[str] = field(default_factory=list)
+    stderr: list[str] = field(default_factory=list)
+
+    def to_json(self) -> str:
+        """As JSON text."""
+        return json.dumps(asdict(self))
+
+
+@dataclass
+class Execution:
+    """One run of code. `text` is the last expression's value, as text."""
+
+    results: list[Result] = field(default_factory=list)
+    logs: Logs = field(default_factory=Logs)
+    error: ExecutionError | None = None
+    execution_count: int | None = None
+
+    @property
+    def text(self) -> str | None:
+        """The last expression's value, as text; None without one."""
+        return next((result.text for result in self.results if result.is_main_result), None)
+
+    def to_json(self) -> str:
+        """As JSON text."""
+        results = [{name: _view(one, name) for name in one.formats()} | {"text": one.text} for one in self.results]
+        error = None if self.error is None else self.error.to_json()
+        return json.dumps({"results": results, "logs": self.logs.to_json(), "error": error})
+
+
+def execution(cell: Cell, read: Callable[[str], bytes]) -> Execution:
+    """A cell in E2B's words; `read` gives the bytes behind an output's URI."""
+    found = Execution(execution_count=cell.number)
+    for output in cell.outputs:
+        if output.stream == "stdout":
+            found.logs.stdout.append(output.text)
+        elif output.stream is not None:
+            found.logs.stderr.append(output.text)
+        elif output.type is not OutputType.ERROR:
+            found.results.append(result(output, read))
+    if cell.error is not None:
+        message = cell.error.message + (f" ({cell.error.hint})" if cell.error.hint else "")
+        found.error = ExecutionError(cell.error.type, message, cell.error.traceback)
+    return found
+
+
+def result(output: Output, read: Callable[[str], bytes]) -> Result:
+    """An output that is no printed text."""
+    views: dict[str, object] = {}
+    extra: dict[str, object] = {}
+    for mime, given in output.data.items():
+        value = given
+        if mime in _BINARY and isinstance(given, str):
+            value = base64.b64encode(read(given)).decode()
+        if mime in _VIEWS:
+            views[_VIEWS[mime]] = value
+        else:
+            extra[mime] = value
+    return Result(**views, is_main_result=output.is_result, extra=extra)  # type: ignore[arg-type]  # by the table
+
+
+def message(output: Output) -> OutputMessage:
+    """Printed text, as it is told while code runs."""
+    return OutputMessage(output.text, time.time_ns(), error=output.stream == "stderr")
+
+
+def _view(one: Result, name: str) -> object:
+    extra: Mapping[str, object] = one.extra
+    return extra[name] if name in extra else one[name]

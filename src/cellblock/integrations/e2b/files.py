@@ -1,0 +1,154 @@
+"""The sandbox's files, by E2B's methods. Relative paths start in the workspace."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import IO, Literal, overload
+
+from cellblock.cell import Cell
+from cellblock.errors import FileRefused
+from cellblock.integrations.e2b.exceptions import NotFoundException, SandboxException
+from cellblock.session.blocking import Session
+
+Data = str | bytes | IO[str] | IO[bytes]
+
+_LIST = """
+def below(path, depth):
+    with os.scandir(path) as entries:
+        for entry in sorted(entries, key=lambda one: one.name):
+            is_dir = entry.is_dir(follow_symlinks=False)
+            size = 0 if is_dir else entry.stat(follow_symlinks=False).st_size
+            yield [entry.name, is_dir, os.path.abspath(entry.path), size]
+            if is_dir and depth > 1:
+                yield from below(entry.path, depth - 1)
+found = list(below(path, depth))
+"""
+
+
+class FileType(Enum):
+    """Whether an entry is a file or a directory."""
+
+    FILE = "file"
+    DIR = "dir"
+
+
+@dataclass
+class WriteInfo:
+    """A file that was written."""
+
+    name: str
+    type: FileType | None
+    path: str
+
+
+@dataclass
+class EntryInfo(WriteInfo):
+    """An entry of a directory. `size` in bytes."""
+
+    size: int = 0
+
+
+class Filesystem:
+    """Files that the code sees as ordinary files."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @overload
+    def read(self, path: str, format: Literal["text"] = "text") -> str: ...
+    @overload
+    def read(self, path: str, format: Literal["bytes"]) -> bytearray: ...
+    def read(self, path: str, format: Literal["text", "bytes"] = "text") -> str | bytearray:
+        """A file's text or bytes. NotFoundException where there is none."""
+        try:
+            data = self._session.files.read(path)
+        except FileRefused as error:
+            raise _refused(error) from None
+        return bytearray(data) if format == "bytes" else data.decode()
+
+    def write(self, path: str, data: Data) -> WriteInfo:
+        """Create or replace a file, with the directories it needs."""
+        whole = data if isinstance(data, str | bytes) else data.read()
+        try:
+            self._session.files.write(path, whole)
+        except FileRefused as error:
+            raise _refused(error) from None
+        return WriteInfo(name=path.rpartition("/")[2], type=FileType.FILE, path=path)
+
+    def write_files(self, files: Iterable[Mapping[str, Data]]) -> list[WriteInfo]:
+        """Write several, each a mapping with `path` and `data`."""
+        return [self.write(str(one["path"]), one["data"]) for one in files]
+
+    def list(self, path: str = ".", depth: int = 1) -> list[EntryInfo]:
+        """What is in a directory, sorted, and below it to that depth."""
+        if depth < 1:
+            raise ValueError(f"depth must be at least 1, not {depth}")
+        rows = self._inside(_LIST, path=path, depth=depth)
+        if not isinstance(rows, list):
+            raise SandboxException("the sandbox answered with what is no list of files")
+        return [_entry(row) for row in rows]
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file or directory."""
+        return self._inside("found = os.path.lexists(path)", path=path) is True
+
+    def make_dir(self, path: str) -> bool:
+        """Make a directory, with those above it; False where there was one."""
+        source = "found = not os.path.isdir(path)\nos.makedirs(path, exist_ok=True)"
+        return self._inside(source, path=path) is True
+
+    def remove(self, path: str) -> None:
+        """Remove a file, or a directory with all that is in it."""
+        source = (
+            "import shutil\n"
+            "is_dir = os.path.isdir(path) and not os.path.islink(path)\n"
+            "found = shutil.rmtree(path) if is_dir else os.unlink(path)"
+        )
+        self._inside(source, path=path)
+
+    def rename(self, old_path: str, new_path: str) -> EntryInfo:
+        """Move a file or directory."""
+        source = (
+            "os.rename(old, new)\n"
+            "found = [os.path.basename(new), os.path.isdir(new), os.path.abspath(new), os.path.getsize(new)]"
+        )
+        return _entry(self._inside(source, old=old_path, new=new_path))
+
+    def _inside(self, source: str, **names: object) -> object:
+        """What a piece of code in the sandbox finds, in a scope of its own; hostile as all that comes from there."""
+        return inside(self._session, source, **names)
+
+
+def inside(session: Session, source: str, **names: object) -> object:
+    """Run a piece of code in a scope of its own, with `os` and these names; what it leaves as `found`."""
+    body = "\n".join(f"    {line}" for line in source.strip().splitlines())
+    given = "".join(f"    {name} = {value!r}\n" for name, value in names.items())
+    program = f"def _cellblock_inside():\n    import os\n{given}{body}\n    return found\n"
+    cell = session.run(f"{program}globals().pop('_cellblock_inside')()")
+    _require(cell)
+    return cell.value
+
+
+def _require(cell: Cell) -> None:
+    error = cell.error
+    if error is not None and error.type in ("FileNotFoundError", "NotADirectoryError"):
+        raise NotFoundException(error.message)
+    if error is not None:
+        raise SandboxException(f"{error.type}: {error.message}", hint=error.hint)
+
+
+def _entry(row: object) -> EntryInfo:
+    match row:
+        case [str(name), bool(is_dir), str(path), int(size)]:
+            return EntryInfo(name=name, type=FileType.DIR if is_dir else FileType.FILE, path=path, size=size)
+    raise SandboxException("the sandbox answered with what is no entry of a directory")
+
+
+def _refused(error: FileRefused) -> SandboxException:
+    cause = error.__cause__ or error.__context__
+    missing = isinstance(cause, OSError) and cause.errno in (errno.ENOENT, errno.ENOTDIR)
+    kind = NotFoundException if missing else SandboxException
+    return kind(error.args[0], hint=error.hint)

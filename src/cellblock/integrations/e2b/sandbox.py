@@ -1,0 +1,156 @@
+"""`Sandbox`: E2B's code interpreter over one session."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+from cellblock.integrations.e2b.commands import Commands
+from cellblock.integrations.e2b.exceptions import InvalidArgumentException, TimeoutException
+from cellblock.integrations.e2b.execution import (
+    Execution,
+    ExecutionError,
+    OutputMessage,
+    Result,
+    execution,
+    message,
+    result,
+)
+from cellblock.integrations.e2b.files import Filesystem, inside
+from cellblock.integrations.timed import Kind, wait_timed
+from cellblock.outputs import Output, OutputType
+from cellblock.session.blocking import Session
+
+_LANGUAGES: dict[str | None, Kind] = {None: "python", "python": "python", "bash": "shell"}
+_OF_THE_SERVICE = {"api_key", "access_token", "domain", "debug", "request_timeout", "proxy", "secure", "headers"}
+"""What says how E2B's service is reached: there is none here."""
+
+
+class Sandbox:
+    """A sandbox on this machine. `session` is what it stands on, for what E2B has not: undo, branches, versions."""
+
+    def __init__(
+        self,
+        template: str | None = None,
+        timeout: float | None = None,
+        metadata: Mapping[str, str] | None = None,
+        envs: Mapping[str, str] | None = None,
+        allow_internet_access: bool = False,
+        **options: Any,
+    ) -> None:
+        """Opens the session. `options` are those of `Session`: limits, mounts, preload, python, a name and state.
+
+        The sandbox ends by itself after `timeout` seconds, by default with the program. `envs` are variables of its
+        environment. What says how the service is reached is left aside; what cannot be had is an error.
+        """
+        if template is not None:
+            raise InvalidArgumentException(
+                f"there is no template {template!r}", hint="python= names an interpreter, preload= packages to import"
+            )
+        if allow_internet_access:
+            raise InvalidArgumentException("a sandbox here has no network", hint="pass what it needs as files")
+        given = {name: value for name, value in options.items() if name not in _OF_THE_SERVICE}
+        self.metadata = dict(metadata or {})
+        self.session = Session(**given)
+        self.sandbox_id = self.session.name or secrets.token_hex(10)
+        self.files = Filesystem(self.session)
+        self.commands = Commands(self.session)
+        self._running = True
+        self._end: threading.Timer | None = None
+        try:
+            if envs:
+                self._set_environment(dict(envs))
+            if timeout is not None:
+                self.set_timeout(timeout)
+        except BaseException:
+            self.kill()
+            raise
+
+    @classmethod
+    def create(cls, template: str | None = None, timeout: float | None = None, **options: Any) -> Self:
+        """A new sandbox; arguments are those of the constructor."""
+        return cls(template, timeout, **options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def run_code(
+        self,
+        code: str,
+        language: str | None = None,
+        context: None = None,
+        on_stdout: Callable[[OutputMessage], object] | None = None,
+        on_stderr: Callable[[OutputMessage], object] | None = None,
+        on_result: Callable[[Result], object] | None = None,
+        on_error: Callable[[ExecutionError], object] | None = None,
+        envs: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        request_timeout: float | None = None,
+    ) -> Execution:
+        """Run Python, or "bash", among the names of what ran before. What the code did wrong is `execution.error`.
+
+        TimeoutException after `timeout` seconds, or at the session's own limit; the sandbox goes on. `envs` hold for
+        this run. Callbacks are called in this thread, as it happens.
+        """
+        if context is not None:
+            raise InvalidArgumentException("there is one context", hint="open another Sandbox, or session.branch()")
+        if language not in _LANGUAGES:
+            raise InvalidArgumentException(f"{language!r} is not run here", hint="python or bash")
+        told = {"stdout": on_stdout, "stderr": on_stderr}
+
+        def tell(output: Output) -> None:
+            if output.stream is not None:
+                if callback := told[output.stream]:
+                    callback(message(output))
+            elif on_result is not None and output.type is not OutputType.ERROR:
+                on_result(result(output, self.session.read_output))
+
+        before = self._set_environment(dict(envs)) if envs else {}
+        try:
+            cell = wait_timed(self.session, code, _LANGUAGES[language], timeout or None, tell)
+        finally:
+            if before:
+                self._set_environment(before)
+        if cell is None or (cell.error is not None and cell.error.kind == "timeout"):
+            seconds = timeout if cell is None else self.session.limits.timeout_seconds
+            raise TimeoutException(f"the code ran longer than {seconds:g} s", hint="do less in one run, or raise it")
+        found = execution(cell, self.session.read_output)
+        if found.error is not None and on_error is not None:
+            on_error(found.error)
+        return found
+
+    def set_timeout(self, timeout: float) -> None:
+        """Have the sandbox end so many seconds from now."""
+        if self._end is not None:
+            self._end.cancel()
+        self._end = threading.Timer(timeout, self.kill)
+        self._end.daemon = True
+        self._end.start()
+
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self._running
+
+    def kill(self) -> bool:
+        """End the sandbox and everything it started; False where it had ended."""
+        was, self._running = self._running, False
+        if self._end is not None:
+            self._end.cancel()
+        self.session.close()
+        return was
+
+    def _set_environment(self, variables: Mapping[str, str | None]) -> dict[str, str | None]:
+        """Set variables, or unset those that are None; what they were before."""
+        source = (
+            "found = {name: os.environ.get(name) for name in given}\n"
+            "for name, value in given.items():\n"
+            "    os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)"
+        )
+        before = inside(self.session, source, given=dict(variables))
+        known = before if isinstance(before, dict) else {}
+        return {name: value if isinstance(value := known.get(name), str) else None for name in variables}

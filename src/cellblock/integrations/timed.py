@@ -1,0 +1,53 @@
+"""A cell with a time limit of one call's own, shorter than its session's."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Literal
+
+import anyio
+
+from cellblock.cell import Cell
+from cellblock.events import Done
+from cellblock.outputs import Output
+from cellblock.session.blocking import Session
+from cellblock.session.hostloop import our_loop
+from cellblock.session.session import AsyncSession
+
+Kind = Literal["python", "shell"]
+
+
+async def run_timed(
+    session: AsyncSession, source: str, kind: Kind, seconds: float | None, tell: Callable[[Output], None]
+) -> Cell | None:
+    """Run a cell and tell what it shows as it happens; None where it was interrupted after `seconds`."""
+    cell: Cell | None = None
+    with anyio.move_on_after(seconds):
+        async with aclosing(session.stream(source, kind=kind)) as events:
+            async for event in events:
+                if isinstance(event, Output):
+                    tell(event)
+                elif isinstance(event, Done):
+                    cell = event.cell
+    return cell
+
+
+def wait_timed(
+    session: Session, source: str, kind: Kind, seconds: float | None, tell: Callable[[Output], None]
+) -> Cell | None:
+    """The same from ordinary code: `tell` is called in this thread. What it raises, Ctrl-C too, interrupts the cell."""
+    told: queue.SimpleQueue[Output | None] = queue.SimpleQueue()
+    running = asyncio.run_coroutine_threadsafe(run_timed(session._session, source, kind, seconds, told.put), our_loop())
+    running.add_done_callback(lambda _: told.put(None))
+    try:
+        while (output := told.get()) is not None:
+            tell(output)
+    except BaseException:
+        running.cancel()
+        while told.get() is not None:  # until the cell has ended
+            pass
+        raise
+    return running.result()

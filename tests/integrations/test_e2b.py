@@ -1,0 +1,202 @@
+"""E2B's face: what a program written for `e2b_code_interpreter` does, after one changed import."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from cellblock import ExecutionLimits, SessionClosed
+from cellblock.integrations.e2b import (
+    CommandExitException,
+    Execution,
+    FileType,
+    InvalidArgumentException,
+    Logs,
+    NotFoundException,
+    OutputMessage,
+    Result,
+    Sandbox,
+    SandboxException,
+    TimeoutException,
+)
+
+_PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox.create(limits=ExecutionLimits(timeout_seconds=20)) as sandbox:
+        yield sandbox
+
+
+def test_names_live_on_and_the_last_expression_is_the_text(sandbox: Sandbox) -> None:
+    sandbox.run_code("x = 1")
+    execution = sandbox.run_code("x += 1; x")
+    assert execution.text == "2"
+    assert execution.results == [Result(text="2", is_main_result=True)]
+    assert execution.logs == Logs()
+    assert (execution.error, execution.execution_count) == (None, 2)
+    assert sandbox.run_code("x = 3").text is None
+
+
+def test_printed_text_errors_and_json(sandbox: Sandbox) -> None:
+    code = "import sys\nprint('out')\nprint('err', file=sys.stderr)\n1 / 0"
+    execution = sandbox.run_code(code)
+    assert ("".join(execution.logs.stdout), "".join(execution.logs.stderr)) == ("out\n", "err\n")
+    assert execution.error is not None
+    assert (execution.error.name, execution.error.value) == ("ZeroDivisionError", "division by zero")
+    assert execution.error.traceback.startswith("Traceback (most recent call last):")
+    told = json.loads(execution.to_json())
+    assert told["results"] == []
+    assert json.loads(told["error"])["name"] == "ZeroDivisionError"
+
+
+def test_views_of_what_is_shown(sandbox: Sandbox) -> None:
+    code = f"""
+class Shown:
+    def __repr__(self): return 'shown'
+    def _repr_html_(self): return '<b>shown</b>'
+    def _repr_png_(self): return {_PNG!r}
+Shown()
+"""
+    (result,) = sandbox.run_code(code).results
+    assert (result.text, result.html, result.is_main_result) == ("shown", "<b>shown</b>", True)
+    assert base64.b64decode(result.png or "") == _PNG
+    assert result.formats() == ["text", "html", "png"]
+    assert str(result) == "Result(shown)"
+
+
+def test_callbacks_are_called_as_it_happens(sandbox: Sandbox) -> None:
+    heard: list[tuple[str, float]] = []
+
+    def hear(message: OutputMessage) -> None:
+        heard.append((message.line, time.monotonic()))
+
+    errors: list[str] = []
+    results: list[str | None] = []
+    sandbox.run_code(
+        "import time\nprint('first', flush=True)\ntime.sleep(1)\nprint('second')\n7",
+        on_stdout=hear, on_result=lambda one: results.append(one.text),
+    )  # fmt: skip
+    assert [line for line, _ in heard] == ["first\n", "second\n"]
+    assert heard[1][1] - heard[0][1] > 0.5
+    assert results == ["7"]
+    sandbox.run_code("nothing", on_error=lambda error: errors.append(error.name))
+    assert errors == ["NameError"]
+
+
+def test_a_callback_that_fails_interrupts_the_code(sandbox: Sandbox) -> None:
+    def fail(_: object) -> None:
+        raise RuntimeError("enough")
+
+    began = time.monotonic()
+    with pytest.raises(RuntimeError, match="enough"):
+        sandbox.run_code("import time\nprint('x', flush=True)\ntime.sleep(15)", on_stdout=fail)
+    assert time.monotonic() - began < 10
+    assert sandbox.run_code("1").text == "1"
+
+
+def test_a_time_limit_of_the_call_and_one_of_the_session(sandbox: Sandbox) -> None:
+    sandbox.run_code("x = 1")
+    with pytest.raises(TimeoutException, match=r"the code ran longer than 0\.5 s"):
+        sandbox.run_code("x = 2\nwhile True: pass", timeout=0.5)
+    assert sandbox.run_code("x").text in ("1", "2")
+    with Sandbox.create(limits=ExecutionLimits(timeout_seconds=0.5)) as hasty:
+        with pytest.raises(TimeoutException, match=r"the code ran longer than 0\.5 s"):
+            hasty.run_code("while True: pass")
+        assert hasty.run_code("1").text == "1"
+
+
+def test_files(sandbox: Sandbox) -> None:
+    written = sandbox.files.write("data/in.csv", "a,b\n1,2\n")
+    assert (written.name, written.path) == ("in.csv", "data/in.csv")
+    sandbox.files.write_files([{"path": "/tmp/raw", "data": b"\xff\0"}])
+    assert sandbox.run_code("open('data/in.csv').read()").text == "'a,b\\n1,2\\n'"
+    assert sandbox.files.read("data/in.csv") == "a,b\n1,2\n"
+    assert sandbox.files.read("/tmp/raw", format="bytes") == bytearray(b"\xff\0")
+    assert sandbox.files.make_dir("made/deep") is True
+    assert sandbox.files.make_dir("made/deep") is False
+    assert [(one.name, one.type, one.size) for one in sandbox.files.list()] == [
+        ("data", FileType.DIR, 0), ("made", FileType.DIR, 0),
+    ]  # fmt: skip
+    assert [one.name for one in sandbox.files.list(".", depth=2)] == ["data", "in.csv", "made", "deep"]
+    moved = sandbox.files.rename("data/in.csv", "made/out.csv")
+    assert moved.name == "out.csv"
+    assert (sandbox.files.exists("data/in.csv"), sandbox.files.exists("made/out.csv")) == (False, True)
+    sandbox.files.remove("made")
+    assert not sandbox.files.exists("made")
+    assert sandbox.run_code("[name for name in dir() if 'cellblock' in name or name == 'found']").text == "[]"
+
+
+def test_files_that_are_not_there_or_are_not_the_sandboxs(sandbox: Sandbox) -> None:
+    for read in (sandbox.files.read, sandbox.files.list, sandbox.files.remove):
+        with pytest.raises(NotFoundException):
+            read("missing")
+    for path in ("../../etc/passwd", "/etc/passwd"):
+        with pytest.raises(SandboxException, match="is not among the session's files"):
+            sandbox.files.read(path)
+    with pytest.raises(SandboxException):
+        sandbox.files.remove("/etc/passwd")
+
+
+def test_a_sandbox_whose_builtins_were_changed_answers_with_errors_alone(sandbox: Sandbox) -> None:
+    sandbox.run_code("import os\nos.scandir = lambda path: 1 / 0\nos.path.lexists = lambda path: ['yes']")
+    with pytest.raises(SandboxException, match="ZeroDivisionError"):
+        sandbox.files.list()
+    assert sandbox.files.exists("x") is False
+
+
+def test_commands(sandbox: Sandbox) -> None:
+    heard: list[str] = []
+    result = sandbox.commands.run(
+        "echo $WHO; pwd; echo err >&2", envs={"WHO": "it's"}, cwd="/tmp", on_stdout=heard.append
+    )
+    assert (result.stdout, result.stderr, result.exit_code) == ("it's\n/tmp\n", "err\n", 0)
+    assert "".join(heard) == result.stdout
+    with pytest.raises(CommandExitException) as raised:
+        sandbox.commands.run("echo out; exit 3")
+    assert (raised.value.exit_code, raised.value.stdout) == (3, "out\n")
+    with pytest.raises(TimeoutException, match=r"the command ran longer than 0\.5 s"):
+        sandbox.commands.run("sleep 15", timeout=0.5)
+    assert sandbox.run_code("echo bash", language="bash").logs.stdout == ["bash\n"]
+
+
+def test_variables_of_the_environment(sandbox: Sandbox) -> None:
+    with Sandbox.create(envs={"KEPT": "1"}) as other:
+        assert (
+            other.run_code("import os; os.environ['KEPT'], os.environ['ONCE']", envs={"ONCE": "2"}).text == "('1', '2')"
+        )
+        assert other.run_code("os.environ.get('ONCE')").text is None
+        assert other.commands.run("echo $KEPT").stdout == "1\n"
+
+
+def test_it_ends_once_and_by_itself() -> None:
+    sandbox = Sandbox.create(timeout=0.5)
+    deadline = time.monotonic() + 20
+    while sandbox.is_running() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not sandbox.is_running()
+    assert sandbox.kill() is False
+    with pytest.raises(SessionClosed):
+        sandbox.run_code("1")
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"template": "base"}, {"allow_internet_access": True}], ids=lambda arguments: next(iter(arguments))
+)
+def test_what_cannot_be_had_is_an_error(arguments: dict[str, object]) -> None:
+    with pytest.raises(InvalidArgumentException) as raised:
+        Sandbox.create(**arguments)  # type: ignore[arg-type]
+    assert raised.value.hint
+
+
+def test_what_says_how_the_service_is_reached_is_left_aside() -> None:
+    with Sandbox.create(api_key="e2b_…", request_timeout=5) as sandbox:
+        assert isinstance(sandbox.run_code("1"), Execution)
+        with pytest.raises(InvalidArgumentException):
+            sandbox.run_code("1", language="javascript")
+        sandbox.session.undo()
