@@ -136,10 +136,10 @@ class OpenSessions:
 
         return await to_thread.run_sync(read)
 
-    async def list(self, user: str, limit: int = 100) -> list[SessionRow]:
-        """The first sessions of a user, by name, open or not."""
+    async def list(self, user: str, *, after: str | None = None, limit: int = 100) -> list[SessionRow]:
+        """The first sessions of a user whose names come after one, by name, open or not."""
         store = await self._opened_store()
-        return await to_thread.run_sync(lambda: store.sessions(user, limit=limit))
+        return await to_thread.run_sync(lambda: store.sessions(user, after=_place(user, after), limit=limit))
 
     async def _opened_store(self) -> Store:
         async with self._storing:
@@ -189,3 +189,12 @@ class OpenSessions:
                     _LOG.exception("session %r of %r could not be put to sleep", *reversed(entry.key))
                 finally:
                     self._leave(entry)
+
+
+def _place(user: str, name: str | None) -> SessionRow | None:
+    """Where a list of sessions goes on: of a row, the user and the name say that."""
+    if name is None:
+        return None
+    return SessionRow(
+        user=user, name=name, created=0, used=0, branch=None, commit=None, depth=0, pending=0, holder=None
+    )

@@ -291,6 +291,19 @@ async def test_a_call_that_is_cancelled_interrupts_its_cell_and_the_session_goes
         assert (await _done(client, "run_python", code="seen"))["value"] is True
 
 
+async def test_long_lists_are_cut_and_say_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    await _done(client, "run_python", code="1", session="other")
+    await _done(client, "run_python", code="globals().update({f'n{i:03}': i for i in range(300)})")
+    diff = await _done(client, "diff")
+    assert (len(diff["names"]), diff["more"]) == (200, 100)
+    assert diff["text"].endswith("\nand 100 more")
+    monkeypatch.setattr("cellblock.integrations.mcp.tools._MOST_SESSIONS", 1)
+    first = await _done(client, "list_sessions")
+    assert ([one["session"] for one in first["sessions"]], first["more"]) == (["main"], True)
+    rest = await _done(client, "list_sessions", after="main")
+    assert ([one["session"] for one in rest["sessions"]], rest["more"]) == (["other"], False)
+
+
 async def test_only_the_tools_that_were_chosen_are_offered(url: str) -> None:
     async with open_server(url, tools=["run_python"]) as server, Client(server) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["run_python"]

@@ -18,6 +18,7 @@ import pytest
 
 pytest.importorskip("mcp")
 
+import anyio
 import httpx2
 from mcp import Client, ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -159,6 +160,23 @@ async def test_what_one_user_has_no_other_reaches(served: Served, mode: str) -> 
         (cell,) = (await bob.read_resource("notebook://hers/cell/0")).contents
         assert "secret = 6" not in cell.text
         assert (await bob.call_tool("export", {"session": "main"})).is_error
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_call_over_http_that_is_cancelled_interrupts_its_cell(served: Served, mode: str) -> None:
+    headers = {"Authorization": f"Bearer {_ANA}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=30) as http_client,
+        Client(streamable_http_client(served.url, http_client=http_client), mode=mode) as client,
+    ):
+        await client.call_tool("run_python", {"code": "import time", "session": mode})
+        with anyio.move_on_after(1) as scope:
+            await client.call_tool("run_python", {"code": "time.sleep(25); done = True", "session": mode})
+        assert scope.cancelled_caught
+        with anyio.fail_after(15):
+            result = await client.call_tool("run_python", {"code": "'done' in globals()", "session": mode})
+    assert result.structured_content["value"] is False
 
 
 @pytest.mark.threat("D3")

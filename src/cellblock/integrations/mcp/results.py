@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -23,6 +23,7 @@ _MOST_IMAGE_BYTES = 4 * 2**20
 _MOST_VALUE = 10_000
 _DEEPEST_VALUE = 30
 _SHORT = 12
+_MOST_CHANGES = 200
 
 
 class Failure(BaseModel):
@@ -116,6 +117,7 @@ class Difference(BaseModel):
     exact: bool = Field(description="false: the state of one of the two was not saved, the one before it is compared")
     names: list[ChangedName]
     files: list[ChangedFile]
+    more: int = Field(0, description="names and files that are not listed")
 
 
 class FileList(BaseModel):
@@ -159,6 +161,7 @@ class SessionList(BaseModel):
     """The first sessions of a user, by name."""
 
     sessions: list[SessionBrief]
+    more: bool = Field(False, description="there are more: ask again with `after`, the last of these")
 
 
 class Exported(BaseModel):
@@ -187,7 +190,10 @@ def cell_result(session: str, cell: Cell, notebook: Notebook) -> CallToolResult:
         lost=[LostName(name=one.name, type=one.type, reason=one.reason, remedy=one.remedy) for one in cell.lost],
         rolled_back=cell.rolled_back, duration_ms=cell.usage.duration_ms,
     )  # fmt: skip
-    content: list[ContentBlock] = [TextContent(text=told(replace(cell, text=text))), *_images(session, uris, notebook)]
+    content: list[ContentBlock] = [
+        TextContent(text=told(dataclasses.replace(cell, text=text))),
+        *_images(session, uris, notebook),
+    ]
     return CallToolResult(content=content, structured_content=result.model_dump(mode="json"), is_error=not cell.ok)
 
 
@@ -220,9 +226,13 @@ def commit_row(commit: Commit) -> CommitRow:
 
 
 def difference(session: str, found: Diff) -> Difference:
-    """A diff as tools tell it."""
+    """A diff as tools tell it, the first of its names and files."""
+    names, files = found.names[:_MOST_CHANGES], found.files[:_MOST_CHANGES]
+    more = len(found.names) - len(names) + len(found.files) - len(files)
+    text = str(dataclasses.replace(found, names=names, files=files, steps=found.steps[-_MOST_CHANGES:]))
+    text += f"\nand {more} more" if more else ""
     return Difference.model_validate(
-        {"session": session, "text": str(found), "exact": found.exact, "names": found.names, "files": found.files},
+        {"session": session, "text": text, "exact": found.exact, "names": names, "files": files, "more": more},
         from_attributes=True,
     )
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from cellblock.integrations.mcp.server import SessionServer
 
 _MOST_LISTED = 1000
+_MOST_SESSIONS = 100
 _MOST_READ = 64 * 2**20
 """Bytes of the largest file that `read_file` reads parts of."""
 _MOST_EMBEDDED = 200_000
@@ -292,12 +293,15 @@ class Tools:
             )
         return answer(found, said, ResourceLink(uri=uri, name=name, mime_type=mime, size=size))
 
-    async def list_sessions(self) -> Annotated[CallToolResult, SessionList]:
-        """List your sessions, open or not."""
-        rows = await self._server.sessions.list(self._server.user)
-        found = SessionList(sessions=[session_brief(row) for row in rows])
-        lines = [f"{one.session} ({one.commits} commits)" for one in found.sessions]
-        return answer(found, "\n".join(lines) or "no sessions yet: run_python with a session's name makes one")
+    async def list_sessions(
+        self, after: Annotated[str | None, Field(description="list those whose names come after it")] = None
+    ) -> Annotated[CallToolResult, SessionList]:
+        """List your sessions by name, open or not."""
+        rows = await self._server.sessions.list(self._server.user, after=after, limit=_MOST_SESSIONS + 1)
+        briefs = [session_brief(row) for row in rows[:_MOST_SESSIONS]]
+        found = SessionList(sessions=briefs, more=len(rows) > len(briefs))
+        lines = [f"{one.session} ({one.commits} commits)" for one in briefs] + ["and more"] * found.more
+        return answer(found, "\n".join(lines) or "no sessions: run_python with a session's name makes one")
 
     @asynccontextmanager
     async def _using(self, session: str | None, *, create: bool = True) -> AsyncIterator[AsyncSession]:
