@@ -200,3 +200,17 @@ def test_a_verbose_run_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
         "  ✓ ran", "  ✓ ran", "  ✗ failed; rolled back", "  ✗ its process ended; rolled back", "  ✓ answered",
     ]  # fmt: skip
     assert "  │ ZeroDivisionError: division by zero" in steps[2]
+
+
+@at_every_level
+def test_what_is_told_may_raise_which_ends_the_run_and_its_cell(level: str, tmp_path: Path) -> None:
+    def broken(told: object) -> None:
+        if isinstance(told, Output):
+            raise ZeroDivisionError("of whoever is told")
+
+    agent = agent_of("print('seen', flush=True)\nimport time\ntime.sleep(30)", "final_answer(1)", trust_level=level)
+    began = time.monotonic()
+    with pytest.raises(ZeroDivisionError, match="of whoever is told"):
+        agent.run("task", tell=broken, log=tmp_path / "run.log")
+    assert time.monotonic() - began < 20
+    assert read_log(tmp_path / "run.log")[-1]["reason"] == "ZeroDivisionError"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -160,10 +161,11 @@ class Loop:
     async def _run(self, source: str) -> Cell:
         if (tell := self.setting.tell) is None:
             return await self.setting.session.run(source)
-        async for event in self.setting.session.stream(source):
-            tell(event)
-            if isinstance(event, Done):
-                return event.cell
+        async with aclosing(self.setting.session.stream(source)) as events:
+            async for event in events:
+                tell(event)
+                if isinstance(event, Done):
+                    return event.cell
         raise AssertionError("a stream of events ends with Done")
 
     # ------------------------------------------------------------------------ what follows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextvars import copy_context
 
 import anyio
 
@@ -16,7 +17,7 @@ class Background:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, function: Callable[..., Awaitable[None]], *args: object) -> None:
-        """Start a task, which handles its own failures."""
+        """Start a task, which handles its own failures, in the context of the caller's."""
 
         async def run() -> None:
             with anyio.CancelScope() as scope:
@@ -31,7 +32,7 @@ class Background:
         except RuntimeError:
             import trio
 
-            trio.lowlevel.spawn_system_task(run)
+            trio.lowlevel.spawn_system_task(run, context=copy_context())
         else:
             task = loop.create_task(run())
             self._tasks.add(task)  # the loop itself holds none
