@@ -8,7 +8,7 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("name", ["mcp", "smolagents", "deepagents"])
+@pytest.mark.parametrize("name", ["deepagents", "langgraph", "mcp", "smolagents"])
 def test_an_integration_without_its_package_names_the_extra(name: str) -> None:
     program = f"""
 import sys

@@ -1,0 +1,190 @@
+"""Fenced blocks of a model's message, as CommonMark has them (spec 0.31, 4.5), and two things that models do besides.
+
+A fence is three or more backticks or tildes, indented by up to three spaces in its list item or quotation; it ends at
+a line of as many of the same, or where its container or the text does. Besides:
+
+- A fence within a string of three quotes, in a block of Python, does not end it, where a later one does.
+- In a block of Markdown a fence with a tag opens one that the next bare fence closes, where as many close as open.
+
+HTML is not looked at: a fence within it is one.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+PYTHON = frozenset(("python", "py", "python3", "ipython", "ipython3", "tool_code"))
+"""Tags of Python."""
+_MARKDOWN = frozenset(("markdown", "md", "mdx"))
+_OPEN = re.compile(r"(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>.*)$")
+_ITEM = re.compile(r"(?P<marker>[-*+]|\d{1,9}[.)])(?P<space> +|$)")
+_PREFIX = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])?[ \t]*")
+_LINES = re.compile(r"\r\n|\n|\r")
+_ENDS_TRIED = 20
+_TAB = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """A block: the first word of what follows its fence, in lower case, and its lines, with a newline between each two.
+
+    `closed` is whether a fence ended it.
+    """
+
+    tag: str
+    text: str
+    closed: bool
+
+
+def fences(text: str) -> list[Fence]:
+    """Every fenced block of a text, in order."""
+    return list(_found(_LINES.split(text)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Container:
+    """What a line stands in: depth of quotation, and how far a list item indents what is in it."""
+
+    quotes: int = 0
+    indent: int = 0
+
+
+def _found(lines: list[str]) -> Iterator[Fence]:
+    number, container = 0, _Container()
+    while number < len(lines):
+        container, rest = _entered(lines[number], container)
+        opened = _opening(rest)
+        number += 1
+        if opened is None:
+            continue
+        indent, fence, info = opened
+        inside = []
+        for line in lines[number:]:
+            within = _within(line, container)
+            if within is None:
+                break
+            inside.append(within)
+        tag = (info.split() or [""])[0].lower()
+        end, closed = _end(tag, fence, inside)
+        body = "\n".join(_without(line, indent) for line in inside[:end])
+        yield Fence(tag, body, closed)
+        number += end + closed
+
+
+def _entered(line: str, container: _Container) -> tuple[_Container, str]:
+    """The container that a line is in, or opens, and what of the line is in it."""
+    quotes, rest = _unquoted(line)
+    indent = container.indent if quotes == container.quotes else 0
+    prefix = _PREFIX.match(rest)
+    assert prefix is not None
+    rest = prefix[0].expandtabs(_TAB) + rest[prefix.end() :]
+    if not rest.strip():
+        return _Container(quotes, indent), ""
+    if len(rest) - len(rest.lstrip(" ")) < indent:
+        indent = _outdented(rest, indent)
+    inner = rest[indent:]
+    while (marked := _ITEM.match(bare := inner.lstrip(" "))) and len(inner) - len(bare) < 4:
+        taken = len(inner) - len(bare) + marked.end()
+        taken -= max(len(marked["space"]) - 4, 0)  # more is code, indented within the item
+        indent += taken + (not marked["space"])
+        inner = inner[taken:]
+        if not inner:
+            break
+    return _Container(quotes, indent), inner
+
+
+def _spaced(line: str, indent: int) -> str:
+    """A line with spaces for the tabs that indent it for its list item; those after them are its own."""
+    blank = len(line) - len(line.lstrip(" \t"))
+    column = at = 0
+    while at < blank and column < indent:
+        column += _TAB - column % _TAB if line[at] == "\t" else 1
+        at += 1
+    return " " * column + line[at:]
+
+
+def _outdented(line: str, indent: int) -> int:
+    """How far a line is in its list items: those that it is not indented for have ended."""
+    own = len(line) - len(line.lstrip(" "))
+    return own if 2 <= own < indent else 0
+
+
+def _unquoted(line: str) -> tuple[int, str]:
+    depth = 0
+    while (found := re.match(r" {0,3}> ?", line)) is not None:
+        depth, line = depth + 1, line[found.end() :]
+    return depth, line
+
+
+def _within(line: str, container: _Container) -> str | None:
+    """What of a line is in a container; None for one that ends it."""
+    for _ in range(container.quotes):
+        found = re.match(r" {0,3}> ?", line)
+        if found is None:
+            return None
+        line = line[found.end() :]
+    line = _spaced(line, container.indent)
+    if not line.strip():
+        return line[container.indent :]
+    return line[container.indent :] if not line[: container.indent].strip() else None
+
+
+def _opening(line: str) -> tuple[int, str, str] | None:
+    """The indent, the fence and the info string of a line that opens a block."""
+    bare = line.lstrip(" ")
+    found = _OPEN.match(bare)
+    if found is None or len(line) - len(bare) > 3 or ("`" in found["info"] and found["fence"][0] == "`"):
+        return None
+    return len(line) - len(bare), found["fence"], found["info"].strip()
+
+
+def _closes(line: str, fence: str) -> bool:
+    bare = line.strip(" \t")
+    return len(line) - len(line.lstrip(" ")) <= 3 and len(bare) >= len(fence) and bare == fence[0] * len(bare)
+
+
+def _end(tag: str, fence: str, lines: list[str]) -> tuple[int, bool]:
+    """The number of lines of a block, and whether a fence ends it."""
+    ends = [number for number, line in enumerate(lines) if _closes(line, fence)]
+    if not ends:
+        return len(lines), False
+    if tag in _MARKDOWN and (balanced := _balanced(fence, lines)) is not None:
+        return balanced, True
+    if tag in PYTHON:
+        whole = (end for end in ends[:_ENDS_TRIED] if not _ends_in_string("\n".join(lines[:end])))
+        return next(whole, ends[0]), True
+    return ends[0], True
+
+
+def _ends_in_string(source: str) -> bool:
+    """Whether a string of three quotes is open at the end of Python."""
+    try:
+        for _ in tokenize.generate_tokens(io.StringIO(source + "\n").readline):
+            pass
+    except tokenize.TokenError as error:
+        return any(word in str(error.args[0]) for word in ("multi-line string", "triple-quoted"))
+    except SyntaxError:
+        return False
+    return False
+
+
+def _balanced(fence: str, lines: list[str]) -> int | None:
+    """Where a block ends in which fences stand; None where they do not match."""
+    depth = 1
+    for number, line in enumerate(lines):
+        if _closes(line, fence):
+            depth -= 1
+            if not depth:
+                return number
+        elif (opened := _opening(line)) is not None and opened[1][0] == fence[0] and opened[2]:
+            depth += len(opened[1]) >= len(fence)
+    return None
+
+
+def _without(line: str, indent: int) -> str:
+    """A line without as much of the fence's indent as it has."""
+    return line[min(indent, len(line) - len(line.lstrip(" "))) :]

@@ -1,0 +1,81 @@
+"""A whole agent: a model, the tools, and the edges between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from cellblock.integrations.langgraph.node import SandboxToolNode
+from cellblock.integrations.langgraph.prepared import last_answer
+from cellblock.integrations.langgraph.state import PENDING, AgentState, pending_update
+from cellblock.integrations.langgraph.tools import create_sandbox_tools
+
+
+def create_agent_graph(
+    model: Any,
+    *,
+    store: object = None,
+    thread_id: str | None = None,
+    include_tools: Iterable[str] | None = None,
+    checkpointer: Any = None,
+    interrupt_before: list[str] | None = None,
+) -> CompiledStateGraph[Any]:
+    """A compiled graph: the model answers, its calls are carried out, until it makes none.
+
+    `model` is a chat model of LangChain's that takes tools. `store`, `thread_id` and `include_tools` are those of
+    `create_sandbox_tools`. `checkpointer` is None for one in memory, False for none. With
+    `interrupt_before=["tools"]` the graph waits before each step of tools: `pending_content` of its state is the code.
+    """
+    tools = create_sandbox_tools(store, thread_id, include_tools)
+    asked: Runnable[Any, Any] = model.bind_tools(tools)
+
+    def agent(state: AgentState, config: RunnableConfig) -> dict[str, object]:
+        return _said(state, asked.invoke(state.get("messages", []), config))
+
+    async def aagent(state: AgentState, config: RunnableConfig) -> dict[str, object]:
+        return _said(state, await asked.ainvoke(state.get("messages", []), config))
+
+    graph = StateGraph(AgentState)
+    graph.add_node("agent", RunnableLambda(agent, aagent, name="agent"))
+    graph.add_node("tools", SandboxToolNode(tools))
+    graph.add_edge(START, "agent")
+    graph.add_conditional_edges("agent", _next, ["tools", "agent", END])
+    graph.add_edge("tools", "agent")
+    saver = InMemorySaver() if checkpointer is None else checkpointer
+    return graph.compile(checkpointer=saver, interrupt_before=interrupt_before)
+
+
+def _said(state: AgentState, message: AIMessage) -> dict[str, object]:
+    """What a message of the model adds to the state: itself, content for its calls, answers to calls that are none."""
+    return {
+        "messages": [message, *unreadable(message)],
+        PENDING: pending_update(state.get(PENDING), message),
+    }
+
+
+def unreadable(message: AIMessage) -> list[ToolMessage]:
+    """Answers to the calls whose arguments are no JSON, for the model to make them again."""
+    return [
+        ToolMessage(
+            f"Error: the arguments of {call['name']} are not JSON, and nothing was done. Call it again; long content "
+            "belongs into a fenced block of your message.",
+            name=call["name"],
+            tool_call_id=call["id"] or "",
+            status="error",
+        )
+        for call in message.invalid_tool_calls
+    ]
+
+
+def _next(state: AgentState) -> str:
+    messages = state.get("messages", [])
+    message = last_answer(messages)
+    if message is not None and message.tool_calls:
+        return "tools"
+    return "agent" if message is not None and message.invalid_tool_calls else END

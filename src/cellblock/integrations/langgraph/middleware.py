@@ -1,0 +1,73 @@
+"""The tools for `create_agent` of LangChain, with what finds their content."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Annotated, Any, NotRequired
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware import AgentState as LangChainState
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.runtime import Runtime
+
+from cellblock.integrations.langgraph.node import with_content
+from cellblock.integrations.langgraph.prepared import last_answer
+from cellblock.integrations.langgraph.state import (
+    PENDING,
+    Pending,
+    content_for,
+    merge_files,
+    merge_pending,
+    pending_update,
+)
+from cellblock.integrations.langgraph.tools import create_sandbox_tools
+
+
+class SandboxState(LangChainState[Any]):
+    """What the tools keep in the state of an agent."""
+
+    pending_content: NotRequired[Annotated[Pending, merge_pending]]
+    created_files: NotRequired[Annotated[list[str], merge_files]]
+
+
+class SandboxMiddleware(AgentMiddleware[SandboxState, Any, Any]):
+    """Brings the tools of `create_sandbox_tools`, whose arguments it takes: `create_agent(model, middleware=[…])`.
+
+    A middleware that asks people for approval goes before it in the list: `describe_call` shows them the code.
+    """
+
+    state_schema = SandboxState
+
+    def __init__(
+        self,
+        store_or_url: object = None,
+        thread_id: str | None = None,
+        include_tools: Iterable[str] | None = None,
+    ) -> None:
+        super().__init__()
+        self.tools = create_sandbox_tools(store_or_url, thread_id, include_tools)
+
+    def after_model(self, state: SandboxState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Keep what the message has for its calls, and nothing of calls that were not carried out."""
+        return {PENDING: pending_update(state.get(PENDING), last_answer(state["messages"]))}
+
+    async def aafter_model(self, state: SandboxState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        return self.after_model(state, runtime)
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        return handler(with_content(request))
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
+    ) -> Any:
+        return await handler(with_content(request))
+
+
+def describe_call(call: Any, state: Any, runtime: Any) -> str:
+    """What a person is shown who is to approve a call: its arguments, and the content that it takes.
+
+    For `HumanInTheLoopMiddleware(interrupt_on={"python_run_prepared": {"description": describe_call, …}})`.
+    """
+    arguments = "\n".join(f"{name}: {value}" for name, value in call["args"].items())
+    content = content_for(state.get(PENDING), str(call["id"]))
+    return "\n\n".join(part for part in (call["name"], arguments, content) if part)

@@ -1,0 +1,256 @@
+"""What the tools do with a thread's session. Each gives what the model is to read; what fails says what to do.
+
+A call that a graph makes again, since it was ended between the call and its checkpoint, is not carried out again: a
+cell has what tells its call apart from others in its source, and the commit of a change of files has it for a tag.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cellblock.cell import Cell, CellState
+from cellblock.errors import CellblockError, FileRefused, UnknownCommit
+from cellblock.integrations.langgraph.searching import Search, search
+from cellblock.integrations.langgraph.threads import Thread
+from cellblock.session.session import AsyncSession
+
+MOST_FILE_BYTES = 20 * 2**20
+"""Of a file that a tool writes, or edits."""
+_MOST_READ = 50_000
+"""Characters of a file that are shown at once."""
+_MOST_LINES = 2_000
+_MOST_NEW = 100
+_MARK = "\n# tool call "
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a call came to, in words for the model. `created` are the files it made."""
+
+    text: str
+    created: tuple[str, ...] = ()
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call: its arguments, its content, "" where there is none, and what tells it apart, "" where nothing does."""
+
+    arguments: dict[str, Any]
+    content: str = ""
+    key: str = ""
+
+    def __getitem__(self, name: str) -> Any:
+        return self.arguments[name]
+
+
+def key_of(call_id: str, task: str) -> str:
+    """What tells a call apart: its id, and the step of the graph that it is made in. "" where either is not known."""
+    return hashlib.sha256(f"{call_id}\0{task}".encode()).hexdigest()[:24] if call_id and task else ""
+
+
+# ------------------------------------------------------------------------------------------ code
+
+
+async def run_prepared(thread: Thread, call: Call) -> Told:
+    """Keep the content under its name, and run it."""
+    session, path = thread.opened, call["file_path"]
+    if _done(session, call.key) is None:
+        await _write(session, path, call.content)
+    told = await _run_once(session, call.content, call.key)
+    return replace(told, created=(path, *told.created))
+
+
+async def run(thread: Thread, call: Call) -> Told:
+    """Run code that was given."""
+    return await _run_once(thread.opened, call["code"], call.key)
+
+
+async def run_file(thread: Thread, call: Call) -> Told:
+    """Run a file of the session's."""
+    session = thread.opened
+    if (cell := _done(session, call.key)) is not None:
+        return _told(cell)
+    data = await session.files.read(call["file_path"], max_bytes=MOST_FILE_BYTES)
+    return await _run_once(session, _text(data, call["file_path"]), call.key)
+
+
+async def _run_once(session: AsyncSession, source: str, key: str) -> Told:
+    if (cell := _done(session, key)) is not None:
+        return _told(cell)
+    before = await _names(session)
+    cell = await session.run(source + _MARK + key if key else source)
+    return _told(cell, tuple(sorted(await _names(session) - before)))
+
+
+def _done(session: AsyncSession, key: str) -> Cell | None:
+    """The cell of a call that was carried out before. One that its program's end cut off was not."""
+    if not key:
+        return None
+    for cell in reversed(session.notebook.cells):
+        if cell.source.endswith(_MARK + key) and not cell.undone:
+            cut = cell.error is not None and cell.error.type in ("Interrupted", "RolledBack")
+            return None if cut or cell.state in (CellState.IDLE, CellState.RUNNING) else cell
+    return None
+
+
+def _told(cell: Cell, created: tuple[str, ...] = ()) -> Told:
+    parts = [cell.text.rstrip() or ("Done. It printed nothing." if cell.ok else "It failed.")]
+    if cell.error is not None and cell.error.kind != "raised" and cell.error.message not in cell.text:
+        parts.append(cell.error.message)
+    if cell.rolled_back:
+        parts.append("The session is as it was before this code ran.")
+    parts += [f"{lost.name} is lost: {lost.reason}. {lost.remedy}".strip() for lost in cell.lost]
+    if created:
+        more = f" and {len(created) - _MOST_NEW} more" if len(created) > _MOST_NEW else ""
+        parts.append(f"New files: {', '.join(created[:_MOST_NEW])}{more}")
+    return Told("\n".join(parts), created[:_MOST_NEW], failed=not cell.ok)
+
+
+async def _names(session: AsyncSession) -> set[str]:
+    """Every file there is."""
+    return set(await session.files.list())
+
+
+# ------------------------------------------------------------------------------------------ files
+
+
+async def write(thread: Thread, call: Call) -> Told:
+    """Write the content to a file, which is replaced."""
+    path = call["file_path"]
+    done = Told(f"Wrote {path}: {len(call.content.encode('utf-8', 'replace'))} bytes.", (path,))
+    if not await _was_changed(thread.opened, call.key):
+        await _write(thread.opened, path, call.content)
+        await _note(thread.opened, call.key)
+    return done
+
+
+async def edit(thread: Thread, call: Call) -> Told:
+    """Replace a piece of a file, which is there once, by another."""
+    session, path, old, new = thread.opened, call["file_path"], call["old_string"], call["new_string"]
+    done = Told(f"Edited {path}.")
+    if await _was_changed(session, call.key):
+        return done
+    text = _text(await session.files.read(path, max_bytes=MOST_FILE_BYTES), path)
+    found = text.count(old) if old else 0
+    if not old:
+        raise CellblockError("old_string is empty", hint="give the piece that is to be replaced, or use file_write")
+    if old == new:
+        raise CellblockError("old_string and new_string are the same", hint="nothing would change")
+    if not found:
+        raise CellblockError(
+            f"old_string is not in {path}",
+            hint="it must be there to the letter, spaces and lines included: use file_read",
+        )
+    if found > 1 and not call.arguments.get("replace_all"):
+        raise CellblockError(
+            f"old_string is in {path} {found} times", hint="give more of what is around it, so that it is there once"
+        )
+    await _write(session, path, text.replace(old, new))
+    await _note(session, call.key)
+    return done
+
+
+async def delete(thread: Thread, call: Call) -> Told:
+    """Remove a file."""
+    session, path = thread.opened, call["file_path"]
+    if not await _was_changed(session, call.key):
+        await session.files.delete(path)
+        await _note(session, call.key)
+    return Told(f"Deleted {path}.")
+
+
+async def read(thread: Thread, call: Call) -> Told:
+    """Lines of a file, from `offset` on, counted from 0."""
+    path, offset, limit = call["file_path"], call["offset"], call["limit"]
+    lines = _text(await thread.opened.files.read(path, max_bytes=MOST_FILE_BYTES), path).splitlines(keepends=True)
+    shown, at = "", offset
+    for line in lines[offset : offset + min(limit, _MOST_LINES)]:
+        if shown and len(shown) + len(line) > _MOST_READ:
+            break
+        shown, at = shown + line[:_MOST_READ], at + 1
+    if not lines:
+        return Told(f"{path} is empty.")
+    if offset >= len(lines):
+        raise CellblockError(f"{path} has {len(lines)} lines", hint="use a smaller offset")
+    if at < len(lines):
+        shown += f"\n[lines {offset} to {at - 1} of {len(lines)}; go on with offset={at}]"
+    return Told(shown)
+
+
+async def list_files(thread: Thread, call: Call) -> Told:
+    """The files, with their sizes."""
+    return await _searched(thread, Search(below=call["directory"], sizes=True), "There are no files.")
+
+
+async def glob(thread: Thread, call: Call) -> Told:
+    """The files whose names match."""
+    wanted = Search(below=call["directory"], glob=call["pattern"])
+    return await _searched(thread, wanted, f"No file matches {call['pattern']!r}.")
+
+
+async def grep(thread: Thread, call: Call) -> Told:
+    """The lines that match."""
+    wanted = Search(below=call["directory"], glob=call["glob"], regex=call["pattern"])
+    return await _searched(thread, wanted, f"No line matches {call['pattern']!r}.")
+
+
+async def _searched(thread: Thread, wanted: Search, nothing: str) -> Told:
+    found = await search(thread.opened, wanted)
+    rows: list[str] = []
+    size = 0
+    for row in found.rows:
+        size += len(row) + 1
+        if size > _MOST_READ:
+            break
+        rows.append(row)
+    cut = found.more or len(rows) < len(found.rows)
+    return Told("\n".join([*rows, *(["[there is more: ask for less]"] if cut else [])]) or nothing)
+
+
+async def _write(session: AsyncSession, path: str, text: str) -> None:
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        raise CellblockError(
+            f"the content has half of a character, at {error.start}", hint="write it again without it"
+        ) from None
+    if len(data) > MOST_FILE_BYTES:
+        raise FileRefused(
+            f"the content has {len(data)} bytes, and a file may have {MOST_FILE_BYTES}",
+            hint="write it in parts, or have code make it",
+        )
+    await session.files.write(path, data)
+
+
+def _text(data: bytes, path: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise CellblockError(f"{path} is not text", hint="read it with code") from None
+
+
+async def _was_changed(session: AsyncSession, key: str) -> bool:
+    """Whether the change of files that a call makes was made before, in a session that was opened anew since."""
+    if not key:
+        return False
+    try:
+        await session.log(_tag(key), limit=1)
+    except UnknownCommit:
+        return False
+    return True
+
+
+async def _note(session: AsyncSession, key: str) -> None:
+    if key:
+        await session.tag(_tag(key))
+
+
+def _tag(key: str) -> str:
+    return f"tool-call-{key}"
+
+
+Operation = Callable[[Thread, Call], Any]

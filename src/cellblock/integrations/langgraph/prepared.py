@@ -1,0 +1,111 @@
+"""Content that a model wrote in its message, for calls of tools that take it from there: which block is whose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import islice, permutations
+from posixpath import splitext
+from typing import Any
+
+from langchain_core.messages import AIMessage
+
+from cellblock.integrations.langgraph.fences import PYTHON, Fence, fences
+
+RUN = "python_run_prepared"
+WRITE = "file_write"
+CONTENT_TOOLS = (RUN, WRITE)
+"""The tools whose content is a block of the message that calls them."""
+
+_ENDINGS = {
+    ".py": PYTHON,
+    ".sh": {"sh", "bash", "shell", "zsh", "console"},
+    ".js": {"js", "javascript", "mjs"},
+    ".ts": {"ts", "typescript"},
+    ".md": {"md", "markdown"},
+    ".yml": {"yml", "yaml"},
+    ".yaml": {"yml", "yaml"},
+    ".txt": {"txt", "text", "plain", "plaintext"},
+    ".rs": {"rs", "rust"},
+    ".rb": {"rb", "ruby"},
+    ".cpp": {"cpp", "c++"},
+    ".htm": {"html", "htm"},
+}
+_NEUTRAL = {"", "txt", "text", "plain", "plaintext", "code"}
+_MOST_WAYS = 5_000
+
+
+def contents(message: object) -> dict[str, str]:
+    """The content for each call of a message that has one, by the call's id.
+
+    Blocks go to calls in their order, but for where their tags and the calls' file names say otherwise. A block whose
+    fence is not closed was cut off, and is nobody's.
+    """
+    calls = [call for call in _calls(message) if call["name"] in CONTENT_TOOLS]
+    if not calls:
+        return {}
+    blocks = [fence for fence in fences(text_of(message)) if fence.closed]
+    chosen = _chosen(calls, blocks)
+    return {str(call["id"]): block.text for call, block in zip(calls, chosen, strict=True) if block is not None}
+
+
+def why_none(message: object) -> str:
+    """Why a message that calls such a tool has no content for it, and what to write instead."""
+    if message is None:
+        return _WRITE
+    found = fences(text_of(message))
+    if any(not fence.closed for fence in found):
+        return f"The block in your message is cut off. Write it again, shorter, and end it with a line ```. {_ONE}"
+    if found:
+        return f"Your message has fewer blocks than calls that need one. {_ONE}"
+    return _WRITE
+
+
+_ONE = "Each call takes one block, in their order."
+_WRITE = (
+    "Write the content in your message, between a line ```python (or ```csv, and so on) and a line ```, and call the "
+    "tool again in the same message."
+)
+
+
+def text_of(message: object) -> str:
+    """What a message says: its text, or all the text among its blocks of content, each on lines of its own."""
+    content = getattr(message, "content", "")
+    if isinstance(content, str):
+        return content
+    found = []
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, str):
+            found.append(block)
+        elif isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str):
+            found.append(block["text"])
+    return "\n".join(found)
+
+
+def last_answer(messages: object) -> AIMessage | None:
+    """The newest message of the model."""
+    found = reversed(messages) if isinstance(messages, list) else ()
+    return next((message for message in found if isinstance(message, AIMessage)), None)
+
+
+def _calls(message: object) -> Sequence[Mapping[str, Any]]:
+    return message.tool_calls if isinstance(message, AIMessage) else ()
+
+
+def _chosen(calls: Sequence[Mapping[str, Any]], blocks: Sequence[Fence]) -> tuple[Fence | None, ...]:
+    """A block for each call: of the ways to give them out, the first in order of those that fit best."""
+    given: list[Fence | None] = [*blocks, *[None] * max(0, len(calls) - len(blocks))]
+    ways = islice(permutations(given, len(calls)), _MOST_WAYS)
+    return max(ways, key=lambda way: sum(map(_fit, calls, way)))
+
+
+def _fit(call: Mapping[str, Any], block: Fence | None) -> int:
+    """2 where the block's tag is what the call is about, 1 where it says nothing, 0 where it is something else."""
+    if block is None:
+        return 0
+    if call["name"] == RUN:
+        wanted: AbstractSet[str] = PYTHON
+    else:
+        ending = splitext(str(call["args"].get("file_path", "")))[1].lower()
+        wanted = set(_ENDINGS.get(ending, {ending[1:]})) - {""}
+    return 2 if block.tag in wanted else 1 if block.tag in _NEUTRAL else 0

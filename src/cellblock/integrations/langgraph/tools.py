@@ -1,0 +1,298 @@
+"""The tools: what a model is told of each, and how a call becomes an operation on the session of its thread."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool
+from langgraph.prebuilt import ToolRuntime
+from langgraph.types import Command
+from pydantic import BaseModel, Field, ValidationError
+
+from cellblock.errors import CellblockError
+from cellblock.integrations.langgraph import operations
+from cellblock.integrations.langgraph.operations import Call, Told, key_of
+from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, RUN, WRITE, last_answer, why_none
+from cellblock.integrations.langgraph.state import PENDING, content_for, field_of, taken
+from cellblock.integrations.langgraph.threads import Thread, Threads
+
+_LOG = logging.getLogger(__name__)
+_PATH = "A file's name: relative to the working directory, or below /tmp or /data. Code opens it under the same name."
+
+
+class _Described(BaseModel):
+    file_path: str = Field(description=_PATH)
+    description: str = Field(default="", description="What it is, in a few words.")
+
+
+class _Code(BaseModel):
+    code: str = Field(description="Python source.")
+
+
+class _File(BaseModel):
+    file_path: str = Field(description=_PATH)
+
+
+class _Read(_File):
+    offset: int = Field(default=0, ge=0, description="The first line that is shown, counted from 0.")
+    limit: int = Field(default=500, ge=1, description="How many lines are shown.")
+
+
+class _Edit(_File):
+    old_string: str = Field(description="What is replaced, to the letter. It must be in the file exactly once.")
+    new_string: str = Field(description="What stands there instead.")
+    replace_all: bool = Field(default=False, description="Replace it wherever it is.")
+
+
+class _Below(BaseModel):
+    directory: str = Field(default="", description="Only what is below this directory.")
+
+
+class _Glob(_Below):
+    pattern: str = Field(description="Such as *.csv, for files in any directory, or src/**/*.py.")
+
+
+class _Grep(_Below):
+    pattern: str = Field(description="A regular expression of Python, looked for in each line.")
+    glob: str = Field(default="", description="Only in files whose names match, such as *.py.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A tool. Its text is what the model reads of it."""
+
+    text: str
+    arguments: type[BaseModel]
+    operation: Callable[[Thread, Call], Awaitable[Told]]
+
+
+_KEPT = "Names, imports and files are kept from one call to the next."
+_BLOCK = (
+    "It takes no content: write the {what} in your message, in one fenced block between ```{tag} and ```, and call "
+    "this in the same message. With several calls, write one block for each, in their order."
+)
+_KINDS = {
+    RUN: _Kind(
+        f"Save Python code to a file and run it. {_BLOCK.format(what='code', tag='python')} {_KEPT}",
+        _Described,
+        operations.run_prepared,
+    ),
+    WRITE: _Kind(
+        f"Create a file, or replace it. {_BLOCK.format(what='content', tag='csv (or another tag)')}",
+        _Described,
+        operations.write,
+    ),
+    "python_run": _Kind(f"Run a few lines of Python. {_KEPT}", _Code, operations.run),
+    "python_run_file": _Kind(f"Run a Python file. {_KEPT}", _File, operations.run_file),
+    "file_read": _Kind("Show lines of a text file.", _Read, operations.read),
+    "file_list": _Kind("List all files with their sizes.", _Below, operations.list_files),
+    "file_edit": _Kind("Replace a piece of a text file by another.", _Edit, operations.edit),
+    "file_delete": _Kind("Remove a file.", _File, operations.delete),
+    "file_glob": _Kind("Find files by their names.", _Glob, operations.glob),
+    "file_grep": _Kind("Find lines in files.", _Grep, operations.grep),
+}
+TOOL_NAMES = tuple(_KINDS)
+"""The names of all tools."""
+
+
+def create_sandbox_tools(
+    store_or_url: object = None,
+    thread_id: str | None = None,
+    include_tools: Iterable[str] | None = None,
+) -> list[BaseTool]:
+    """Tools that run code and keep files in a session of the thread, behind walls, and from one program to the next.
+
+    `store_or_url` is a store's URL, such as "sqlite:///cells.db" or "postgresql://…"; a pool of psycopg's connections,
+    for its URL; `Threads`, which has more to set; or None for `$CELLBLOCK_STORE`, or else the user's own store. Without
+    `thread_id` a call is of the thread that its graph runs in. `include_tools` are the names of those that are wanted;
+    None is all.
+    """
+    threads = threads_of(store_or_url)
+    names = TOOL_NAMES if include_tools is None else tuple(include_tools)
+    if unknown := [name for name in names if name not in _KINDS]:
+        raise ValueError(f"no tool {unknown[0]!r}: there are {', '.join(TOOL_NAMES)}")
+    return [_tool(name, threads, thread_id) for name in names]
+
+
+def threads_of(store_or_url: object) -> Threads:
+    """The sessions of a store, however that is said."""
+    if isinstance(store_or_url, Threads):
+        return store_or_url
+    if store_or_url is None or isinstance(store_or_url, str):
+        return Threads(store_or_url)
+    url = getattr(store_or_url, "conninfo", None)
+    if isinstance(url, str) and url.startswith(("postgresql://", "postgres://")):
+        return Threads("postgresql" + url[url.index("://") :])
+    raise TypeError(f"a store is a URL, such as 'sqlite:///cells.db', or Threads, not {type(store_or_url).__name__}")
+
+
+def _tool(name: str, threads: Threads, thread_id: str | None) -> BaseTool:
+    kind = _KINDS[name]
+    calls = _Calls(name, kind, threads, thread_id)
+    functions = (calls.prepared, calls.aprepared) if name in CONTENT_TOOLS else (calls.plain, calls.aplain)
+    return StructuredTool.from_function(
+        functions[0],
+        functions[1],
+        name=name,
+        description=kind.text,
+        args_schema=kind.arguments,
+        infer_schema=False,
+        handle_validation_error=_misused,
+    )
+
+
+def _misused(error: Any) -> str:
+    """What is wrong with a call's arguments."""
+    wrong = error.errors() if isinstance(error, ValidationError) else []
+    told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in wrong) or str(error)
+    return f"Error: the arguments are wrong: {told}. Call the tool again with the arguments that it has."
+
+
+class _Calls:
+    """One tool of a thread, or of whatever thread it is called in. No call raises: a model is told what went wrong."""
+
+    def __init__(self, name: str, kind: _Kind, threads: Threads, thread_id: str | None) -> None:
+        self._name = name
+        self._kind = kind
+        self._threads = threads
+        self._thread_id = thread_id
+
+    # what a graph gives is None where there is no graph; `config` is LangChain's own, and always there
+
+    def plain(self, config: RunnableConfig, runtime: ToolRuntime = None, **arguments: Any) -> Any:  # type: ignore[assignment]
+        call = Call(arguments, key=_key(runtime))
+        return _answer(self._carry_out(config, call), runtime)
+
+    async def aplain(self, config: RunnableConfig, runtime: ToolRuntime = None, **arguments: Any) -> Any:  # type: ignore[assignment]
+        call = Call(arguments, key=_key(runtime))
+        return _answer(await self._acarry_out(config, call), runtime)
+
+    def prepared(
+        self,
+        config: RunnableConfig,
+        runtime: ToolRuntime = None,  # type: ignore[assignment]
+        _state: Annotated[Any, InjectedToolArg] = None,
+        tool_call_id: Annotated[str, InjectedToolArg] = "",
+        **arguments: Any,
+    ) -> Any:
+        given = _Given.of(config, runtime, _state, tool_call_id)
+        if (told := given.why_not()) is None:
+            told = self._carry_out(config, Call(arguments, given.content, given.key))
+        return given.answer(told)
+
+    async def aprepared(
+        self,
+        config: RunnableConfig,
+        runtime: ToolRuntime = None,  # type: ignore[assignment]
+        _state: Annotated[Any, InjectedToolArg] = None,
+        tool_call_id: Annotated[str, InjectedToolArg] = "",
+        **arguments: Any,
+    ) -> Any:
+        given = _Given.of(config, runtime, _state, tool_call_id)
+        if (told := given.why_not()) is None:
+            told = await self._acarry_out(config, Call(arguments, given.content, given.key))
+        return given.answer(told)
+
+    def _carry_out(self, config: RunnableConfig, call: Call) -> Told:
+        try:
+            return self._threads.call(self._thread(config), lambda thread: self._kind.operation(thread, call))
+        except Exception as error:
+            return _failed(self._name, error)
+
+    async def _acarry_out(self, config: RunnableConfig, call: Call) -> Told:
+        try:
+            return await self._threads.acall(self._thread(config), lambda thread: self._kind.operation(thread, call))
+        except Exception as error:
+            return _failed(self._name, error)
+
+    def _thread(self, config: RunnableConfig) -> str:
+        thread_id = self._thread_id or (config.get("configurable") or {}).get("thread_id")
+        if not thread_id:
+            raise CellblockError(
+                "no thread is known", hint='run the graph with config={"configurable": {"thread_id": …}}'
+            )
+        return str(thread_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a call of a tool that takes content is given: by a graph's runtime, or as `_state` by another node."""
+
+    pending: object
+    call_id: str
+    key: str
+    message: object
+    has_field: bool
+    by_hand: bool
+
+    @classmethod
+    def of(cls, config: RunnableConfig, runtime: ToolRuntime | None, state: Any, call_id: str) -> _Given:
+        if runtime is None:
+            held = state if isinstance(state, dict) else {}
+            task = str((config.get("configurable") or {}).get("checkpoint_ns") or "")
+            return cls(held.get(PENDING), call_id, key_of(call_id, task), None, True, True)
+        known: object = runtime.state
+        messages = known if isinstance(known, list) else field_of(known, "messages")
+        call_id = runtime.tool_call_id or call_id
+        pending = field_of(known, PENDING)
+        return cls(pending, call_id, _key(runtime), last_answer(messages), pending is not None, False)
+
+    @property
+    def content(self) -> str:
+        return content_for(self.pending, self.call_id)
+
+    def why_not(self) -> Told | None:
+        """What to tell where there is no content."""
+        if self.content:
+            return None
+        if not self.has_field:
+            remedy = (
+                "The graph's state has no pending_content: give it cellblock's AgentState, and SandboxToolNode for "
+                "its tools, or SandboxMiddleware to create_agent."
+            )
+        else:
+            remedy = why_none(self.message)
+        return Told(f"Error: No content found in graph state. {remedy}", failed=True)
+
+    def answer(self, told: Told) -> Command[Any]:
+        update: dict[str, object] = {"messages": [_message(told, self.call_id)]}
+        if self.has_field:
+            update[PENDING] = "" if self.by_hand else taken(self.pending, self.call_id)
+        if told.created:
+            update["created_files"] = list(told.created)
+        return Command(update=update, resume=told.text if self.by_hand else None)
+
+
+def _answer(told: Told, runtime: ToolRuntime | None) -> Any:
+    """A message, with the files that were made; text alone where there is no graph."""
+    if runtime is None or not runtime.tool_call_id:
+        return told.text
+    message = _message(told, runtime.tool_call_id)
+    state: object = runtime.state
+    if told.created and not isinstance(state, list):
+        return Command(update={"messages": [message], "created_files": list(told.created)})
+    return message
+
+
+def _message(told: Told, call_id: str) -> ToolMessage:
+    return ToolMessage(told.text, tool_call_id=call_id, status="error" if told.failed else "success")
+
+
+def _failed(name: str, error: Exception) -> Told:
+    """The border: what stopped a call is told to the model, and the graph goes on."""
+    if isinstance(error, CellblockError):
+        return Told(f"Error: {error}", failed=True)
+    _LOG.error("a call of %s failed", name, exc_info=error)
+    return Told(f"Error executing {name}: {type(error).__name__}: {error}. Try again, or go another way.", failed=True)
+
+
+def _key(runtime: ToolRuntime | None) -> str:
+    if runtime is None:
+        return ""
+    task = str((runtime.config.get("configurable") or {}).get("checkpoint_ns") or "")
+    return key_of(runtime.tool_call_id or "", task)
