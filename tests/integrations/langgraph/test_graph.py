@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
@@ -31,6 +32,7 @@ from cellblock.integrations.langgraph import (
     create_agent_graph,
     create_sandbox_tools,
 )
+from cellblock.integrations.langgraph.tools import threads_of
 
 Make = Callable[..., Threads]
 
@@ -202,6 +204,37 @@ def test_content_that_is_too_large_is_refused(threads: Threads) -> None:
     ]
 
 
+OUTSIDE = ("link", "out/passwd", "/workspace/link", "/TMP/x", "/Data/x", "/data/../etc/x",
+           "//etc/x", "~/../../x", "/proc/self/environ", "/session/../etc/x", "/tmp")  # fmt: skip
+
+
+def test_no_path_leads_out_of_the_thread_s_files(threads: Threads) -> None:
+    """Links that a cell laid out, other spellings, and names of the host's files."""
+    lay = runs("import os\nos.symlink('/etc/passwd', 'link')\nos.symlink('/etc', 'out')\nos.listdir('/etc').count('x')")
+    script = [says("```\nx\n```", call("file_write", file_path=path, description="")) for path in OUTSIDE]
+    script += [says("", call(name, file_path="link")) for name in ("file_read", "python_run_file")]
+    state = create_agent_graph(scripted(lay, *script), store=threads).invoke(GO, {**at(), "recursion_limit": 100})
+    for path, said in zip((*OUTSIDE, "link", "link"), told(state)[1:], strict=True):
+        assert said.startswith("Error: "), (path, said)
+    assert not os.path.exists("/etc/x")
+
+
+@pytest.mark.anyio
+async def test_writers_at_the_same_time_lose_nothing(threads: Threads) -> None:
+    names = [f"f{number}.txt" for number in range(10)]
+    message = says(
+        "\n".join(f"```\n{name}\n```" for name in names),
+        *(call("file_write", file_path=name, description="") for name in names),
+        call("python_run", code="open('made.txt', 'w').write('made')"),
+    )
+    graphs = [create_agent_graph(scripted(message), store=threads, thread_id="t", checkpointer=False) for _ in range(3)]
+    states = await asyncio.gather(*(graph.ainvoke(GO) for graph in graphs))
+    assert all(told(state)[:-1] == [f"Wrote {name}: 6 bytes." for name in names] for state in states)
+    look = runs("import glob\nprint([(name, open(name).read()) for name in sorted(glob.glob('*.txt'))])")
+    (said,) = told(create_agent_graph(scripted(look), store=threads).invoke(GO, at()))
+    assert said == str([*((name, name) for name in names), ("made.txt", "made")])
+
+
 def test_calls_whose_arguments_are_no_json_are_answered(threads: Threads) -> None:
     broken = AIMessage(
         "", invalid_tool_calls=[{"name": "python_run", "args": '{"code": "', "id": "1", "error": None, "type":
@@ -257,6 +290,8 @@ def test_the_names_of_tools_choose(threads: Threads) -> None:
     assert [tool.name for tool in create_sandbox_tools(threads, "t", ["file_read"])] == ["file_read"]
     with pytest.raises(ValueError, match="no tool 'nothing': there are python_run_prepared, file_write"):
         create_sandbox_tools(threads, include_tools=["nothing"])
+    pool = SimpleNamespace(conninfo="postgres://me@/db")  # what psycopg's pools have of it
+    assert threads_of(pool).url == "postgresql://me@/db"
     with pytest.raises(TypeError, match="a store is a URL"):
         create_sandbox_tools(object())
 

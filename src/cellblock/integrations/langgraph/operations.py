@@ -101,9 +101,6 @@ def _told(cell: Cell, created: tuple[str, ...] = ()) -> Told:
     parts = [cell.text.rstrip() or ("Done. It printed nothing." if cell.ok else "It failed.")]
     if cell.error is not None and cell.error.kind != "raised" and cell.error.message not in cell.text:
         parts.append(cell.error.message)
-    if cell.rolled_back:
-        parts.append("The session is as it was before this code ran.")
-    parts += [f"{lost.name} is lost: {lost.reason}. {lost.remedy}".strip() for lost in cell.lost]
     if created:
         more = f" and {len(created) - _MOST_NEW} more" if len(created) > _MOST_NEW else ""
         parts.append(f"New files: {', '.join(created[:_MOST_NEW])}{more}")

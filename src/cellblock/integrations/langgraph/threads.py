@@ -87,6 +87,11 @@ class Threads:
         return f"Threads(user={self._user!r}, open={self._open})"
 
     @property
+    def url(self) -> str | None:
+        """The store's."""
+        return self._state.url
+
+    @property
     def open(self) -> int:
         """How many sessions are open, or being opened or closed."""
         return self._open
