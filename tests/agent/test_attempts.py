@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from scripted_agents import agent_of, decisions, fenced
 
 from cellblock import CellblockError, CodeAgent, ExecutionLimits, Live, ModelError, ScriptedModel, TaskFailed, Versioned
+from cellblock.observe.log import read_log
 
 
 def attempting(*first: str, then: str = "final_answer(x)", **options: Any) -> CodeAgent:
@@ -71,19 +73,32 @@ def test_what_a_verifier_raises_is_raised_as_it_is() -> None:
         attempting("x = 1", "x = 2").run("task", attempts=2, verifier=broken)
 
 
-def test_what_goes_wrong_with_us_in_an_attempt_is_raised_as_it_is(tmp_path: Path) -> None:
-    def broken(told: object) -> None:
-        raise ZeroDivisionError("of the model")
-
+def test_what_an_attempts_model_raises_is_raised_as_it_is() -> None:
     with pytest.raises(ModelError, match="of the model"):
-        CodeAgent(_Broken()).run("task", attempts=2)
+        CodeAgent(Broken()).run("task", attempts=2)
 
 
-class _Broken:
+class Broken:
     name = "broken"
 
     def complete(self, messages: object, tools: object) -> str:
         raise ZeroDivisionError("of the model")
+
+
+def test_what_breaks_in_one_attempt_ends_all_and_is_raised_as_it_is(tmp_path: Path) -> None:
+    cells = ["import time\ntime.sleep(30)", "x = 1"]
+
+    class Parting(ScriptedModel):
+        async def reply(self, messages: Any, tools: Any, on_text: Any = None) -> Any:
+            if len(self.asked) == 1:
+                raise ZeroDivisionError("of the agent")
+            return await super().reply(messages, tools, on_text)
+
+    began = time.monotonic()
+    with pytest.raises(ZeroDivisionError, match="of the agent"):
+        CodeAgent(Parting([fenced(cell) for cell in cells])).run("task", attempts=2, log=tmp_path / "run.log")
+    assert time.monotonic() - began < 20
+    assert [event["event"] for event in read_log(tmp_path / "run.log")][-1] == "end"
 
 
 def test_attempts_see_the_inputs_and_files_and_nothing_of_one_another() -> None:

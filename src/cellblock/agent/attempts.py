@@ -25,11 +25,13 @@ async def best_of(
 ) -> tuple[RunResult, AsyncSession]:
     """The best of `count` attempts that run at once, and the branch that it was made on, which is left open.
 
-    The others are closed. Where every attempt failed, what the first one raised is raised.
+    The others are closed. Where every attempt failed, what the first one raised is raised. What goes wrong beyond that
+    ends all of them.
     """
     branches: list[AsyncSession] = []
     results: dict[int, RunResult] = {}
     errors: dict[int, CellblockError] = {}
+    broken: list[Exception] = []
     logs = [EventLog() for _ in range(count)]
     kept: AsyncSession | None = None
 
@@ -41,6 +43,9 @@ async def best_of(
             results[number] = await loop(own).run(again=again)
         except (TaskFailed, ModelError) as error:
             errors[number] = error
+        except Exception as error:  # raised below as it is, and not in a group
+            broken.append(error)
+            tasks.cancel_scope.cancel()
 
     try:
         for number in range(count):
@@ -52,6 +57,8 @@ async def best_of(
             for event in log:
                 row = dict(event)
                 setting.log.write(row.pop("event"), attempt=number + 1, **row)
+        if broken:
+            raise broken[0]
         if not results:
             raise errors[0]
         scores = {number: await _score(result, verifier) for number, result in sorted(results.items())}
