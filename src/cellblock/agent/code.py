@@ -14,7 +14,7 @@ from typing import Any, Literal, Self, TypeVar
 import anyio
 
 from cellblock import __version__
-from cellblock.agent import describing
+from cellblock.agent import describing, spans
 from cellblock.agent.attempts import Verifier, best_of
 from cellblock.agent.branches import branch_of, drop
 from cellblock.agent.context import Context
@@ -33,6 +33,7 @@ from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, connect
 from cellblock.observe.log import FORMAT, EventLog, read_log
 from cellblock.observe.redaction import Redactor
+from cellblock.observe.spans import Spans, spans_for
 from cellblock.policy import Policy
 from cellblock.session.hostloop import interruptibly
 from cellblock.session.session import AsyncSession
@@ -66,8 +67,9 @@ class CodeAgent:
 
     `verify_completion` has each answer checked by a cell of its own before it is given. `on_limit` says what comes of a
     run whose steps are used up: a result that is `partial`, or `StepLimitReached`. `context_characters` bounds what a
-    model is shown, about four to a token. `redact` are patterns of what is to be kept out of logs. The other arguments
-    are those of a session.
+    model is shown, about four to a token. `redact` are patterns of what is to be kept out of logs. `telemetry` is
+    an OpenTelemetry tracer provider; by default the one that the program has set, if any; False for none.
+    `telemetry_content`: whether its spans have what was said. The other arguments are those of a session.
     """
 
     def __init__(
@@ -87,6 +89,8 @@ class CodeAgent:
         context_characters: int = 200_000,
         redact: Iterable[str] = (),
         verbose: bool = False,
+        telemetry: object = None,
+        telemetry_content: bool = False,
         seed: int = 0,
         walls: Walls | None = None,
         preload: Iterable[str] = (),
@@ -106,6 +110,8 @@ class CodeAgent:
         self._context_characters = context_characters
         self._redactor = Redactor(redact)
         self._verbose = verbose
+        self._telemetry = telemetry, telemetry_content
+        self._spans()
         guarded = trust_level == "local" or policy is not None
         self._registry = Registry(tools, guarded=guarded, policy=policy, reserved=NAMES)
         self._options: dict[str, Any] = {
@@ -243,7 +249,7 @@ class CodeAgent:
         contents = await _contents(files or {})
         async with self._logged(self._new_log(log)) as events:
             events.write("run", **self._described(task, attempts, inputs or {}, contents, accept))
-            async with self.model, self._in_session(session) as (working, again):
+            async with self.model, self._in_session(session) as (working, again), self._span() as span:
                 setting = self._setting(working, events, tell)
                 asked = await self._asked(working, task, inputs or {}, contents)
                 events.write("begin", asked=asked, again=again, cells=last_number(working))
@@ -255,6 +261,7 @@ class CodeAgent:
                         result, kept = await best_of(attempts, setting, loop, verifier, again=again)
                         await self._keep(working, kept)
                         self.memory = result.memory if self.state is not None else self.memory
+                spans.note_result(span, result)
         if result.partial and self.on_limit == "raise":
             raise step_limit(result)
         return result
@@ -280,7 +287,8 @@ class CodeAgent:
         from cellblock.agent.resuming import Resumed, require_resumable
 
         require_resumable(past_run(read_log(log), log), self._described("", 1, {}, {}, accept), log)
-        async with self._in_session(None) as (working, _), self.model:  # whoever has the session writes the log
+        async with self._in_session(None) as (working, _), self.model, self._span() as span:
+            # whoever has the session writes the log
             past = past_run(read_log(log), log)
             async with self._logged(EventLog.resumed(log, redactor=self._redactor)) as events:
                 require_resumable(past, self._described("", 1, {}, {}, accept), log)
@@ -292,6 +300,7 @@ class CodeAgent:
                 context = Context(self._system(), past.asked, budget=self._context_characters)
                 loop = Resumed(setting, past.run["task"], context, past=past.attempt(1), last=past.last_number)
                 result = await loop.resume()
+                spans.note_result(span, result)
         if result.partial and self.on_limit == "raise":
             raise step_limit(result)
         return result
@@ -351,6 +360,16 @@ class CodeAgent:
 
     # ------------------------------------------------------------------------- what it does
 
+    def _spans(self) -> Spans:
+        provider, content = self._telemetry
+        return spans_for(provider, self._redactor, content=content)
+
+    @asynccontextmanager
+    async def _span(self) -> AsyncIterator[spans.Span]:
+        level, name = self._options["trust_level"], self._name
+        with spans.of_run(self._spans(), type(self).__name__, self.model, level=level, session=name) as span:
+            yield span
+
     def _new_log(self, path: str | os.PathLike[str] | None) -> EventLog:
         return EventLog(path, redactor=self._redactor)
 
@@ -408,6 +427,7 @@ class CodeAgent:
             limits=self.limits,
             verify=self.verify_completion,
             tell=tell,
+            spans=self._spans(),
             depth=0 if caller is None else caller.depth + 1,
         )
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from cellblock.agent import observing
+from cellblock.agent import observing, spans
 from cellblock.agent.context import Context
 from cellblock.agent.memory import AgentMemory, Lent
 from cellblock.agent.parse import NoCode, read
@@ -113,7 +113,9 @@ class Loop:
             messages = self.context.messages()
             size = sum(len(one["content"]) for one in messages)
             try:
-                reply = await self.setting.model.reply(messages, [], self.setting.tell)
+                with self._span("chat", self.setting.model.name, number) as span:
+                    reply = await self.setting.model.reply(messages, [], self.setting.tell)
+                    spans.note_reply(span, messages, reply)
                 break
             except ModelError as error:
                 if not error.context_too_long or self.context.budget < size // 8:
@@ -134,7 +136,9 @@ class Loop:
         state = session.checkpoint()
         tokens = said.set(speech), present.set(self.setting)
         try:
-            cell = await self._run(source)
+            with self._span("execute_tool", "python", number) as span:
+                cell = await self._run(source)
+                spans.note_cell(span, cell)
         finally:
             said.reset(tokens[0])
             present.reset(tokens[1])
@@ -157,6 +161,10 @@ class Loop:
             tokens=reply.tokens,
         )
         return step, speech
+
+    def _span(self, operation: spans.Operation, what: str, number: int) -> AbstractContextManager[spans.Span]:
+        one = self.setting
+        return spans.of_step(one.spans, operation, what, step=number, attempt=one.attempt, model=one.model)
 
     async def _run(self, source: str) -> Cell:
         if (tell := self.setting.tell) is None:

@@ -51,7 +51,7 @@ def worth_a_look(types: Mapping[str, str], names: Collection[str]) -> bool:
 def previews(found: Mapping[str, Name], new: Collection[str]) -> str:
     """The names that a cell has bound anew, or to another type, previewed within a line each."""
     rows = [
-        f"{name}: {one.type} = {' '.join(one.preview.split())}"
+        f"{name}: {one.type} = {_ADDRESS.sub('', ' '.join(one.preview.split()))}"
         for name, one in found.items()
         if name in new and name not in _NOT_SHOWN and one.type not in _NOT_TOLD
     ]

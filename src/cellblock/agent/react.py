@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Literal
 
 import anyio
 
 from cellblock import __version__
+from cellblock.agent import spans
 from cellblock.agent.loop import step_limit
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.recording import to_plain
@@ -22,6 +24,7 @@ from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, Message, Reply, Tokens, ToolRequest, connect
 from cellblock.observe.log import FORMAT, EventLog
 from cellblock.observe.redaction import Redactor
+from cellblock.observe.spans import spans_for
 from cellblock.session.hostloop import interruptibly
 from cellblock.tools.schema import Callee
 
@@ -48,6 +51,8 @@ class ReactAgent:
         system: str = _SYSTEM,
         redact: Iterable[str] = (),
         verbose: bool = False,
+        telemetry: object = None,
+        telemetry_content: bool = False,
     ) -> None:
         self.model: Connected = connect(model)
         self.limits = limits or ExecutionLimits()
@@ -55,6 +60,8 @@ class ReactAgent:
         self._system = system
         self._redactor = Redactor(redact)
         self._verbose = verbose
+        self._telemetry = telemetry, telemetry_content
+        self._spans()
         self._tools: dict[str, Callee] = {}
         for one in map(Callee, tools):
             if one.name in self._tools or one.name == "final_answer":
@@ -77,13 +84,17 @@ class ReactAgent:
             "run", format=FORMAT, version=__version__, task=task, model=self.model.name, tools=sorted(self._tools)
         )
         tell = Trace(self.limits.max_steps, tell) if self._verbose else tell
-        run = _Run(self._tools, events, self.limits, tell)
+        run = _Run(self._tools, events, self.limits, tell, self._spans(), self.model)
         messages: list[Message] = [{"role": "system", "content": self._system}, {"role": "user", "content": task}]
         try:
             async with self.model:
-                while not run.answered and len(run.steps) < self.limits.max_steps:
-                    reply = await self.model.reply(messages, run.schemas, tell)
-                    messages += await run.step(reply)
+                with spans.of_run(run.spans, "ReactAgent", self.model, level=None, session=None) as whole:
+                    while not run.answered and len(run.steps) < self.limits.max_steps:
+                        with run.span("chat", self.model.name) as span:
+                            reply = await self.model.reply(messages, run.schemas, tell)
+                            spans.note_reply(span, messages, reply)
+                        messages += await run.step(reply)
+                    spans.note_result(whole, run.result())
             run.end("answered" if run.answered else "steps used up")
         except BaseException as error:
             run.end(how_ended(error))
@@ -97,11 +108,25 @@ class ReactAgent:
             raise step_limit(result)
         return result
 
+    def _spans(self) -> spans.Spans:
+        provider, content = self._telemetry
+        return spans_for(provider, self._redactor, content=content)
+
 
 class _Run:
     """One run: its steps, and the answer once there is one."""
 
-    def __init__(self, tools: dict[str, Callee], events: EventLog, limits: ExecutionLimits, tell: Tell | None) -> None:
+    def __init__(
+        self,
+        tools: dict[str, Callee],
+        events: EventLog,
+        limits: ExecutionLimits,
+        tell: Tell | None,
+        made: spans.Spans,
+        model: Connected,
+    ) -> None:
+        self.spans = made
+        self._model = model
         self.steps: list[Step] = []
         self.answered = False
         self.answer: tuple[object, str | None] = (None, None)
@@ -144,6 +169,10 @@ class _Run:
             self._tell(step)
         return messages
 
+    def span(self, operation: spans.Operation, what: str) -> AbstractContextManager[spans.Span]:
+        """A span of the step that is under way."""
+        return spans.of_step(self.spans, operation, what, step=len(self.steps) + 1, model=self._model)
+
     async def _call_all(self, number: int, requests: Sequence[ToolRequest]) -> list[str]:
         """What tools that are called at once answer, as a model reads it, in the order of the calls."""
         found: dict[int, tuple[str, object]] = {}
@@ -165,7 +194,10 @@ class _Run:
             error = f"the arguments are no JSON object: {request.raw[:200]}"
         else:
             try:
-                answer = await tool.call(request.arguments)
+                with self.span("execute_tool", request.name) as span:
+                    span.tell("gen_ai.tool.call.arguments", request.arguments)
+                    answer = await tool.call(request.arguments)
+                    span.tell("gen_ai.tool.call.result", to_plain(answer))
             except Exception as raised:  # whatever it is, it is the model's to handle
                 error = f"{type(raised).__name__}: {raised}"
         return error, answer

@@ -10,9 +10,11 @@ import builtins
 import functools
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from cellblock.agent import spans
 from cellblock.agent.setting import present
 from cellblock.agent.signals import said
 from cellblock.observe.redaction import BYTES
@@ -72,27 +74,31 @@ def recorded(tool: Callable[..., Any]) -> Callable[..., Any]:
 
         @functools.wraps(tool)
         async def call_async(*args: object, **kwargs: object) -> object:
-            try:
-                answer = _given(tool, args, kwargs)
-                if inspect.isawaitable(answer):
-                    answer = await answer
-            except Exception as error:
-                _log(tool, args, kwargs, error=error)
-                raise
-            _log(tool, args, kwargs, answer=answer)
-            return answer
+            with _span(tool, args, kwargs) as span:
+                try:
+                    answer = _given(tool, args, kwargs)
+                    if inspect.isawaitable(answer):
+                        answer = await answer
+                except Exception as error:
+                    _log(tool, args, kwargs, error=error)
+                    raise
+                _log(tool, args, kwargs, answer=answer)
+                span.tell("gen_ai.tool.call.result", to_plain(answer))
+                return answer
 
         return call_async
 
     @functools.wraps(tool)
     def call(*args: object, **kwargs: object) -> object:
-        try:
-            answer = _given(tool, args, kwargs)
-        except Exception as error:
-            _log(tool, args, kwargs, error=error)
-            raise
-        _log(tool, args, kwargs, answer=answer)
-        return answer
+        with _span(tool, args, kwargs) as span:
+            try:
+                answer = _given(tool, args, kwargs)
+            except Exception as error:
+                _log(tool, args, kwargs, error=error)
+                raise
+            _log(tool, args, kwargs, answer=answer)
+            span.tell("gen_ai.tool.call.result", to_plain(answer))
+            return answer
 
     return call
 
@@ -139,6 +145,18 @@ def _given(tool: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str,
     if setting is None or setting.answers is None:
         return tool(*args, **kwargs)
     return setting.answers.call(said.get().step, tool.__name__, [to_plain(list(args)), to_plain(kwargs)])
+
+
+@contextmanager
+def _span(tool: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]) -> Iterator[spans.Span]:
+    """A span around a call, where the cell of an agent makes it."""
+    setting, name = present.get(None), tool.__name__
+    made, step = (spans.Spans(), 0) if setting is None else (setting.spans, said.get().step)
+    with spans.of_step(
+        made, "execute_tool", name, step=step, attempt=1 if setting is None else setting.attempt
+    ) as span:
+        span.tell("gen_ai.tool.call.arguments", [to_plain(list(args)), to_plain(kwargs)])
+        yield span
 
 
 def _log(

@@ -108,7 +108,7 @@ class _Replaying(CodeAgent):
         made.__dict__.update(agent.__dict__)
         made.model, made.state, made.memory = ScriptedModel([]), Live(), AgentMemory()
         made._name, made._session, made._verbose = None, None, False
-        made._running = anyio.Lock()
+        made._running, made._telemetry = anyio.Lock(), (False, False)
         return made
 
     def load(self, past: PastRun, done: Replay) -> None:

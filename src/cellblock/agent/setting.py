@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from cellblock.agent.memory import AgentMemory
@@ -14,6 +14,7 @@ from cellblock.events import Event
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected
 from cellblock.observe.log import EventLog
+from cellblock.observe.spans import Spans
 from cellblock.session.session import AsyncSession
 
 Tell = Callable[[str | Event | Step], None]
@@ -40,6 +41,7 @@ class Setting:
     accept: Callable[[object], object] | None = None
     answers: Answers | None = None
     tell: Tell | None = None
+    spans: Spans = field(default_factory=Spans)
     attempt: int = 1
     depth: int = 0
 

@@ -41,6 +41,9 @@ class EndpointModel:
     each wait. Raises `ModelError` where there is no key for OpenAI, or the URL is none.
     """
 
+    provider = "openai"
+    """Whose form of requests it takes, as OpenTelemetry calls it."""
+
     def __init__(
         self,
         name: str,

@@ -1,0 +1,139 @@
+"""Spans of an agent's run for OpenTelemetry, named by its conventions for generative AI.
+
+    invoke_agent CodeAgent
+    ├── chat gpt-5-mini
+    ├── execute_tool python        a cell
+    │   └── execute_tool search    a tool that it calls
+    └── chat gpt-5-mini …
+
+There are none unless the program has set a tracer provider, or gives one. What was said, and what tools were given and
+gave, is no part of them unless that is asked for, by `content` or by the variable that OpenTelemetry has for it; it is
+redacted as logs are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from cellblock import __version__
+from cellblock.errors import CellblockError
+from cellblock.observe.redaction import Redactor
+
+Operation = Literal["invoke_agent", "chat", "execute_tool"]
+
+ATTRIBUTES = frozenset((
+    "gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.agent.name", "gen_ai.conversation.id",
+    "gen_ai.request.model", "gen_ai.response.model", "gen_ai.response.finish_reasons", "gen_ai.usage.input_tokens",
+    "gen_ai.usage.output_tokens", "gen_ai.usage.cache_read.input_tokens", "gen_ai.tool.name", "gen_ai.tool.type",
+    "error.type", "cellblock.trust_level", "cellblock.step", "cellblock.attempt", "cellblock.steps",
+    "cellblock.cell.state", "cellblock.cell.rolled_back", "cellblock.cell.memory_peak_bytes",
+))  # fmt: skip
+"""All that spans are given."""
+
+CONTENT = frozenset((
+    "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result",
+))  # fmt: skip
+"""What they are given besides where content is asked for; each is JSON."""
+
+_CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+
+
+class Span:
+    """One span, or none: then nothing is noted."""
+
+    def __init__(self, span: Any, redactor: Redactor, *, content: bool) -> None:
+        self._span = span
+        self._redactor = redactor
+        self._content = content
+
+    def note(self, attributes: Mapping[str, Any]) -> None:
+        """Add attributes; those that are None are left out."""
+        if self._span is None:
+            return
+        for name, value in attributes.items():
+            if name not in ATTRIBUTES:
+                raise ValueError(f"{name} is no attribute of a span")
+            if value is not None:
+                self._span.set_attribute(name, self._redactor.data(value))
+
+    def tell(self, name: str, content: object) -> None:
+        """Add what was said, where that is asked for."""
+        if self._span is not None and self._content:
+            if name not in CONTENT:
+                raise ValueError(f"{name} is no content of a span")
+            self._span.set_attribute(name, json.dumps(self._redactor.data(content), ensure_ascii=False))
+
+    def fail(self, kind: str) -> None:
+        """Mark it as failed, by the class of the error and nothing of what that says."""
+        if self._span is not None:
+            from opentelemetry.trace import StatusCode
+
+            self._span.set_status(StatusCode.ERROR)
+            self._span.set_attribute("error.type", self._redactor.text(kind))
+
+
+class Spans:
+    """Makes the spans of one agent. `tracer` is OpenTelemetry's; None makes none."""
+
+    def __init__(self, tracer: Any = None, redactor: Redactor | None = None, *, content: bool = False) -> None:
+        self._tracer = tracer
+        self._redactor = redactor or Redactor()
+        self._content = content or os.environ.get(_CAPTURE, "").lower() == "true"
+
+    @contextmanager
+    def span(self, operation: Operation, what: str, attributes: Mapping[str, Any]) -> Iterator[Span]:
+        """A span around what is done within, which fails with what is raised there."""
+        if self._tracer is None:
+            yield Span(None, self._redactor, content=False)
+            return
+        from opentelemetry.trace import SpanKind
+
+        with self._tracer.start_as_current_span(
+            f"{operation} {what}",
+            kind=SpanKind.CLIENT if operation == "chat" else SpanKind.INTERNAL,
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as made:
+            span = Span(made, self._redactor, content=self._content)
+            span.note({"gen_ai.operation.name": operation, **attributes})
+            try:
+                yield span
+            except BaseException as error:
+                span.fail(type(error).__name__)
+                raise
+
+
+def spans_for(provider: Any, redactor: Redactor, *, content: bool = False) -> Spans:
+    """Spans by a tracer provider; by the program's own where it is None and there is one; False makes none."""
+    if provider is False:
+        return Spans()
+    if provider is None:
+        provider = _configured()
+    elif not callable(getattr(provider, "get_tracer", None)):
+        raise TypeError(f"a tracer provider, False or None is wanted, not {type(provider).__name__}")
+    else:
+        _require()
+    return Spans(provider and provider.get_tracer("cellblock", __version__), redactor, content=content)
+
+
+def _configured() -> Any:
+    """The provider that the program has set; None without one. Nothing is imported for it."""
+    trace = sys.modules.get("opentelemetry.trace")
+    if trace is None:
+        return None
+    found = trace.get_tracer_provider()
+    return None if isinstance(found, trace.ProxyTracerProvider | trace.NoOpTracerProvider) else found
+
+
+def _require() -> None:
+    try:
+        import opentelemetry.trace  # noqa: F401
+    except ModuleNotFoundError:
+        raise CellblockError(
+            "spans need opentelemetry-api, which is not installed", hint='pip install "cellblock[otel]"'
+        ) from None
