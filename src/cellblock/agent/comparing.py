@@ -48,6 +48,8 @@ class Replay:
 
 def compare(run: int, past: PastRun, again: PastRun, done: Replay) -> None:
     """Add what differs between a logged run and the same one done again."""
+    left = {"lost"} if past.run["state"] == "Versioned" else set()  # of what a store takes, a live session says nothing
+    compared = [what for what in _COMPARED if what not in left]
     for number, attempt in sorted(past.attempts.items()):
         other = again.attempt(number)
         found = partial(Difference, run=run, attempt=number)
@@ -56,19 +58,19 @@ def compare(run: int, past: PastRun, again: PastRun, done: Replay) -> None:
             if step.number in left_out:
                 continue
             done.cells += step.cell is not None
-            rows = _of_step(step, other.step(step.number))
+            rows = _of_step(step, other.step(step.number), compared)
             done.differences += [found(step=step.number, what=row[0], logged=row[1], replayed=row[2]) for row in rows]
         rows = _of_end(attempt, other)
         done.differences += [found(step=None, what=row[0], logged=row[1], replayed=row[2]) for row in rows]
 
 
-def _of_step(step: PastStep, other: PastStep | None) -> Iterator[_Row]:
+def _of_step(step: PastStep, other: PastStep | None, compared: Iterable[str]) -> Iterator[_Row]:
     """What differs in a step."""
     if other is None or (step.cell is not None and other.cell is None):
         yield "cell", "ran", "was not run"
         return
     if step.cell is not None and other.cell is not None:
-        for what in _COMPARED:
+        for what in compared:
             if step.cell[what] != other.cell[what]:
                 yield _told(what, step.cell[what], other.cell[what])
     left = [(one["name"], one["arguments"]) for one in step.calls]
