@@ -362,7 +362,7 @@ class CodeAgent:
 
     def _spans(self) -> Spans:
         provider, content = self._telemetry
-        return spans_for(provider, self._redactor, content=content)
+        return spans_for(provider, self._redactor, content=content, version=__version__)
 
     @asynccontextmanager
     async def _span(self) -> AsyncIterator[spans.Span]:

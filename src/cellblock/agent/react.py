@@ -110,7 +110,7 @@ class ReactAgent:
 
     def _spans(self) -> spans.Spans:
         provider, content = self._telemetry
-        return spans_for(provider, self._redactor, content=content)
+        return spans_for(provider, self._redactor, content=content, version=__version__)
 
 
 class _Run:

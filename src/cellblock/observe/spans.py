@@ -20,7 +20,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from cellblock import __version__
 from cellblock.errors import CellblockError
 from cellblock.observe.redaction import Redactor
 
@@ -108,8 +107,11 @@ class Spans:
                 raise
 
 
-def spans_for(provider: Any, redactor: Redactor, *, content: bool = False) -> Spans:
-    """Spans by a tracer provider; by the program's own where it is None and there is one; False makes none."""
+def spans_for(provider: Any, redactor: Redactor, *, content: bool = False, version: str = "") -> Spans:
+    """Spans by a tracer provider; by the program's own where it is None and there is one; False makes none.
+
+    `version` is ours.
+    """
     if provider is False:
         return Spans()
     if provider is None:
@@ -118,7 +120,7 @@ def spans_for(provider: Any, redactor: Redactor, *, content: bool = False) -> Sp
         raise TypeError(f"a tracer provider, False or None is wanted, not {type(provider).__name__}")
     else:
         _require()
-    return Spans(provider and provider.get_tracer("cellblock", __version__), redactor, content=content)
+    return Spans(provider and provider.get_tracer("cellblock", version), redactor, content=content)
 
 
 def _configured() -> Any:
