@@ -16,8 +16,9 @@ from cellblock.cli.tables import say, table
 from cellblock.cli.terminal import Printer
 from cellblock.declarations import declared
 from cellblock.session.commits import cells_of, get_cell, names_of
+from cellblock.session.merging import merge
 from cellblock.session.notebook import Notebook
-from cellblock.session.timeline import difference, merge
+from cellblock.session.timeline import difference
 from cellblock.store import Commit, SessionRow, Store, StoredSession
 
 _MOST_LISTED = 1000

@@ -32,9 +32,10 @@ from cellblock.session.commits import (
     read_written,
 )
 from cellblock.session.hoststeps import HostStep
+from cellblock.session.merging import merge
 from cellblock.session.past import Past, answer_entry, followed_by, leading_to
 from cellblock.session.shown import Blob
-from cellblock.session.timeline import difference, find, merge
+from cellblock.session.timeline import difference, find
 from cellblock.snapshots import Snapshot
 from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, open_store, records
 from cellblock.wire.messages import ToolReply

@@ -1,17 +1,15 @@
-"""Versions of a stored session, compared and merged. Reading them takes no lease and opens no session."""
+"""Versions of a stored session, found and compared. Reading them takes no lease and opens no session."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 from cellblock.differences import Diff, FileChange, Name, NameChange, StepTaken
-from cellblock.errors import MergeConflict, UnknownCommit, UnknownSession
+from cellblock.errors import UnknownCommit, UnknownSession
 from cellblock.store import Commit, HeldSession, StoredSession
 
 _MOST_STEPS = 1000
-_MOST_TOLD = 20
-_MERGED = ("groups", "names", "files")
 
 
 def difference(session: StoredSession, before: Commit, after: Commit) -> Diff:
@@ -70,42 +68,3 @@ def find(session: HeldSession, other: str) -> Commit:
         if head.commit is None:
             raise
         return session.resolve(head.commit)
-
-
-def merge(session: HeldSession, theirs: Commit, prefer: Literal["ours", "theirs"] | None) -> Commit:
-    """Make a commit of what the session and another commit both changed since they parted: names and files.
-
-    Names that share objects change together. `MergeConflict` where both changed the same, unless one is preferred.
-    """
-    ours = session.resolve("HEAD")
-    base = session.ancestor(ours.id, theirs.id)
-    first, second = (theirs, ours) if prefer == "theirs" else (ours, theirs)
-    trees = dict(ours.trees)
-    conflicts: dict[str, tuple[str, ...]] = {}
-    with session.batch() as batch:
-        for kind in _MERGED:
-            roots = (one.trees.get(kind) if one is not None else None for one in (base, first, second))
-            merged = batch.merge(*roots)
-            trees[kind] = merged.root
-            if kind != "groups":  # what names and files are made of: who changes one changes those
-                conflicts[kind] = merged.conflicts
-        if prefer is None and any(conflicts.values()):
-            raise _conflict(theirs, conflicts)
-        return batch.commit(
-            kind="merge",
-            message=f"merged {theirs.id.removeprefix('sha256-')[:12]}",
-            number=max(ours.number, theirs.number),
-            trees=trees,
-            detail=first.detail,
-            parents=(ours.id, theirs.id),
-        )
-
-
-def _conflict(theirs: Commit, conflicts: dict[str, tuple[str, ...]]) -> MergeConflict:
-    listed = [f"{kind}: {', '.join(sorted(keys)[:_MOST_TOLD])}" for kind, keys in conflicts.items() if keys]
-    return MergeConflict(
-        f"both changed {'; '.join(listed)}",
-        hint='make one of them as the other is, or merge(…, prefer="ours") or prefer="theirs"',
-        names=tuple(sorted(conflicts["names"])),
-        files=tuple(sorted(conflicts["files"])),
-    )

@@ -19,12 +19,13 @@ class Account:
         return self.balance + 100
 acc = Account(5); acc.slow
 other = Account(1)
-prop = Account.double
+prop = Account.double; body = dict(vars(Account))
 # %% check
 acc.balance == 5 and Account.balance.times == 1
 acc.slow == 105 and acc.computed == 1
 other.slow == 101 and other.computed == 1
 prop is Account.__dict__['double']
+type(body['__dict__']).__name__ == 'getset_descriptor' and body['__dict__'] is vars(Account)['__dict__']
 # %% then
 acc.double = 20
 try:

@@ -15,8 +15,9 @@ import sys
 import time
 import types
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from cellblock.worker.import_hooks import on_import
@@ -25,6 +26,8 @@ from cellblock.worker.saving.pickler import registered
 _STANDING = frozenset(
     ("__name__", "__doc__", "__package__", "__loader__", "__spec__", "__builtins__", "__file__", "__cached__")
 )
+ORDER = "order"
+NAMES_A_BLOCK = 64
 CELLS_A_BLOCK = 16
 """So many cells' sources are saved together: those of earlier cells stay as they are."""
 _CELL = "<cell"
@@ -39,9 +42,11 @@ def collect(namespace: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]
     yield "signals", lambda: _signals() or None
     yield "copyreg", lambda: _reducers(namespace) or None
     yield "codecs", lambda: dict(registered) or None
-    for name in list(namespace):
-        if type(name) is str and name.startswith("__") and name.endswith("__") and name not in _STANDING:
-            yield f"name:{name}", lambda name=name: (namespace[name],)  # type: ignore[misc]
+    for name, value in list(namespace.items()):
+        if type(name) is str and name.startswith("__") and name.endswith("__") and _is_set(name, value):
+            yield f"name:{name}", lambda value=value: (value,)  # type: ignore[misc]
+    for number, some in enumerate(_in_order(namespace)):
+        yield f"{ORDER}:{number:06}", lambda some=some: some  # type: ignore[misc]
     last = getattr(namespace.get("__builtins__"), "__dict__", {}).get("_")
     if last is not None:
         yield "last", lambda: (last,)
@@ -55,6 +60,27 @@ def collect(namespace: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]
         found = sys.modules.get(module)
         if found is not None:
             yield label, lambda get=get, found=found: get(found)  # type: ignore[misc]
+
+
+def _is_set(name: str, value: Any) -> bool:
+    """Whether cells have bound a name of Python's own: to a text, where it stands in every namespace."""
+    return name not in _STANDING or (type(value) is str and (name, value) != ("__name__", "__main__"))
+
+
+def _in_order(namespace: dict[str, Any]) -> Iterator[list[str]]:
+    """The names in the order in which they were bound, some together: those that came first stay as they are."""
+    names = iter([name for name in namespace if type(name) is str and name not in _STANDING])
+    while some := list(islice(names, NAMES_A_BLOCK)):
+        yield some
+
+
+def reorder(namespace: dict[str, Any], order: Iterable[str]) -> None:
+    """Have the names in this order; others come after them."""
+    wanted = dict.fromkeys(order)
+    rest = [name for name in namespace if name not in wanted and name not in _STANDING]
+    for name in (*wanted, *rest):
+        if name in namespace:
+            namespace[name] = namespace.pop(name)
 
 
 def apply(label: str, value: Any, namespace: dict[str, Any]) -> None:

@@ -121,7 +121,8 @@ def _variable(_: Saving, value: contextvars.ContextVar[Any]) -> Reduced:
     types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType,
 )  # fmt: skip
 def _descriptor(_: Saving, value: Any) -> Reduced:
-    return getattr, (value.__objclass__, value.__name__)
+    at = value.__objclass__, value.__name__
+    return (getattr if getattr(*at, None) is value else building.class_item), at
 
 
 @reducer(types.ClassMethodDescriptorType)

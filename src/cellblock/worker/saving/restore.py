@@ -76,14 +76,20 @@ class _Restoring:
         the last cell comes last.
         """
         rows = []
+        order: list[str] = []
         for label, key in sorted(self._ambient, key=_late):
             try:
                 if not self._bring_group(key):
                     raise ImportError(self._failed[key])
-                self._surround(label, self._loaded[key][0][label])
+                value = self._loaded[key][0][label]
+                if label.startswith(f"@{ambient.ORDER}:"):
+                    order += value
+                else:
+                    self._surround(label, value)
             except BaseException as error:  # the values' own code, which may leave with SystemExit too
                 told = f"it could not be had again: {type(error).__name__}: {error}"[:500]
                 rows.append([label.removeprefix("@").removeprefix("patch:").replace(":", "."), "", told, _REMEDY])
+        ambient.reorder(self.namespace, order)
         return rows
 
     def _surround(self, label: str, value: Any) -> None:

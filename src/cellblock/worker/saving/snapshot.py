@@ -32,9 +32,6 @@ _PREVIEW_CHARS = 200
 _SIMPLE = frozenset((type(None), bool, int, float, complex, str, bytes))
 _LONG = 4096
 _ADDRESS = compiled(r" at 0x[0-9a-f]+(?=>)")
-_STANDING = frozenset(
-    ("__name__", "__doc__", "__package__", "__loader__", "__spec__", "__builtins__", "__file__", "__cached__")
-)
 
 
 def save(

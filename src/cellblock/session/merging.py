@@ -1,0 +1,187 @@
+"""Two versions of a stored session made one: names with what they share, files, and what surrounds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cellblock.errors import MergeConflict
+from cellblock.store import JSON, Batch, Commit, HeldSession
+
+_MOST_TOLD = 20
+_TREES = ("groups", "names", "files")
+_AGAIN = "run the cells again that made it"
+_UNNAMED = "."
+"""How the key of a group begins that is a definition without a name: two versions may call two of them the same."""
+
+
+def merge(session: HeldSession, theirs: Commit, prefer: Literal["ours", "theirs"] | None) -> Commit:
+    """Make a commit of what the session and another commit both changed since they parted.
+
+    Names that share objects change together. `MergeConflict` where both changed the same, unless one is preferred. Of
+    what surrounds the names, such as options of packages, ours stays where both changed it.
+    """
+    ours = session.resolve("HEAD")
+    base = session.ancestor(ours.id, theirs.id)
+    first, second = (theirs, ours) if prefer == "theirs" else (ours, theirs)
+    with session.batch() as batch:
+        merging = _Merging(session, batch, base, first, second)
+        conflicts = merging.conflicts()
+        if prefer is None and any(conflicts.values()):
+            raise _conflict(theirs, conflicts)
+        merging.let_go(conflicts["names"])
+        return batch.commit(
+            kind="merge",
+            message=f"merged {theirs.id.removeprefix('sha256-')[:12]}",
+            number=max(ours.number, theirs.number),
+            trees={**ours.trees, **merging.roots},
+            detail={**first.detail, **merging.detail()},
+            parents=(ours.id, theirs.id),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """What one commit holds."""
+
+    names: Mapping[str, Any]
+    groups: Mapping[str, Any]
+    ambient: Mapping[str, str]
+    lost: Mapping[str, list[list[str]]]
+
+    @classmethod
+    def of(cls, session: HeldSession, commit: Commit | None) -> _Version:
+        if commit is None:
+            return cls({}, {}, {}, {})
+        detail: Any = commit.detail
+        lost: dict[str, list[list[str]]] = {}
+        for row in detail.get("lost", ()):
+            lost.setdefault(row[0], []).append(row)
+        names, groups = (dict(session.tree(commit.trees.get(kind)).pairs()) for kind in ("names", "groups"))
+        return cls(names, groups, dict(detail.get("ambient", ())), lost)
+
+    def around(self, label: str) -> tuple[str, Any] | None:
+        """Where something that surrounds the names is, and that group."""
+        key = self.ambient.get(label)
+        return None if key is None else (key, self.groups.get(key))
+
+    def told(self, name: str) -> tuple[Any, Any]:
+        """A name, and what is lost of it."""
+        return self.names.get(name), self.lost.get(name)
+
+
+class _Merging:
+    """A merge under way: the first version, with what the second changed since the base."""
+
+    def __init__(self, session: HeldSession, batch: Batch, base: Commit | None, first: Commit, second: Commit) -> None:
+        self._session = session
+        self._batch = batch
+        self._merged = {
+            kind: batch.merge(*(one.trees.get(kind) if one is not None else None for one in (base, first, second)))
+            for kind in _TREES
+        }
+        self.roots: dict[str, str | None] = {kind: merged.root for kind, merged in self._merged.items()}
+        self._base, self._first, self._second = (_Version.of(session, one) for one in (base, first, second))
+        self._groups = _three_way(self._base.groups, self._first.groups, self._second.groups)
+        self._dropped: list[list[str]] = []
+
+    def conflicts(self) -> dict[str, tuple[str, ...]]:
+        """Names and files that both changed."""
+        names = {*self._merged["names"].conflicts, *self._astray(), *(name for name, _ in self._lost() if name)}
+        return {"names": tuple(sorted(names)), "files": self._merged["files"].conflicts}
+
+    def let_go(self, names: Iterable[str]) -> None:
+        """Have the first version's of these names, and tell of those that it does not have."""
+        rows = {name: self._first.names.get(name) for name in names}
+        wanted = self._with_needs([row["group"] for row in rows.values() if row is not None])
+        groups = {key: self._first.groups[key] for key in wanted}
+        self.roots["names"] = self._batch.tree(self.roots["names"], rows)
+        self.roots["groups"] = self._batch.tree(self.roots["groups"], groups)
+        self._groups.update(groups)
+        for name in set(self._astray()).intersection(names):
+            if rows[name] is None:
+                kind = self._second.names[name]["type"]
+                why = "what it is made of has the place of something else in the version that was preferred"
+                self._dropped.append([name, kind, why, _AGAIN])
+
+    def detail(self) -> dict[str, JSON]:
+        """What surrounds the names, and what is lost, after `let_go`."""
+        ambient: dict[str, str] = {}
+        for label in sorted({*self._first.ambient, *self._second.ambient}):
+            first, second = self._first.around(label), self._second.around(label)
+            chosen = second if first == self._base.around(label) else first
+            held = [one for one in (chosen, first, second) if one is not None and self._groups.get(one[0]) == one[1]]
+            if chosen is not None and held:
+                ambient[label] = held[0][0]
+            elif chosen is not None:
+                self._dropped.append(
+                    [_shown(label), "", "the other version changed what it shares objects with", _AGAIN]
+                )
+        lost = [row for _, rows in self._lost() for row in rows] + self._dropped
+        return {"ambient": [[label, key] for label, key in ambient.items()], "lost": lost}
+
+    def _lost(self) -> Iterator[tuple[str, list[list[str]]]]:
+        """What is lost, name by name; the name comes with it where both versions changed it."""
+        for name in sorted({*self._base.lost, *self._first.lost, *self._second.lost}):
+            base, first, second = (one.told(name) for one in (self._base, self._first, self._second))
+            if first == base:
+                yield "", second[1] or []
+            else:
+                yield "" if second in (base, first) else name, first[1] or []
+
+    def _astray(self) -> Iterator[str]:
+        """Names of which a definition without a name, that they need, would be another one, or not there."""
+        for side, other in ((self._first, self._second), (self._second, self._first)):
+            astray = {
+                key
+                for key, link in self._groups.items()
+                if side.groups.get(key) == link and self._is_astray(side, key, alone=other.groups.get(key) != link)
+            }
+            yield from (name for name, row in side.names.items() if row["group"] in astray)
+
+    def _is_astray(self, side: _Version, key: str, *, alone: bool) -> bool:
+        """Whether a group needs what the merge does not have of its version; one of both may have what one changed."""
+        for need in self._needs(side.groups[key]):
+            there = self._groups.get(need)
+            if there is None:
+                return True
+            other = need.startswith(_UNNAMED) and there != side.groups.get(need)
+            if other and (alone or need in self._merged["groups"].conflicts):
+                return True
+        return False
+
+    def _needs(self, link: Any) -> list[str]:
+        record: Any = self._session.record(link["@"])
+        return list(record["needs"])
+
+    def _with_needs(self, keys: Iterable[str]) -> Iterator[str]:
+        """These groups of the first version and all that they need."""
+        seen: set[str] = set()
+        work = list(keys)
+        while work:
+            if (key := work.pop()) not in seen and key in self._first.groups:
+                seen.add(key)
+                yield key
+                work += self._needs(self._first.groups[key])
+
+
+def _shown(label: str) -> str:
+    """What surrounds the names, as it is called where it is lost."""
+    return label.removeprefix("@").removeprefix("patch:").replace(":", ".")
+
+
+def _three_way(base: Mapping[str, Any], first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """The first, with what the second alone changed."""
+    found = {key: (second if first.get(key) == base.get(key) else first).get(key) for key in {**first, **second}}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _conflict(theirs: Commit, conflicts: dict[str, tuple[str, ...]]) -> MergeConflict:
+    listed = [f"{kind}: {', '.join(keys[:_MOST_TOLD])}" for kind, keys in conflicts.items() if keys]
+    return MergeConflict(
+        f"both changed {'; '.join(listed)}",
+        hint='make one of them as the other is, or merge(…, prefer="ours") or prefer="theirs"',
+        names=conflicts["names"],
+        files=conflicts["files"],
+    )
