@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cellblock import CodeAgent, ExecutionLimits, Live, LogError, ScriptedModel, Versioned
+from cellblock import CodeAgent, ExecutionLimits, Live, LogError, ScriptedModel, SessionBusy, Versioned
 from cellblock.agent.replay import replay
 from cellblock.models import Message
 from cellblock.observe.log import read_log
@@ -223,3 +223,26 @@ def test_what_cannot_be_resumed_says_why(tmp_path: Path) -> None:
             agent.run("two", log=live)
         with pytest.raises(LogError, match="ended with its program"):
             agent.resume(live)
+
+
+def test_run_at_local_goes_on_as_well(tmp_path: Path) -> None:
+    killed = Killed(
+        tmp_path, ["x = note('one')", "1 / 0", "WAIT"], lambda run: run.said('"step": 2, "obs'), trust_level="local"
+    )
+    agent, _ = killed.agent("final_answer((x, start, memory.failed_approaches))", trust_level="local")
+    with agent:
+        result = agent.resume(killed.log)
+    assert result.value == ("one", [1, 2], ["1 / 0 -> ZeroDivisionError: division by zero"])
+    assert killed.notes.read_text() == "one\n"
+    assert replay(killed.log).differences == []
+
+
+def test_run_that_another_program_has_open_is_not_taken_from_it(tmp_path: Path) -> None:
+    log, model = tmp_path / "run.jsonl", ScriptedModel([KeyboardInterrupt()])
+    with CodeAgent(model, state=Versioned(f"sqlite:///{tmp_path}/cells.db")) as agent:
+        with pytest.raises(KeyboardInterrupt):
+            agent.run("one", log=log)
+        before = log.read_bytes()
+        with CodeAgent(model, state=Versioned(f"sqlite:///{tmp_path}/cells.db")) as other, pytest.raises(SessionBusy):
+            other.resume(log)
+        assert log.read_bytes() == before

@@ -54,6 +54,11 @@ def test_rules_of_the_user_come_on_top() -> None:
     assert Redactor([r"ACME-\d+"], environment={}).data({"a": ["ACME-12 and ACME-x"]}) == {"a": [f"{MASK} and ACME-x"]}
 
 
+def test_very_long_secret_is_found_as_it_is() -> None:
+    secret = "line of a key\\\n" * 5_000
+    assert Redactor(environment={"SIGNING_KEY": secret}).text(f"<{secret.strip()}>") == f"<{MASK}>"
+
+
 def holders(secret: str) -> st.SearchStrategy[object]:
     """Values that have a secret somewhere, in the ways that values of cells and tools do."""
     around = st.text(alphabet=" \n\t=:'\"é…", max_size=6)

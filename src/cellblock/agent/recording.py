@@ -24,6 +24,7 @@ MOST_BYTES = 64 * 1024
 """What a log keeps of one value."""
 
 TOO_LARGE = "too large for a log"
+_NO_SPANS = spans.Spans()
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -151,7 +152,7 @@ def _given(tool: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str,
 def _span(tool: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]) -> Iterator[spans.Span]:
     """A span around a call, where the cell of an agent makes it."""
     setting, name = present.get(None), tool.__name__
-    made, step = (spans.Spans(), 0) if setting is None else (setting.spans, said.get().step)
+    made, step = (_NO_SPANS, 0) if setting is None else (setting.spans, said.get().step)
     with spans.of_step(
         made, "execute_tool", name, step=step, attempt=1 if setting is None else setting.attempt
     ) as span:

@@ -37,6 +37,7 @@ _ANYWHERE = re.compile(_KEYS.replace("START", ""), _FLAGS)
 _NAMED = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _HEXADECIMAL = re.compile(r"(?:[0-9a-f]{2}){8,}")
 _LEAST = 8
+_LONG = 2_000
 _CUT = ("…", "...")
 _LETTERS = {"\n": "n", "\r": "r", "\t": "t"}
 
@@ -96,8 +97,8 @@ class Redactor:
 
 
 def _written(value: str) -> re.Pattern[str]:
-    """A value in all the ways that `repr` and JSON write it, one within the other too."""
-    return re.compile("".join(map(_character, value)))
+    """A value in all the ways that `repr` and JSON write it, one within the other too; a very long one as it is."""
+    return re.compile("".join(map(_character, value)) if len(value) <= _LONG else re.escape(value))
 
 
 def _character(one: str) -> str:
