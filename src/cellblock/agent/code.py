@@ -21,6 +21,7 @@ from cellblock.agent.context import Context
 from cellblock.agent.freezing import frozen_after
 from cellblock.agent.loop import Loop, step_limit
 from cellblock.agent.memory import AgentMemory
+from cellblock.agent.observing import preview
 from cellblock.agent.prompts import Prompts
 from cellblock.agent.recording import accepting, recorded
 from cellblock.agent.result import RunResult, Step, how_ended
@@ -502,7 +503,7 @@ class CodeAgent:
             self.require_free(name)
             await session.set(name, value)
         names = await session.names() if inputs else {}
-        lines += [f"- {name}: {names[name].type} = {names[name].preview}" for name in inputs if name in names]
+        lines += [f"- {name}: {preview(names[name])}" for name in inputs if name in names]
         for path, content in files.items():
             await session.files.write(path, content)
             lines.append(f"- the file {path}, {len(content)} bytes")

@@ -48,10 +48,15 @@ def worth_a_look(types: Mapping[str, str], names: Collection[str]) -> bool:
     return any(name not in _NOT_SHOWN and types[name] not in _NOT_TOLD for name in names)
 
 
+def preview(one: Name) -> str:
+    """A name's type and value in a line, without what differs from one process to the next."""
+    return f"{one.type} = {_ADDRESS.sub('', ' '.join(one.preview.split()))}"
+
+
 def previews(found: Mapping[str, Name], new: Collection[str]) -> str:
     """The names that a cell has bound anew, or to another type, previewed within a line each."""
     rows = [
-        f"{name}: {one.type} = {_ADDRESS.sub('', ' '.join(one.preview.split()))}"
+        f"{name}: {preview(one)}"
         for name, one in found.items()
         if name in new and name not in _NOT_SHOWN and one.type not in _NOT_TOLD
     ]

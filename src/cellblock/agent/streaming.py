@@ -19,12 +19,16 @@ Told = str | Event | Step | RunResult
 async def told(run: Callable[..., Awaitable[RunResult]]) -> AsyncGenerator[Told, None]:
     """What `run(tell=…)` tells, as it happens; the last is its result. Whoever leaves before that ends the run."""
     send, receive = anyio.create_memory_object_stream[Told](float("inf"))
-    background, ended = Background(), anyio.Event()
+    background, left, ended = Background(), anyio.Event(), anyio.Event()
     failures: list[Exception] = []
+
+    def tell(one: Told) -> None:
+        if not left.is_set():
+            send.send_nowait(one)
 
     async def follow() -> None:
         try:
-            send.send_nowait(await run(tell=send.send_nowait))
+            tell(await run(tell=tell))
         except Exception as error:  # the caller's
             failures.append(error)
         finally:
@@ -38,10 +42,11 @@ async def told(run: Callable[..., Awaitable[RunResult]]) -> AsyncGenerator[Told,
         if failures:
             raise failures[0]
     finally:
+        left.set()
+        receive.close()  # before anything is awaited: a loop that shuts down gives no time
         background.cancel()
         with anyio.CancelScope(shield=True):
             await ended.wait()
-        receive.close()
 
 
 def blocking(run: Callable[..., Awaitable[RunResult]]) -> Iterator[Told]:
