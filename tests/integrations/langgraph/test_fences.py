@@ -73,6 +73,31 @@ def test_a_block_that_nothing_closes_says_so() -> None:
     assert [one.closed for one in fences("> ```\n> a\n\nb")] == [False]
 
 
+LONG = [
+    "```\n",
+    "```python\n'''\n",
+    "```python\n'''\n```\n\"",
+    "```md\n```x\n```\n",
+    "~~~\n```\n",
+    "> ```\n",
+    "- ```\n",
+    "- ",
+]
+
+
+@pytest.mark.parametrize("piece", LONG)
+def test_a_long_message_takes_time_by_its_length(piece: str) -> None:
+    """Whatever it is made of: looking at each fence for each block would take minutes here."""
+    fences(piece * (200_000 // len(piece)))
+
+
+@given(text=st.text(alphabet="`~> -1.\t\r\n'\"xé\u2028", max_size=60))
+@settings(deadline=None, max_examples=300)
+def test_any_text_is_read(text: str) -> None:
+    for one in fences(text):
+        assert all(line.strip() in text for line in one.text.split("\n"))
+
+
 LINES = st.sampled_from(
     ["```", "````", "~~~", "~~~~ x", "```x", "``` a b", "```a`", " ```", "   ~~~", "``", "text", "", "  two",
      "  ```", "  ~~~x", "   ```", "> ```", ">  ~~~", "a ```", "``` `", "~~~ `", "~~~~~"]

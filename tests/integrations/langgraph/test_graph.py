@@ -335,6 +335,7 @@ async def test_async_with_a_checkpointer_and_streams(threads: Threads, tmp_path:
 @pytest.mark.skipif(bool(why_none()), reason=why_none())
 def test_checkpoints_and_sessions_in_postgresql(make: Make) -> None:
     from langgraph.checkpoint.postgres import PostgresSaver
+    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
     with server() as running:
         threads = make(store=running.url)
@@ -344,6 +345,13 @@ def test_checkpoints_and_sessions_in_postgresql(make: Make) -> None:
             threads.close()
             graph = create_agent_graph(scripted(runs("print(x)")), store=threads, checkpointer=saver)
             assert told(graph.invoke({"messages": [("user", "more")]}, at()))[1] == "7"
+
+        async def on() -> list[str]:
+            async with AsyncPostgresSaver.from_conn_string(running.url) as saver:
+                graph = create_agent_graph(scripted(runs("print(x + 1)")), store=threads, checkpointer=saver)
+                return told(await graph.ainvoke({"messages": [("user", "more")]}, at()))
+
+        assert asyncio.run(on())[2] == "8"
         threads.close()
 
 

@@ -24,7 +24,8 @@ _OPEN = re.compile(r"(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>.*)$")
 _ITEM = re.compile(r"(?P<marker>[-*+]|\d{1,9}[.)])(?P<space> +|$)")
 _PREFIX = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])?[ \t]*")
 _LINES = re.compile(r"\r\n|\n|\r")
-_ENDS_TRIED = 20
+_ENDS_TRIED = 40
+"""Fences in a block that are looked at for the one that ends it."""
 _TAB = 4
 
 
@@ -62,17 +63,20 @@ def _found(lines: list[str]) -> Iterator[Fence]:
         if opened is None:
             continue
         indent, fence, info = opened
-        inside = []
-        for line in lines[number:]:
-            within = _within(line, container)
-            if within is None:
-                break
-            inside.append(within)
         tag = (info.split() or [""])[0].lower()
-        end, closed = _end(tag, fence, inside)
-        body = "\n".join(_without(line, indent) for line in inside[:end])
-        yield Fence(tag, body, closed)
+        inside: list[str] = []
+        end, closed = _end(tag, fence, _lines_in(lines, number, container), inside)
+        yield Fence(tag, "\n".join(_without(line, indent) for line in inside[:end]), closed)
         number += end + closed
+
+
+def _lines_in(lines: list[str], start: int, container: _Container) -> Iterator[str]:
+    """What of the lines from one on is in a container, up to its end."""
+    for number in range(start, len(lines)):
+        within = _within(lines[number], container)
+        if within is None:
+            return
+        yield within
 
 
 def _entered(line: str, container: _Container) -> tuple[_Container, str]:
@@ -147,17 +151,32 @@ def _closes(line: str, fence: str) -> bool:
     return len(line) - len(line.lstrip(" ")) <= 3 and len(bare) >= len(fence) and bare == fence[0] * len(bare)
 
 
-def _end(tag: str, fence: str, lines: list[str]) -> tuple[int, bool]:
-    """The number of lines of a block, and whether a fence ends it."""
-    ends = [number for number, line in enumerate(lines) if _closes(line, fence)]
-    if not ends:
-        return len(lines), False
-    if tag in _MARKDOWN and (balanced := _balanced(fence, lines)) is not None:
-        return balanced, True
-    if tag in PYTHON:
-        whole = (end for end in ends[:_ENDS_TRIED] if not _ends_in_string("\n".join(lines[:end])))
-        return next(whole, ends[0]), True
-    return ends[0], True
+def _end(tag: str, fence: str, lines: Iterator[str], read: list[str]) -> tuple[int, bool]:
+    """The number of lines of a block, and whether a fence ends it. No more is read than it takes, into `read`."""
+    first: int | None = None
+    depth, seen = 1, 0
+    for number, line in enumerate(lines):
+        read.append(line)
+        closes = _closes(line, fence)
+        if not closes and not (tag in _MARKDOWN and _opens_within(line, fence)):
+            continue
+        if closes and first is None:
+            first = number
+        depth += -1 if closes else 1
+        if tag in PYTHON:
+            depth = int(_ends_in_string("\n".join(read[:number])))
+        if closes and (not depth or tag not in PYTHON | _MARKDOWN):
+            return number, True
+        seen += 1
+        if seen >= _ENDS_TRIED and first is not None:
+            break
+    return (len(read), False) if first is None else (first, True)
+
+
+def _opens_within(line: str, fence: str) -> bool:
+    """Whether a line opens a block in one that a fence has opened."""
+    opened = _opening(line)
+    return opened is not None and opened[1][0] == fence[0] and len(opened[1]) >= len(fence) and bool(opened[2])
 
 
 def _ends_in_string(source: str) -> bool:
@@ -170,19 +189,6 @@ def _ends_in_string(source: str) -> bool:
     except SyntaxError:
         return False
     return False
-
-
-def _balanced(fence: str, lines: list[str]) -> int | None:
-    """Where a block ends in which fences stand; None where they do not match."""
-    depth = 1
-    for number, line in enumerate(lines):
-        if _closes(line, fence):
-            depth -= 1
-            if not depth:
-                return number
-        elif (opened := _opening(line)) is not None and opened[1][0] == fence[0] and opened[2]:
-            depth += len(opened[1]) >= len(fence)
-    return None
 
 
 def _without(line: str, indent: int) -> str:

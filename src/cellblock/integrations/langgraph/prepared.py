@@ -95,7 +95,7 @@ def _calls(message: object) -> Sequence[Mapping[str, Any]]:
 def _chosen(calls: Sequence[Mapping[str, Any]], blocks: Sequence[Fence]) -> tuple[Fence | None, ...]:
     """A block for each call: of the ways to give them out, the first in order of those that fit best."""
     given: list[Fence | None] = [*blocks, *[None] * max(0, len(calls) - len(blocks))]
-    ways = islice(permutations(given, len(calls)), _MOST_WAYS)
+    ways = islice(permutations(given, len(calls)), max(1, _MOST_WAYS // len(calls)))
     return max(ways, key=lambda way: sum(map(_fit, calls, way)))
 
 
