@@ -8,7 +8,7 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("name", ["deepagents", "langgraph", "mcp", "smolagents"])
+@pytest.mark.parametrize("name", ["deepagents", "langgraph", "mcp", "pydantic_ai", "smolagents"])
 def test_an_integration_without_its_package_names_the_extra(name: str) -> None:
     program = f"""
 import sys
@@ -20,7 +20,7 @@ except CellblockError as error:
     print(error.hint)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == f'pip install "cellblock[{name}]"\n'
+    assert done.stdout == f'pip install "cellblock[{name.replace("_", "-")}]"\n'
 
 
 def test_no_integration_is_imported_with_cellblock() -> None:

@@ -1,4 +1,4 @@
-"""What is wrong in the published suites themselves: strict, so that a release that mends one is noticed."""
+"""What is expected to fail of the published suites, and why: strict, so that a release that mends one is noticed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ _OF_0_6 = {
 """langchain-tests 1.1 expects what deepagents 0.6 did: relative paths of a glob, no writing over a file."""
 
 
+_ONE_AT_A_TIME = "test_cancellation_stops_foreground_work"
+"""It looks into the workspace while a command runs, and a session runs one at a time: we try the rule ourselves."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.name.startswith(_ONE_AT_A_TIME):
+            item.add_marker(pytest.mark.xfail(strict=True, reason="a session runs one command at a time"))
     try:
         changed = not version("deepagents").startswith("0.6.")
     except PackageNotFoundError:

@@ -54,6 +54,7 @@ def test_output_past_the_limit_is_told_as_cut() -> None:
         assert backend.execute("seq 10").truncated is False
 
 
+@pytest.mark.asyncio
 async def test_a_caller_who_is_cancelled_interrupts_the_command(backend: CellblockSandbox) -> None:
     running = asyncio.create_task(backend.aexecute("trap 'echo stopped > seen; exit' INT TERM; sleep 30"))
     await asyncio.sleep(1)

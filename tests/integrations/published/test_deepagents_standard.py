@@ -14,7 +14,7 @@ pytest.importorskip("deepagents", exc_type=ImportError)
 
 from cellblock.integrations.deepagents import CellblockSandbox  # noqa: E402 - it says what is missing, which is no failure here
 
-pytestmark = pytest.mark.integrations
+pytestmark = [pytest.mark.integrations, pytest.mark.asyncio]
 
 
 class TestCellblockSandbox(langchain_tests.SandboxIntegrationTests):  # type: ignore[misc,name-defined]

@@ -1,0 +1,141 @@
+"""pydantic-ai: a workspace backend whose commands run in one session behind the walls."""
+
+from __future__ import annotations
+
+import math
+import re
+import secrets
+import shlex
+import signal
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import anyio
+
+from cellblock.cell import Cell
+from cellblock.errors import CellblockError, LeaseLost, SessionClosed
+from cellblock.integrations.timed import run_timed
+from cellblock.limits import ExecutionLimits
+from cellblock.outputs import Output
+from cellblock.session.session import AsyncSession
+
+try:
+    from pydantic_ai.workspaces import (
+        CommandResult,
+        WorkspaceOutputLimitError,
+        WorkspaceRef,
+        WorkspaceTimeoutError,
+        WorkspaceUnavailableError,
+    )
+except ModuleNotFoundError as error:
+    raise CellblockError(
+        f"the workspace for pydantic-ai needs pydantic-ai-slim, 2.68 or newer: {error}",
+        hint='pip install "cellblock[pydantic-ai]"',
+    ) from None
+
+__all__ = ["CellblockWorkspace"]
+
+LIMITS = ExecutionLimits(timeout_seconds=120, max_output_bytes=4_000_000)
+"""Where none are given: files are read through a command's output, which has to be whole."""
+
+_STATUS = re.compile(r"exit status (\d{1,3})")
+_SIGNAL = re.compile(r"killed by (SIG[A-Z0-9]+)")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CUT = re.compile(r"\[\.\.\. \d+ bytes of output cut: the limit is \d+ \.\.\.\]")
+
+
+class CellblockWorkspace:
+    """A workspace of pydantic-ai: commands run in a session, which is opened by the first of them.
+
+    Options are those of `AsyncSession`. Whoever made it ends it: `async with`, or `close`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self._options = {"limits": LIMITS, **options}
+        self._opening = anyio.Lock()
+        self._session: AsyncSession | None = None
+        self._ref: WorkspaceRef | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End the session and everything it started."""
+        if self._session is not None:
+            await self._session.close()
+
+    @property
+    def ref(self) -> WorkspaceRef | None:
+        """What names the session, once there is one."""
+        return self._ref
+
+    async def session(self) -> AsyncSession:
+        """The session beneath, opened if it is not."""
+        async with self._opening:
+            if self._session is None:
+                session = AsyncSession(**self._options)
+                await session.open()
+                self._session = session
+                self._ref = WorkspaceRef(provider="cellblock", id=session.name or secrets.token_hex(10))
+            return self._session
+
+    async def working_dir(self) -> str:
+        """Where commands begin."""
+        await self.session()
+        return "/session/workspace"
+
+    async def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        shell: bool = False,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> CommandResult:
+        """Run a command to its end: words, or a line for /bin/sh. The session's own limit of time holds as well."""
+        if isinstance(command, str) is not shell:
+            raise TypeError("a line takes shell=True, and words take shell=False")
+        if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
+            raise ValueError("timeout must be a positive finite number or None")
+        line = command if isinstance(command, str) else shlex.join(command)
+        if not line:
+            raise ValueError("there is no command")
+        line = "".join(f"export {_checked(name)}={shlex.quote(value)}\n" for name, value in (env or {}).items()) + line
+        session = await self.session()
+        outputs: list[Output] = []
+        try:
+            cell = await run_timed(session, line, "shell", timeout, outputs.append)
+        except (SessionClosed, LeaseLost) as error:
+            raise WorkspaceUnavailableError(str(error)) from error
+        return _result(cell, outputs, timeout if cell is None else session.limits.timeout_seconds, session)
+
+
+def _result(cell: Cell | None, outputs: list[Output], seconds: float | None, session: AsyncSession) -> CommandResult:
+    """How a command ended, in the protocol's words: a status, or an error where there is none."""
+    shown = outputs if cell is None else cell.outputs
+    stdout = "".join(one.text for one in shown if one.stream == "stdout")
+    stderr = "".join(one.text for one in shown if one.stream == "stderr")
+    error = None if cell is None else cell.error
+    if cell is None or (error is not None and error.kind == "timeout"):
+        raise WorkspaceTimeoutError(f"the command ran longer than {seconds:g} s", stdout=stdout, stderr=stderr)
+    limit = session.limits.max_output_bytes
+    if _CUT.search(stdout) or _CUT.search(stderr):
+        raise WorkspaceOutputLimitError("the command printed too much", limit=limit, stdout=stdout, stderr=stderr)
+    status = 0
+    if error is not None:
+        if found := _STATUS.fullmatch(error.message):
+            status = int(found[1])
+        elif found := _SIGNAL.fullmatch(error.message):
+            status = 128 + int(getattr(signal, found[1], 0))
+        else:
+            status, stderr = 1, f"{stderr}\n{error.type}: {error.message} ({error.hint})"
+    return CommandResult(exit_code=status, stdout=stdout, stderr=stderr)
+
+
+def _checked(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} cannot be the name of a variable of the environment")
+    return name
