@@ -118,6 +118,15 @@ def test_a_session_that_another_program_has_is_waited_for(url: str) -> None:
         patient.close()
 
 
+def test_others_of_the_same_program_give_up_what_they_do_not_use(threads: Threads, url: str) -> None:
+    other = Threads(url, wait_seconds=0.1, idle_seconds=60)
+    for number in (1, 3, 5):
+        assert threads.call("a", _count) == number
+        assert other.call("a", _count) == number + 1
+    assert (threads.open, other.open) == (0, 1)
+    other.close()
+
+
 def test_a_session_that_is_closed_under_a_call_is_opened_again(threads: Threads) -> None:
     async def end(thread: Thread) -> object:
         await thread.opened.close()

@@ -10,6 +10,7 @@ import hashlib
 import logging
 import os
 import time
+import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -49,7 +50,8 @@ class Threads:
 
     At most `most_open` are open at once: past that, the one that was used longest ago is closed, or a call waits until
     one is free. One that nobody has used for `idle_seconds` is closed, so that another program can have its thread; a
-    call that needs one which another program has open waits for `wait_seconds`. All that a session was is in the store,
+    call that needs one which another program has open waits for `wait_seconds`. Other `Threads` of this program give up
+    one that they do not use. All that a session was is in the store,
     and is there again when it opens.
     """
 
@@ -82,6 +84,7 @@ class Threads:
         self._open = 0
         self._freed = asyncio.Condition()
         self._closing: set[asyncio.Task[None]] = set()
+        _ALL.add(self)
 
     def __repr__(self) -> str:
         return f"Threads(user={self._user!r}, open={self._open})"
@@ -148,9 +151,21 @@ class Threads:
             try:
                 return await session.open()
             except SessionBusy:
+                if await self._have_another_close(name):
+                    continue
                 if time.monotonic() > patience:
                     raise
                 await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _have_another_close(self, name: str) -> bool:
+        """Close a thread's session that other `Threads` of this program have open and nobody uses; whether one was."""
+        for other in list(_ALL):
+            thread = other._threads.get(name)
+            ours = other._pid == self._pid and (other._state.url, other._user) == (self._state.url, self._user)
+            if other is not self and ours and thread is not None and thread.session is not None and not thread.callers:
+                await _quietly(partial(other._close_idle, thread))
+                return True
+        return False
 
     async def _make_room(self) -> None:
         """Take one of the places for open sessions: a free one, that of an idle session, or the next to be free."""
@@ -218,6 +233,10 @@ class Threads:
         if os.getpid() != self._pid:  # the sessions are the parent's
             self._pid, self._open, self._threads = os.getpid(), 0, {}
             self._freed = asyncio.Condition()
+
+
+_ALL: weakref.WeakSet[Threads] = weakref.WeakSet()
+"""Of this program."""
 
 
 def session_name(thread_id: str) -> str:
