@@ -21,20 +21,15 @@ import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
 from warnings import catch_warnings, simplefilter
 
+from cellblock.fences import Fence, fences
 from cellblock.models import Reply
 
 _PYTHON = frozenset(("", "python", "py", "python3", "ipython", "ipython3", "tool_code", "code"))
 _CALLS = frozenset(("", "json", "tool_call"))
-_OPENING = re.compile(
-    r"\s*(?:(?:[-*+]|\d+[.)])\s+)?(?P<fence>`{3,}|~{3,})[ \t]*(?:\{?\.)?(?P<tag>[\w+#-]*)[^`\n]*", re.ASCII
-)
 _ON_ONE_LINE = re.compile(r"```(?:python|py)[ \t]+([^`\n]+)```")
 _MOST = 200_000
-_MOST_ENDS = 8
-"""How many fences are looked at for the one that closes a block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,46 +110,16 @@ def _without_thoughts(text: str) -> str:
 
 def _blocks(text: str) -> Iterator[_Block]:
     """Every fenced block. One that holds Python stands for itself where another, of no Python, is around it."""
-    lines = text.split("\n")
-    around: list[str] = []
-    index = 0
-    while index < len(lines):
-        opening = _OPENING.fullmatch(lines[index])
-        index += 1
-        if around and _closes(lines[index - 1], around[-1]):
-            around.pop()
-        elif opening and (not around or opening["tag"].lower() in _PYTHON - {""}):
-            tag, end = opening["tag"].lower(), _end(lines, index, opening["fence"])
-            if tag not in _PYTHON and any(_opens_python(line) for line in lines[index:end]):
-                around.append(opening["fence"])
-                yield _Block(tag, "")
-                continue
-            yield _block(tag, lines[index:end], opening["fence"], closed=end < len(lines))
-            index = end + 1
+    for fence in fences(text):
+        inner = [] if fence.tag in _PYTHON else [one for one in fences(fence.text) if one.tag in _PYTHON - {""}]
+        yield from map(_block, inner or [fence])
 
 
-def _end(lines: list[str], start: int, fence: str) -> int:
-    """The line that closes a block: the first fence, or the one after which the whole is Python, as strings have it."""
-    ends = islice((number for number in range(start, len(lines)) if _closes(lines[number], fence)), _MOST_ENDS)
-    first = next(ends, len(lines))
-    return next((end for end in chain([first], ends) if _parsed(_source(lines[start:end]))), first)
-
-
-def _block(tag: str, lines: list[str], fence: str, *, closed: bool) -> _Block:
-    source = _source(lines)
-    if not closed and source.endswith(fence):
-        return _Block(tag, source.removesuffix(fence).rstrip())
-    return _Block(tag, source, closed)
-
-
-def _opens_python(line: str) -> bool:
-    opening = _OPENING.fullmatch(line)
-    return opening is not None and opening["tag"].lower() in _PYTHON - {""}
-
-
-def _closes(line: str, fence: str) -> bool:
-    bare = line.strip()
-    return len(bare) >= len(fence) and bare == fence[0] * len(bare)
+def _block(fence: Fence) -> _Block:
+    source = _source(fence.text.split("\n"))
+    if not fence.closed and source.endswith(("```", "~~~")):  # on the last line of the code
+        return _Block(fence.tag, source.rstrip("`~").rstrip())
+    return _Block(fence.tag.strip("{}."), source, fence.closed)
 
 
 def _source(lines: list[str]) -> str:

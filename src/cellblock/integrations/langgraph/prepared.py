@@ -10,7 +10,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from cellblock.integrations.langgraph.fences import PYTHON, Fence, fences
+from cellblock.fences import PYTHON, Fence, fences
 
 RUN = "python_run_prepared"
 WRITE = "file_write"

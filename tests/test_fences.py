@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from cellblock.integrations.langgraph.fences import fences
+from cellblock.fences import fences
 
 CASES = {
     "with a tag": ("So:\n```python\nx = 1\n```\nThat is all.", [("python", "x = 1")]),
