@@ -30,6 +30,7 @@ def taken(tmp_path: Path, *words: str) -> dict[str, object]:
     return document
 
 
+@pytest.mark.slow
 def test_every_group_is_taken_beside_a_reference(tmp_path: Path) -> None:
     document = taken(tmp_path, "--only", "F1,back-to-back,print,value,F4/empty,F4/ready,F8,F14,F15")
     figures = {figure["id"]: figure for figure in document["figures"]}
@@ -78,6 +79,7 @@ def test_every_group_is_taken_beside_a_reference(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_ordinary_programs_are_measured_one_by_one_and_together(tmp_path: Path) -> None:
     figures = taken(tmp_path, "--only", "F13")["figures"]
     assert [figure["id"] for figure in figures] == ["F13/mean", *(f"F13/{name}" for name in PROGRAMS)]

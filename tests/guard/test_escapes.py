@@ -81,6 +81,8 @@ def _cases():
         for attempt in corpus.programs(path):
             if attempt.runs_here:
                 marks = [CITED[attempt.keys["threat"]]]
+                if file.startswith("L10_calls_"):  # each takes its time limit or its memory
+                    marks.append(pytest.mark.slow)
                 if "open" in attempt.keys:
                     marks.append(pytest.mark.xfail(run=False, reason=attempt.keys["open"]))
                 yield pytest.param(file, attempt, id=f"{file}-{attempt.name}", marks=marks)

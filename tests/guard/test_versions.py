@@ -59,6 +59,7 @@ def test_the_guard_changes_nothing_of_the_programs_of_the_corpus(version: str, b
     assert count > 700
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_grown_programs_do_as_under_that_python(version: str, borrowed: str) -> None:
     *differences, count = _tried(version, borrowed, str(HERE / "compared.py"), "--grown", "100")

@@ -39,13 +39,15 @@ def runs(request: pytest.FixtureRequest) -> Iterator[dict[str, Run | str]]:
     """The attacks that this run of the tests selected, under way as each user at once; or why not as one."""
     from arena.tables import ATTACKS
 
-    wanted = {item.callspec.params["attack"].name for item in request.session.items if "outcomes" in _fixtures(item)}
-    names = [attack.name for attack in ATTACKS if attack.name in wanted]
+    def names(user: str) -> list[str]:
+        wanted = _wanted(request.session, "outcomes", user)
+        return [attack.name for attack in ATTACKS if attack.name in wanted]
+
     folder = Path(tempfile.mkdtemp(prefix="attackers-"))
-    started: dict[str, Run | str] = {SELF: _start(own(HERE), names)}
+    started: dict[str, Run | str] = {SELF: _start(own(HERE), names(SELF))}
     try:
         reason = why_no_other_user()
-        started[ORDINARY] = reason or _start(ordinary(folder, HERE / "arena"), names)
+        started[ORDINARY] = reason or _start(ordinary(folder, HERE / "arena"), names(ORDINARY))
         yield started
     finally:
         _end(started)
@@ -78,6 +80,26 @@ def _outcomes(run: Run | str) -> dict[str, dict[str, object]]:
     return found
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """As the second user, two of three attacks are among the tests that take long: the machine has both at once."""
+    for fixture in ("outcomes", "reduced_outcomes"):
+        tried = [item for item in items if _user(item, fixture) == ORDINARY]
+        for number, item in enumerate(tried):
+            if number % 3:
+                item.add_marker("slow")
+
+
+def _wanted(session: pytest.Session, fixture: str, user: str) -> set[str]:
+    """The attacks that tests want the outcomes of, by name."""
+    return {item.callspec.params["attack"].name for item in session.items if _user(item, fixture) == user}
+
+
+def _user(item: pytest.Item, fixture: str) -> str:
+    """As whom an item's attack is made; "" for what makes none."""
+    return str(item.callspec.params[fixture]) if fixture in _fixtures(item) else ""
+
+
 def _fixtures(item: pytest.Item) -> tuple[str, ...]:
     return tuple(getattr(item, "fixturenames", ()))
 
@@ -85,9 +107,8 @@ def _fixtures(item: pytest.Item) -> tuple[str, ...]:
 @pytest.fixture(scope="session")
 def reduced_runs(request: pytest.FixtureRequest) -> Iterator[dict[str, Run | str]]:
     """As `runs`, in sessions without namespaces, from copies that the sessions of a host that is root can read too."""
-    wanted = {
-        item.callspec.params["attack"].name for item in request.session.items if "reduced_outcomes" in _fixtures(item)
-    }
+    wanted = _wanted(request.session, "reduced_outcomes", SELF)
+    wanted_of_others = _wanted(request.session, "reduced_outcomes", ORDINARY)
     folder = Path(tempfile.mkdtemp(prefix="attackers-"))
     started: dict[str, Run | str] = {}
     try:
@@ -99,7 +120,7 @@ def reduced_runs(request: pytest.FixtureRequest) -> Iterator[dict[str, Run | str
             started = {SELF: reason, ORDINARY: reason}
         else:
             other = ordinary(folder, HERE / "arena")
-            started[ORDINARY] = _start(other, sorted(wanted), "reduced")
+            started[ORDINARY] = _start(other, sorted(wanted_of_others), "reduced")
             started[SELF] = _start(replace(other, home="/root", uid=None), sorted(wanted), "reduced")
         yield started
     finally:
