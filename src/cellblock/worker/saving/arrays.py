@@ -36,10 +36,8 @@ _ONE = _references(_Sample())
 
 @named("numpy.ndarray")
 def _array(saving: Saving, value: Any) -> Reduced:
-    root = value
-    while type(root.base) is type(value):
-        root = root.base
-    if root is not value and (_references(value) > _ONE or value.nbytes > root.nbytes):
+    root = _root(value)
+    if root is not value and (_references(value) > _ONE or value.nbytes > root.nbytes or _is_mapped(root)):
         return _view_of, _place(value, root, root.ctypes.data)
     exporter = root.base.obj if type(root.base) is memoryview else root.base
     if type(exporter) in _EXPORTERS:
@@ -60,13 +58,29 @@ def _array(saving: Saving, value: Any) -> Reduced:
 @named("numpy.memmap")
 def _mapped(saving: Saving, value: Any) -> Reduced:
     mode = getattr(value, "mode", None)
-    if value.filename is None or type(value.base) is type(value):
+    if type(value.base) is type(value):
+        root = _root(value)
+        return building.mapped_part, _place(value, root, root.ctypes.data)
+    if value.filename is None:
         return _array(saving, value)
     if mode == "c":
         raise Unsaved(value, "an array mapped for this process alone", "keep a copy of it")
     order = "C" if value.flags.c_contiguous else "F"
     mode = "r" if mode == "r" else "r+"
     return building.mapped, (str(value.filename), value.dtype, mode, value.offset, value.shape, order)
+
+
+def _root(value: Any) -> Any:
+    """The array that a view is part of, one that is mapped from a file included."""
+    root = value
+    while type(root.base) is type(value) or _is_mapped(root.base):
+        root = root.base
+    return root
+
+
+def _is_mapped(value: Any) -> bool:
+    mapped = getattr(sys.modules.get("numpy"), "memmap", None)
+    return mapped is not None and type(value) is mapped
 
 
 @named("numpy.ufunc")

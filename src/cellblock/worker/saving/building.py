@@ -268,6 +268,13 @@ def mapped(path: str, kind: Any, mode: Any, offset: int, shape: tuple[int, ...],
     return numpy.memmap(path, kind, mode, offset, shape, order)
 
 
+def mapped_part(whole: Any, *place: Any) -> Any:
+    """A view of an array that is mapped from a file, of its class."""
+    made = array_view(whole, *place).view(type(whole))
+    made.__array_finalize__(whole)
+    return made
+
+
 def set_state(made: Any, state: Any) -> None:
     """What loading does by itself, without asking the object for anything: it may answer every name."""
     slots = None
@@ -412,6 +419,7 @@ BUILDERS: tuple[Callable[..., Any], ...] = (
     set_index_references,
     new_of,
     set_content,
+    mapped_part,
 )
 """Those that need nothing of the loading itself. `Loader` adds its own after them."""
 

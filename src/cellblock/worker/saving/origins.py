@@ -66,10 +66,21 @@ class Origins:
             except (KeyError, AttributeError, TypeError):
                 found = getattr(found, part, _MISSING) if isinstance(found, ModuleType) else _inherited(found, part)
             if found is _MISSING:
-                return None
+                return _held(value, module, path)
         if isinstance(found, staticmethod):
             found = found.__func__
-        return module if found is value else None
+        return module if found is value else _held(value, module, path)
+
+
+def _held(value: object, module: str, path: str) -> str | None:
+    """A loaded module of the same package that holds a value whose own module, as it tells it, does not."""
+    package = module.partition(".")[0]
+    loaded: list[tuple[str, Any]] = list(sys.modules.items())
+    for name, one in loaded if path.isidentifier() else ():
+        inside = name == package or name.startswith(f"{package}.")
+        if inside and isinstance(one, ModuleType) and vars(one).get(path) is value:
+            return name
+    return None
 
 
 def _inherited(found: object, part: str) -> object:
