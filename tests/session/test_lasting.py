@@ -510,3 +510,18 @@ def test_what_cannot_be_saved_is_told_by_its_cell_or_the_next(opened: Open) -> N
     assert session.run("del deep, squares").lost == ()
     session.flush()
     assert session.unsaved == ()
+
+
+def test_value_that_ends_the_process_when_it_is_loaded_can_be_gone_back_from(opened: Open, url: str) -> None:
+    session = opened()
+    session.run("kept = [1]")
+    session.run("import os\nclass A:\n    def __setstate__(self, state): os._exit(1)\na = A(); a.x = 1")
+    session.close()
+    with pytest.raises(CellblockError) as refused:
+        opened()
+    assert "cellblock sessions undo NAME" in refused.value.hint
+    program = [sys.executable, "-m", "cellblock", "sessions", "undo", "one"]
+    env = {**os.environ, "CELLBLOCK_STORE": url}
+    done = subprocess.run(program, env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert opened().run("kept").value == [1]

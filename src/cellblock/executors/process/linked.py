@@ -46,6 +46,8 @@ _GUARD = Applied(
     mechanism="guard", detail="names, attributes and imports by allow-list; checked on the host and again inside"
 )
 
+_GO_BACK = "a value's own code may do that; go back to before it: cellblock sessions undo NAME"
+
 
 class LinkedKernel:
     """Belongs to no event loop until it is first used on one."""
@@ -207,9 +209,9 @@ class LinkedKernel:
                     continue
         except TimeoutError:
             self.kill()
-            raise RestoreFailed(f"it took longer than {seconds:g} s", hint="allow more") from None
+            raise RestoreFailed(f"it took longer than {seconds:g} s", hint=_GO_BACK) from None
         except WorkerGone as gone:
-            raise RestoreFailed(f"the session's process ended: {said_of(gone.death)}") from None
+            raise RestoreFailed(f"the session's process ended: {said_of(gone.death)}", hint=_GO_BACK) from None
         except BaseException as error:
             self.kill()  # it waits for bytes that do not come
             if isinstance(error, (OSError, ProtocolError)):
@@ -218,7 +220,7 @@ class LinkedKernel:
         finally:
             turn.close()
         if isinstance(event, Died):
-            raise RestoreFailed(f"the session's process ended: {event.reason or said_of(event)}")
+            raise RestoreFailed(f"the session's process ended: {event.reason or said_of(event)}", hint=_GO_BACK)
         if event.failure is not None:
             raise RestoreFailed(f"{event.failure.type}: {event.failure.message}")
         return rows_of(event)
