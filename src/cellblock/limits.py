@@ -20,6 +20,8 @@ class ExecutionLimits:
     `max_checkpoint_mb` bounds the memory that these states hold beyond what the session holds by itself, which is what
     was changed since: past it the oldest are let go, all but the newest. None is as much as `max_memory_mb`. The files
     that were may hold as much again as `max_disk_mb`; past it the oldest states are let go, too.
+
+    `max_connections` are open at a time through `network=`; others wait. `max_network_mb` passes in all, both ways.
     """
 
     timeout_seconds: float = 30.0
@@ -34,6 +36,8 @@ class ExecutionLimits:
     interrupt_grace_seconds: float = 0.5
     max_checkpoints: int = 5
     max_checkpoint_mb: int | None = None
+    max_connections: int = 32
+    max_network_mb: int = 1024
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
@@ -55,8 +59,15 @@ class ExecutionLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What one cell cost: wall and CPU time in milliseconds, peak memory in bytes above the preloaded image."""
+    """What one cell cost: wall and CPU time in milliseconds, peak memory in bytes above the preloaded image.
+
+    With `network=`: the connections made through the door and the requests it refused meanwhile, and the bytes passed.
+    """
 
     duration_ms: float = 0.0
     cpu_ms: float = 0.0
     memory_peak_bytes: int = 0
+    connections: int = 0
+    connections_refused: int = 0
+    sent_bytes: int = 0
+    received_bytes: int = 0

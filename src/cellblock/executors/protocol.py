@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from cellblock.limits import ExecutionLimits
+from cellblock.network import Destination, Traffic
 from cellblock.policy import Policy
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Wall
@@ -30,6 +31,9 @@ class KernelSpec:
 
     One that `forgets` unbinds all names after each cell. At the level `local` alone.
 
+    `network` is where its cells may connect to, through a door; without any there is none. A `private` one has none,
+    whatever is listed.
+
     `saved`: its states are to be captured, so that it takes note of which memory was written after each step.
     `scoped`: a `with` at top level is a temporary scope, for what cannot be captured.
     """
@@ -44,6 +48,13 @@ class KernelSpec:
     forgets: bool = False
     saved: bool = False
     scoped: bool = False
+    network: tuple[Destination, ...] = ()
+    private: bool = False
+
+    @property
+    def has_door(self) -> bool:
+        """Whether its cells can connect to anything."""
+        return bool(self.network) and not self.private
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +243,15 @@ class Kernel(Protocol):
 
     async def store(self, buffers: Sequence[Buffer], seconds: float) -> bool:
         """Copy buffers into memory that the worker has for the next request; whether that could be done."""
+        ...
+
+    @property
+    def traffic(self) -> Traffic:
+        """What has passed its door, if it has one."""
+        ...
+
+    def cut_off(self) -> None:
+        """Close its door for good: what is open is cut, and nothing is connected to any more."""
         ...
 
     @property

@@ -51,6 +51,7 @@ class Session:
         python: str | None = None,
         seed: int | None = None,
         mounts: Mapping[str, str | os.PathLike[str]] | None = None,
+        network: Iterable[str] | None = None,
         tools: Iterable[Callable[..., Any]] = (),
         policy: Policy | None = None,
     ) -> None:
@@ -65,6 +66,7 @@ class Session:
             python=python,
             seed=seed,
             mounts=mounts,
+            network=None if network is None else network if isinstance(network, str) else tuple(network),
             tools=tuple(tools),
             policy=policy,
             state=state,

@@ -13,6 +13,7 @@ from cellblock.errors import CellblockError, SessionClosed
 from cellblock.events import Done, Event
 from cellblock.executors.protocol import Curbed, Died, Kernel, Recovery, Turn, TurnEvent, WorkerGone, Written
 from cellblock.limits import ExecutionLimits
+from cellblock.network import Traffic
 from cellblock.outputs import Output
 from cellblock.session.calls import Answer, Calls
 from cellblock.session.record import Recorder, death_error, how, losses, timeout_error
@@ -54,12 +55,16 @@ class Execution:
         answer: Answer | None = None,
         lost: tuple[Lost, ...] = (),
         judge: Callable[[Mapping[str, str]], tuple[Lost, ...]] | None = None,
+        passed: Traffic | None = None,
     ) -> None:
+        """`passed` is what had passed the session's door before, where it has one."""
         self._kernel = kernel
         self._limits = limits
         self._request = request
         self._turn: Turn | None = turn
         self._recorder = Recorder(draft, limits.max_output_bytes)
+        if passed is not None:
+            self._recorder.traffic = lambda: kernel.traffic.since(passed)
         self._seconds = seconds
         self._began = began
         self._deadline = self._began + seconds

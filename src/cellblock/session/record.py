@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 
 from cellblock.cell import NOTHING, Cell, CellError, CellState, Deferred, ErrorKind, Lost
 from cellblock.executors.protocol import Curbed, Died, Recovery, Written
 from cellblock.limits import Usage
+from cellblock.network import Traffic
 from cellblock.outputs import Output, OutputType, type_of
 from cellblock.session.notebook import Blob
 from cellblock.wire.frames import Buffer
@@ -45,6 +46,8 @@ class Recorder:
         self._dropped = 0
         self._cut = 0
         self.curbed = False
+        self.traffic: Callable[[], Traffic] | None = None
+        """What has passed the session's door since the cell began, where there is one."""
         self._outputs: list[Output] = []
         self._stream: str | None = None
         self._pieces: list[str] = []
@@ -131,6 +134,8 @@ class Recorder:
         state = CellState.COMPLETED
         if error is not None:
             state = CellState.TIMEOUT if error.kind == "timeout" else CellState.ERROR
+        if self.traffic is not None:
+            usage = replace(usage, **asdict(self.traffic()))
         return Cell(
             id=self._cell.id,
             number=self._cell.number,

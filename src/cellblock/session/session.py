@@ -19,6 +19,7 @@ from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
 from cellblock.limits import ExecutionLimits
+from cellblock.network import destinations
 from cellblock.policy import Policy
 from cellblock.session.execution import equip, recover
 from cellblock.session.files import AsyncFiles
@@ -53,6 +54,8 @@ class AsyncSession(Versions):
     `mounts` are directories or files of the host that cells see, read-only and without a copy: under a name in the
     workspace, or under a path below `/data`.
 
+    `network` lists what cells may connect to, as "pypi.org:443": see docs/network.md. By default there is none.
+
     `policy` has cells run behind the guard: at `local`, where None is one that grants the audited standard library, and
     at `isolated` within the walls, where its functions are called as tools are.
 
@@ -74,6 +77,7 @@ class AsyncSession(Versions):
         python: str | None = None,
         seed: int | None = None,
         mounts: Mapping[str, str | os.PathLike[str]] | None = None,
+        network: Iterable[str] | None = None,
         tools: Iterable[Callable[..., Any]] = (),
         policy: Policy | None = None,
     ) -> None:
@@ -92,6 +96,7 @@ class AsyncSession(Versions):
                 ("python", python),
                 ("preload", preload or None),
                 ("mounts", mounts),
+                ("network", network),
             )
             if value is not None
         )
@@ -109,11 +114,13 @@ class AsyncSession(Versions):
             policy=policy,
             forgets=self.state is None,
             saved=isinstance(self.state, Versioned),
+            network=destinations(() if network is None else network),
         )
         self._launcher = launcher_for(self.trust_level, self.walls)
         self._spec = spec
         granted = () if policy is None or self.trust_level == "local" else policy.functions
         super().__init__(limits=spec.limits, seed=self.seed, toolbox=Toolbox(tools, granted=granted), name=name)
+        self._has_door = spec.has_door
         self._branched = 0
 
     def __repr__(self) -> str:
@@ -171,7 +178,7 @@ class AsyncSession(Versions):
         settings = merged(self._lasting.settings, given, self._said)
         self.trust_level, self.walls = settings["trust_level"], settings["walls"]
         self._spec = to_spec(settings, self._spec)
-        self.limits, self.seed = self._spec.limits, self._spec.seed
+        self.limits, self.seed, self._has_door = self._spec.limits, self._spec.seed, self._spec.has_door
         self._launcher = launcher_for(self.trust_level, self.walls)
         local = self.trust_level == "local"
         self._lasting.by_source = self._spec.policy is not None and not local
@@ -356,6 +363,7 @@ class AsyncSession(Versions):
             python=self._spec.python,
             seed=seed,
             mounts=dict(self._spec.mounts),
+            network=map(str, self._spec.network),
             tools=self._toolbox.tools,
             policy=self._spec.policy,
         )

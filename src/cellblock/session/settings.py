@@ -9,6 +9,7 @@ from typing import Any
 from cellblock.errors import StoreError
 from cellblock.executors.protocol import KernelSpec
 from cellblock.limits import ExecutionLimits
+from cellblock.network import destinations
 
 
 def to_plain(spec: KernelSpec, trust_level: str, walls: str) -> dict[str, Any]:
@@ -21,6 +22,7 @@ def to_plain(spec: KernelSpec, trust_level: str, walls: str) -> dict[str, Any]:
         "preload": list(spec.preload),
         "limits": asdict(spec.limits),
         "mounts": dict(spec.mounts),
+        "network": [str(one) for one in spec.network],
     }
 
 
@@ -39,6 +41,7 @@ def to_spec(plain: Mapping[str, Any], given: KernelSpec) -> KernelSpec:
             python=None if plain["python"] is None else str(plain["python"]),
             seed=int(plain["seed"]),
             mounts=tuple((str(name), str(path)) for name, path in plain["mounts"].items()),
+            network=destinations(plain["network"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StoreError(

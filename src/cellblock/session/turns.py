@@ -47,6 +47,7 @@ class Turns:
         self._cells: dict[int, str] = {}
         """The cells that can be undone, by the states that they led to."""
         self._toolbox = toolbox
+        self._has_door = False
         self._lasting: Lasting | None = None
         self._asleep = False
         self._used = time.monotonic()
@@ -128,6 +129,7 @@ class Turns:
         """Send the next cell down; what is to be kept of it is made while it runs."""
         try:
             request = _request(draft, self.limits)
+            passed = kernel.traffic if self._has_door else None
             began = time.monotonic()
             turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
             self._count = draft.number
@@ -147,6 +149,7 @@ class Turns:
                 answer=answer or self._answer,
                 lost=lost,
                 judge=None if self._lasting is None else self._lasting.at_a_glance,
+                passed=passed,
             )
         except BaseException:
             self._give_turn()

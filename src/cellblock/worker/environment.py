@@ -39,6 +39,14 @@ ENVIRONMENT = environment(layout.WORKSPACE, layout.TMP, "/tmp")
 """The whole environment of a session; nothing of the host's is passed on."""
 
 
+def lead_to_door(port: int) -> None:
+    """Have what speaks HTTP go through the session's door, and pip look for packages behind it; 0 is none."""
+    if port:
+        for name in ("http_proxy", "https_proxy"):
+            os.environ[name] = os.environ[name.upper()] = f"http://127.0.0.1:{port}"
+        os.environ.pop("PIP_NO_INDEX", None)
+
+
 def enter_packages() -> None:
     """Do what the interpreter left out as it was started with `-S`: put its packages on the path, run its `.pth` files.
 

@@ -20,7 +20,7 @@ from cellblock.worker import control, copies, exits, late, shell
 from cellblock.worker.channel import Channel
 from cellblock.worker.checkpoint.seeds import sow
 from cellblock.worker.confine import capabilities, landlock, layout, rlimits, root, seccomp
-from cellblock.worker.environment import ENVIRONMENT
+from cellblock.worker.environment import ENVIRONMENT, lead_to_door
 from cellblock.worker.integrity import Integrity
 from cellblock.worker.interrupts import interrupt, keep_interrupts
 from cellblock.worker.meter import Meter
@@ -78,6 +78,7 @@ def run(
     shell.settle(room.workspace)
     os.environ.clear()
     os.environ.update(room.environment)
+    lead_to_door(setup["limits"]["door"])
     sys.argv[:] = [""]
     sys.path.append(room.workspace)
     sys.dont_write_bytecode = True
@@ -149,7 +150,8 @@ def _confine(limits: dict[str, int], supervisor: int) -> list[Applied | Unavaila
                 layout.STAND,
             ],  # not what holds them, so that none can be removed
             files=["/dev/full", "/dev/null"],  # not /dev/zero: mapped shared and written, it is memory no limit counts
-            connect_ports=None,  # a session may run servers for itself: its network namespace holds nothing else
+            # Without a door a session may run servers for itself: its network namespace holds nothing else.
+            connect_ports=[limits["door"]] if limits["door"] else None,
         ),
         seccomp.apply(_filters[door is not None], door),
     ]

@@ -20,6 +20,7 @@ from cellblock.executors.local.saving import Captured
 from cellblock.executors.local.turn import LocalTurn
 from cellblock.executors.protocol import Capabilities, Capture, Died, Handed, Kernel, KernelSpec, Named, Recovery
 from cellblock.guard.signals import Ending
+from cellblock.network import Traffic
 from cellblock.policy import Policy
 from cellblock.snapshots import Snapshot
 from cellblock.values import portable
@@ -244,6 +245,13 @@ class LocalKernel:
             raise RestoreFailed(
                 f"the snapshot is not as it was saved: {error!r}", hint="check out an older one"
             ) from error
+
+    @property
+    def traffic(self) -> Traffic:
+        return Traffic()
+
+    def cut_off(self) -> None:
+        """There is no network to begin with."""
 
     async def close(self) -> None:
         if self._closed:

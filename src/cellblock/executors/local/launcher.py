@@ -19,6 +19,12 @@ class LocalLauncher:
                 "a session at trust level local has no files to mount anything in",
                 hint='use trust_level="isolated", or grant a function that reads them: policy.fn(f)',
             )
+        if spec.network:
+            raise IsolationUnavailable(
+                "a session at trust level local has no network, and so no door in it",
+                mechanism="door",
+                hint='use trust_level="isolated", or grant a function that asks the network: policy.fn(f)',
+            )
         if spec.python not in (None, sys.executable):
             raise IsolationUnavailable(
                 "a session at trust level local runs on the host's own interpreter",

@@ -39,6 +39,7 @@ from cellblock.executors.process.shell import Shell, files_gone
 from cellblock.executors.process.turn import Before, Fetch
 from cellblock.executors.process.waits import SECONDS, Waits, awaited, soon
 from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
+from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Wall
 from cellblock.wire.frames import ProtocolError
@@ -46,10 +47,12 @@ from cellblock.wire.messages import Awake, Bind, Clear, Hello, Request, Restore,
 from cellblock.wire.messages import Shell as RunShell
 
 if TYPE_CHECKING:
+    from cellblock.executors.door.door import Door
     from cellblock.executors.process.capture import Captured
     from cellblock.executors.process.savedfiles import SavedFiles
 
 _TRIES = 3
+_DOOR = "door"
 _DEATH_SECONDS = 3.0
 _MAKING_SECONDS = 2.0
 _WAKING_SECONDS = 10.0
@@ -79,7 +82,39 @@ class ProcessKernel(LinkedKernel):
         self._room = 0
         self._files_changed = False
         self._captures = 0
+        self._door = self._opened_door()
         self.capabilities = Capabilities(trust_level="isolated", python="", walls=())
+
+    def _opened_door(self) -> Door | None:
+        """Serve what listens in the shell, where there is such."""
+        listener, self._shell.listener = self._shell.listener, None
+        if listener is None:
+            return None
+        from cellblock.executors.door.door import Door  # most sessions have none
+
+        limits = self._spec.limits
+        return Door(
+            listener,
+            self._spec.network,
+            max_connections=limits.max_connections,
+            max_bytes=limits.max_network_mb * 2**20,
+        )
+
+    @property
+    def traffic(self) -> Traffic:
+        return Traffic() if self._door is None else self._door.traffic
+
+    def cut_off(self) -> None:
+        if self._door is not None:
+            self._door.shut()
+            walls = (wall for wall in self.capabilities.walls if wall.mechanism != _DOOR)
+            self.capabilities = replace(self.capabilities, walls=(*walls, *self._walls_of_door()))
+
+    def _walls_of_door(self) -> tuple[Wall, ...]:
+        if self._door is None:
+            return ()
+        detail = "closed for good" if self._door.is_shut else ", ".join(map(str, self._spec.network))
+        return (Applied(mechanism=_DOOR, detail=detail),)
 
     def attach(self) -> Waits[None]:
         """Put a worker into the shell and learn what walls it stands behind; `FamilyGone` when nobody is left to.
@@ -99,6 +134,7 @@ class ProcessKernel(LinkedKernel):
                 Applied(mechanism="namespaces", detail="user, mount, pid, net, ipc, uts"),
                 *self._shell.walls,
                 *(Applied(mechanism=name, detail=detail) for name, detail in hello.walls),
+                *self._walls_of_door(),
                 group,
             ),
         )
@@ -354,7 +390,7 @@ class ProcessKernel(LinkedKernel):
         expect_one(self._family.pid)
         listed, store, *within = yield from self._shell.export(state.number)
         try:
-            shell = yield from Shell.make(self._family, kind_of(spec.limits), mounts, tuple(within))
+            shell = yield from Shell.make(self._family, kind_of(spec.limits, door=spec.has_door), mounts, tuple(within))
             branch = ProcessKernel(self._family, shell, spec, stem=self)
             self._branches.add(id(branch))
             for one in self._line():
@@ -413,7 +449,8 @@ class ProcessKernel(LinkedKernel):
             **{wall.mechanism: wall for wall in self._shell.walls},
             "cgroup": group,
         }
-        walls = tuple(own.get(wall.mechanism, wall) for wall in stem.walls)
+        kept = (wall for wall in stem.walls if wall.mechanism != _DOOR)
+        walls = (*(own.get(wall.mechanism, wall) for wall in kept), *self._walls_of_door())
         apart = Applied(mechanism="branch", detail="not dumpable, executes no programs, signals itself alone")
         if any(wall.mechanism == apart.mechanism for wall in walls):
             return replace(stem, walls=walls)
@@ -479,6 +516,8 @@ class ProcessKernel(LinkedKernel):
         """Close without a wait: for one that nobody else has yet. Safe to call twice."""
         if self._open:
             self._open = False
+            if self._door is not None:
+                self._door.close()
             self._unlink()
             self._checkpoints.close()
             if self._branches and os.getpid() == self._host:

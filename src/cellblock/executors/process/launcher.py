@@ -30,7 +30,7 @@ class ProcessLauncher:
     def keep_ready(self, spec: KernelSpec, count: int) -> None:
         for _ in range(_TRIES):
             with contextlib.suppress(FamilyGone):
-                return keep(_profile(spec), kind_of(spec.limits), count)
+                return keep(_profile(spec), kind_of(spec.limits, door=spec.has_door), count)
         raise _ending()
 
 
@@ -54,7 +54,7 @@ def _opening(spec: KernelSpec) -> Waits[ProcessKernel]:
     require_memory(spec)
     screen_of(spec)  # before anything is made
     mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
-    profile, kind = _profile(spec), kind_of(spec.limits)
+    profile, kind = _profile(spec), kind_of(spec.limits, door=spec.has_door)
     family = running(profile) or (yield partial(family_of, profile, spec.progress, None if mounts else kind))
     if spec.saved:
         family.save()

@@ -26,6 +26,7 @@ from cellblock.executors.process.link import Link
 from cellblock.executors.process.turn import Before, Fetch, ProcessTurn
 from cellblock.executors.process.waits import Waits
 from cellblock.executors.protocol import Capabilities, Died, Kernel, KernelSpec, Named, Turn, WorkerGone
+from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.values import portable
 from cellblock.walls import Applied
@@ -104,6 +105,14 @@ class LinkedKernel:
     def binding(self, name: str, value: object) -> Bind:
         """See `Kernel`."""
         return pickled(name, value)
+
+    @property
+    def traffic(self) -> Traffic:
+        """See `Kernel`."""
+        return Traffic()
+
+    def cut_off(self) -> None:
+        """See `Kernel`."""
 
     def _prepared(self, request: Request) -> tuple[socket.socket | None, Before | None]:
         """What goes with a request: the end for a checkpoint after it, and what has to be waited for before it."""
@@ -274,7 +283,7 @@ class LinkedKernel:
 
     def _setup(self, link: Link) -> dict[str, object]:
         """What a worker is told before it walls itself in."""
-        return {"nonce": link.nonce.hex(), "limits": limits_of(self._spec.limits)}
+        return {"nonce": link.nonce.hex(), "limits": limits_of(self._spec.limits, door=self._spec.has_door)}
 
 
 def rows_of(event: Finished) -> tuple[Row, ...]:

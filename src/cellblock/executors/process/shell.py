@@ -37,10 +37,14 @@ class Shell:
         walls: tuple[Applied, ...],
         mounts: tuple[Mount, ...],
         worker: Link | None = None,
+        *,
+        door: bool = False,
     ) -> None:
         watch_forks(channel)
         self.channel = channel
         self.init, root, *self.spaces = descriptors
+        self.listener = socket.socket(fileno=self.spaces.pop(0)) if door else None
+        """What its door listens on, inside, until somebody serves it."""
         """`spaces` are a branch's namespaces, until its worker has them."""
         self.walls = walls
         self.worker = worker
@@ -91,16 +95,17 @@ class Shell:
             case {"spare": {"token": int(token), "nonce": str(nonce), "ready": str(detail)}}:
                 channel.close()
                 return cls._taken(family, token, bytes.fromhex(nonce), _root(detail), descriptors)
-        return cls(family, channel, descriptors, (_root(str(report["ready"])), *placed), mounts)
+        walls = (_root(str(report["ready"])), *placed)
+        return cls(family, channel, descriptors, walls, mounts, door=bool(kind["door"]))
 
     @classmethod
     def _taken(cls, family: Family, token: int, nonce: bytes, wall: Applied, descriptors: list[int]) -> Shell:
         """From the descriptors of a spare."""
-        channel, init, root, worker, stdout, stderr = descriptors
+        channel, init, root, *door, worker, stdout, stderr = descriptors
         link = Link((socket.socket(fileno=worker), stdout, stderr, nonce))
         link.token = token
         family.took(token)
-        return cls(family, socket.socket(fileno=channel), [init, root], (wall,), (), link)
+        return cls(family, socket.socket(fileno=channel), [init, root, *door], (wall,), (), link, door=bool(door))
 
     @property
     def ended(self) -> bool:
@@ -317,6 +322,8 @@ class Shell:
         if self.worker is not None:
             self.worker.close()
         self.give_spaces()
+        if self.listener is not None:
+            self.listener.close()
         self.channel.close()
         os.close(self.init)
         self.files.close()

@@ -58,6 +58,12 @@ class ReducedLauncher:
             raise MountRefused(
                 'mounts: walls="reduced" gives none', hint=f"write copies with session.files, or {_FULL}"
             )
+        if spec.network:
+            raise IsolationUnavailable(
+                'walls="reduced" has no network namespace in which a door could be',
+                mechanism="door",
+                hint=f"give the session a tool that asks the network, or {_FULL}",
+            )
         return await awaited(_opening(spec))
 
     def keep_ready(self, spec: KernelSpec, count: int) -> None:

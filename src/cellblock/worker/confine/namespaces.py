@@ -25,6 +25,7 @@ ALL = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
 ROOM = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS
 """What a process joins of an existing session; its pid namespace only takes children."""
 
+_WAITING = 128
 _SIOCSIFFLAGS, _IFF_UP, _IFF_RUNNING = 0x8914, 0x1, 0x40
 REMEDY = (
     '`cellblock doctor` prints what to do on this machine, and whether walls="reduced", which goes without, works: '
@@ -87,6 +88,14 @@ def raise_loopback() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         request = struct.pack("16sh14x", b"lo", _IFF_UP | _IFF_RUNNING)
         fcntl.ioctl(probe, _SIOCSIFFLAGS, request)
+
+
+def listening(port: int) -> socket.socket:
+    """What listens on a port of this network namespace's loopback. Nothing else in it can take that port."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.bind(("127.0.0.1", port))
+    listener.listen(_WAITING)
+    return listener
 
 
 def _map(inside: int, uid: int, gid: int) -> None:

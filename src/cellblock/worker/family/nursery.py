@@ -25,7 +25,7 @@ from cellblock.worker.init import process as init
 SESSION_UID = 1000
 _SCRATCH_BYTES = 256 * 2**20
 _SCRATCH_FILES = 4096
-_SIZES = ("disk_bytes", "files", "memory_bytes", "checkpoint_bytes")
+_SIZES = ("disk_bytes", "files", "memory_bytes", "checkpoint_bytes", "door")
 """What of a kind of session concerns its init."""
 
 

@@ -28,7 +28,8 @@ MakeShell = Callable[[Message, socket.socket], None]
 
 
 class _Spare:
-    """What its maker told, and the descriptors: init's channel and pidfd, the root, the worker's socket and pipes."""
+    """What its maker told, and the descriptors: init's channel and pidfd, the root, its door's listener where it has
+    one, the worker's socket and pipes."""
 
     def __init__(self, told: Message, descriptors: list[int]) -> None:
         self.told = told
@@ -36,7 +37,7 @@ class _Spare:
 
     @property
     def alive(self) -> bool:
-        _, init, _, worker, _, _ = self.descriptors
+        _, init, *_, worker, _, _ = self.descriptors
         poll = select.poll()
         poll.register(init, select.POLLIN)
         poll.register(worker, 0)  # only for its other end's close

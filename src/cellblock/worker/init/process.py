@@ -26,11 +26,14 @@ def run(
     files: int,
     memory_bytes: int,
     checkpoint_bytes: int,
+    door: int,
     late: tuple[str, ...],
     mounts: bool,
     nested: bool = False,
 ) -> NoReturn:
     """Furnish the session, report, then serve until the host is gone. Never returns.
+
+    A `door` is the port on the loopback on which something is to listen; the host gets it, and nothing here keeps it.
 
     With `mounts` it waits for the host to send them on the channel. Stays attachable (dumpable) until told to seal:
     joining its namespaces needs that; nothing hostile runs before. One that is `nested` in another session is never
@@ -42,6 +45,7 @@ def run(
     try:
         name = namespaces.name_host("cellblock")
         namespaces.raise_loopback()
+        doors = [namespaces.listening(door)] if door else []
         entered = root.enter(disk_bytes=disk_bytes, files=files, late=late, nested=nested)
         sockets.bound()
         if entered.processes >= 0:
@@ -58,9 +62,11 @@ def run(
     for path in places:
         _require_readable(channel, path)
     spaces = namespaces.opened() if nested else []
-    control.send(channel, {"ready": entered.detail + name}, [itself, home, *spaces])
+    control.send(channel, {"ready": entered.detail + name}, [itself, home, *(one.fileno() for one in doors), *spaces])
     for descriptor in (itself, home, *spaces):
         os.close(descriptor)
+    for listener in doors:
+        listener.close()
     Service(channel, store, memory_bytes=memory_bytes, checkpoint_bytes=checkpoint_bytes, nested=nested).serve()
 
 

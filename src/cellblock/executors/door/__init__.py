@@ -1,0 +1,1 @@
+"""The door: the one way from a session to the network, held by the host."""

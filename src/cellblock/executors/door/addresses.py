@@ -1,0 +1,79 @@
+"""Which addresses are anybody's: what a name leads to is dialled only there."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+_NOT_PUBLIC = tuple(
+    ip_network(text)
+    for text in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+    )
+)
+"""Of IPv4, as the registry of special-purpose addresses has it, with multicast: interpreters differ in theirs."""
+
+_PUBLIC6 = ip_network("2000::/3")
+"""Of IPv6 what is assigned for anybody; all else is loopback, link-local, of a site, multicast, or has IPv4 in it."""
+_NOT_PUBLIC6 = tuple(
+    ip_network(text)
+    for text in (
+        "2001::/23",  # Teredo, ORCHID, benchmarks: 2001:4:112::/48 and the like are special as well
+        "2001:db8::/32",
+        "2002::/16",  # 6to4: an IPv4 address, behind a relay
+        "3fff::/20",
+    )
+)
+_DISCARD_PORT = 9
+_NO_WAY_THERE = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH)
+"""What connecting to it, by TCP as well, fails with where no route leads there."""
+
+
+def why_not_public(address: str) -> str:
+    """What kind of address it is where it is not anybody's, "" where it is. A zone, or no address, is none."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return "no address"
+    if isinstance(found, IPv4Address):
+        return _kind(found) if any(found in network for network in _NOT_PUBLIC) else ""
+    if found.scope_id is not None or found not in _PUBLIC6 or any(found in network for network in _NOT_PUBLIC6):
+        return _kind(found)
+    return ""
+
+
+def is_own(address: str) -> bool:
+    """Whether it is one of this machine's own, where its services listen. Sends nothing: the kernel is asked only
+    from which address it would send there."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as asking:
+            asking.connect((address, _DISCARD_PORT))
+            return ip_address(asking.getsockname()[0]) == ip_address(address)
+    except OSError as error:
+        return error.errno not in _NO_WAY_THERE
+
+
+def _kind(address: IPv4Address | IPv6Address) -> str:
+    if address.is_loopback or address.is_unspecified:
+        return "a loopback address"
+    if address.is_link_local:
+        return "a link-local address"
+    if address.is_multicast:
+        return "a multicast address"
+    return "a private or special address"

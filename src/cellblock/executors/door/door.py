@@ -1,0 +1,281 @@
+"""A session's door: a listener inside its network namespace that the host serves, and nothing else leads out.
+
+What comes in are requests to a proxy: CONNECT, and plain HTTP. A place that the list does not name is refused before
+anything is asked or sent anywhere. A name is resolved here, refused where any of its addresses is not public or is one
+of this machine's own, and dialled at the very address that was looked at. An address that is listed is dialled as it
+is. What a server answers is passed on unread: who follows a redirect makes another request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Callable, Collection
+from typing import Any
+
+from cellblock.executors.door import porch
+from cellblock.executors.door.addresses import is_own, why_not_public
+from cellblock.executors.door.request import MAX_HEAD, Refused, Wanted, read
+from cellblock.network import Destination, Traffic
+
+HEAD_SECONDS = 10.0
+RESOLVE_SECONDS = 10.0
+DIAL_SECONDS = 10.0
+IDLE_SECONDS = 300.0
+"""How long a connection may pass nothing in either direction."""
+_CHUNK = 64 * 1024
+_MOST_ADDRESSES = 8
+_MOST_A_SECOND = 100
+"""Connections that are taken: what is refused at once costs the host time as well."""
+_RETRY_SECONDS = 0.1
+_LINGER_SECONDS = 2.0
+
+_SHUT = "the session holds private data: its network is closed for good"
+
+Resolve = Callable[[str, int], list[str]]
+"""The addresses of a name; OSError where it has none. May block."""
+
+
+def resolved(host: str, port: int) -> list[str]:
+    """The addresses of a name, as this machine's resolver has them, without repetition."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    return list(dict.fromkeys(_zoned(address) for *_, address in found))
+
+
+def _zoned(address: tuple[Any, ...]) -> str:
+    return f"{address[0]}%{address[3]}" if len(address) == 4 and address[3] and "%" not in address[0] else address[0]
+
+
+class Door:
+    """Serves one listener until it is closed. Its methods may be called from any thread but that of the doors."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        listed: Collection[Destination],
+        *,
+        max_connections: int,
+        max_bytes: int,
+        resolve: Resolve = resolved,
+    ) -> None:
+        """`max_bytes` is for all connections together, in both directions."""
+        listener.setblocking(False)
+        self._listener = listener
+        self._listed = frozenset(listed)
+        self._max_bytes = max_bytes
+        self._resolve = resolve
+        self._host = os.getpid()
+        self._slots = asyncio.Semaphore(max_connections)
+        self._resolving = asyncio.Semaphore(2)
+        self._under_way: set[asyncio.Task[None]] = set()
+        self.is_shut = False
+        """Whether it is closed for good."""
+        self._connections = self._refused = self._sent = self._received = 0
+        self._accepting: asyncio.Task[None] | None = None
+        porch.done(self._open())
+
+    @property
+    def traffic(self) -> Traffic:
+        """What has passed so far."""
+        return Traffic(
+            connections=self._connections,
+            connections_refused=self._refused,
+            sent_bytes=self._sent,
+            received_bytes=self._received,
+        )
+
+    def shut(self) -> None:
+        """Cut what is open, and refuse everything from now on. For good; returns when it is done."""
+        self.is_shut = True
+        if os.getpid() == self._host:
+            porch.done(self._cut())
+
+    def close(self) -> None:
+        """Cut what is open, and let go of the listener. Safe to call twice; a forked copy of the host only lets go."""
+        if os.getpid() == self._host:
+            porch.done(self._leave())
+        else:
+            self._listener.close()
+
+    # -------------------------------------------------------- in the thread of the doors
+
+    async def _open(self) -> None:
+        self._accepting = asyncio.get_running_loop().create_task(self._accept())
+
+    async def _leave(self) -> None:
+        if self._accepting is not None:
+            self._accepting.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._accepting
+        await self._cut()
+        self._listener.close()
+
+    async def _cut(self) -> None:
+        tasks = list(self._under_way)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        began, taken = loop.time(), 0
+        while True:
+            await self._slots.acquire()  # who comes when all are taken waits in the listener's queue
+            try:
+                client, _ = await loop.sock_accept(self._listener)
+            except OSError:  # no descriptor is to be had, or the client has gone
+                self._slots.release()
+                await asyncio.sleep(_RETRY_SECONDS)
+                continue
+            except BaseException:
+                self._slots.release()
+                raise
+            task = loop.create_task(self._serve(client))
+            self._under_way.add(task)
+            task.add_done_callback(self._served)
+            if (taken := taken + 1) >= _MOST_A_SECOND:
+                await asyncio.sleep(max(0.0, began + 1 - loop.time()))
+                began, taken = loop.time(), 0
+
+    def _served(self, task: asyncio.Task[None]) -> None:
+        self._under_way.discard(task)
+        self._slots.release()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            asyncio.get_running_loop().call_exception_handler({"message": "a door's connection", "exception": error})
+
+    async def _serve(self, client: socket.socket) -> None:
+        """One connection of a client's, to its end. What goes wrong on the way to a server is told to the client."""
+        reader, writer = await asyncio.open_connection(sock=client, limit=MAX_HEAD)
+        try:
+            try:
+                wanted = await _asked(reader)
+                if wanted is None:
+                    return
+                server = await self._connected(wanted.place)
+                self._connections += 1
+                await self._pass(wanted, reader, writer, server)
+            except Refused as refused:
+                self._refused += 1
+                await _tell(writer, refused)
+        except (ConnectionError, TimeoutError):
+            pass  # either end has gone, or nothing passes: both ends learn it as this closes
+        finally:
+            writer.transport.abort()
+
+    async def _connected(self, place: Destination) -> socket.socket:
+        """A connection to a place that is listed; `Refused` where it is not, or cannot be had."""
+        self._require_open(place)
+        if place.is_address:
+            addresses = [place.host]
+        else:
+            addresses = await self._addresses(place)
+            self._require_open(place)
+        for address in addresses:
+            with contextlib.suppress(OSError, TimeoutError):
+                return await _dialled(address, place.port)
+        raise Refused(502, f"{place} does not answer")
+
+    def _require_open(self, place: Destination) -> None:
+        if self.is_shut:
+            raise Refused(403, _SHUT)
+        if place not in self._listed:
+            raise Refused(403, f"{place} is not in the network= list of this session")
+        if self._sent + self._received >= self._max_bytes:
+            raise Refused(403, "the session has used up ExecutionLimits.max_network_mb")
+
+    async def _addresses(self, place: Destination) -> list[str]:
+        """Where a name leads, each of it looked at."""
+        try:
+            async with self._resolving, asyncio.timeout(RESOLVE_SECONDS):
+                found = await asyncio.get_running_loop().run_in_executor(None, self._resolve, place.host, place.port)
+        except (OSError, UnicodeError):  # a timeout is one, too
+            raise Refused(502, f"{place.host} cannot be resolved on the host") from None
+        for address in found:
+            if kind := why_not_public(address) or ("an address of the host's own" if is_own(address) else ""):
+                raise Refused(403, f"{place.host} leads to {kind}, and only a public one is connected to")
+        if not found:
+            raise Refused(502, f"{place.host} cannot be resolved on the host")
+        return found[:_MOST_ADDRESSES]
+
+    async def _pass(
+        self, wanted: Wanted, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: socket.socket
+    ) -> None:
+        """Pass bytes both ways until both have ended, one goes away, or nothing passes for too long."""
+        from_server, to_server = await asyncio.open_connection(sock=server, limit=_CHUNK)
+        try:
+            if wanted.head:
+                to_server.write(wanted.head)
+                self._sent += len(wanted.head)
+            else:
+                writer.write(b"HTTP/1.1 200 connected\r\n\r\n")
+            async with asyncio.timeout(IDLE_SECONDS) as idle, asyncio.TaskGroup() as both:
+                both.create_task(self._pump(reader, to_server, idle, is_sent=True))
+                answering = both.create_task(self._pump(from_server, writer, idle, is_sent=False))
+                if wanted.head:  # the server ends after its answer, whatever the client still has open
+                    await answering
+                    raise _Ended
+        except* (ConnectionError, TimeoutError, _Ended):
+            pass
+        finally:
+            to_server.transport.abort()
+        async with asyncio.timeout(_LINGER_SECONDS):  # not where it is cut
+            writer.close()
+            await writer.wait_closed()
+
+    async def _pump(
+        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, idle: asyncio.Timeout, *, is_sent: bool
+    ) -> None:
+        while chunk := await source.read(_CHUNK):
+            if is_sent:
+                self._sent += len(chunk)
+            else:
+                self._received += len(chunk)
+            if self._sent + self._received > self._max_bytes:
+                raise _Ended
+            sink.write(chunk)
+            await sink.drain()
+            if not idle.expired():
+                idle.reschedule(asyncio.get_running_loop().time() + IDLE_SECONDS)
+        if sink.can_write_eof():
+            sink.write_eof()
+
+
+class _Ended(Exception):
+    """A connection is over before both its ends say so."""
+
+
+async def _asked(reader: asyncio.StreamReader) -> Wanted | None:
+    """What a client asks for; None where it goes away without."""
+    try:
+        async with asyncio.timeout(HEAD_SECONDS):
+            return read(await reader.readuntil(b"\r\n\r\n"))
+    except asyncio.IncompleteReadError:
+        return None
+    except asyncio.LimitOverrunError:
+        raise Refused(431, f"a request's head has more than {MAX_HEAD} bytes") from None
+    except TimeoutError:
+        raise Refused(408, f"no request within {HEAD_SECONDS:.0f} s") from None
+
+
+async def _tell(writer: asyncio.StreamWriter, refused: Refused) -> None:
+    async with asyncio.timeout(_LINGER_SECONDS):
+        writer.write(refused.answer())
+        writer.write_eof()
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+
+
+async def _dialled(address: str, port: int) -> socket.socket:
+    """A connection to an address, which is no name any more."""
+    server = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        server.setblocking(False)
+        async with asyncio.timeout(DIAL_SECONDS):
+            await asyncio.get_running_loop().sock_connect(server, (address, port))
+    except BaseException:
+        server.close()
+        raise
+    return server
