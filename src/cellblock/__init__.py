@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from cellblock.policy import Policy as Policy
     from cellblock.session.blocking import Session as Session
     from cellblock.session.notebook import Notebook as Notebook
+    from cellblock.session.privacy import Private as Private
     from cellblock.session.ready import keep_ready as keep_ready
     from cellblock.session.session import AsyncSession as AsyncSession
     from cellblock.state import Live as Live
@@ -91,6 +92,7 @@ _HOME = {
     "OutputType": "cellblock.outputs",
     "Policy": "cellblock.policy",
     "PreloadFailed": "cellblock.errors",
+    "Private": "cellblock.session.privacy",
     "Resumed": "cellblock.state",
     "ScriptedModel": "cellblock.models.scripted",
     "Session": "cellblock.session.blocking",

@@ -146,9 +146,12 @@ def do_tag(store: Store, arguments: argparse.Namespace) -> int:
 
 def do_merge(store: Store, arguments: argparse.Namespace) -> int:
     """Take over what another version changed."""
-    from cellblock.session.timeline import find
+    from cellblock.session.timeline import find, why_private
 
     with store.hold(arguments.user, arguments.name, create=False) as session:
+        if why := why_private(store, arguments.user, arguments.other):
+            was = session.settings.get("private")
+            session.configure({**session.settings, "private": was or f"merged {arguments.other}: {why}"})
         return _told(arguments, merge(session, find(session, arguments.other), arguments.prefer), arguments.name)
 
 
@@ -160,6 +163,7 @@ def do_export(store: Store, arguments: argparse.Namespace) -> int:
         return USAGE
     session = store.read(arguments.user, arguments.name)
     notebook = Notebook()
+    notebook.private = str(session.settings.get("private") or "")
     for cell, parts in cells_of(session, session.resolve("HEAD")):
         notebook.record(cell, parts)
     text = notebook.to_html() if target.suffix == ".html" else json.dumps(notebook.to_ipynb(), indent=1) + "\n"

@@ -52,6 +52,7 @@ class Session:
         seed: int | None = None,
         mounts: Mapping[str, str | os.PathLike[str]] | None = None,
         network: Iterable[str] | None = None,
+        private: bool | Iterable[str] = False,
         tools: Iterable[Callable[..., Any]] = (),
         policy: Policy | None = None,
     ) -> None:
@@ -67,6 +68,7 @@ class Session:
             seed=seed,
             mounts=mounts,
             network=None if network is None else network if isinstance(network, str) else tuple(network),
+            private=private,
             tools=tuple(tools),
             policy=policy,
             state=state,
@@ -244,6 +246,18 @@ class Session:
     def tag(self, name: str, revision: str = "HEAD") -> None:
         """Give a commit a name of its own."""
         self._in_turn(self._session.tag, name, revision)
+
+    @property
+    def private(self) -> str:
+        """Why the session holds private data; "" where nobody has said that it does."""
+        return self._session.private
+
+    def mark_private(self, reason: str) -> None:
+        """From now on the session has no network, and cannot call functions that are declared outward. For good.
+
+        Does not wait for its turn. When this returns, what is open is cut, and the mark is in the store.
+        """
+        call(self._session.mark_private, reason)
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""

@@ -18,8 +18,11 @@ _MIME = re.compile(r"[a-z]+/(?!.*(?:java|ecma|live)script)[A-Za-z0-9.+-]+", re.I
 _BINARY = IMAGES | {"application/pdf"}
 
 
-def ipynb(cells: Iterable[Shown]) -> dict[str, object]:
-    """The document as JSON. Text is kept as it is, terminal colours too: Jupyter shows those itself."""
+def ipynb(cells: Iterable[Shown], *, private: str = "") -> dict[str, object]:
+    """The document as JSON. Text is kept as it is, terminal colours too: Jupyter shows those itself.
+
+    `private` is why the session holds private data, where it does.
+    """
     return {
         "nbformat": 4,
         "nbformat_minor": 5,
@@ -31,6 +34,7 @@ def ipynb(cells: Iterable[Shown]) -> dict[str, object]:
                 "mimetype": "text/x-python",
                 "pygments_lexer": "ipython3",
             },
+            **({"cellblock": {"private": utf8(private)}} if private else {}),
         },
         "cells": [_cell(shown, place) for place, shown in enumerate(cells)],
     }

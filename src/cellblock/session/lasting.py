@@ -35,7 +35,7 @@ from cellblock.session.hoststeps import HostStep
 from cellblock.session.merging import merge
 from cellblock.session.past import Past, answer_entry, followed_by, leading_to
 from cellblock.session.shown import Blob
-from cellblock.session.timeline import difference, find
+from cellblock.session.timeline import difference, find, why_private
 from cellblock.snapshots import Snapshot
 from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, open_store, records
 from cellblock.wire.messages import ToolReply
@@ -390,6 +390,10 @@ class Lasting:
     async def found(self, other: str) -> Commit:
         """The commit that a revision means, or where another session of the user stands."""
         return await to_thread.run_sync(find, self._held, other)
+
+    async def why_private(self, other: str) -> str:
+        """Why the user's session of that name holds private data; "" where it does not, or there is none."""
+        return await to_thread.run_sync(why_private, self._store, self._held.user, other)
 
     async def merge(self, theirs: Commit, prefer: Literal["ours", "theirs"] | None) -> Commit:
         """Make a commit of the session's newest and another."""

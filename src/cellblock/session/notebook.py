@@ -36,6 +36,8 @@ class Notebook:
         self._blobs: dict[str, dict[str, Blob]] = {}
         self._values: dict[str, int] = {}
         self._held = 0
+        self.private = ""
+        """Why the session holds private data; "" where it does not. Exports say it."""
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -63,6 +65,7 @@ class Notebook:
     def copy(self) -> Notebook:
         """Another notebook of the same cells, but for one that runs."""
         other = Notebook()
+        other.private = self.private
         for cell in self.cells:
             if cell.state is not CellState.RUNNING:
                 other.record(cell, self._blobs.get(cell.id, {}))
@@ -124,13 +127,13 @@ class Notebook:
         """The notebook as JSON of nbformat 4.5, which Jupyter opens."""
         from cellblock.session.ipynb import ipynb
 
-        return ipynb(self.shown())
+        return ipynb(self.shown(), private=self.private)
 
     def to_html(self) -> str:
         """The notebook as one page without scripts, which fetches nothing."""
         from cellblock.session.page import page
 
-        return page(self.shown())
+        return page(self.shown(), private=self.private)
 
     def shown(self) -> list[Shown]:
         """Every cell with its outputs and their binary parts, as exports take them."""

@@ -24,7 +24,7 @@ _MAX_COLUMNS = 200
 _MAX_ROWS = 100
 
 
-def page(cells: Iterable[Shown | Prose]) -> str:
+def page(cells: Iterable[Shown | Prose], *, private: str = "") -> str:
     """The whole page. Its size is that of the sources, outputs and images together, images by 4/3."""
     shown = list(cells)
     many = sum(isinstance(one, Shown) for one in shown)
@@ -36,11 +36,16 @@ def page(cells: Iterable[Shown | Prose]) -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
             '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n',
             f"<title>Notebook</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n",
-            f"<header><h1>Notebook</h1><p>{count}</p></header>\n",
+            f"<header><h1>Notebook</h1><p>{count}{_marked(private)}</p></header>\n",
             *(part for one in shown for part in (_cell(one) if isinstance(one, Shown) else _prose(one))),
             "</main>\n</body>\n</html>\n",
         )
     )
+
+
+def _marked(private: str) -> str:
+    """What the page says of a session that holds private data."""
+    return f", private data: {escape(inert(private))}" if private else ""
 
 
 def renders_markdown() -> bool:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 import anyio
+from anyio import to_thread
 
 from cellblock.cell import Cell, CellState, Lost
 from cellblock.differences import Name
@@ -28,6 +29,7 @@ from cellblock.session.record import losses
 from cellblock.session.tools import Toolbox
 from cellblock.session.versions import Versions
 from cellblock.state import Live, State, Versioned
+from cellblock.tools.tool import about
 from cellblock.walls import Walls
 from cellblock.wire.messages import Clear, Fetch, Run, Survey
 
@@ -56,6 +58,9 @@ class AsyncSession(Versions):
 
     `network` lists what cells may connect to, as "pypi.org:443": see docs/network.md. By default there is none.
 
+    `private` sessions have no network, and cannot call functions that are declared outward. A list has patterns of
+    paths: the session becomes private with the first mount or written file that matches, as by `mark_private`.
+
     `policy` has cells run behind the guard: at `local`, where None is one that grants the audited standard library, and
     at `isolated` within the walls, where its functions are called as tools are.
 
@@ -78,6 +83,7 @@ class AsyncSession(Versions):
         seed: int | None = None,
         mounts: Mapping[str, str | os.PathLike[str]] | None = None,
         network: Iterable[str] | None = None,
+        private: bool | Iterable[str] = False,
         tools: Iterable[Callable[..., Any]] = (),
         policy: Policy | None = None,
     ) -> None:
@@ -121,6 +127,21 @@ class AsyncSession(Versions):
         granted = () if policy is None or self.trust_level == "local" else policy.functions
         super().__init__(limits=spec.limits, seed=self.seed, toolbox=Toolbox(tools, granted=granted), name=name)
         self._has_door = spec.has_door
+        if self._toolbox.gives_private:
+            self._toolbox.mark = self.mark_private
+        if private is not False:
+            from cellblock.session.privacy import patterns_of
+
+            self._private_paths = patterns_of(private)
+        if private is True:
+            self._close_off("opened as private")
+        if mounts is not None:
+            from cellblock.session.privacy import declared
+
+            if why := declared(mounts):
+                self._close_off(why)
+        if policy is not None and self.trust_level == "local":
+            _require_undeclared(policy)
         self._branched = 0
 
     def __repr__(self) -> str:
@@ -153,9 +174,16 @@ class AsyncSession(Versions):
         return self
 
     async def _opened(self) -> Kernel:
-        """A new kernel with the session's tools."""
-        kernel = await self._launcher.open(self._spec)
+        """A new kernel with the session's tools. One of a private session has no door."""
+        if self._private_paths and not self._private and self._spec.mounts:
+            from cellblock.session.privacy import matched
+
+            if why := await to_thread.run_sync(matched, self._spec.mounts, self._private_paths):
+                await self.mark_private(why)
+        kernel = await self._launcher.open(replace(self._spec, private=bool(self._private)))
         try:
+            if self._private:  # since it began to open
+                kernel.cut_off()
             if self._closed:
                 raise SessionClosed("the session was closed while it opened", hint="open a new one")
             await equip(kernel, self._toolbox)
@@ -177,6 +205,13 @@ class AsyncSession(Versions):
         self._lasting = await Lasting.open(mode.url, self.user, str(self.name), given)
         settings = merged(self._lasting.settings, given, self._said)
         self.trust_level, self.walls = settings["trust_level"], settings["walls"]
+        settings["private"] = self._lasting.settings.get("private") or self._private
+        stored = self._lasting.settings.get("private_paths")
+        paths = map(str, stored) if isinstance(stored, list) else ()
+        settings["private_paths"] = sorted({*self._private_paths, *paths})
+        self._private_paths = tuple(settings["private_paths"])
+        if settings["private"]:
+            self._close_off(str(settings["private"]))
         self._spec = to_spec(settings, self._spec)
         self.limits, self.seed, self._has_door = self._spec.limits, self._spec.seed, self._spec.has_door
         self._launcher = launcher_for(self.trust_level, self.walls)
@@ -364,27 +399,37 @@ class AsyncSession(Versions):
             seed=seed,
             mounts=dict(self._spec.mounts),
             network=map(str, self._spec.network),
+            private=self._private_paths,
             tools=self._toolbox.tools,
             policy=self._spec.policy,
         )
+        branch._inherit(self)
         if self._lasting is not None:
             branch.state, branch._spec = self.state, replace(branch._spec, saved=True, scoped=self._spec.scoped)
             branch.name, branch.user = name or f"{self.name}-{self._branched}", self.user
             branch._lasting = await self._lasting.fork(branch.name, seed)
         with anyio.CancelScope(shield=True):
             try:
-                branch._kernel, rows = kernel, _ = await kernel.branch(branch._spec)
+                spec = replace(branch._spec, private=bool(self._private))
+                branch._kernel, rows = kernel, _ = await kernel.branch(spec)
+                branch._inherit(self)
             except BaseException:
                 await branch._let_go()
                 raise
         branch._state, branch._count = kernel.states[-1], self._count
         branch.notebook = self.notebook.copy()
+        branch.notebook.private = branch.private
         branch._lost = tuple(
             Lost(name=name, type=kind, reason=reason, remedy=remedy) for name, kind, reason, remedy in rows
         )
         if branch._lasting is not None:
             branch._lasting.stands(branch._state, None)
         return branch
+
+    def _inherit(self, stem: AsyncSession) -> None:
+        """What is private in the session that this is a branch of is so here."""
+        if stem.private:
+            self._close_off(stem.private)
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""
@@ -474,6 +519,16 @@ def _steps_to(state: int, states: tuple[int, ...]) -> int:
             hint="raise ExecutionLimits(max_checkpoints=…) before the session is opened",
         )
     return len(states) - 1 - states.index(state)
+
+
+def _require_undeclared(policy: Policy) -> None:
+    """At local cells call what a policy grants directly, and nobody is asked."""
+    for grant in policy.functions:
+        said = about(grant.function)
+        if said.outward or said.private:
+            raise ValueError(
+                f"{grant.name}() is declared outward or private, which holds at local where it is in tools="
+            )
 
 
 def _is_live(policy: Policy | None) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from cellblock.differences import Diff, FileChange, Name, NameChange, StepTaken
 from cellblock.errors import UnknownCommit, UnknownSession
-from cellblock.store import Commit, HeldSession, StoredSession
+from cellblock.store import Commit, HeldSession, Store, StoredSession
 
 _MOST_STEPS = 1000
 
@@ -68,3 +68,11 @@ def find(session: HeldSession, other: str) -> Commit:
         if head.commit is None:
             raise
         return session.resolve(head.commit)
+
+
+def why_private(store: Store, user: str, other: str) -> str:
+    """Why the user's session of that name holds private data; "" where it does not, or there is none."""
+    try:
+        return str(store.read(user, other).settings.get("private") or "")
+    except UnknownSession:
+        return ""

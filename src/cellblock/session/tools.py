@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import keyword
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from functools import cached_property, partial
@@ -17,6 +17,7 @@ from typing import Any
 from anyio import to_thread
 
 from cellblock.policy import FunctionGrant
+from cellblock.tools.tool import about
 from cellblock.values import portable
 from cellblock.wire.messages import ToolCalled, ToolReply
 
@@ -35,6 +36,10 @@ class Toolbox:
 
     def __init__(self, tools: Iterable[Tool] = (), *, granted: Iterable[FunctionGrant] = ()) -> None:
         """`granted` are functions of a policy, under the names that it gives them."""
+        self.is_private = False
+        """Whether functions that are declared outward are refused."""
+        self.mark: Callable[[str], Awaitable[None]] | None = None
+        """Makes the session private, with the reason."""
         self.tools = tuple(tools)
         """The functions that were given as tools."""
         self._tools: dict[str, Tool] = {}
@@ -52,6 +57,11 @@ class Toolbox:
         if name in self._tools:
             raise ValueError(f"two tools are called {name!r}")
         self._tools[name] = tool
+
+    @property
+    def gives_private(self) -> bool:
+        """Whether calling one of them makes a session private."""
+        return any(about(tool).private for tool in self._tools.values())
 
     def __bool__(self) -> bool:
         return bool(self._tools)
@@ -76,6 +86,12 @@ class Toolbox:
         tool = self._tools.get(call.name)
         if tool is None:
             return _failed(call, "NameError", f"there is no tool {call.name!r}")
+        said = about(tool)
+        if said.outward and self.is_private:
+            message = f"{call.name}() reaches outside, which a session that holds private data cannot"
+            return _failed(call, "PermissionError", message)
+        if said.private and self.mark is not None:
+            await self.mark(f"{call.name}() was called")
         try:
             if inspect.iscoroutinefunction(tool):
                 result = await tool(*args, **kwargs)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cellblock.store import Commit
 
 _HOST_SECONDS = 60.0
+_MOST_REASON = 200
 _HOST_STEP = Cell(id="host", number=0, source="", state=CellState.RUNNING, kind="host")
 
 
@@ -48,11 +49,37 @@ class Turns:
         """The cells that can be undone, by the states that they led to."""
         self._toolbox = toolbox
         self._has_door = False
+        self._private = ""
+        self._private_paths: tuple[str, ...] = ()
         self._lasting: Lasting | None = None
         self._asleep = False
         self._used = time.monotonic()
         self._closed = False
         self._host = os.getpid()
+
+    @property
+    def private(self) -> str:
+        """Why the session holds private data; "" where nobody has said that it does."""
+        return self._private
+
+    async def mark_private(self, reason: str) -> None:
+        """From now on the session has no network, and cannot call functions that are declared outward. For good.
+
+        Does not wait for its turn. When this returns, what is open is cut, and the mark is in the store.
+        """
+        if not reason.strip():
+            raise ValueError("say why the session is private, as a text")
+        self._close_off(reason)
+        if self._lasting is not None and not self._lasting.settings.get("private"):
+            await self._lasting.configure({**self._lasting.settings, "private": self._private})
+
+    def _close_off(self, reason: str) -> None:
+        """What `mark_private` does at once."""
+        if not self._private:
+            self._private = self.notebook.private = " ".join(reason.split())[:_MOST_REASON]
+            self._toolbox.is_private = True
+        if self._kernel is not None:
+            self._kernel.cut_off()
 
     def _living(self) -> Kernel:
         """The kernel, of a session that does not sleep."""
@@ -348,6 +375,11 @@ class Turns:
 
     async def _change_files(self, step: HostStep) -> None:
         """Does not wait for its turn: a cell may be waiting for a file."""
+        if step.do == "write" and self._private_paths:
+            from cellblock.session.privacy import matches
+
+            if matches(step.name, self._private_paths):
+                await self.mark_private(f"file {step.name}")
         kernel = await self._awake()
         await kernel.change_files(partial(step.change(), kernel.files))
         if self._turns.value:  # else the one who has the turn notes it, and commits it with what it did

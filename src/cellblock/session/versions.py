@@ -71,6 +71,7 @@ class Versions(Turns):
         self._lost += lost
         if not keep_notebook:
             self.notebook = Notebook()
+            self.notebook.private = self._private
             for _, cell, parts in past.cells:
                 self.notebook.record(cell, parts)
         notebook = self.notebook
@@ -245,7 +246,10 @@ class Versions(Turns):
         await self._acquire(wait=True)
         try:
             await lasting.committed()
-            theirs = await lasting.found(other if isinstance(other, str) else str(other.name))
+            name = other if isinstance(other, str) else str(other.name)
+            if why := (await lasting.why_private(other) if isinstance(other, str) else other.private):
+                await self.mark_private(f"merged {name}: {why}")
+            theirs = await lasting.found(name)
             merged = await lasting.merge(theirs, prefer)
             await self._go_to(lasting, merged)
             return merged

@@ -19,18 +19,29 @@ class About:
     """What was said of a function when it was marked."""
 
     visibility: Visibility = "full"
+    outward: bool = False
+    private: bool = False
 
 
 @overload
 def tool(function: Function) -> Function: ...
 @overload
-def tool(*, visibility: Visibility = ...) -> Callable[[Function], Function]: ...
 def tool(
-    function: Function | None = None, *, visibility: Visibility = "full"
+    *, visibility: Visibility = ..., outward: bool = ..., private: bool = ...
+) -> Callable[[Function], Function]: ...
+def tool(
+    function: Function | None = None,
+    *,
+    visibility: Visibility = "full",
+    outward: bool = False,
+    private: bool = False,
 ) -> Function | Callable[[Function], Function]:
     """Mark a function, plain or async, as a tool: `@tool` or `@tool(visibility="signature")`.
 
     Its name, signature and docstring are what a model reads. Agents take unmarked functions as well.
+
+    An `outward` function takes what it is given out of the session's reach, to a network, say: a session that holds
+    private data cannot call it. A `private` one gives private data: a session is marked before it is called.
     """
     if visibility not in ("full", "signature", "hidden"):
         raise ValueError(f'visibility must be "full", "signature" or "hidden", not {visibility!r}')
@@ -38,7 +49,7 @@ def tool(
     def mark(marked: Function) -> Function:
         if not callable(marked):
             raise TypeError(f"a tool is a function, not {type(marked).__name__}")
-        setattr(marked, _ATTRIBUTE, About(visibility=visibility))
+        setattr(marked, _ATTRIBUTE, About(visibility=visibility, outward=outward, private=private))
         return marked
 
     return mark if function is None else mark(function)
