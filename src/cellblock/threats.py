@@ -117,7 +117,7 @@ THREATS: tuple[Threat, ...] = (
     _walls(
         "W3",
         "the network: services of the host and of other sessions, sockets of every family, descriptors",
-        "a network namespace with nothing but its own loopback; seccomp's list of socket families",
+        "a network namespace with nothing but its own loopback, or the door in it; seccomp's list of socket families",
         reduced="the host's process number, which the other end of the worker's socket tells",
     ),
     _walls(

@@ -19,6 +19,8 @@ def keep_ready(
     limits: ExecutionLimits | None = None,
     preload: Iterable[str] = (),
     python: str | None = None,
+    network: Iterable[str] | None = None,
+    private: bool | Iterable[str] = False,
     policy: Policy | None = None,
 ) -> None:
     """Keep `count` sessions ready for `Session` and `AsyncSession` with these arguments; 0 ends that.
@@ -26,11 +28,18 @@ def keep_ready(
     Blocks until they are there, and raises what opening one would: in an event loop call it in a thread. What is
     taken is made again in the background. Each costs the processes and the memory of an open session. Without it, a
     session that is opened again and again has one ready all the same. One that is ready takes any policy, if it was
-    made for one. None are kept with `walls="reduced"`.
+    made for one, and any list of a `network`. None are kept with `walls="reduced"`.
     """
     if type(count) is not int or count < 0:
         raise ValueError(f"count must be a whole number from 0, not {count!r}")
     session = AsyncSession(
-        trust_level=trust_level, walls=walls, limits=limits, preload=preload, python=python, policy=policy
+        trust_level=trust_level,
+        walls=walls,
+        limits=limits,
+        preload=preload,
+        python=python,
+        network=network,
+        private=private,
+        policy=policy,
     )
     session._launcher.keep_ready(session._spec, count)

@@ -1,7 +1,7 @@
 """A session's door: a listener inside its network namespace that the host serves, and nothing else leads out.
 
-What comes in are requests to a proxy: CONNECT, and plain HTTP. A place that the list does not name is refused before
-anything is asked or sent anywhere. A name is resolved here, refused where any of its addresses is not public or is one
+What comes in are requests to a proxy: CONNECT, and plain HTTP. What the list does not name is refused before anything
+is asked or sent anywhere. A name is resolved here, refused where any of its addresses is not public or is one
 of this machine's own, and dialled at the very address that was looked at. An address that is listed is dialled as it
 is. What a server answers is passed on unread: who follows a redirect makes another request.
 """
@@ -153,50 +153,52 @@ class Door:
                 wanted = await _asked(reader)
                 if wanted is None:
                     return
-                server = await self._connected(wanted.place)
+                server = await self._connected(wanted.destination)
                 self._connections += 1
                 await self._pass(wanted, reader, writer, server)
             except Refused as refused:
                 self._refused += 1
                 await _tell(writer, refused)
-        except (ConnectionError, TimeoutError):
+        except OSError:
             pass  # either end has gone, or nothing passes: both ends learn it as this closes
         finally:
             writer.transport.abort()
 
-    async def _connected(self, place: Destination) -> socket.socket:
-        """A connection to a place that is listed; `Refused` where it is not, or cannot be had."""
-        self._require_open(place)
-        if place.is_address:
-            addresses = [place.host]
+    async def _connected(self, destination: Destination) -> socket.socket:
+        """A connection to a destination that is listed; `Refused` where it is not, or cannot be had."""
+        self._require_open(destination)
+        if destination.is_address:
+            addresses = [destination.host]
         else:
-            addresses = await self._addresses(place)
-            self._require_open(place)
+            addresses = await self._addresses(destination)
+            self._require_open(destination)
         for address in addresses:
             with contextlib.suppress(OSError, TimeoutError):
-                return await _dialled(address, place.port)
-        raise Refused(502, f"{place} does not answer")
+                return await _dialled(address, destination.port)
+        raise Refused(502, f"{destination} does not answer")
 
-    def _require_open(self, place: Destination) -> None:
+    def _require_open(self, destination: Destination) -> None:
         if self.is_shut:
             raise Refused(403, _SHUT)
-        if place not in self._listed:
-            raise Refused(403, f"{place} is not in the network= list of this session")
+        if destination not in self._listed:
+            raise Refused(403, f"{destination} is not in the network= list of this session")
         if self._sent + self._received >= self._max_bytes:
             raise Refused(403, "the session has used up ExecutionLimits.max_network_mb")
 
-    async def _addresses(self, place: Destination) -> list[str]:
+    async def _addresses(self, destination: Destination) -> list[str]:
         """Where a name leads, each of it looked at."""
         try:
             async with self._resolving, asyncio.timeout(RESOLVE_SECONDS):
-                found = await asyncio.get_running_loop().run_in_executor(None, self._resolve, place.host, place.port)
+                found = await asyncio.get_running_loop().run_in_executor(
+                    None, self._resolve, destination.host, destination.port
+                )
         except (OSError, UnicodeError):  # a timeout is one, too
-            raise Refused(502, f"{place.host} cannot be resolved on the host") from None
+            raise Refused(502, f"{destination.host} cannot be resolved on the host") from None
         for address in found:
             if kind := why_not_public(address) or ("an address of the host's own" if is_own(address) else ""):
-                raise Refused(403, f"{place.host} leads to {kind}, and only a public one is connected to")
+                raise Refused(403, f"{destination.host} leads to {kind}, and only a public one is connected to")
         if not found:
-            raise Refused(502, f"{place.host} cannot be resolved on the host")
+            raise Refused(502, f"{destination.host} cannot be resolved on the host")
         return found[:_MOST_ADDRESSES]
 
     async def _pass(
@@ -216,7 +218,7 @@ class Door:
                 if wanted.head:  # the server ends after its answer, whatever the client still has open
                     await answering
                     raise _Ended
-        except* (ConnectionError, TimeoutError, _Ended):
+        except* (OSError, _Ended):
             pass
         finally:
             to_server.transport.abort()

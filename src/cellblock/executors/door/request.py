@@ -39,7 +39,7 @@ class Refused(Exception):
 class Wanted:
     """What is asked for: a tunnel to a place, or, with a `head`, that this is sent there and what follows it."""
 
-    place: Destination
+    destination: Destination
     head: bytes = b""
 
 
@@ -53,20 +53,20 @@ def read(head: bytes) -> Wanted:
         raise Refused(400, "a malformed header")
     method, target = line[1].decode(), line[2].decode()
     if method == "CONNECT":
-        return Wanted(place=_place(target))
+        return Wanted(destination=_destination(target))
     if (url := _URL.fullmatch(target)) is None:
         raise Refused(400, "a proxy is asked for http://host/path, or to CONNECT to host:port")
     authority = url[1] if re.search(r":[0-9]+$", url[1]) else f"{url[1]}:80"
-    wanted = _place(authority)
+    wanted = _destination(authority)
     path = url[2] if url[2].startswith("/") else f"/{url[2]}"
     kept = [one[0] for one in headers if one is not None and one[1].lower() not in _OF_THE_HOP]
     host = str(wanted).removesuffix(":80")
     sent = [f"{method} {path} HTTP/1.1".encode(), f"Host: {host}".encode(), *kept, b"Connection: close", b"", b""]
-    return Wanted(place=wanted, head=b"\r\n".join(sent))
+    return Wanted(destination=wanted, head=b"\r\n".join(sent))
 
 
-def _place(text: str) -> Destination:
+def _destination(text: str) -> Destination:
     try:
         return destination(text)
     except ValueError as error:
-        raise Refused(400, f"no place to connect to: {error}") from None
+        raise Refused(400, f"no destination: {error}") from None
