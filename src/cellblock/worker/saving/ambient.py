@@ -236,6 +236,7 @@ _OF_PACKAGES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("decimal", "decimal", lambda module: module.getcontext()),
     ("matplotlib", "matplotlib", _matplotlib),
     ("pandas", "pandas._config.config", _pandas),
+    ("torch", "torch", lambda module: module.get_rng_state()),
 )
 """Label, module, and how what it keeps is read."""
 _PUT: dict[str, Callable[[Any, Any], object]] = {
@@ -244,6 +245,7 @@ _PUT: dict[str, Callable[[Any, Any], object]] = {
     "decimal": _set_context,
     "matplotlib": lambda module, value: module.rcParams.update(value),
     "pandas": _set_pandas,
+    "torch": lambda module, value: module.set_rng_state(value),
 }
 _APPLIED: dict[str, Callable[[Any], object]] = {
     "random": random.setstate,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _abc  # type: ignore[import-not-found]  # its Python face has no way to ask
+import ctypes
 import functools
 import marshal
 import sys
@@ -11,6 +12,7 @@ from _thread import RLock, allocate_lock
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
+from importlib import import_module
 from types import (
     CellType,
     CodeType,
@@ -367,6 +369,32 @@ def set_index_references(index: Any, references: Any) -> None:
     references.add_index_reference(index)
 
 
+def storage(data: bytes) -> Any:
+    """The memory of tensors."""
+    torch: Any = import_module("torch")
+    made = torch.UntypedStorage(len(data))
+    if data:
+        ctypes.memmove(made.data_ptr(), data, len(data))
+    return made
+
+
+def tensor(
+    kind: str, memory: Any, dtype: Any, offset: int, shape: tuple[int, ...], stride: tuple[int, ...], needs_grad: bool
+) -> Any:
+    """A tensor over part of a storage."""
+    torch: Any = import_module("torch")
+    made = torch.empty(0, dtype=dtype).set_(memory, offset, shape, stride)
+    if kind == "Parameter":
+        return torch.nn.Parameter(made, needs_grad)
+    made.requires_grad = needs_grad
+    return made
+
+
+def set_tensor(made: Any, rest: tuple[Any, dict[str, Any]]) -> None:
+    made.grad, attributes = rest
+    made.__dict__.update(attributes)
+
+
 BUILDERS: tuple[Callable[..., Any], ...] = (
     attribute,
     module,
@@ -420,6 +448,9 @@ BUILDERS: tuple[Callable[..., Any], ...] = (
     new_of,
     set_content,
     mapped_part,
+    storage,
+    tensor,
+    set_tensor,
 )
 """Those that need nothing of the loading itself. `Loader` adds its own after them."""
 

@@ -13,7 +13,7 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 from cellblock.values.represent import represent
-from cellblock.worker.saving import ambient, arrays, classes, codecs, frames, functions, parts, patches
+from cellblock.worker.saving import ambient, arrays, classes, codecs, frames, functions, parts, patches, tensors
 from cellblock.worker.saving.brief import Brief, is_long
 from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
@@ -24,7 +24,7 @@ from cellblock.worker.saving.pickler import Saving
 from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
 from cellblock.worker.saving.walk import Walk
 
-__all__ = ["arrays", "classes", "codecs", "frames", "functions", "parts", "save", "unsaved"]
+__all__ = ["arrays", "classes", "codecs", "frames", "functions", "parts", "save", "tensors", "unsaved"]
 
 FORMAT = 1
 _ALONE: dict[str, Any] = {"buffers": [], "needs": [], "reaches": []}

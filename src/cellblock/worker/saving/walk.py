@@ -23,7 +23,8 @@ from cellblock.worker.saving.streams import LONG
 
 (
     ATOM, PLAIN, CLASS, FUNCTION, STOP, ARRAY, WEAK, MEMBER, SPACE, TEXT, TUPLE, CACHED, VARIABLE, MODULE, PROXY, LEAF,
-) = range(16)  # fmt: skip
+    TENSOR,
+) = range(17)  # fmt: skip
 
 _ATOMS = (
     type(None), bool, int, float, complex, type(...), type(NotImplemented), range, slice, types.CodeType,
@@ -79,6 +80,8 @@ class Kinds(dict[type, int]):
         families = {f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__}
         if not families.isdisjoint(_LEAVES):
             return LEAF
+        if "torch.Tensor" in families or named == "torch._C.TensorBase":
+            return TENSOR
         numpy = sys.modules.get("numpy")
         if numpy is not None:
             if issubclass(kind, getattr(numpy, "ndarray", ())):
@@ -122,6 +125,7 @@ class Walk:
         self.kinds = Kinds(origins)
         self.owner: dict[int, int] = {}
         self._parents: list[int] = []
+        self._held: list[Any] = []
         self.needs: list[set[int]] = []
         self.values: list[Any] = []
         self.definitions: dict[int, int] = {}
@@ -296,6 +300,9 @@ class Walk:
             elif kind == ARRAY:
                 owner[id(one)] = root
                 special += _of_array(one)
+            elif kind == TENSOR:
+                owner[id(one)] = root
+                special += self._of_tensor(one)
             elif kind == WEAK:
                 owner[id(one)] = root
                 self._weak.append((root, one))
@@ -334,6 +341,13 @@ class Walk:
             else:
                 self._module_spaces.add((root, module))
         return parts
+
+    def _of_tensor(self, tensor: Any) -> list[Any]:
+        if not is_plain_tensor(tensor):
+            return gc.get_referents(tensor)
+        storage = tensor.untyped_storage()
+        self._held.append(storage)  # it is the same object as long as somebody has it
+        return [storage, tensor.grad, tensor.__dict__]
 
     def _tie_weak(self) -> None:
         """What a weak reference leads to is in its group, where anything else holds it."""
@@ -380,6 +394,18 @@ def _is_ours(definition: type) -> bool:
 
 
 _HEAP, _IMMUTABLE = 1 << 9, 1 << 8
+
+
+def is_plain_tensor(tensor: Any) -> bool:
+    """Whether a tensor of PyTorch is its storage, where it lies in it, and a gradient."""
+    torch: Any = sys.modules["torch"]
+    return (
+        type(tensor) in (torch.Tensor, torch.nn.Parameter)
+        and tensor.layout is torch.strided
+        and tensor.device.type == "cpu"
+        and tensor.is_leaf
+        and not (tensor.is_quantized or tensor.is_conj() or tensor.is_neg() or tensor._backward_hooks)
+    )
 
 
 def _of_array(array: Any) -> list[Any]:
