@@ -5,6 +5,7 @@ from __future__ import annotations
 from arena import (
     branches,
     checkpoints,
+    door,
     files,
     host_files,
     mounts,
@@ -27,6 +28,7 @@ ATTACKS: tuple[Attack, ...] = tuple(
         mounts,
         processes,
         network,
+        door,
         privileges,
         secrecy,
         resources,
