@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -12,7 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from cellblock import AsyncSession, CellblockError, ExecutionLimits, Policy, Private, Session, Versioned, tool
+from cellblock import (
+    AsyncSession,
+    CellblockError,
+    CodeAgent,
+    ExecutionLimits,
+    Policy,
+    Private,
+    ScriptedModel,
+    Session,
+    Versioned,
+    tool,
+)
 from cellblock.session.privacy import matches
 from cellblock.tools import about
 
@@ -286,3 +299,27 @@ def test_ready_sessions_have_doors_too(listener: Listener) -> None:
         with contextlib.suppress(CellblockError):
             keep_ready(0, limits=limits, network=["example.com:443"])
     assert listener.hits == 1
+
+
+def test_an_agent_s_session_refuses_outward_tools_once_it_is_private() -> None:
+    says = [
+        "```python\nmail('hello')\n```",
+        "```python\nsalaries()\n```",
+        "```python\ntry:\n    mail('41')\nexcept PermissionError as error:\n    final_answer(str(error))\n```",
+    ]
+    agent = CodeAgent(ScriptedModel(says), tools=[mail, salaries])
+    assert agent.run("try").value == "mail() reaches outside, which a session that holds private data cannot"
+
+
+def test_a_merge_by_the_command_line_brings_the_mark(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/cells.db"
+    with Session("plain", state=Versioned(url), limits=_LIMITS) as session:
+        session.run("x = 1")
+        with session.branch("other") as other:
+            other.mark_private("payroll")
+            other.run("y = 2")
+    words = [sys.executable, "-m", "cellblock", "sessions", "merge", "--store", url, "plain", "other"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    with Session("plain", state=Versioned(url), limits=_LIMITS) as session:
+        assert session.private == "merged other: payroll"
