@@ -133,7 +133,7 @@ ROWS = (
     _refused("meta", "a link-local address", 80),
     _refused("unique", _INNER),
     _refused("mixed", _LOOP),
-    _refused("mapped", _INNER),
+    _refused("mapped", _LOOP),
     _refused("nat64", _INNER),
     _refused("sixtofour", _INNER),
     _refused("many", "a multicast address"),

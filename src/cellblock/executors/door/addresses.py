@@ -70,6 +70,8 @@ def is_own(address: str) -> bool:
 
 
 def _kind(address: IPv4Address | IPv6Address) -> str:
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return _kind(address.ipv4_mapped)
     if address.is_loopback or address.is_unspecified:
         return "a loopback address"
     if address.is_link_local:
