@@ -26,6 +26,8 @@ from cellblock import (
     Versioned,
     tool,
 )
+from cellblock.executors.protocol import KernelSpec
+from cellblock.session import session as module
 from cellblock.session.privacy import matches
 from cellblock.tools import about
 
@@ -323,3 +325,42 @@ def test_a_merge_by_the_command_line_brings_the_mark(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     with Session("plain", state=Versioned(url), limits=_LIMITS) as session:
         assert session.private == "merged other: payroll"
+
+
+@pytest.mark.anyio
+async def test_a_mark_while_the_session_opens_holds(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = AsyncSession(network=listener.listed, limits=_LIMITS)
+    equip = module.equip
+
+    async def marking(*arguments: object) -> None:
+        await equip(*arguments)  # type: ignore[arg-type]
+        await session.mark_private("payroll")
+
+    monkeypatch.setattr(module, "equip", marking)
+    async with session:
+        assert (await session.run(listener.get)).value == _CLOSED
+    assert listener.hits == 0
+
+
+@pytest.mark.anyio
+async def test_a_mark_while_a_branch_is_made_is_the_branch_s_too(
+    tmp_path: Path, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    async with AsyncSession("pay", state=state, network=listener.listed, limits=_LIMITS) as session:
+        await session.run("x = 1")
+        kernel = session._kernel
+        assert kernel is not None
+        branch = kernel.branch
+
+        async def marking(spec: KernelSpec) -> object:
+            made = await branch(spec)
+            await session.mark_private("payroll")
+            return made
+
+        monkeypatch.setattr(kernel, "branch", marking)
+        async with await session.branch("other") as other:
+            assert (await other.run(listener.get)).value == _CLOSED
+    async with AsyncSession("other", state=state, limits=_LIMITS) as other:
+        assert other.private == "payroll"
+    assert listener.hits == 0

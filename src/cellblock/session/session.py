@@ -182,11 +182,11 @@ class AsyncSession(Versions):
                 await self.mark_private(why)
         kernel = await self._launcher.open(replace(self._spec, private=bool(self._private)))
         try:
-            if self._private:  # since it began to open
-                kernel.cut_off()
             if self._closed:
                 raise SessionClosed("the session was closed while it opened", hint="open a new one")
             await equip(kernel, self._toolbox)
+            if self._private:  # since it began to open
+                kernel.cut_off()
         except BaseException:
             await kernel.close()
             raise
@@ -403,7 +403,8 @@ class AsyncSession(Versions):
             tools=self._toolbox.tools,
             policy=self._spec.policy,
         )
-        branch._inherit(self)
+        if self._private:
+            branch._close_off(self._private)
         if self._lasting is not None:
             branch.state, branch._spec = self.state, replace(branch._spec, saved=True, scoped=self._spec.scoped)
             branch.name, branch.user = name or f"{self.name}-{self._branched}", self.user
@@ -412,7 +413,8 @@ class AsyncSession(Versions):
             try:
                 spec = replace(branch._spec, private=bool(self._private))
                 branch._kernel, rows = kernel, _ = await kernel.branch(spec)
-                branch._inherit(self)
+                if self._private:  # since it was forked in the store, maybe
+                    await branch.mark_private(self._private)
             except BaseException:
                 await branch._let_go()
                 raise
@@ -425,11 +427,6 @@ class AsyncSession(Versions):
         if branch._lasting is not None:
             branch._lasting.stands(branch._state, None)
         return branch
-
-    def _inherit(self, stem: AsyncSession) -> None:
-        """What is private in the session that this is a branch of is so here."""
-        if stem.private:
-            self._close_off(stem.private)
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""
