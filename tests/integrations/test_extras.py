@@ -8,8 +8,18 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("name", ["deepagents", "langgraph", "mcp", "pydantic_ai", "smolagents"])
-def test_an_integration_without_its_package_names_the_extra(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "extra"),
+    [
+        ("deepagents", "deepagents"),
+        ("inspect_ai", "inspect"),
+        ("langgraph", "langgraph"),
+        ("mcp", "mcp"),
+        ("pydantic_ai", "pydantic-ai"),
+        ("smolagents", "smolagents"),
+    ],
+)
+def test_an_integration_without_its_package_names_the_extra(name: str, extra: str) -> None:
     program = f"""
 import sys
 sys.modules[{name!r}] = None
@@ -20,7 +30,7 @@ except CellblockError as error:
     print(error.hint)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == f'pip install "cellblock[{name.replace("_", "-")}]"\n'
+    assert done.stdout == f'pip install "cellblock[{extra}]"\n'
 
 
 def test_no_integration_is_imported_with_cellblock() -> None:

@@ -1,0 +1,277 @@
+"""Inspect: a sandbox whose commands and files are those of one session behind the walls for each sample."""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import re
+import secrets
+import shlex
+import signal
+from typing import Any, Literal
+
+import anyio
+
+from cellblock.cell import Cell
+from cellblock.errors import CellblockError, FileRefused, LeaseLost, SessionClosed
+from cellblock.integrations.timed import run_timed
+from cellblock.limits import ExecutionLimits
+from cellblock.outputs import Output
+from cellblock.session.session import AsyncSession
+
+try:
+    from inspect_ai.util import (
+        ExecResult,
+        OutputLimitExceededError,
+        SandboxEnvironment,
+        SandboxEnvironmentLimits,
+        SandboxUnavailableError,
+        SandboxUserUnsupportedError,
+        sandboxenv,
+    )
+    from pydantic import BaseModel, ConfigDict
+except ImportError as error:
+    raise CellblockError(
+        f"the sandbox for Inspect needs inspect_ai, 0.3.285 or newer: {error}",
+        hint='pip install "cellblock[inspect]"',
+    ) from None
+
+__all__ = ["CellblockConfig", "CellblockSandboxEnvironment"]
+
+_LIMITS = {"timeout_seconds": 3600, "max_output_bytes": 20 * 2**20, "max_memory_mb": 1024, "max_disk_mb": 1024}
+"""Where none are given: Inspect has limits of time and output of its own for each command, which hold besides."""
+
+_WORKSPACE = "/session/workspace"
+_MOST_LINE = 100_000
+"""Bytes of a command that are given to the shell as an argument; a longer one is a file's."""
+_STATUS = re.compile(r"exit status (\d{1,3})")
+_SIGNAL = re.compile(r"killed by (SIG[A-Z0-9]+)")
+_CUT = re.compile(r"\[\.\.\. \d+ bytes of output cut: the limit is \d+ \.\.\.\]")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CANNOT_EXECUTE = 126
+_ELSEWHERE = (None, errno.EXDEV, errno.ELOOP)
+"""Why the host refuses a path that commands inside may still use."""
+_SAID = 100
+"""Added to the number of an error, in the status of a command of ours."""
+
+
+class CellblockConfig(BaseModel):
+    """What a sample's session is given: options of `Session`, as plain values that logs keep.
+
+    `limits` are those of `ExecutionLimits`, by name.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mounts: dict[str, str] = {}
+    network: tuple[str, ...] | None = None
+    preload: tuple[str, ...] = ()
+    walls: Literal["full", "reduced"] | None = None
+    limits: dict[str, Any] = {}
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `AsyncSession` takes."""
+        own = {name: value for name, value in self if value and name != "limits"}
+        return {**own, "limits": ExecutionLimits(**{**_LIMITS, **self.limits})}
+
+
+@sandboxenv(name="cellblock")
+class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
+    """A sandbox of Inspect: `Task(sandbox="cellblock")`. `session` is the session beneath, which is open."""
+
+    def __init__(self, session: AsyncSession) -> None:
+        super().__init__()
+        self.session = session
+        self._users: frozenset[str] | None = None
+
+    @classmethod
+    def default_concurrency(cls) -> int | None:
+        """How many samples have a sandbox at a time, unless the caller says so."""
+        return 2 * (os.cpu_count() or 1)
+
+    @classmethod
+    def config_deserialize(cls, config: dict[str, Any]) -> CellblockConfig:
+        return CellblockConfig(**config)
+
+    @classmethod
+    async def sample_init(cls, task_name: str, config: Any, metadata: dict[str, str]) -> dict[str, Any]:
+        """Open a session. `config` is a `CellblockConfig`, or the name of a file with one as JSON."""
+        if isinstance(config, str):
+            config = CellblockConfig.model_validate_json(await anyio.Path(config).read_text())
+        if not isinstance(config, CellblockConfig | None):
+            raise TypeError(f"config must be a CellblockConfig, not {type(config).__name__}")
+        return {"default": cls(await AsyncSession(**(config or CellblockConfig()).options).open())}
+
+    @classmethod
+    async def sample_cleanup(cls, task_name: str, config: Any, environments: dict[str, Any], interrupted: bool) -> None:
+        """End the sample's sessions and everything they started."""
+        with anyio.CancelScope(shield=True):
+            for environment in environments.values():
+                await environment.as_type(cls).session.close()
+
+    async def exec(
+        self,
+        cmd: list[str],
+        input: str | bytes | None = None,
+        cwd: str | None = None,
+        env: dict[str, str] | None = None,
+        user: str | None = None,
+        timeout: int | None = None,
+        timeout_retry: bool = True,
+        concurrency: bool = True,
+    ) -> ExecResult[str]:
+        """Run a command. One that takes too long is stopped with what it started, and never run a second time."""
+        if not cmd:
+            raise ValueError("there is no command")
+        if user is not None:
+            await self._require_user(user)
+        line = f"cd -- {shlex.quote(posixpath.join(_WORKSPACE, cwd or ''))} || exit\n"
+        line += "".join(f"export {_checked(name)}={shlex.quote(value)}\n" for name, value in (env or {}).items())
+        line += f"exec {shlex.join(cmd)}"
+        if input is not None:
+            given = await self._put(input)
+            line = f"exec < {given}; rm -f {given}\n{line}"
+        if len(line.encode("utf-8", "surrogateescape")) > _MOST_LINE:
+            script = _new_name()
+            await self.session.files.write(script, f"rm -f {script}\n{line}")
+            line = f"exec /bin/sh {script}"
+        result = await self._run(line, timeout)
+        last = result.stderr.rstrip().rpartition("\n")[2]
+        if result.returncode == _CANNOT_EXECUTE and cmd[0] in last and last.endswith("Permission denied"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), cmd[0])
+        return result
+
+    async def write_file(self, file: str, contents: str | bytes) -> None:
+        """Write a file, with the directories it needs; what the session may write is below its workspace and /tmp."""
+        try:
+            await self.session.files.write(file, contents)
+        except FileRefused as refused:
+            _raise_as_system_error(refused, file)
+            await self._write_inside(file, contents)
+        except (SessionClosed, LeaseLost) as gone:
+            raise SandboxUnavailableError(str(gone)) from gone
+
+    async def read_file(self, file: str, text: bool = True) -> Any:
+        """A file's text, as it is, or its bytes."""
+        try:
+            data = await self._read(file)
+        except FileRefused as refused:
+            _raise_as_system_error(refused, file)
+            data = await self._read_inside(file)
+        except (SessionClosed, LeaseLost) as gone:
+            raise SandboxUnavailableError(str(gone)) from gone
+        return data.decode() if text else data
+
+    # ------------------------------------------------------------------------------ commands
+
+    async def _run(self, line: str, timeout: float | None) -> ExecResult[str]:
+        outputs: list[Output] = []
+        try:
+            cell = await run_timed(self.session, line, "shell", timeout, outputs.append)
+        except (SessionClosed, LeaseLost) as gone:
+            raise SandboxUnavailableError(str(gone)) from gone
+        if cell is None or (cell.error is not None and cell.error.kind == "timeout"):
+            raise TimeoutError(f"the command ran longer than {timeout or self.session.limits.timeout_seconds:g} s")
+        return _result(cell)
+
+    async def _require_user(self, user: str) -> None:
+        if self._users is None:
+            self._users = frozenset((await self._run("id -u; id -un", None)).stdout.split())
+        if user not in self._users:
+            raise SandboxUserUnsupportedError(
+                f"a session has one user, {' or '.join(sorted(self._users))}, and cannot run commands as {user!r}"
+            )
+
+    async def _put(self, data: str | bytes) -> str:
+        """Keep data in a file of its own, until a command takes it from there."""
+        name = _new_name()
+        await self.session.files.write(name, data)
+        return name
+
+    # ------------------------------------------------------------------------------ files that only commands reach
+
+    async def _read(self, file: str) -> bytes:
+        most = SandboxEnvironmentLimits.MAX_READ_FILE_SIZE
+        try:
+            return await self.session.files.read(file, max_bytes=most)
+        except FileRefused as refused:
+            if "is larger than" in str(refused):
+                raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_READ_FILE_SIZE_STR, None) from refused
+            raise
+
+    async def _read_inside(self, file: str) -> bytes:
+        """Read as a command does, which sees more of the session's world than its own files."""
+        copy, most = _new_name(), SandboxEnvironmentLimits.MAX_READ_FILE_SIZE
+        result = await self._run(
+            f"f={shlex.quote(posixpath.join(_WORKSPACE, file))}\n"
+            f'[ ! -d "$f" ] || exit {_SAID + errno.EISDIR}\n'
+            f'[ -e "$f" ] || exit {_SAID + errno.ENOENT}\n'
+            f'[ -f "$f" ] || exit {_SAID + errno.EINVAL}\n'
+            f'[ -r "$f" ] || exit {_SAID + errno.EACCES}\n'
+            f'exec head -c {most + 1} -- "$f" > {copy}',
+            None,
+        )
+        _raise_as_told(result, file)
+        data = await self._read(copy)
+        await self.session.files.delete(copy)
+        return data
+
+    async def _write_inside(self, file: str, contents: str | bytes) -> None:
+        given = await self._put(contents)
+        result = await self._run(
+            f"exec < {given}; rm -f {given}\n"
+            f"f={shlex.quote(posixpath.join(_WORKSPACE, file))}\n"
+            f'[ ! -d "$f" ] || exit {_SAID + errno.EISDIR}\n'
+            f'mkdir -p -- "${{f%/*}}" && cat > "$f" || exit {_SAID + errno.EACCES}',
+            None,
+        )
+        _raise_as_told(result, file)
+
+
+def _result(cell: Cell) -> ExecResult[str]:
+    """How a command ended, as a shell numbers it. What of its output is missing is an error, as Inspect has it."""
+    stdout = "".join(one.text for one in cell.outputs if one.stream == "stdout")
+    stderr = "".join(one.text for one in cell.outputs if one.stream == "stderr")
+    most = SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
+    for text in (stdout, stderr):
+        if _CUT.search(text) or len(text.encode()) > most:
+            raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR, text[:most])
+    status = 0
+    if (error := cell.error) is not None:
+        if found := _STATUS.fullmatch(error.message):
+            status = int(found[1])
+        elif found := _SIGNAL.fullmatch(error.message):
+            status = 128 + int(getattr(signal, found[1], 0))
+        else:
+            status, stderr = 1, f"{stderr}\n{error.type}: {error.message} ({error.hint})"
+    return ExecResult(success=status == 0, returncode=status, stdout=stdout, stderr=stderr)
+
+
+def _raise_as_system_error(refused: FileRefused, file: str) -> None:
+    """Raise what Inspect expects of a path; come back where a command inside may have more to say of it."""
+    cause = refused.__cause__ or refused.__context__
+    number = cause.errno if isinstance(cause, OSError) else None
+    if number not in _ELSEWHERE:
+        raise OSError(number, os.strerror(number or 0), file) from refused
+
+
+def _raise_as_told(result: ExecResult[str], file: str) -> None:
+    if result.success:
+        return
+    number = result.returncode - _SAID if result.returncode > _SAID else errno.EIO
+    raise OSError(number, os.strerror(number), file)
+
+
+def _new_name() -> str:
+    return f"/tmp/.inspect-{secrets.token_hex(12)}"
+
+
+def _checked(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} cannot be the name of a variable of the environment")
+    return name
