@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -27,6 +29,7 @@ from cellblock import ExecutionLimits
 from cellblock.integrations.langgraph import (
     TOOL_NAMES,
     AgentState,
+    SandboxMiddleware,
     SandboxToolNode,
     Threads,
     create_agent_graph,
@@ -97,6 +100,65 @@ def test_calls_of_one_message_each_have_their_block(threads: Threads) -> None:
     state = create_agent_graph(scripted(message), store=threads).invoke(GO, at())
     assert told(state) == ["Done. It printed nothing.", "Wrote a.csv: 3 bytes.", "1 a,b"]
     assert state["pending_content"] == {}
+
+
+def shows(*sizes: int, form: str = "png", magic: bytes = b"\x89PNG\r\n\x1a\n") -> str:
+    """Code that shows images of so many bytes."""
+    return (
+        "class Figure:\n"
+        "    def __init__(self, size, magic):\n        self.data = magic + bytes(size - len(magic))\n"
+        f"    def _repr_{form}_(self):\n        return self.data\n"
+        f"for size in {sizes}:\n    display(Figure(size, {magic!r}))"
+    )
+
+
+def images_of(message: ToolMessage) -> list[int]:
+    """The sizes of a message's images; its text comes first."""
+    assert isinstance(message.content, list)
+    text, *images = message.content
+    assert isinstance(text, dict)
+    assert text["type"] == "text"
+    assert [{**image, "base64": ""} for image in images] == [  # type: ignore[dict-item]
+        {"type": "image", "base64": "", "mime_type": "image/png"}
+    ] * len(images)
+    return [len(base64.b64decode(image["base64"])) for image in images]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("by_call", [True, False])
+def test_figures_reach_the_model_as_images(threads: Threads, tmp_path: Path, by_call: bool) -> None:
+    code = shows(100, 200_000, 200_001, 101, 102, 103)
+    message = says("", call("python_run", code=code)) if by_call else runs(code)
+    with SqliteSaver.from_conn_string(str(tmp_path / "checkpoints.db")) as saver:
+        graph = create_agent_graph(scripted(message), store=threads, checkpointer=saver)
+        graph.invoke(GO, at())
+        answer = graph.get_state(at()).values["messages"][-2]
+    assert images_of(answer) == [100, 200_000, 101, 102]
+    assert answer.content[0]["text"].count("[image notebook://") == 6
+    assert json.loads(json.dumps(answer.content)) == answer.content
+    assert [block["type"] for block in answer.content_blocks] == ["text", *["image"] * 4]
+
+
+def test_images_of_another_format_are_named(threads: Threads) -> None:
+    message = says("", call("python_run", code=shows(100, form="jpeg", magic=b"\xff\xd8\xff")))
+    (told_,) = told(create_agent_graph(scripted(message), store=threads).invoke(GO, at()))
+    assert told_.startswith("[image notebook://")
+
+
+def test_images_can_be_left_out(threads: Threads) -> None:
+    code = shows(100)
+    graph = create_agent_graph(scripted(says("", call("python_run", code=code))), store=threads, images=False)
+    (told_,) = told(graph.invoke(GO, at()))
+    assert told_.startswith("[image notebook://")
+    agent = create_agent(scripted(runs(code)), middleware=[SandboxMiddleware(threads, "t", images=False)])
+    (told_,) = told(agent.invoke({"messages": [("user", "go")]}))
+    assert told_.startswith("[image notebook://")
+
+
+def test_a_failing_cell_keeps_its_figures(threads: Threads) -> None:
+    message = says("", call("python_run", code=shows(100) + "\n1 / 0"))
+    answer = create_agent_graph(scripted(message), store=threads).invoke(GO, at())["messages"][-2]
+    assert (answer.status, images_of(answer)) == ("error", [100])
+    assert "ZeroDivisionError" in answer.content[0]["text"]
 
 
 def test_all_the_other_tools(threads: Threads) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -115,6 +117,16 @@ async def test_settings(readable: Path, tmp_path: Path) -> None:
             await CellblockSandboxEnvironment.sample_cleanup("t", given, made, False)
     with pytest.raises(ValueError, match="unknown"):
         CellblockConfig(unknown=1)
+
+
+def test_inspect_knows_the_name_without_an_import_of_ours() -> None:
+    program = (
+        "import sys\nfrom inspect_ai.util._sandbox.registry import registry_find_sandboxenv\n"
+        "assert not any(name.startswith('cellblock') for name in sys.modules)\n"
+        "print(registry_find_sandboxenv('cellblock').__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "CellblockSandboxEnvironment\n"
 
 
 async def test_an_evaluation_finds_the_sandbox_by_its_name(tmp_path: Path) -> None:

@@ -23,16 +23,17 @@ def create_agent_graph(
     store: object = None,
     thread_id: str | None = None,
     include_tools: Iterable[str] | None = None,
+    images: bool = True,
     checkpointer: Any = None,
     interrupt_before: list[str] | None = None,
 ) -> CompiledStateGraph[Any]:
     """A compiled graph: the model answers, its calls are carried out, until it makes none.
 
-    `model` is a chat model of LangChain's that takes tools. `store`, `thread_id` and `include_tools` are those of
-    `create_sandbox_tools`. `checkpointer` is None for one in memory, False for none. With
+    `model` is a chat model of LangChain's that takes tools. `store`, `thread_id`, `include_tools` and
+    `images` are those of `create_sandbox_tools`. `checkpointer` is None for one in memory, False for none. With
     `interrupt_before=["tools"]` the graph waits before each step of tools: `pending_content` of its state is the code.
     """
-    tools = create_sandbox_tools(store, thread_id, include_tools)
+    tools = create_sandbox_tools(store, thread_id, include_tools, images=images)
     asked: Runnable[Any, Any] = model.bind_tools(tools)
 
     def agent(state: AgentState, config: RunnableConfig) -> dict[str, object]:

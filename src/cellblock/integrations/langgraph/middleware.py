@@ -43,9 +43,11 @@ class SandboxMiddleware(AgentMiddleware[SandboxState, Any, Any]):
         store_or_url: object = None,
         thread_id: str | None = None,
         include_tools: Iterable[str] | None = None,
+        *,
+        images: bool = True,
     ) -> None:
         super().__init__()
-        self.tools = create_sandbox_tools(store_or_url, thread_id, include_tools)
+        self.tools = create_sandbox_tools(store_or_url, thread_id, include_tools, images=images)
 
     def after_model(self, state: SandboxState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Keep what the message has for its calls, and nothing of calls that were not carried out."""

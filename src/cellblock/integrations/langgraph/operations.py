@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from cellblock.cell import Cell, CellState
 from cellblock.errors import CellblockError, FileRefused, UnknownCommit
 from cellblock.integrations.langgraph.searching import Search, search
 from cellblock.integrations.langgraph.threads import Thread
+from cellblock.outputs import OutputType
 from cellblock.session.session import AsyncSession
 
 MOST_FILE_BYTES = 20 * 2**20
@@ -24,15 +26,20 @@ _MOST_READ = 50_000
 _MOST_LINES = 2_000
 _MOST_NEW = 100
 _MARK = "\n# tool call "
+_MOST_IMAGES = 4
+_MOST_IMAGE_BYTES = 200_000
+"""Of an image that goes with a message, which checkpoints keep; a larger one is named by its URI alone."""
+_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a call came to, in words for the model. `created` are the files it made."""
+    """What a call came to, in words for the model. `created` are the files it made, `images` are PNG."""
 
     text: str
     created: tuple[str, ...] = ()
     failed: bool = False
+    images: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +80,17 @@ async def run_file(thread: Thread, call: Call) -> Told:
     """Run a file of the session's."""
     session = thread.opened
     if (cell := _done(session, call.key)) is not None:
-        return _told(cell)
+        return _told(session, cell)
     data = await session.files.read(call["file_path"], max_bytes=MOST_FILE_BYTES)
     return await _run_once(session, _text(data, call["file_path"]), call.key)
 
 
 async def _run_once(session: AsyncSession, source: str, key: str) -> Told:
     if (cell := _done(session, key)) is not None:
-        return _told(cell)
+        return _told(session, cell)
     before = await _names(session)
     cell = await session.run(source + _MARK + key if key else source)
-    return _told(cell, tuple(sorted(await _names(session) - before)))
+    return _told(session, cell, tuple(sorted(await _names(session) - before)))
 
 
 def _done(session: AsyncSession, key: str) -> Cell | None:
@@ -97,14 +104,22 @@ def _done(session: AsyncSession, key: str) -> Cell | None:
     return None
 
 
-def _told(cell: Cell, created: tuple[str, ...] = ()) -> Told:
+def _told(session: AsyncSession, cell: Cell, created: tuple[str, ...] = ()) -> Told:
     parts = [cell.text.rstrip() or ("Done. It printed nothing." if cell.ok else "It failed.")]
     if cell.error is not None and cell.error.kind != "raised" and cell.error.message not in cell.text:
         parts.append(cell.error.message)
     if created:
         more = f" and {len(created) - _MOST_NEW} more" if len(created) > _MOST_NEW else ""
         parts.append(f"New files: {', '.join(created[:_MOST_NEW])}{more}")
-    return Told("\n".join(parts), created[:_MOST_NEW], failed=not cell.ok)
+    return Told("\n".join(parts), created[:_MOST_NEW], not cell.ok, _images(session, cell))
+
+
+def _images(session: AsyncSession, cell: Cell) -> tuple[bytes, ...]:
+    """The first images of a cell that are PNG, by what they are and not by what was said of them, and small."""
+    uris = [output.uri for output in cell.outputs if output.type is OutputType.IMAGE and output.uri is not None]
+    shown = (session.notebook.read(uri) for uri in uris)
+    small = (data for data in shown if data.startswith(_PNG) and len(data) <= _MOST_IMAGE_BYTES)
+    return tuple(islice(small, _MOST_IMAGES))
 
 
 async def _names(session: AsyncSession) -> set[str]:

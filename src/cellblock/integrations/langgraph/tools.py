@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from langchain_core.messages import ToolMessage
@@ -104,19 +105,22 @@ def create_sandbox_tools(
     store_or_url: object = None,
     thread_id: str | None = None,
     include_tools: Iterable[str] | None = None,
+    *,
+    images: bool = True,
 ) -> list[BaseTool]:
     """Tools that run code and keep files in a session of the thread, behind walls, and from one program to the next.
 
     `store_or_url` is a store's URL, such as "sqlite:///cells.db" or "postgresql://…"; a pool of psycopg's connections,
     for its URL; `Threads`, which has more to set; or None for `$CELLBLOCK_STORE`, or else the user's own store. Without
     `thread_id` a call is of the thread that its graph runs in. `include_tools` are the names of those that are wanted;
-    None is all.
+    None is all. With `images` the figures of a cell go with its message as image blocks: PNG, at most 4, of at most
+    200 KB each. A message without any is text alone.
     """
     threads = threads_of(store_or_url)
     names = TOOL_NAMES if include_tools is None else tuple(include_tools)
     if unknown := [name for name in names if name not in _KINDS]:
         raise ValueError(f"no tool {unknown[0]!r}: there are {', '.join(TOOL_NAMES)}")
-    return [_tool(name, threads, thread_id) for name in names]
+    return [_tool(name, threads, thread_id, images) for name in names]
 
 
 def threads_of(store_or_url: object) -> Threads:
@@ -131,9 +135,9 @@ def threads_of(store_or_url: object) -> Threads:
     raise TypeError(f"a store is a URL, such as 'sqlite:///cells.db', or Threads, not {type(store_or_url).__name__}")
 
 
-def _tool(name: str, threads: Threads, thread_id: str | None) -> BaseTool:
+def _tool(name: str, threads: Threads, thread_id: str | None, images: bool) -> BaseTool:
     kind = _KINDS[name]
-    calls = _Calls(name, kind, threads, thread_id)
+    calls = _Calls(name, kind, threads, thread_id, images)
     functions = (calls.prepared, calls.aprepared) if name in CONTENT_TOOLS else (calls.plain, calls.aplain)
     return StructuredTool.from_function(
         functions[0],
@@ -156,11 +160,12 @@ def _misused(error: Any) -> str:
 class _Calls:
     """One tool of a thread, or of whatever thread it is called in. No call raises: a model is told what went wrong."""
 
-    def __init__(self, name: str, kind: _Kind, threads: Threads, thread_id: str | None) -> None:
+    def __init__(self, name: str, kind: _Kind, threads: Threads, thread_id: str | None, images: bool) -> None:
         self._name = name
         self._kind = kind
         self._threads = threads
         self._thread_id = thread_id
+        self._images = images
 
     # what a graph gives is None where there is no graph; `config` is LangChain's own, and always there
 
@@ -200,15 +205,22 @@ class _Calls:
 
     def _carry_out(self, config: RunnableConfig, call: Call) -> Told:
         try:
-            return self._threads.call(self._thread(config), lambda thread: self._kind.operation(thread, call))
+            return self._wanted(
+                self._threads.call(self._thread(config), lambda thread: self._kind.operation(thread, call))
+            )
         except Exception as error:
             return _failed(self._name, error)
 
     async def _acarry_out(self, config: RunnableConfig, call: Call) -> Told:
         try:
-            return await self._threads.acall(self._thread(config), lambda thread: self._kind.operation(thread, call))
+            return self._wanted(
+                await self._threads.acall(self._thread(config), lambda thread: self._kind.operation(thread, call))
+            )
         except Exception as error:
             return _failed(self._name, error)
+
+    def _wanted(self, told: Told) -> Told:
+        return told if self._images else replace(told, images=())
 
     def _thread(self, config: RunnableConfig) -> str:
         thread_id = self._thread_id or (config.get("configurable") or {}).get("thread_id")
@@ -280,7 +292,17 @@ def _answer(told: Told, runtime: ToolRuntime | None) -> Any:
 
 
 def _message(told: Told, call_id: str) -> ToolMessage:
-    return ToolMessage(told.text, tool_call_id=call_id, status="error" if told.failed else "success")
+    return ToolMessage(_content(told), tool_call_id=call_id, status="error" if told.failed else "success")
+
+
+def _content(told: Told) -> str | list[str | dict[str, Any]]:
+    """Text, and blocks of LangChain's standard where there are images: plain JSON, the same for the same cell."""
+    if not told.images:
+        return told.text
+    images = [
+        {"type": "image", "base64": base64.b64encode(data).decode(), "mime_type": "image/png"} for data in told.images
+    ]
+    return [{"type": "text", "text": told.text}, *images]
 
 
 def _failed(name: str, error: Exception) -> Told:
