@@ -168,6 +168,9 @@ def test_ctrl_c_ends_a_blocking_run_its_cell_and_its_log(level: str, tmp_path: P
         assert read_log(log)[-1]["reason"] == "interrupted"
         launched = [one for one in below(program.pid) if one.parent == program.pid]
         assert len(launched) == (level == "isolated")
+        until = time.monotonic() + 10  # the kernel takes its time to end a session's processes
+        while any(map(inits_of, launched)) and time.monotonic() < until:
+            time.sleep(0.01)
         assert [inits_of(one) for one in launched] == [[]] * len(launched)
         program.stdin.close()
         assert program.wait(timeout=30) == 0

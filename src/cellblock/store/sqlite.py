@@ -130,8 +130,8 @@ class SqliteDatabase:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection, migrations: Migrations) -> None:
-        (mark,) = connection.execute("PRAGMA application_id").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        (mark,) = connection.execute("PRAGMA application_id").fetchone()  # after them: another may make both meanwhile
         if mark != APPLICATION and (mark or tables):
             raise StoreError(f"{self._path} is an SQLite file of another program", hint="give the store another path")
         found = stored_format(_Transaction(connection)) if mark else 0

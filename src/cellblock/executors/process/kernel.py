@@ -505,11 +505,13 @@ class ProcessKernel(LinkedKernel):
         return Awake(lost=awake.lost + _files(missed))
 
     async def close(self) -> None:
-        async with self._changing:
-            if self._open and os.getpid() == self._host and self._unsettled and not self._branches:
-                self._shell.end()  # whoever waits for it to have remembered waits no more
-                async with self._settling:
-                    self.dispose()
+        try:
+            async with self._changing:
+                if self._open and os.getpid() == self._host and self._unsettled and not self._branches:
+                    self._shell.end()  # whoever waits for it to have remembered waits no more
+                    async with self._settling:
+                        self.dispose()
+        finally:  # an event loop that ends cancels what no scope shields
             self.dispose()
 
     def dispose(self) -> None:
