@@ -36,16 +36,18 @@ class TextBudget:
         """Note bytes that were left out before they were read."""
         self._cut += count
 
-    def add(self, text: Text) -> Iterator[Written]:
+    def add(self, text: Text) -> list[Written]:
         """Take text; what of it is to be passed on now."""
+        passed: list[Written] = []
         live, rest = text.data[: self._left], text.data[self._left :]
         if live:
             self._left -= len(live)
             decoded = self._decode(text.stream, live)
             if decoded:
-                yield Written(stream=text.stream, text=decoded)
+                passed.append(Written(stream=text.stream, text=decoded))
         if rest:
             self._put_by(text.stream, rest)
+        return passed
 
     def _put_by(self, stream: str, data: bytes) -> None:
         kept = data[-self._keep :]
