@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import re
 import secrets
-import signal
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError, FileRefused
+from cellblock.integrations.endings import status_of, was_cut
 from cellblock.integrations.timed import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
@@ -34,9 +33,6 @@ LIMITS = ExecutionLimits(timeout_seconds=120, max_output_bytes=1_000_000)
 
 _TIMED_OUT = 124
 _CRASHED = 1
-_STATUS = re.compile(r"exit status (\d{1,3})")
-_SIGNAL = re.compile(r"killed by (SIG[A-Z0-9]+)")
-_CUT = re.compile(r"\[\.\.\. \d+ bytes of output cut: the limit is \d+ \.\.\.\]")
 _CODES = {
     errno.ENOENT: "file_not_found",
     errno.EACCES: "permission_denied",
@@ -108,19 +104,16 @@ class CellblockSandbox(BaseSandbox):  # type: ignore[misc]  # mypy does not look
         if cell is None:
             return ExecuteResponse(f"{text}\n[interrupted after {timeout} s]", exit_code=_TIMED_OUT, truncated=False)
         status, said = _ended(cell)
-        return ExecuteResponse(text + said, exit_code=status, truncated=bool(_CUT.search(text)))
+        return ExecuteResponse(text + said, exit_code=status, truncated=was_cut(text))
 
 
 def _ended(cell: Cell) -> tuple[int, str]:
     """A command's exit status as a shell numbers it, and what there is to say where it did not end by itself."""
-    error = cell.error
+    error, status = cell.error, status_of(cell.error)
     if error is None:
         return 0, ""
-    if found := _STATUS.fullmatch(error.message):
-        return int(found[1]), ""
-    if found := _SIGNAL.fullmatch(error.message):
-        number = getattr(signal, found[1], None)
-        return 128 + (int(number) if number is not None else 0), f"\n[{error.message}]"
+    if status is not None:
+        return status, f"\n[{error.message}]" if error.message.startswith("killed by") else ""
     said = f"{error.type}: {error.message}" + (f" ({error.hint})" if error.hint else "")
     return _TIMED_OUT if error.kind == "timeout" else _CRASHED, f"\n[{said}]"
 

@@ -8,13 +8,13 @@ import posixpath
 import re
 import secrets
 import shlex
-import signal
 from typing import Any, Literal
 
 import anyio
 
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError, FileRefused, LeaseLost, SessionClosed
+from cellblock.integrations.endings import status_of, was_cut
 from cellblock.integrations.timed import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
@@ -45,9 +45,6 @@ _LIMITS = {"timeout_seconds": 3600, "max_output_bytes": 20 * 2**20, "max_memory_
 _WORKSPACE = "/session/workspace"
 _MOST_LINE = 100_000
 """Bytes of a command that are given to the shell as an argument; a longer one is a file's."""
-_STATUS = re.compile(r"exit status (\d{1,3})")
-_SIGNAL = re.compile(r"killed by (SIG[A-Z0-9]+)")
-_CUT = re.compile(r"\[\.\.\. \d+ bytes of output cut: the limit is \d+ \.\.\.\]")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CANNOT_EXECUTE = 126
 _ELSEWHERE = (None, errno.EXDEV, errno.ELOOP)
@@ -239,16 +236,12 @@ def _result(cell: Cell) -> ExecResult[str]:
     stderr = "".join(one.text for one in cell.outputs if one.stream == "stderr")
     most = SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
     for text in (stdout, stderr):
-        if _CUT.search(text) or len(text.encode()) > most:
+        if was_cut(text) or len(text.encode()) > most:
             raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR, text[:most])
-    status = 0
-    if (error := cell.error) is not None:
-        if found := _STATUS.fullmatch(error.message):
-            status = int(found[1])
-        elif found := _SIGNAL.fullmatch(error.message):
-            status = 128 + int(getattr(signal, found[1], 0))
-        else:
-            status, stderr = 1, f"{stderr}\n{error.type}: {error.message} ({error.hint})"
+    error, status = cell.error, status_of(cell.error)
+    if error is not None and status is None:
+        stderr += f"\n{error.type}: {error.message} ({error.hint})"
+    status = 1 if status is None else status
     return ExecResult(success=status == 0, returncode=status, stdout=stdout, stderr=stderr)
 
 

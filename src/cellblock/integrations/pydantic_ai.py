@@ -6,7 +6,6 @@ import math
 import re
 import secrets
 import shlex
-import signal
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -14,6 +13,7 @@ import anyio
 
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError, LeaseLost, SessionClosed
+from cellblock.integrations.endings import status_of, was_cut
 from cellblock.integrations.timed import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
@@ -38,10 +38,7 @@ __all__ = ["CellblockWorkspace"]
 LIMITS = ExecutionLimits(timeout_seconds=120, max_output_bytes=4_000_000)
 """Where none are given: files are read through a command's output, which has to be whole."""
 
-_STATUS = re.compile(r"exit status (\d{1,3})")
-_SIGNAL = re.compile(r"killed by (SIG[A-Z0-9]+)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_CUT = re.compile(r"\[\.\.\. \d+ bytes of output cut: the limit is \d+ \.\.\.\]")
 
 
 class CellblockWorkspace:
@@ -122,16 +119,12 @@ def _result(cell: Cell | None, outputs: list[Output], seconds: float | None, ses
     if cell is None or (error is not None and error.kind == "timeout"):
         raise WorkspaceTimeoutError(f"the command ran longer than {seconds:g} s", stdout=stdout, stderr=stderr)
     limit = session.limits.max_output_bytes
-    if _CUT.search(stdout) or _CUT.search(stderr):
+    if was_cut(stdout) or was_cut(stderr):
         raise WorkspaceOutputLimitError("the command printed too much", limit=limit, stdout=stdout, stderr=stderr)
-    status = 0
-    if error is not None:
-        if found := _STATUS.fullmatch(error.message):
-            status = int(found[1])
-        elif found := _SIGNAL.fullmatch(error.message):
-            status = 128 + int(getattr(signal, found[1], 0))
-        else:
-            status, stderr = 1, f"{stderr}\n{error.type}: {error.message} ({error.hint})"
+    status = status_of(error)
+    if error is not None and status is None:
+        stderr += f"\n{error.type}: {error.message} ({error.hint})"
+    status = 1 if status is None else status
     return CommandResult(exit_code=status, stdout=stdout, stderr=stderr)
 
 
