@@ -201,7 +201,8 @@ def test_json_holds_one_object_and_nothing_else(cellblock: Cellblock) -> None:
     assert [(output["stream"], output["is_result"], output["data"]["text/plain"]) for output in outputs] == [
         ("stdout", False, "a\n"), ("stderr", False, "b\n"), (None, True, "42"),
     ]  # fmt: skip
-    assert set(usage) == {"duration_ms", "cpu_ms", "memory_peak_bytes"}
+    network = {"connections", "connections_refused", "received_bytes", "sent_bytes"}
+    assert set(usage) == {"duration_ms", "cpu_ms", "memory_peak_bytes"} | network
 
 
 def test_json_of_a_failure_has_the_error(cellblock: Cellblock) -> None:
