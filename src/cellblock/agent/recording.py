@@ -12,6 +12,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from cellblock.agent import spans
@@ -75,33 +76,42 @@ def recorded(tool: Callable[..., Any]) -> Callable[..., Any]:
 
         @functools.wraps(tool)
         async def call_async(*args: object, **kwargs: object) -> object:
-            with _span(tool, args, kwargs) as span:
-                try:
-                    answer = _given(tool, args, kwargs)
-                    if inspect.isawaitable(answer):
-                        answer = await answer
-                except Exception as error:
-                    _log(tool, args, kwargs, error=error)
-                    raise
-                _log(tool, args, kwargs, answer=answer)
-                span.tell("gen_ai.tool.call.result", to_plain(answer))
-                return answer
+            with _recording(tool, args, kwargs) as outcome:
+                outcome.answer = _given(tool, args, kwargs)
+                if inspect.isawaitable(outcome.answer):
+                    outcome.answer = await outcome.answer
+            return outcome.answer
 
         return call_async
 
     @functools.wraps(tool)
     def call(*args: object, **kwargs: object) -> object:
-        with _span(tool, args, kwargs) as span:
-            try:
-                answer = _given(tool, args, kwargs)
-            except Exception as error:
-                _log(tool, args, kwargs, error=error)
-                raise
-            _log(tool, args, kwargs, answer=answer)
-            span.tell("gen_ai.tool.call.result", to_plain(answer))
-            return answer
+        with _recording(tool, args, kwargs) as outcome:
+            outcome.answer = _given(tool, args, kwargs)
+        return outcome.answer
 
     return call
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """What a call came to."""
+
+    answer: object = None
+
+
+@contextmanager
+def _recording(tool: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]) -> Iterator[_Outcome]:
+    """Within a span: log the outcome that the body sets, or what it raises."""
+    with _span(tool, args, kwargs) as span:
+        outcome = _Outcome()
+        try:
+            yield outcome
+        except Exception as error:
+            _log(tool, args, kwargs, error=error)
+            raise
+        _log(tool, args, kwargs, answer=outcome.answer)
+        span.tell("gen_ai.tool.call.result", to_plain(outcome.answer))
 
 
 def accepting(accept: Callable[[object], object]) -> Callable[[object], object]:

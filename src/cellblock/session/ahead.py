@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from anyio import to_thread
 
 from cellblock.snapshots import CHUNK_BYTES, Snapshot
+from cellblock.store.objects import by_size
 
 _THREADS = 2
 _BATCH_BYTES = 4 * CHUNK_BYTES
@@ -60,7 +61,7 @@ class _Lane:
         self, start: Callable[[Sequence[str]], Future[dict[str, bytes]]], expected: Iterable[tuple[str, int]]
     ) -> None:
         self._start = start
-        self._batches = list(_in_batches(expected))
+        self._batches = list(by_size(dict(expected).items(), _BATCH_BYTES))
         self._number = {address: number for number, batch in enumerate(self._batches) for address in batch}
         self._reading: dict[int, Future[dict[str, bytes]]] = {}
         self._next = 0
@@ -115,17 +116,3 @@ def _buffers(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
         for buffer in group.buffers:
             for number, address in enumerate(buffer.chunks):
                 yield address, min(CHUNK_BYTES, buffer.length - number * CHUNK_BYTES)
-
-
-def _in_batches(expected: Iterable[tuple[str, int]]) -> Iterator[list[str]]:
-    """Each address once, in lists of some 4 MB."""
-    batch: list[str] = []
-    room = _BATCH_BYTES
-    for address, length in dict(expected).items():
-        if batch and length > room:
-            yield batch
-            batch, room = [], _BATCH_BYTES
-        batch.append(address)
-        room -= length
-    if batch:
-        yield batch

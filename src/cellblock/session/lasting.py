@@ -39,10 +39,9 @@ from cellblock.session.timeline import difference, find, why_private
 from cellblock.snapshots import Snapshot
 from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, open_store, records
 from cellblock.wire.messages import ToolReply
-from cellblock.worker.saving.losses import advice_at_a_glance
+from cellblock.worker.saving.losses import AT_A_GLANCE
 
 _MESSAGE = 200
-_UNSAVED = advice_at_a_glance()
 _SLOTS, _SLOT_SECONDS = 3, 0.25
 """States that are held to be saved at a time, and how long the next step waits for that: then it goes on, and the one
 before it is committed by its source alone."""
@@ -81,7 +80,6 @@ class Lasting:
         """Whether each name that a cell binds has to be saved."""
         self.otherwise = "open the session without strict=True"
         """What its opener can do to keep others."""
-        self._lost: frozenset[str] = frozenset()
         self._newly_lost: tuple[Lost, ...] = ()
         self._told: set[str] = set()
         self._to_tell: tuple[Lost, ...] = ()
@@ -210,7 +208,7 @@ class Lasting:
         found = tuple(
             Lost(name=name, type=kind, reason=told[0], remedy=told[1], alive=True)
             for name, kind in gained.items()
-            if (told := _UNSAVED.get(kind)) is not None
+            if (told := AT_A_GLANCE.get(kind)) is not None
         )
         self._told.update(one.name for one in found)
         return found
@@ -300,13 +298,13 @@ class Lasting:
             self._snapshot = snapshot
             saved = {one.name for one in snapshot.names}
             missing = [one for one in snapshot.lost if one.name not in saved]
-            self._newly_lost = tuple(one for one in missing if one.name not in self._lost)
-            self._lost = frozenset(one.name for one in missing)
+            before = {one.name for one in self.unsaved}
+            self._newly_lost = tuple(one for one in missing if one.name not in before)
             self.unsaved = tuple(replace(one, alive=True) for one in missing)
             if not self.strict:
                 untold = [one for one in self._newly_lost if one.name not in self._told]
                 self._to_tell += tuple(replace(one, alive=True) for one in untold)
-            self._told.update(self._lost)
+            self._told.update(one.name for one in missing)
         self._commits[step.state] = commit.id
 
     async def _read(self, step: _Step, put: Callable[[bytes], str]) -> Snapshot | None:

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 import anyio
 from anyio import to_thread
 
-from cellblock.cell import Cell, CellState, Lost
+from cellblock.cell import Cell, Lost
 from cellblock.differences import Name
 from cellblock.errors import CellblockError, SessionClosed, UnpicklableError
 from cellblock.events import Done, Event
@@ -39,9 +39,7 @@ if TYPE_CHECKING:
 
 _MAX_NAMES = 10_000
 _PREVIEW = 120
-_HOST_SECONDS = 60.0
 _MOST_SAID = 500
-_HOST_STEP = Cell(id="host", number=0, source="", state=CellState.RUNNING, kind="host")
 
 
 class AsyncSession(Versions):

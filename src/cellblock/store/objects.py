@@ -5,7 +5,7 @@ Where the store has a place for large ones, a body of 64 KB and more lies there,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -80,7 +80,8 @@ class ObjectTable:
         for some in in_parts(addresses, _AT_ONCE):
             sql = placed("SELECT address, stored FROM objects WHERE user_id = ? AND address IN (??)", some)
             rows = self._database.select(sql, self._user_id, *map(digest, some))
-            yield from _by_size(some, {spelled(blob(address)): number(stored) for address, stored in rows})
+            sizes = {spelled(blob(address)): number(stored) for address, stored in rows}
+            yield from by_size(((address, sizes.get(address, 0)) for address in some), _IN_MEMORY)
 
     def _read(self, address: str, packed: Packed | None) -> bytes | StoreDamaged:
         if packed is None:
@@ -153,15 +154,14 @@ def in_parts(values: Iterable[str], size: int) -> Iterator[list[str]]:
         yield part
 
 
-def _by_size(addresses: Iterable[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
-    """Addresses in lists by what their bodies take."""
+def by_size(sizes: Iterable[tuple[str, int]], most: int) -> Iterator[list[str]]:
+    """Addresses in lists of at most so many bytes, by the size that stands with each; one that is larger is alone."""
     part: list[str] = []
-    room = _IN_MEMORY
-    for address in addresses:
-        size = sizes.get(address, 0)
+    room = most
+    for address, size in sizes:
         if part and size > room:
             yield part
-            part, room = [], _IN_MEMORY
+            part, room = [], most
         part.append(address)
         room -= size
     if part:

@@ -9,7 +9,7 @@ from typing import Any
 
 from cellblock.worker.saving import building
 from cellblock.worker.saving.losses import Unsaved
-from cellblock.worker.saving.pickler import BUILDER, NUMBERS, STAND_INS, Reduced, Saving, reducer
+from cellblock.worker.saving.pickler import BUILDER, NUMBERS, STAND_INS, Reduced, Saving, is_full, reducer
 from cellblock.worker.saving.reach import reached_by_code
 
 _FORMAT = 2
@@ -32,7 +32,7 @@ def _function(saving: Saving, value: types.FunctionType) -> Reduced:
     cells = value.__closure__ or ()
     fresh = [one for one in cells if id(one) not in saving.filled]
     saving.filled.update(map(id, fresh))
-    contents = [(one, one.cell_contents) for one in fresh if _is_full(one)]
+    contents = [(one, one.cell_contents) for one in fresh if is_full(one)]
     state = (
         value.__name__,
         value.__qualname__,
@@ -111,11 +111,3 @@ def _cached(saving: Saving, value: Any) -> Reduced:
     saving.kept.append(attributes)
     made = (body, told.maxsize, bool(parameters["typed"]))
     return building.cached, made, attributes, None, None, building.set_cached
-
-
-def _is_full(one: types.CellType) -> bool:
-    try:
-        one.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True

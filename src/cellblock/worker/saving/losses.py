@@ -72,17 +72,17 @@ REFUSED = frozenset(
 )
 """What would be saved as if it were data, and be dead afterwards. Subclasses too."""
 
-AT_A_GLANCE = frozenset(
-    name
-    for name in _REMEDIES
-    if name.startswith("_io.")
-    or name.rpartition(".")[2]
+AT_A_GLANCE = {
+    bare: told
+    for name, told in _REMEDIES.items()
+    if (bare := name.rpartition(".")[2])
     in (
         "generator", "coroutine", "async_generator", "frame", "traceback", "socket", "Thread", "Popen",
         "ThreadPoolExecutor", "ProcessPoolExecutor", "_TemporaryFileWrapper",
     )
-)  # fmt: skip
-"""Types of which no value can be saved, and whose bare names say enough."""
+    or name.startswith("_io.")
+}  # fmt: skip
+"""By the bare names of types of which no value can be saved: what such a value is, and the remedy."""
 
 _GENERAL = "make it again in the next cell, keep what it was made from, or register a codec for its type"
 
@@ -92,11 +92,6 @@ def kind_of(value: object) -> str:
     kind = type(value)
     module = _module_of(kind)
     return f"{module}.{_qualname_of(kind)}" if isinstance(module, str) else str(_qualname_of(kind))
-
-
-def advice_at_a_glance() -> dict[str, tuple[str, str]]:
-    """What values are of which nothing but the bare name of their type is known, and the remedy."""
-    return {name.rpartition(".")[2]: _REMEDIES[name] for name in AT_A_GLANCE}
 
 
 def advice(value: object) -> tuple[str, str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copyreg
 import sys
 import types
-import weakref
 from _pickle import Pickler
 from collections.abc import Callable, Iterable
 from types import FunctionType
@@ -163,7 +162,7 @@ class Saving:
             self.filled.update(self.cells)
             self.cells = {}
             if cells:
-                calls.append((building.fill_cells, ([(one, one.cell_contents) for one in cells if _is_full(one)],)))
+                calls.append((building.fill_cells, ([(one, one.cell_contents) for one in cells if is_full(one)],)))
             self.kept.append(calls)
             pickler.dump(calls)
         pickler.dump(None)
@@ -299,7 +298,8 @@ class _Fast(Pickler):
         return self.saving.reduce(value)
 
 
-def _is_full(one: types.CellType) -> bool:
+def is_full(one: types.CellType) -> bool:
+    """Whether a closure's cell holds something yet."""
     try:
         one.cell_contents  # noqa: B018
     except ValueError:
@@ -307,8 +307,4 @@ def _is_full(one: types.CellType) -> bool:
     return True
 
 
-def is_dead(reference: weakref.ref[Any]) -> bool:
-    return weakref.ref.__call__(reference) is None
-
-
-__all__ = ["REDUCERS", "Reduced", "Saving", "family", "named", "named_family", "reducer", "refuse"]
+__all__ = ["REDUCERS", "Reduced", "Saving", "family", "is_full", "named", "named_family", "reducer", "refuse"]
