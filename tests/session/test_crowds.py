@@ -146,8 +146,9 @@ def test_processes_that_sleep_are_no_crowd(session: Session) -> None:
         f"for _ in range({CROWD}):\n"
         "    pids.append(os.fork())\n"
         "    if not pids[-1]:\n"
-        "        while True: time.sleep(0.005)"
+        "        while True: time.sleep(0.02)"
     )
+    assert session.run("soon(lambda: states(pids) == 'S' * len(pids))").value is True  # all have begun
     observe = "seen = set()\nfor _ in range(100): time.sleep(0.01); seen |= set(states(pids))\n'T' in seen"
     assert session.run(observe).value is False
     assert session.run("end(pids)").error is None
@@ -160,7 +161,8 @@ while True:
     for pid in pids: os.kill(pid, signal.SIGCONT)
 """)
     assert cell.error is not None
-    assert cell.error.kind == "memory"
+    assert cell.error.kind == "crashed"
+    assert "leave it to the session to continue them (SIGCONT)" in cell.error.hint
     assert cell.error.message.startswith("the session's process was killed, as the session held ")
     assert cell.error.message.endswith(" processes that ran out of turn")
     assert any_session.run("6 * 7").value == 42

@@ -15,10 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from family_tree import soon
 
 from cellblock.worker import holdings
 from cellblock.worker.confine.syscall_numbers import NUMBERS
-from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
+from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, prctl
+from cellblock.worker.holdings import Stand
 
 MB = 1 << 20
 
@@ -158,3 +160,60 @@ def test_a_process_that_is_gone_holds_nothing() -> None:
 def test_a_limit_is_read_of_the_process() -> None:
     hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
     assert holdings.limit(os.getpid(), b"Max processes") == (0 if hard == resource.RLIM_INFINITY else hard)
+
+
+@contextmanager
+def running(work: Callable[[], object]) -> Iterator[int]:
+    """A process that does something, and has not said that it has begun."""
+    pid = os.fork()
+    if pid == 0:
+        work()
+        os._exit(0)
+    try:
+        yield pid
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def spin() -> None:
+    while True:
+        pass
+
+
+def test_who_was_stopped_stands_still_until_it_is_continued_or_killed() -> None:
+    with running(spin) as pid:
+        os.kill(pid, signal.SIGSTOP)
+        assert soon(lambda: holdings.stand(pid), Stand.STILL) is Stand.STILL
+        os.kill(pid, signal.SIGSTOP)  # this one stays pending
+        assert holdings.stand(pid) is Stand.STILL
+        os.kill(pid, signal.SIGCONT)
+        assert soon(lambda: holdings.stand(pid), Stand.RUNNING) is Stand.RUNNING
+        os.kill(pid, signal.SIGKILL)
+        assert soon(lambda: holdings.stand(pid), Stand.ENDING) is Stand.ENDING
+    assert holdings.stand(pid) is Stand.ENDING
+
+
+def test_one_thread_that_runs_is_enough_not_to_stand_still() -> None:
+    def leave() -> None:
+        threading.Thread(target=spin).start()
+        ctypes.CDLL(None).syscall(NUMBERS[os.uname().machine]["exit"], 0)
+
+    with running(leave) as pid:
+        assert soon(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0], "Z") == "Z"
+        assert holdings.stand(pid) is Stand.RUNNING
+        os.kill(pid, signal.SIGSTOP)
+        assert soon(lambda: holdings.stand(pid), Stand.STILL) is Stand.STILL
+
+
+def test_who_has_yet_to_leave_the_kernel_is_about_to_stop() -> None:
+    def vfork() -> None:
+        clone, vfork = NUMBERS[os.uname().machine]["clone"], 0x4000
+        if ctypes.PyDLL(None).syscall(clone, vfork | signal.SIGCHLD, 0, 0, 0, 0) == 0:
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            signal.pause()
+
+    with running(vfork) as pid:
+        assert soon(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0], "D") == "D"
+        os.kill(pid, signal.SIGSTOP)
+        assert holdings.stand(pid) is Stand.STOPPING

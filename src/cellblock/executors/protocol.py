@@ -79,14 +79,16 @@ class Written:
 class Died:
     """The worker's process is gone. `signal` killed it, or it left with `status`; None where unknown.
 
-    `excess` is what the session held when that was what it was killed for, as in `Curbed.held`. `untaken`: it says
-    that it took no request after its last reply; a cell may say so falsely.
+    `excess` is what the session held when that was what it was killed for, as in `Curbed.held`; `unruly` where that is
+    no memory, but processes that run though they were stopped. `untaken`: it says that it took no request after its
+    last reply; a cell may say so falsely.
     """
 
     signal: int | None = None
     status: int | None = None
     reason: str = ""
     excess: str = ""
+    unruly: bool = False
     untaken: bool = False
 
 

@@ -20,6 +20,10 @@ from cellblock.wire.messages import Display, Failure, Finished
 _MAGIC = re.compile(r"^\s*(%%?[a-z]|![^=])", re.MULTILINE)
 
 _LESS_MEMORY = "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…)"
+_IN_TURN = (
+    "in a crowd processes are stopped until it is their turn: leave it to the session to continue them (SIGCONT), "
+    "or start fewer at once"
+)
 _RESTORED = "the session is as it was before this cell"
 _OLDER = "the session is as it was some cells ago, as its newest checkpoints were gone: run what is missing again"
 _DEAD = "the session is dead: what it called goes on and cannot be ended; open a new one"
@@ -200,6 +204,13 @@ def timeout_error(seconds: float, traceback: str = "", *, recovery: Recovery | N
 
 def death_error(death: Died, recovery: Recovery) -> CellError:
     """The error of a cell whose process ended under it."""
+    if death.unruly:
+        return CellError(
+            type="ProcessDied",
+            message=f"the session's process {how(death)}",
+            hint=f"{_IN_TURN}; {_left(recovery)}",
+            kind="crashed",
+        )
     if death.excess:
         return CellError(
             type="MemoryError",

@@ -6,10 +6,13 @@ A process whose first thread has ended shows nothing under its own entry, all of
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 from cellblock.worker import procfs
 
@@ -17,6 +20,8 @@ TICKS = os.sysconf("SC_CLK_TCK")
 """In a second."""
 
 _SCHEDULED = 2  # with a pid, the number of that process's clock
+_STOP = 1 << signal.SIGSTOP - 1  # among the pending signals of a `status`
+_EXITING = 0x4  # among the flags of a `stat`
 _LEAST_READ = 4096
 _LOCKS_BYTES = 1 << 20
 """About twenty thousand lines of `/proc/locks`."""
@@ -31,6 +36,16 @@ class Life:
     parent: int
     started: int
     ended: bool
+
+
+class Stand(Enum):
+    """What has become of a stop: it is obeyed; the process has yet to leave the kernel, or to have a processor at all;
+    it ends first; or it was continued since."""
+
+    STILL = auto()
+    STOPPING = auto()
+    ENDING = auto()
+    RUNNING = auto()
 
 
 @dataclass(slots=True)
@@ -85,9 +100,7 @@ def processes() -> Iterator[int]:
 
 def life(process: int) -> Life | None:
     """Its parent, when it began, and whether it has ended; None if it is gone."""
-    words = (
-        _read(procfs.path(f"{process}/stat")).rpartition(b")")[2].split()
-    )  # behind its name, which may hold anything
+    words = _stat(procfs.path(process))
     if not words:
         return None
     ended = words[0] in (b"Z", b"X") and len(list(_entries(process))) <= 2
@@ -156,8 +169,21 @@ def ready(process: int) -> Iterator[int]:
     """Its threads that run or wait for a processor."""
     for folder in _entries(process):
         thread = folder.rpartition("/task/")[2]
-        if thread != folder and _read(f"{folder}/stat").rpartition(b")")[2][:2] == b" R":
+        if thread != folder and _stat(folder)[:1] == [b"R"]:
             yield int(thread)
+
+
+def stand(process: int) -> Stand:
+    """How it takes a stop that it was sent. What is not seen to obey does not."""
+    pending = int(_value(_read(procfs.path(f"{process}/status")), b"ShdPnd:") or b"0", 16) & _STOP
+    threads = [words for folder in _entries(process) if "/task/" in folder and (words := _stat(folder))]
+    still = [words[0] in (b"T", b"t") for words in threads]
+    ending = [int(words[6]) & _EXITING != 0 or words[0] in (b"Z", b"X") for words in threads]
+    if all(ending) and (threads or not processor_time(process)):
+        return Stand.ENDING
+    if threads and all(map(operator.or_, still, ending)):
+        return Stand.STILL  # first: one that stands still and is sent another stop has that one pending
+    return Stand.STOPPING if pending else Stand.RUNNING
 
 
 def limit(process: int, name: bytes, *, soft: bool = False) -> int:
@@ -228,6 +254,11 @@ def _entries(process: int) -> Iterator[str]:
         return
     for thread in threads:
         yield procfs.path(f"{process}/task/{thread}")
+
+
+def _stat(folder: str) -> list[bytes]:
+    """The words of a `stat` behind the name, which may hold anything; none where it is gone."""
+    return _read(f"{folder}/stat").rpartition(b")")[2].split()
 
 
 def _memory(folder: str) -> int:

@@ -567,8 +567,8 @@ class ProcessKernel(LinkedKernel):
         """What is known of the worker's death."""
         token = self._living().token  # a copy that was woken has none: it is no child of the zygote's
         ask = partial(self._family.how_it_ended, token) if token else partial(self._shell.ending, _DEATH_SECONDS)
-        death = death_of(await to_thread.run_sync(ask))
-        return replace(death, excess=self._shell.excess() or self.exceeded() or "")
+        death = self._shell.explain(death_of(await to_thread.run_sync(ask)))
+        return death if death.excess else replace(death, excess=self.exceeded() or "")
 
     def exceeded(self) -> str | None:
         killed = self._enclosure.killed()

@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 import time
+from dataclasses import replace
 from functools import partial
 
 from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed
@@ -19,6 +20,7 @@ from cellblock.executors.process.link import Link
 from cellblock.executors.process.mounts import Mount
 from cellblock.executors.process.waits import SECONDS, Waits
 from cellblock.executors.process.zygote import failure
+from cellblock.executors.protocol import Died
 from cellblock.walls import Applied
 from cellblock.worker import control
 from cellblock.worker.family.account import SANDBOX_UID
@@ -55,6 +57,7 @@ class Shell:
         self._status: int | None = None
         self._held: str | None = None
         self._excess = ""
+        self._unruly = False
         self.gone: list[tuple[int, str]] = []
         """Checkpoints that init has told are no more: all up to a number, with the limit they were let go for; or that
         of one whose copy has ended, and ""."""
@@ -134,11 +137,11 @@ class Shell:
         held, self._held = self._held, None
         return held
 
-    def excess(self) -> str:
-        """What was held when the worker was killed for it; "" if it was not."""
+    def explain(self, death: Died) -> Died:
+        """The worker's death, with what init killed it for, if it did."""
         with contextlib.suppress(EOFError):
             self._hear()
-        return self._excess
+        return replace(death, excess=self._excess, unruly=self._unruly)
 
     def end_since(self, began: float, frozen: list[int]) -> Waits[int]:
         """Kill what the worker has started since a time of CLOCK_BOOTTIME; how many processes that were."""
@@ -164,8 +167,8 @@ class Shell:
 
     def _note(self, notice: dict[str, object]) -> None:
         match notice:
-            case {"curbed": str(held), "worker": True}:
-                self._excess = held
+            case {"curbed": str(held), "worker": True, "unruly": bool(unruly)}:
+                self._excess, self._unruly = held, unruly
             case {"curbed": str(held)}:
                 self._held = held
             case {"ended": self._adopted, "status": int(status)}:  # the worker before it may end later than is told
@@ -231,7 +234,7 @@ class Shell:
 
         `spared` are processes to be left, `number` is what files are to go back to; those that could not are returned.
         """
-        self._excess = ""
+        self._excess, self._unruly = "", False
         self.tell("sweep", **more)
         while "swept" not in (answer := (yield from self._answer())):  # before it there may be notices
             self._note(answer)

@@ -36,6 +36,7 @@ class Keeper:
         self._ended: dict[int, int] = {}
         self._curbed: str | None = None
         self._excess = self._outgrown = ""
+        self._unruly = False
         self._swept = False
         self._counts: list[int] = []
         self._gone = False
@@ -80,6 +81,7 @@ class Keeper:
     def attach(self, token: int, ends: tuple[socket.socket, int, int], setup: dict[str, object]) -> None:
         """Have it make a worker, whose end is then known by `token`."""
         self._excess = self._outgrown = ""
+        self._unruly = False
         worker, stdout, stderr = ends
         try:
             control.send(self.channel, {**setup, "do": "attach", "token": token}, [worker.fileno(), stdout, stderr])
@@ -100,8 +102,8 @@ class Keeper:
                     self._gone = True
                 case {"ended": int(token), "status": int(status)}:
                     self._ended[token] = status
-                case {"curbed": str(held), "worker": True}:
-                    self._excess = held
+                case {"curbed": str(held), "worker": True, "unruly": bool(unruly)}:
+                    self._excess, self._unruly = held, unruly
                 case {"curbed": str(held)}:
                     self._curbed = held
                 case {"outgrown": str(reason)}:
@@ -129,7 +131,7 @@ class Keeper:
         death = death_of(self._ended.pop(token, None))
         if self._outgrown:
             death = replace(death, reason=f"was ended: {self._outgrown}")
-        return replace(death, excess=self._excess)
+        return replace(death, excess=self._excess, unruly=self._unruly)
 
     def tell(self, what: str, **more: float) -> None:
         """Send a message."""

@@ -22,8 +22,8 @@ from cellblock.worker.init.pace import Pace
 _FEW, _MANY = 2, 4
 """For each processor, and as if there were two at least: the parts of a pipeline wait for each other."""
 _NICE = 5  # a third of the weight
-_STOPPING_NS = 200_000
-"""A process that was sent its stop may run on for so long, until it leaves the kernel."""
+_SLACK_NS = 200_000
+"""What a process that stands still may be counted to have run."""
 _PATIENCE = 3
 """Looks in a row that find too many running out of turn."""
 
@@ -38,6 +38,8 @@ class Crowd:
         self._pace = Pace(30)
         self._queue: list[int] = []
         self._stopped: set[int] = set()
+        self._still: dict[int, int] = {}
+        """What those that were seen to obey had run by then, in nanoseconds."""
         self._defied = 0
         self.grows = False
         """Whether a crowd that was new has just been stopped: there may be more of it by now."""
@@ -73,6 +75,11 @@ class Crowd:
             _make_nice(waited)
         return 0
 
+    def continued(self) -> None:
+        """All processes were continued, by us: nobody waits any more."""
+        self._stopped.clear()
+        self._still.clear()
+
     def _take_turns(self, queue: list[int]) -> None:
         turn, rest = queue[: self._few], queue[self._few :]
         self._queue = rest + turn
@@ -80,6 +87,7 @@ class Crowd:
         _signal(rest, signal.SIGSTOP)
         _signal(self._stopped.difference(rest), signal.SIGCONT)
         self._stopped = set(rest)
+        self._still = {process: ran for process, ran in self._still.items() if process in self._stopped}
 
     def _stop_all(self, used: Mapping[int, int], others: frozenset[int]) -> None:
         """As `_take_turns`, of a crowd that is new: all stand still at once, while it is listed."""
@@ -91,9 +99,24 @@ class Crowd:
         self._take_turns([*(alive - asleep - others)])
 
     def _defiant(self, used: Mapping[int, int]) -> int:
-        running = sum(used.get(process, 0) > _STOPPING_NS for process in self._stopped)
+        running = sum(used.get(process, 0) > _SLACK_NS and self._runs_on(process) for process in self._stopped)
         self._defied = self._defied + 1 if running > self._few else 0
         return running if self._defied >= _PATIENCE else 0
+
+    def _runs_on(self, process: int) -> bool:
+        """Whether a process that was stopped and has run since was continued.
+
+        What it ran may be from before the stop reached it: for one that waits for a processor, or is in the middle of a
+        fork, that takes as long as the machine is busy.
+        """
+        stand = holdings.stand(process)
+        ran = holdings.processor_time(process)
+        before = self._still.get(process, ran)
+        if stand is holdings.Stand.STILL:
+            self._still[process] = ran
+        if stand is holdings.Stand.ENDING:
+            return False
+        return stand is holdings.Stand.RUNNING or ran - before > _SLACK_NS
 
     def _idle_threads(self, used: Mapping[int, int], worker: int) -> None:
         crowded = [process for process, ran in used.items() if ran and holdings.threads(process) > self._few]

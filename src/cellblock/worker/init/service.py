@@ -127,7 +127,7 @@ class Service:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(excess.process, signal.SIGKILL)
             return
-        control.tell(self._channel, {"curbed": excess.held, "worker": of_worker})  # before its death is seen
+        control.tell(self._channel, excess.told(self._watch.worker))  # before its death is seen
         if of_worker:
             ending.end_all(self._watch.frozen | self._captures.scribes)  # none of the others will outlive it
             return
@@ -241,6 +241,7 @@ class Service:
         self._exempt(message["frozen"])
         spared = self._watch.frozen | self._captures.scribes
         count = ending.end_since(float(str(message["since"])), self._watch.worker, spared)
+        self._watch.continued()
         control.send(self._channel, {"count": count})
 
     def _export(self, message: Message, descriptors: list[int]) -> None:

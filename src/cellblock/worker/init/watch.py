@@ -52,10 +52,18 @@ _MOST_TABLES = 1024  # an open file of /proc that was read keeps what it showed
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """What is held beyond what is allowed, and the process to be killed for it."""
+    """What is held beyond what is allowed, and the process to be killed for it.
+
+    `unruly`: it is no memory, but processes that run though they were stopped.
+    """
 
     held: str
     process: int
+    unruly: bool = False
+
+    def told(self, worker: int) -> dict[str, object]:
+        """What the host is told."""
+        return {"curbed": self.held, "worker": self.process == worker, "unruly": self.unruly}
 
 
 class Watch:
@@ -111,6 +119,10 @@ class Watch:
         self._counted_at = 0
         self._ran = {worker: 0}
 
+    def continued(self) -> None:
+        """Every process was sent a SIGCONT, those too that were to wait for their turn."""
+        self._crowd.continued()
+
     @property
     def running(self) -> frozenset[int]:
         """The processes that are not frozen copies, as of the last look at them."""
@@ -157,7 +169,7 @@ class Watch:
 
     def _of_processors(self, used: dict[int, int]) -> Excess | None:
         defiant = self._crowd.thin(used, self.worker, self.frozen)
-        return Excess(f"{defiant} processes that ran out of turn", self.worker) if defiant else None
+        return Excess(f"{defiant} processes that ran out of turn", self.worker, unruly=True) if defiant else None
 
     def _of_scribes(self, alive: set[int]) -> Excess | None:
         most = self._reserved + self._limit + _WORKER_SLACK_BYTES

@@ -139,6 +139,7 @@ class Keeper:
             ending.hold_back(cast("float", message["since"]), self._worker, processes=self._processes)
         elif message["do"] == "end":
             count = ending.end_since(cast("float", message["since"]), self._worker, processes=self._processes)
+            self._watch.continued()
             control.send(self._channel, {"count": count})
         for descriptor in descriptors:
             os.close(descriptor)
@@ -254,7 +255,7 @@ class Keeper:
         now = time.monotonic()
         self._look_at = now + pause
         if excess is not None:
-            self._tell({"curbed": excess.held, "worker": excess.process == self._worker})  # before its end is seen
+            self._tell(excess.told(self._worker))  # before its end is seen
             with contextlib.suppress(ProcessLookupError):  # none of the others will outlive the worker
                 os.kill(-1 if excess.process == self._worker else excess.process, signal.SIGKILL)
         self._uncounted = self._uncounted or pause != IDLE_SECONDS or self._stopped is not None
