@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+TrustLevel = Literal["local", "isolated", "sandboxed"]
+"""What stands between a session's code and the host: the guard, the kernel's walls, or those in a container."""
+
 Walls = Literal["full", "reduced"]
 """Which walls a session asks for: all, or those that need no namespaces."""
 

@@ -37,7 +37,7 @@ def test_process_started_early_is_taken_once(early: launching.Launched) -> None:
 
 def test_process_started_early_is_a_familys(early: launching.Launched) -> None:
     family = Family.start(Profile(sys.executable))
-    assert family._process is early.process
+    assert family._started.process is early.process
     family.close()
 
 

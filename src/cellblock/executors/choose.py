@@ -14,8 +14,12 @@ def launcher_for(trust_level: str, walls: str = "full") -> Launcher:
         from cellblock.executors.local.launcher import LocalLauncher
 
         return LocalLauncher()
+    if trust_level == "sandboxed":
+        from cellblock.executors.container.launcher import ContainerLauncher
+
+        return ContainerLauncher()
     if trust_level != "isolated":
-        raise ValueError(f"trust_level must be 'local' or 'isolated', not {trust_level!r}")
+        raise ValueError(f"trust_level must be 'local', 'isolated' or 'sandboxed', not {trust_level!r}")
     if walls == "full":
         from cellblock.executors.process.launcher import ProcessLauncher
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from cellblock.container import Container
 from cellblock.limits import ExecutionLimits
 from cellblock.network import Destination, Traffic
 from cellblock.policy import Policy
@@ -34,6 +35,8 @@ class KernelSpec:
     `network` is where its cells may connect to, through a door; without any there is none. A `private` one has none,
     whatever is listed.
 
+    `container` is what it runs in at the level `sandboxed`; None is a container by default.
+
     `saved`: its states are to be captured, so that it takes note of which memory was written after each step.
     `scoped`: a `with` at top level is a temporary scope, for what cannot be captured.
     """
@@ -50,6 +53,7 @@ class KernelSpec:
     scoped: bool = False
     network: tuple[Destination, ...] = ()
     private: bool = False
+    container: Container | None = None
 
     @property
     def has_door(self) -> bool:

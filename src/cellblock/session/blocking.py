@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 from cellblock.cell import Cell, Lost
+from cellblock.container import Container
 from cellblock.differences import Diff, Name
 from cellblock.events import Event
 from cellblock.executors.protocol import Capabilities
@@ -21,7 +22,7 @@ from cellblock.session.hostloop import answer_of, call, in_task
 from cellblock.session.notebook import Notebook
 from cellblock.session.session import AsyncSession
 from cellblock.state import Resumed, State
-from cellblock.walls import Walls
+from cellblock.walls import TrustLevel, Walls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Session:
         *,
         user: str = "default",
         state: State | Literal["default"] | None = "default",
-        trust_level: Literal["local", "isolated"] | None = None,
+        trust_level: TrustLevel | None = None,
         walls: Walls | None = None,
         limits: ExecutionLimits | None = None,
         preload: Iterable[str] = (),
@@ -55,12 +56,14 @@ class Session:
         private: bool | Iterable[str] = False,
         tools: Iterable[Callable[..., Any]] = (),
         policy: Policy | None = None,
+        container: Container | str | None = None,
     ) -> None:
         self._session = call(
             _make,
             name,
             user=user,
             trust_level=trust_level,
+            container=container,
             walls=walls,
             limits=limits,
             preload=tuple(preload),

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
 
+from cellblock.container import Container
 from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
 from cellblock.session.session import AsyncSession
-from cellblock.walls import Walls
+from cellblock.walls import TrustLevel, Walls
 
 
 def keep_ready(
     count: int,
     *,
-    trust_level: Literal["isolated"] = "isolated",
+    trust_level: TrustLevel = "isolated",
     walls: Walls = "full",
     limits: ExecutionLimits | None = None,
     preload: Iterable[str] = (),
@@ -22,6 +22,7 @@ def keep_ready(
     network: Iterable[str] | None = None,
     private: bool | Iterable[str] = False,
     policy: Policy | None = None,
+    container: Container | str | None = None,
 ) -> None:
     """Keep `count` sessions ready for `Session` and `AsyncSession` with these arguments; 0 ends that.
 
@@ -41,5 +42,6 @@ def keep_ready(
         network=network,
         private=private,
         policy=policy,
+        container=container,
     )
     session._launcher.keep_ready(session._spec, count)

@@ -14,6 +14,7 @@ import anyio
 from anyio import to_thread
 
 from cellblock.cell import Cell, Lost
+from cellblock.container import Container
 from cellblock.differences import Name
 from cellblock.errors import CellblockError, SessionClosed, UnpicklableError
 from cellblock.events import Done, Event
@@ -30,7 +31,7 @@ from cellblock.session.tools import Toolbox
 from cellblock.session.versions import Versions
 from cellblock.state import Live, State, Versioned
 from cellblock.tools.tool import about
-from cellblock.walls import Walls
+from cellblock.walls import TrustLevel, Walls
 from cellblock.wire.messages import Clear, Fetch, Run, Survey
 
 TYPE_CHECKING = False
@@ -62,6 +63,8 @@ class AsyncSession(Versions):
     `policy` has cells run behind the guard: at `local`, where None is one that grants the audited standard library, and
     at `isolated` within the walls, where its functions are called as tools are.
 
+    `container` says, at the level `sandboxed`, which image it runs in and what runs that; a text is an image's name.
+
     `state` says what is remembered: `Versioned(…)` every step, in a store, under the session's `name` and `user`;
     `Live()` all names, in memory; None, at `local`, nothing from one cell to the next. By default a session with a name
     is versioned, in the user's own store, and one without is live.
@@ -73,7 +76,7 @@ class AsyncSession(Versions):
         *,
         user: str = "default",
         state: State | Literal["default"] | None = "default",
-        trust_level: Literal["local", "isolated"] | None = None,
+        trust_level: TrustLevel | None = None,
         walls: Walls | None = None,
         limits: ExecutionLimits | None = None,
         preload: Iterable[str] = (),
@@ -84,6 +87,7 @@ class AsyncSession(Versions):
         private: bool | Iterable[str] = False,
         tools: Iterable[Callable[..., Any]] = (),
         policy: Policy | None = None,
+        container: Container | str | None = None,
     ) -> None:
         if not isinstance(policy, Policy | None):
             raise TypeError(f"policy must be a Policy, not {type(policy).__name__}")
@@ -101,12 +105,13 @@ class AsyncSession(Versions):
                 ("preload", preload or None),
                 ("mounts", mounts),
                 ("network", network),
+                ("container", container),
             )
             if value is not None
         )
         self.user = user
         self.state = _mode(name, state)
-        self.trust_level: Literal["local", "isolated"] = trust_level or "isolated"
+        self.trust_level: TrustLevel = trust_level or "isolated"
         self.walls: Walls = walls or "full"
         self.seed = secrets.randbits(64) if seed is None else seed
         spec = KernelSpec(
@@ -119,6 +124,7 @@ class AsyncSession(Versions):
             forgets=self.state is None,
             saved=isinstance(self.state, Versioned),
             network=destinations(() if network is None else network),
+            container=_container(container, self.trust_level),
         )
         self._launcher = launcher_for(self.trust_level, self.walls)
         self._spec = spec
@@ -400,6 +406,7 @@ class AsyncSession(Versions):
             private=self._private_paths,
             tools=self._toolbox.tools,
             policy=self._spec.policy,
+            container=self._spec.container,
         )
         if self._private:
             branch._close_off(self._private)
@@ -529,6 +536,17 @@ def _require_undeclared(policy: Policy) -> None:
 def _is_live(policy: Policy | None) -> bool:
     """Whether it grants what belongs to the host."""
     return policy is not None and bool(policy.functions or policy.classes or policy.granted)
+
+
+def _container(container: Container | str | None, trust_level: TrustLevel) -> Container | None:
+    """The container of a session at the level `sandboxed`; none at the others."""
+    if not isinstance(container, Container | str | None):
+        raise TypeError(f"container must be a Container or an image's name, not {type(container).__name__}")
+    if trust_level != "sandboxed":
+        if container is not None:
+            raise ValueError('container= is for trust_level="sandboxed"')
+        return None
+    return Container(image=container) if isinstance(container, str) else container or Container()
 
 
 def _mode(name: str | None, state: State | Literal["default"] | None) -> State | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from cellblock.container import Container
 from cellblock.errors import StoreError
 from cellblock.executors.protocol import KernelSpec
 from cellblock.limits import ExecutionLimits
@@ -23,6 +24,7 @@ def to_plain(spec: KernelSpec, trust_level: str, walls: str) -> dict[str, Any]:
         "limits": asdict(spec.limits),
         "mounts": dict(spec.mounts),
         "network": [str(one) for one in spec.network],
+        "container": None if spec.container is None else asdict(spec.container),
     }
 
 
@@ -42,6 +44,7 @@ def to_spec(plain: Mapping[str, Any], given: KernelSpec) -> KernelSpec:
             seed=int(plain["seed"]),
             mounts=tuple((str(name), str(path)) for name, path in plain["mounts"].items()),
             network=destinations(plain["network"]),
+            container=None if plain["container"] is None else Container(**plain["container"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StoreError(

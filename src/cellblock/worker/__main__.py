@@ -1,4 +1,5 @@
-"""What is executed: `python -s -P -S __main__.py launch FD …` and `porter FD` by the host, `zygote FD …` by a nursery.
+"""What is executed: `python -s -P -S __main__.py launch FD …` and `porter FD` by the host, `contained PATH …` as the
+first process of a container, `zygote FD …` by a nursery.
 
 Finds the package beside itself without touching `sys.path`: the interpreter may be of an environment that
 has no cellblock, and the directory that holds ours may hold packages that must not shadow its own.
@@ -29,7 +30,16 @@ def _begin(role: str, words: list[str]) -> None:
         from cellblock.worker.family.launch import launch
 
         channel, zygote_channel, idle_seconds, expose = words
-        launch(_taken(channel), _taken(zygote_channel), float(idle_seconds), expose, boot=os.path.abspath(__file__))
+        ends = _taken(channel), _taken(zygote_channel)
+        launch(*ends, float(idle_seconds), expose, boot=os.path.abspath(__file__))
+    elif role == "contained":
+        from cellblock.worker import control
+        from cellblock.worker.family.launch import launch
+
+        meeting, idle_seconds, expose = words
+        ends = _met(meeting), _met(meeting)
+        control.receive(ends[0])  # the host looks first at what stands around us
+        launch(*ends, float(idle_seconds), expose, boot=os.path.abspath(__file__))
     elif role == "porter":
         from cellblock.worker.family import porter
 
@@ -48,6 +58,13 @@ def _begin(role: str, words: list[str]) -> None:
         for descriptor in (own, tasks):
             os.set_inheritable(int(descriptor), False)
         zygote.serve(_taken(host), _taken(nursery), own=int(own), tasks=int(tasks))
+
+
+def _met(path: str) -> socket.socket:
+    """A connection to the host, which waits for it."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.connect(path)
+    return connection
 
 
 def _taken(word: str) -> socket.socket:

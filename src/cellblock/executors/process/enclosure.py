@@ -61,7 +61,8 @@ class Enclosure:
         if self.group is not None:
             try:
                 self.group.bound(
-                    _bytes(self._limits, worker, saved=self._saved), _processes(self._limits, saved=self._saved)
+                    session_bytes(self._limits, _image(worker), saved=self._saved),
+                    session_processes(self._limits, saved=self._saved),
                 )
                 self.group.add(worker)
                 self.wall = Applied(mechanism=MECHANISM, detail=self.group.detail)
@@ -109,13 +110,14 @@ _SCRIBES = 6
 """At once, and such as have ended and were not taken note of."""
 
 
-def _bytes(limits: ExecutionLimits, worker: int, *, saved: bool) -> int:
+def session_bytes(limits: ExecutionLimits, image: int, *, saved: bool) -> int:
     """What a session within its limits may come to: its files are in memory, and so is what the kernel has of each.
 
-    One scribe writes at a time, the others wait, and share what the worker has not changed since.
+    `image` is the memory that its worker came with. One scribe writes at a time, the others wait, and share what the
+    worker has not changed since.
     """
     files = limits.max_disk_mb * 2**20 + limits.max_files * _FILE_BYTES
-    memory = _image(worker) + limits.max_memory_mb * 2**20 + DATA_HEADROOM_BYTES
+    memory = image + limits.max_memory_mb * 2**20 + DATA_HEADROOM_BYTES
     scribes = 2 * memory if saved else 0
     checkpoints = _checkpoint_bytes(limits, memory) if limits.max_checkpoints else 0
     return memory + files + _KERNEL_BYTES + checkpoints + scribes
@@ -127,7 +129,7 @@ def _checkpoint_bytes(limits: ExecutionLimits, memory: int) -> int:
     return max(limits.checkpoint_bytes, memory) + memory
 
 
-def _processes(limits: ExecutionLimits, *, saved: bool) -> int:
+def session_processes(limits: ExecutionLimits, *, saved: bool) -> int:
     copies = limits.max_checkpoints + SPARE_PROCESSES if limits.max_checkpoints else 0
     return limits.max_processes + _MORE_PROCESSES + copies + (_SCRIBES if saved else 0)
 

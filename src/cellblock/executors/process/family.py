@@ -21,9 +21,12 @@ from dataclasses import dataclass
 from cellblock.errors import CellblockError, IsolationUnavailable
 from cellblock.executors.process.deaths import Deaths
 from cellblock.executors.process.demand import EXPECTED_SECONDS, Demand, Kind
+from cellblock.executors.process.enclosure import Enclosure, expect_one
 from cellblock.executors.process.forks import watch_forks
-from cellblock.executors.process.launching import await_end, launch
+from cellblock.executors.process.launching import Started, launch
 from cellblock.executors.process.zygote import NEEDED, START_SECONDS, Progress, Zygote, failure
+from cellblock.limits import ExecutionLimits
+from cellblock.walls import Wall
 from cellblock.worker import control
 
 _DEATH_SECONDS = 0.5
@@ -48,8 +51,14 @@ class FamilyGone(Exception):
 class Family:
     """A running family. All methods may be called from any thread."""
 
-    def __init__(self, profile: Profile) -> None:
-        """Start the nursery. Returns at once; what keeps it from starting is told when a zygote is waited for."""
+    trust_level = "isolated"
+    walls: tuple[Wall, ...] = ()
+    """What stands around all of it, besides the walls of each session."""
+    lone = False
+    """Whether it ends with its last session."""
+
+    def __init__(self, profile: Profile, started: Started) -> None:
+        """Of what was started, which may still be on its way: what keeps it is told when a zygote is waited for."""
         self.profile = profile
         self._lock = threading.Lock()
         self._renewing = threading.Lock()
@@ -62,13 +71,8 @@ class Family:
         self._shells: set[int] = set()
         self.used = time.monotonic()
         """When a session of it was last made or ended."""
-        try:
-            launched = launch(profile.python)
-        except OSError as error:
-            reason = f"{profile.python} cannot be started: {error}"
-            raise IsolationUnavailable(reason, mechanism="python", hint=NEEDED) from error
-        self._process, self._nursery = launched.process, launched.channel
-        self._first: socket.socket | None = launched.zygote
+        self._started, self._nursery = started, started.channel
+        self._first: socket.socket | None = started.zygote
         watch_forks(self._nursery)
         self._nursery.setblocking(False)
 
@@ -84,26 +88,38 @@ class Family:
                 mechanism="namespaces",
                 hint="run it on Linux: a virtual machine or a container on this one will do",
             )
-        family = cls(profile)
+        try:
+            started = launch(profile.python)
+        except OSError as error:
+            reason = f"{profile.python} cannot be started: {error}"
+            raise IsolationUnavailable(reason, mechanism="python", hint=NEEDED) from error
+        family = cls(profile, started)
+        family.settle(progress, expected)
+        return family
+
+    def settle(self, progress: Progress | None, expected: Kind | None) -> None:
+        """Wait until the packages are imported. What keeps them from it ends the family, and is raised."""
         try:
             if expected is not None:
-                family.expect(expected)
-            family.renew(progress)
+                self.expect(expected)
+            self.renew(progress)
         except BaseException:
-            family.close()
+            self.close()
             raise
-        return family
 
     @property
     def alive(self) -> bool:
         """Whether its sessions live; it can make new ones, perhaps after a new zygote."""
         self._read_notices()
-        return self._process.poll() is None and self._nursery.fileno() >= 0
+        return self._started.alive and self._nursery.fileno() >= 0
 
-    @property
-    def pid(self) -> int:
-        """That of its nursery."""
-        return self._process.pid
+    def enclosure(self, limits: ExecutionLimits, *, saved: bool) -> Enclosure:
+        """What is to stand around a session of it."""
+        return Enclosure(limits, saved=saved)
+
+    def stir(self) -> None:
+        """A session's processes will be put into an enclosure in some milliseconds."""
+        expect_one(self._started.pid)
 
     @property
     def ready(self) -> bool:
@@ -360,7 +376,12 @@ class Family:
                 self._first.close()
             for zygote in self._zygotes():
                 zygote.close()
-        await_end(self._process)
+        self._started.await_end()
+
+    def await_end(self) -> None:
+        """Wait until it has ended, if it is about to. Blocks."""
+        if self.lone and self.idle:
+            self.close()
 
 
 def _send(channel: socket.socket, message: Mapping[str, object], descriptors: Sequence[int]) -> None:

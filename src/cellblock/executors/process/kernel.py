@@ -19,7 +19,6 @@ from anyio import to_thread
 from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed
 from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, inner_pid
 from cellblock.executors.process.demand import kind_of
-from cellblock.executors.process.enclosure import Enclosure, expect_one
 from cellblock.executors.process.examination import examine
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
@@ -73,7 +72,7 @@ class ProcessKernel(LinkedKernel):
 
     def __init__(self, family: Family, shell: Shell, spec: KernelSpec, *, stem: ProcessKernel | None = None) -> None:
         """A branch has a `stem`, within whose namespaces it lives."""
-        super().__init__(spec, Enclosure(spec.limits, saved=spec.saved))
+        super().__init__(spec, family.enclosure(spec.limits, saved=spec.saved))
         self._family = family
         self._shell = shell
         self._checkpoints = Checkpoints(spec.limits.max_checkpoints)
@@ -83,7 +82,7 @@ class ProcessKernel(LinkedKernel):
         self._files_changed = False
         self._captures = 0
         self._door = self._opened_door()
-        self.capabilities = Capabilities(trust_level="isolated", python="", walls=())
+        self.capabilities = Capabilities(trust_level=family.trust_level, python="", walls=())
 
     def _opened_door(self) -> Door | None:
         """Serve what listens in the shell, where there is such."""
@@ -128,9 +127,10 @@ class ProcessKernel(LinkedKernel):
         self._shell.tell("seal", processes=self._counted)
         self._listen(link, self._shell.channel)
         self.capabilities = Capabilities(
-            trust_level="isolated",
+            trust_level=self._family.trust_level,
             python=hello.python,
             walls=(
+                *self._family.walls,
                 Applied(mechanism="namespaces", detail="user, mount, pid, net, ipc, uts"),
                 *self._shell.walls,
                 *(Applied(mechanism=name, detail=detail) for name, detail in hello.walls),
@@ -387,7 +387,7 @@ class ProcessKernel(LinkedKernel):
         if state.memory is None or not state.memory.pid():
             raise CellblockError("the session has no checkpoint to branch from", hint="run a cell, then try again")
         mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
-        expect_one(self._family.pid)
+        self._family.stir()
         listed, store, *within = yield from self._shell.export(state.number)
         try:
             shell = yield from Shell.make(self._family, kind_of(spec.limits, door=spec.has_door), mounts, tuple(within))
@@ -513,6 +513,8 @@ class ProcessKernel(LinkedKernel):
                         self.dispose()
         finally:  # an event loop that ends cancels what no scope shields
             self.dispose()
+        if self._family.lone and os.getpid() == self._host:
+            await to_thread.run_sync(self._family.await_end)
 
     def dispose(self) -> None:
         """Close without a wait: for one that nobody else has yet. Safe to call twice."""

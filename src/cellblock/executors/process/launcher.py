@@ -8,9 +8,8 @@ from functools import partial
 
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.process.demand import kind_of
-from cellblock.executors.process.enclosure import expect_one
 from cellblock.executors.process.families import family_of, keep, running
-from cellblock.executors.process.family import FamilyGone, Profile
+from cellblock.executors.process.family import Family, FamilyGone, Profile
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.linked import require_memory, screen_of
 from cellblock.executors.process.mounts import Mount, check
@@ -56,9 +55,15 @@ def _opening(spec: KernelSpec) -> Waits[ProcessKernel]:
     mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
     profile, kind = _profile(spec), kind_of(spec.limits, door=spec.has_door)
     family = running(profile) or (yield partial(family_of, profile, spec.progress, None if mounts else kind))
+    return (yield from kernel_in(family, spec, mounts))
+
+
+def kernel_in(family: Family, spec: KernelSpec, mounts: tuple[Mount, ...]) -> Waits[ProcessKernel]:
+    """A kernel of this family."""
+    kind = kind_of(spec.limits, door=spec.has_door)
     if spec.saved:
         family.save()
-    expect_one(family.pid)
+    family.stir()
     shell = yield from Shell.make(family, kind, mounts)
     spare = shell.worker is not None
     kernel = ProcessKernel(family, shell, spec)

@@ -10,6 +10,7 @@ import os
 import select
 import socket
 import subprocess
+from typing import Protocol
 
 _BOOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../worker/__main__.py"))
 _PACKAGE = os.path.normpath(os.path.join(os.path.dirname(_BOOT), ".."))
@@ -20,8 +21,23 @@ _INHERITED = ("LD_LIBRARY_PATH", "TZ")
 """The only variables of the host's environment that a family sees."""
 
 
+class Started(Protocol):
+    """The first process of a family, and our ends of two channels: its own, and that of the zygote it makes first."""
+
+    channel: socket.socket
+    zygote: socket.socket
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def alive(self) -> bool: ...
+    def await_end(self) -> None:
+        """Wait until it has ended, once both channels are closed."""
+        ...
+
+
 class Launched:
-    """A process that has been started, and our ends of two channels: its own, and that of the zygote it makes first."""
+    """One that this process has executed."""
 
     __slots__ = ("channel", "process", "python", "zygote")
 
@@ -48,6 +64,17 @@ class Launched:
         except BaseException:
             self.close()
             raise
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def await_end(self) -> None:
+        await_end(self.process)
 
     def close(self) -> None:
         """Close our ends, which ends the process."""
@@ -80,7 +107,7 @@ def launch(python: str) -> Launched:
     """Start the process, or take the one that was started early. OSError where the interpreter cannot be started."""
     global _early
     early = _early
-    if early is not None and early.python == python and early.process.poll() is None:
+    if early is not None and early.python == python and early.alive:
         _early = None
         return early
     return Launched(python)

@@ -1,0 +1,1 @@
+"""The level `sandboxed`: sessions in containers of podman or docker."""

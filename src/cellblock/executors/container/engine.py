@@ -1,0 +1,161 @@
+"""A container engine by its command line: podman's and docker's ask for the same in nearly the same words."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import shutil
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cellblock.errors import IsolationUnavailable
+
+ENGINES = ("podman", "docker")
+_INSTALL = "install podman (Debian, Ubuntu: apt-get install podman runc) or docker"
+_ASK_SECONDS = 30.0
+_OPEN_FILES, _PROCESSES = 65_536, 32_768
+_MOST_SAID = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One that has answered. `rootless`: its containers are the user's own, in a user namespace of the engine's."""
+
+    program: str
+    kind: str
+    version: str
+    runtime: str
+    """The runtime it takes when none is named."""
+    rootless: bool
+    own: tuple[str, ...] = ()
+    """Options that come before every command."""
+
+    @property
+    def said(self) -> str:
+        """As in `podman 4.3.1`."""
+        return f"{self.kind} {self.version}" + (", rootless" if self.rootless else "")
+
+    def words(self, *words: str, runtime: str = "") -> list[str]:
+        """A command of it. podman has the runtime before the command, docker after it."""
+        if not runtime:
+            return [self.program, *self.own, *words]
+        if self.kind == "podman":
+            return [self.program, *self.own, "--runtime", runtime, *words]
+        return [self.program, *self.own, words[0], "--runtime", runtime, *words[1:]]
+
+    def runtimes(self, wanted: str) -> tuple[str, ...]:
+        """Which to try: the one that is wanted, or the engine's own and then others that are there."""
+        if wanted:
+            return (wanted,)
+        here = (name for name in ("crun", "runc") if self.kind == "podman" and shutil.which(name, path=_PATH))
+        return (self.runtime, *(name for name in here if name != self.runtime))
+
+    def has_image(self, image: str) -> bool:
+        """Whether an image is in its storage."""
+        done = ask(self.words("image", "inspect", "--format", "{{.Id}}", image))
+        return done.returncode == 0
+
+    def limits(self) -> list[str]:
+        """Options for what the hard limits of this process allow: an engine that asks for more cannot start any."""
+        wanted = {"nofile": (resource.RLIMIT_NOFILE, _OPEN_FILES), "nproc": (resource.RLIMIT_NPROC, _PROCESSES)}
+        bounds = {name: _within(most, limit) for name, (limit, most) in wanted.items()}
+        return [word for name, most in bounds.items() for word in ("--ulimit", f"{name}={most}:{most}")]
+
+
+_PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin", "/usr/local/sbin"))
+"""Where runtimes lie; an ordinary user's own path leaves half of it out."""
+
+_known: dict[tuple[str, str], Engine] = {}
+_finding = threading.Lock()
+
+
+def engine_of(wanted: str = "") -> Engine:
+    """The engine of this name or path, or the first that there is, asked once. Blocks; IsolationUnavailable if none."""
+    key = wanted, os.environ.get("PATH", "")
+    with _finding:
+        if key not in _known:
+            _known[key] = _found(wanted)
+        return _known[key]
+
+
+def _found(wanted: str) -> Engine:
+    reasons = []
+    for name in (wanted,) if wanted else ENGINES:
+        program = shutil.which(name)
+        if program is None:
+            reasons.append(f"{name} is not installed")
+            continue
+        try:
+            return _asked(program)
+        except IsolationUnavailable as error:
+            if wanted:
+                raise
+            reasons.append(str(error))
+    raise IsolationUnavailable(f"no container engine: {'; '.join(reasons)}", mechanism="engine", hint=_INSTALL)
+
+
+def _asked(program: str) -> Engine:
+    version = ask([program, "--version"]).stdout.split()
+    kind = version[0].lower() if version else ""
+    if kind not in ENGINES:
+        said = " ".join(version) or "nothing"
+        raise IsolationUnavailable(f"{program} says {said!r}", mechanism="engine", hint=_INSTALL)
+    form = "json" if kind == "podman" else "{{json .}}"
+    done = ask([program, "info", "--format", form])
+    told: dict[str, Any] = {}
+    with contextlib.suppress(json.JSONDecodeError):
+        told = json.loads(done.stdout or "{}")
+    if done.returncode or not told or told.get("ServerErrors"):
+        raise IsolationUnavailable(
+            f"{program} does not answer: {reason_in(done.stderr or str(told.get('ServerErrors')))}",
+            mechanism="engine",
+            hint="start its daemon, and see that this user may talk to it" if kind == "docker" else f"try: {kind} info",
+        )
+    return _of_podman(program, told) if kind == "podman" else _of_docker(program, told)
+
+
+def _of_podman(program: str, told: Mapping[str, Any]) -> Engine:
+    host, version = told["host"], told["version"]["Version"]
+    without_systemd = host.get("cgroupManager") == "systemd" and not os.path.isdir("/run/systemd/system")
+    own = ("--cgroup-manager", "cgroupfs") if without_systemd else ()
+    return Engine(program, "podman", version, host["ociRuntime"]["name"], bool(host["security"]["rootless"]), own)
+
+
+def _of_docker(program: str, told: Mapping[str, Any]) -> Engine:
+    rootless = any("rootless" in str(option) for option in told.get("SecurityOptions") or ())
+    return Engine(program, "docker", str(told["ServerVersion"]), str(told.get("DefaultRuntime", "")), rootless)
+
+
+def ask(words: Sequence[str], *, seconds: float = _ASK_SECONDS) -> subprocess.CompletedProcess[str]:
+    """Run a command of an engine to its end. IsolationUnavailable when it cannot be run, or does not answer."""
+    try:
+        return subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise IsolationUnavailable(
+            f"{words[0]} did not answer within {seconds:.0f} s", mechanism="engine", hint="see whether its daemon hangs"
+        ) from None
+    except OSError as error:
+        raise IsolationUnavailable(f"{words[0]} cannot be run: {error}", mechanism="engine", hint=_INSTALL) from None
+
+
+def reason_in(said: str) -> str:
+    """What an engine said, in one line."""
+    return " ".join(said.split())[-_MOST_SAID:] or "it says nothing"
+
+
+def _within(most: int, limit: int) -> int:
+    hard = resource.getrlimit(limit)[1]
+    return most if hard == resource.RLIM_INFINITY else min(most, hard)

@@ -1,0 +1,103 @@
+"""A family in a container of its own: one session and its branches, with all walls of the level `isolated` inside."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+
+from cellblock.container import Container
+from cellblock.executors.container.inspection import inspected
+from cellblock.executors.container.running import PYTHON, Running, run
+from cellblock.executors.process.demand import Kind
+from cellblock.executors.process.enclosure import MECHANISM, Enclosure, session_bytes, session_processes
+from cellblock.executors.process.family import Family, Profile
+from cellblock.executors.process.zygote import Progress
+from cellblock.limits import ExecutionLimits
+from cellblock.walls import Applied, Wall
+from cellblock.worker import control
+
+_IMAGE_BYTES = 512 * 2**20
+"""What an interpreter with its packages comes to, and what makes sessions of it."""
+_SESSIONS = 2
+"""How many sessions at their limits a container has room for: branches share it."""
+_MORE_PROCESSES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """What containers are alike in that can stand for one another."""
+
+    container: Container
+    profile: Profile
+    memory_bytes: int
+    processes: int
+
+
+def box_of(
+    container: Container, python: str | None, preload: tuple[str, ...], limits: ExecutionLimits, *, guarded: bool
+) -> Box:
+    """The container for a session of these."""
+    return Box(
+        container,
+        Profile(python or PYTHON, preload, guarded),
+        _SESSIONS * session_bytes(limits, _IMAGE_BYTES, saved=True),
+        _SESSIONS * session_processes(limits, saved=True) + _MORE_PROCESSES,
+    )
+
+
+class ContainerFamily(Family):
+    """One session, and its branches: their container ends with the last of them."""
+
+    trust_level = "sandboxed"
+    lone = True
+
+    def __init__(self, box: Box, running: Running, walls: tuple[Wall, ...]) -> None:
+        super().__init__(box.profile, running)
+        self.box = box
+        self.walls = walls
+        self._host = os.getpid()
+
+    @classmethod
+    def started(cls, box: Box, progress: Progress | None = None, expected: Kind | None = None) -> ContainerFamily:
+        """Start a container, and wait until its packages are imported. Blocks; raises what is missing."""
+        if progress is not None:
+            progress("starting a container")
+        python = box.profile.python
+        running = run(box.container, python=python, memory_bytes=box.memory_bytes, processes=box.processes)
+        try:
+            walls = (inspected(running),)
+            control.send(running.channel, {"begin": True})
+            family = cls(box, running, walls)
+        except BaseException:
+            running.close()
+            running.await_end()
+            raise
+        family.settle(progress, expected)
+        return family
+
+    def enclosure(self, limits: ExecutionLimits, *, saved: bool) -> Enclosure:
+        return _Outer(limits, self.box)
+
+    def stir(self) -> None:
+        """Nothing is put anywhere: the container's group holds them all."""
+
+    def leave(self, shell: object) -> None:
+        super().leave(shell)
+        if self.idle and os.getpid() == self._host:  # a forked copy of the host only lets go
+            self.end_soon()
+
+    def end_soon(self) -> None:
+        """End it while nobody waits: a collector may be calling."""
+        threading.Thread(target=self.close, name="cellblock-container", daemon=True).start()
+
+
+class _Outer(Enclosure):
+    """The container's own control group, which every process of it is born in."""
+
+    def __init__(self, limits: ExecutionLimits, box: Box) -> None:
+        super().__init__(limits)
+        cpus = box.container.cpus
+        time = "" if cpus is None else f", {cpus:g} processors"
+        detail = f"the container's: {box.memory_bytes >> 20:,} MB, {box.processes} processes{time}"
+        self.wall = Applied(mechanism=MECHANISM, detail=detail)

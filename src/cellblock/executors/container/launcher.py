@@ -1,0 +1,62 @@
+"""Opens kernels of the level `sandboxed`."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+
+from cellblock.container import Container
+from cellblock.errors import IsolationUnavailable
+from cellblock.executors.container import pool
+from cellblock.executors.container.family import Box, ContainerFamily, box_of
+from cellblock.executors.container.pool import Pool
+from cellblock.executors.process.demand import kind_of
+from cellblock.executors.process.family import FamilyGone
+from cellblock.executors.process.kernel import ProcessKernel
+from cellblock.executors.process.launcher import kernel_in
+from cellblock.executors.process.linked import require_memory, screen_of
+from cellblock.executors.process.mounts import Mount, check
+from cellblock.executors.process.waits import Waits, awaited
+from cellblock.executors.protocol import KernelSpec
+
+_TRIES = 3
+
+
+class ContainerLauncher:
+    """Opens kernels in containers, each in one of its own, which branches of it share."""
+
+    def __init__(self, containers: Pool | None = None) -> None:
+        """By default containers are of the one pool of this process."""
+        self._pool = containers or pool.shared()
+
+    async def open(self, spec: KernelSpec) -> ProcessKernel:
+        return await awaited(_opening(spec, self._pool))
+
+    def keep_ready(self, spec: KernelSpec, count: int) -> None:
+        self._pool.keep(_box(spec), kind_of(spec.limits, door=spec.has_door), count)
+
+
+def _opening(spec: KernelSpec, containers: Pool) -> Waits[ProcessKernel]:
+    require_memory(spec)
+    screen_of(spec)  # before anything is made
+    mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
+    for _ in range(_TRIES):
+        kind = kind_of(spec.limits, door=spec.has_door)
+        family: ContainerFamily = yield partial(containers.take, _box(spec), kind, spec.progress)
+        try:
+            with contextlib.suppress(FamilyGone):
+                return (yield from kernel_in(family, spec, mounts))
+        except BaseException:
+            family.end_soon()
+            raise
+        family.end_soon()
+    raise IsolationUnavailable(
+        f"the container ended {_TRIES} times while a session was opened in it",
+        mechanism="container",
+        hint="see whether the machine is out of memory",
+    )
+
+
+def _box(spec: KernelSpec) -> Box:
+    container = spec.container or Container()
+    return box_of(container, spec.python, spec.preload, spec.limits, guarded=spec.policy is not None)

@@ -1,0 +1,152 @@
+"""Containers started before a session asks for one: each start takes a third of a second or more."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+import time
+from dataclasses import dataclass, field
+
+from cellblock.errors import CellblockError
+from cellblock.executors.container.family import Box, ContainerFamily
+from cellblock.executors.process.demand import Demand, Kind
+from cellblock.executors.process.family import FamilyGone
+from cellblock.executors.process.zygote import Progress
+
+_log = logging.getLogger("cellblock")
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """The containers of one box, with a session of one kind in each."""
+
+    box: Box
+    kind: Kind
+    kept: int = 0
+    """How many somebody asked for, whatever the use."""
+    by_use: int = 0
+    until: float = 0.0
+    """How many are worth having by how sessions are opened, and until when."""
+    demand: Demand = field(default_factory=Demand)
+    ready: list[ContainerFamily] = field(default_factory=list)
+    filling: bool = False
+
+    @property
+    def wanted(self) -> int:
+        return max(self.kept, self.by_use if time.monotonic() < self.until else 0)
+
+
+class Pool:
+    """All methods may be called from any thread. One that does not look `ahead` starts what it is asked to keep, and
+    no more."""
+
+    def __init__(self, *, ahead: bool = True) -> None:
+        self._ahead = ahead
+        self._lock = threading.Lock()
+        self._shelves: dict[tuple[Box, str], _Shelf] = {}
+
+    def take(self, box: Box, kind: Kind, progress: Progress | None = None) -> ContainerFamily:
+        """A container with no session yet: one that is ready, or a new one. Blocks while it starts."""
+        with self._lock:
+            shelf = self._shelf(box, kind)
+            family = _alive(shelf)
+            more = shelf.demand.opened(kind, spare=family is not None)
+            if more is not None and self._ahead:
+                shelf.by_use, shelf.until = more.count, time.monotonic() + more.seconds
+        if family is None:
+            family = ContainerFamily.started(box, progress, kind)
+        self._fill(shelf)
+        return family
+
+    def keep(self, box: Box, kind: Kind, count: int) -> None:
+        """Keep so many ready. Blocks until they are there, and raises what keeps one from being started."""
+        with self._lock:
+            shelf = self._shelf(box, kind)
+            shelf.kept = count
+        try:
+            while self._lacks(shelf):
+                self._add(shelf, ContainerFamily.started(box, None, kind))
+        except BaseException:
+            shelf.kept = 0
+            raise
+        self._trim(shelf)
+
+    def _shelf(self, box: Box, kind: Kind) -> _Shelf:
+        return self._shelves.setdefault((box, repr(kind)), _Shelf(box, kind))
+
+    def _lacks(self, shelf: _Shelf) -> bool:
+        with self._lock:
+            shelf.ready = [one for one in shelf.ready if one.ready]
+            return len(shelf.ready) < shelf.wanted
+
+    def _add(self, shelf: _Shelf, family: ContainerFamily) -> None:
+        with self._lock:
+            shelf.ready.append(family)
+
+    def _fill(self, shelf: _Shelf) -> None:
+        with self._lock:
+            if shelf.filling or not shelf.wanted:
+                return
+            shelf.filling = True
+        threading.Thread(target=self._keep_filled, args=(shelf,), name="cellblock-containers", daemon=True).start()
+
+    def _keep_filled(self, shelf: _Shelf) -> None:
+        """In a thread: start what is wanted, and end what is not any more."""
+        try:
+            while self._lacks(shelf):
+                self._add(shelf, ContainerFamily.started(shelf.box, None, shelf.kind))
+        except (CellblockError, FamilyGone, OSError) as error:
+            _log.warning("no container could be started beforehand: %s", error)
+        finally:
+            shelf.filling = False
+        left = shelf.until - time.monotonic()
+        if left > 0 and not shelf.kept:
+            time.sleep(left)
+        self._trim(shelf)
+
+    def _trim(self, shelf: _Shelf) -> None:
+        """End the containers that nobody wants any more."""
+        with self._lock:
+            over = [shelf.ready.pop() for _ in range(len(shelf.ready) - shelf.wanted)]
+        for family in over:
+            family.close()
+
+    def close(self) -> None:
+        """End every container that has no session yet."""
+        with self._lock:
+            shelves = list(self._shelves.values())
+            self._shelves.clear()
+        for shelf in shelves:
+            shelf.kept = shelf.by_use = 0
+            self._trim(shelf)
+
+
+def _alive(shelf: _Shelf) -> ContainerFamily | None:
+    while shelf.ready:
+        family = shelf.ready.pop(0)
+        if family.ready:
+            return family
+    return None
+
+
+_shared = Pool()
+
+
+def shared() -> Pool:
+    """That of this process."""
+    return _shared
+
+
+@atexit.register
+def _close() -> None:
+    _shared.close()
+
+
+def _after_fork_in_child() -> None:
+    global _shared
+    _shared = Pool()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

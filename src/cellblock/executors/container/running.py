@@ -1,0 +1,322 @@
+"""Starts one container for a family, and meets its first process over a socket in a directory that both see.
+
+The engine's command line starts the container and goes; what crosses between inside and outside afterwards are
+messages and descriptors on that socket. One kernel serves both: with runc, crun and their like.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import os
+import secrets
+import select
+import shutil
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+from cellblock.container import Container, default_image
+from cellblock.errors import IsolationUnavailable
+from cellblock.executors.container.engine import Engine, ask, engine_of, reason_in
+from cellblock.worker.family.account import SANDBOX_UID
+
+_PACKAGE = Path(__file__).resolve().parents[2]
+_INSIDE = "/opt/cellblock/cellblock"
+_MEETING = "/run/cellblock"
+_SOCKET = "socket"
+_START_SECONDS = 60.0
+_IDLE_SECONDS = 1e6
+"""It ends when the host closes it, or has ended; so it need not end by itself."""
+_ENDING_SECONDS = 10.0
+_CREDENTIALS = struct.Struct("3i")
+_MOST_SOCKET_PATH = 60
+PYTHON = "python3"
+"""The interpreter of an image, unless another is named."""
+
+
+class Running:
+    """A container that runs, as the first process of a family."""
+
+    def __init__(
+        self, engine: Engine, runtime: str, image: str, name: str, channel: socket.socket, zygote: socket.socket
+    ) -> None:
+        self.engine, self.runtime, self.image, self.name = engine, runtime, image, name
+        self.channel, self.zygote = channel, zygote
+        self.pid, self.uid = _peer(channel)
+        self._ending = threading.Lock()
+        try:
+            self._pidfd = os.pidfd_open(self.pid)
+        except OSError as error:
+            self.close()
+            raise IsolationUnavailable(
+                f"the container ended as it started: {error}", mechanism="container", hint="see whether it has memory"
+            ) from None
+
+    @property
+    def alive(self) -> bool:
+        return self._pidfd >= 0 and not _ends(self._pidfd, 0)
+
+    def kill(self) -> None:
+        """End it, with everything inside."""
+        if self._pidfd < 0:
+            return
+        try:
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        except PermissionError:  # it is another user's, to whom the engine speaks
+            ask(self.engine.words("kill", "--signal", "KILL", self.name))
+
+    def await_end(self) -> None:
+        """Wait until it has ended, as it does once both channels are closed; it is killed if that takes long."""
+        with self._ending:
+            if self._pidfd < 0:
+                return
+            if not _ends(self._pidfd, _ENDING_SECONDS):
+                self.kill()
+                _ends(self._pidfd, _ENDING_SECONDS)
+            pidfd, self._pidfd = self._pidfd, -1
+            os.close(pidfd)
+
+    def close(self) -> None:
+        """Close our ends, which ends it."""
+        self.channel.close()
+        self.zygote.close()
+
+
+def run(container: Container, *, python: str, memory_bytes: int, processes: int) -> Running:
+    """Start a container. Blocks; IsolationUnavailable says what is missing."""
+    engine = engine_of(container.engine)
+    image = container.image or default_image()
+    limits = _limits(container, memory_bytes, processes)
+    with _meeting() as (directory, listener):
+        mounts = _mount(readable_package(), _INSIDE, engine) + _mount(directory, _MEETING, engine)
+        options = [*_WALLS, *_nesting(engine), *_user(engine), *limits, *engine.limits(), *mounts]
+        failures = []
+        for runtime in engine.runtimes(container.runtime):
+            name = f"cellblock-{os.getpid()}-{secrets.token_hex(6)}"
+            program = ["-s", "-P", "-S", f"{_INSIDE}/worker/__main__.py", "contained"]
+            words = [f"{_MEETING}/{_SOCKET}", str(_IDLE_SECONDS), _INSIDE]
+            line = ["run", "--detach", "--name", name, *options, "--entrypoint", python, image, *program, *words]
+            starting = _Starting(engine.words(*line, runtime=runtime))
+            try:
+                ends = _met(listener, starting, engine, name)
+            except BaseException:
+                starting.give_up(engine, name)
+                raise
+            if ends is not None:
+                return Running(engine, runtime, image, name, *ends)
+            failures.append((runtime, starting.said))
+        raise _not_started(engine, image, python, failures)
+
+
+_WALLS = (
+    "--rm", "--pull", "never", "--network", "none", "--read-only", "--cap-drop", "ALL", "--ipc", "private",
+    "--security-opt", "no-new-privileges", "--hostname", "cellblock", "--log-driver", "none", "--label", "cellblock",
+    "--env", "PYTHONHASHSEED=0", "--env", "LANG=C.UTF-8", "--workdir", "/",
+)  # fmt: skip
+"""What every container of ours is started with."""
+
+
+def _nesting(engine: Engine) -> Iterator[str]:
+    """What lets a session build its own walls inside: calls that make namespaces, and a `/proc` without masks."""
+    profile = files("cellblock") / "cli" / "profiles" / "seccomp.json"
+    yield from ("--security-opt", f"seccomp={profile}")
+    yield from ("--security-opt", "unmask=ALL" if engine.kind == "podman" else "systempaths=unconfined")
+    if engine.kind == "podman":
+        yield from ("--read-only-tmpfs=false", "--no-hosts")
+    if os.path.exists("/sys/module/apparmor/parameters/enabled"):  # whose profile denies every mount
+        yield from ("--security-opt", "apparmor=unconfined")
+    if os.path.exists("/sys/fs/selinux/enforce"):  # whose policy denies the socket
+        yield from ("--security-opt", "label=disable")
+
+
+def _user(engine: Engine) -> tuple[str, ...]:
+    """Who it runs as: on the host that is an account that owns nothing, or for an ordinary user that user."""
+    if os.getuid() == 0:
+        return ("--user", f"{SANDBOX_UID}:{SANDBOX_UID}")
+    own = f"{os.getuid()}:{os.getgid()}"
+    if engine.kind == "podman":
+        return ("--userns", "keep-id", "--user", own)
+    return ("--user", "0:0" if engine.rootless else own)
+
+
+def _limits(container: Container, memory_bytes: int, processes: int) -> list[str]:
+    words = ["--memory", str(memory_bytes), "--memory-swap", str(memory_bytes), "--pids-limit", str(processes)]
+    return words if container.cpus is None else [*words, "--cpus", str(container.cpus)]
+
+
+def _mount(source: Path, target: str, engine: Engine) -> tuple[str, ...]:
+    return (
+        "--mount",
+        f"type=bind,source={source},target={target},{'readonly' if engine.kind == 'docker' else 'ro=true'}",
+    )
+
+
+@contextlib.contextmanager
+def _meeting() -> Iterator[tuple[Path, socket.socket]]:
+    """A directory with a socket for the container alone: nobody else can enter what it lies in."""
+    private = Path(tempfile.mkdtemp(prefix="cellblock-"))
+    if len(str(private)) > _MOST_SOCKET_PATH:
+        private.rmdir()
+        private = Path(tempfile.mkdtemp(prefix="cellblock-", dir="/tmp"))
+    try:
+        directory = private / "meet"
+        directory.mkdir()
+        directory.chmod(0o755)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(str(directory / _SOCKET))
+            (directory / _SOCKET).chmod(0o666)
+            listener.listen(2)
+            yield directory, listener
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+
+
+@functools.cache
+def readable_package() -> Path:
+    """Where this package lies for anybody to read: a copy, where its own place is for its owner alone."""
+    if all(_is_for_all(path) for path in (_PACKAGE, _PACKAGE / "worker", _PACKAGE / "worker" / "__main__.py")):
+        return _PACKAGE
+    private = Path(tempfile.mkdtemp(prefix="cellblock-"))
+    atexit.register(_remove, private, os.getpid())
+    copy = private / "cellblock"
+    shutil.copytree(_PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in (copy, *copy.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return copy
+
+
+def _remove(directory: Path, owner: int) -> None:
+    if os.getpid() == owner:  # and no copy of it
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _is_for_all(path: Path) -> bool:
+    mode = path.stat().st_mode
+    return bool(mode & stat.S_IROTH) and (not stat.S_ISDIR(mode) or bool(mode & stat.S_IXOTH))
+
+
+class _Starting:
+    """The engine's command while it starts a container."""
+
+    def __init__(self, words: list[str]) -> None:
+        self._process = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        self._heard: list[bytes] = []
+        self._reader = threading.Thread(target=self._hear, name="cellblock-engine", daemon=True)
+        self._reader.start()
+
+    def _hear(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as said:
+            self._heard.append(said.read())
+        self._process.wait()
+
+    @property
+    def status(self) -> int | None:
+        return self._process.poll()
+
+    @property
+    def said(self) -> str:
+        self._reader.join(_ENDING_SECONDS)
+        return reason_in(b"".join(self._heard).decode(errors="replace"))
+
+    def give_up(self, engine: Engine, name: str) -> None:
+        """Nobody waits for it any more."""
+        self._process.kill()
+        with contextlib.suppress(IsolationUnavailable):
+            ask(engine.words("rm", "--force", name))
+
+
+def _met(
+    listener: socket.socket, starting: _Starting, engine: Engine, name: str
+) -> tuple[socket.socket, socket.socket] | None:
+    """The two connections of the container's first process; None if the engine could not start it."""
+    deadline = time.monotonic() + _START_SECONDS
+    listener.settimeout(0.1)
+    met: list[socket.socket] = []
+    asked = 0.0
+    try:
+        while len(met) < 2:
+            with contextlib.suppress(TimeoutError):
+                met.append(listener.accept()[0])
+                continue
+            if starting.status:
+                return None
+            now = time.monotonic()
+            if starting.status == 0 and now - asked > 1.0:
+                asked = now
+                if ask(engine.words("inspect", "--type", "container", name)).returncode:
+                    return None  # it ran, and has ended without a word
+            if now > deadline:
+                raise IsolationUnavailable(
+                    f"the container's first process did not answer within {_START_SECONDS:.0f} s",
+                    mechanism="container",
+                    hint="see whether the machine is overloaded",
+                )
+        channel, zygote = met
+        met = []
+        return channel, zygote
+    finally:
+        for one in met:
+            one.close()
+
+
+def _not_started(engine: Engine, image: str, python: str, failures: list[tuple[str, str]]) -> IsolationUnavailable:
+    """Why no runtime could start it, looked into now that there is time."""
+    if not engine.has_image(image):
+        return IsolationUnavailable(
+            f"{engine.said} has no image {image}",
+            mechanism="image",
+            hint=f"cellblock image build --engine {engine.kind}, or pull one with Python 3.11 or newer and name it: "
+            "container=Container(image=…)",
+        )
+    runtime, _ = failures[-1]
+    line = ["run", "--rm", "--pull", "never", "--network", "none", *engine.limits(), "--entrypoint", python, image]
+    tried = ask(engine.words(*line, "--version", runtime=runtime))
+    version = f"{tried.stdout} {tried.stderr}".strip()
+    if tried.returncode in (126, 127) and python in version:
+        return IsolationUnavailable(
+            f"the image {image} has no {python}",
+            mechanism="python",
+            hint="use an image with CPython 3.11 or newer, or name the interpreter by its path there: python=…",
+        )
+    if tried.returncode == 0 and version.startswith("Python ") and _number(version) < (3, 11):
+        return IsolationUnavailable(
+            f"the image {image} has {version}", mechanism="python", hint="use an image with CPython 3.11 or newer"
+        )
+    told = "; ".join(f"{runtime or 'its runtime'}: {said}" for runtime, said in failures)
+    return IsolationUnavailable(
+        f"{engine.said} cannot start a container of {image}: {told}",
+        mechanism="container",
+        hint="name another runtime that is installed, container=Container(runtime='runc') say; `cellblock doctor "
+        "--trust-level sandboxed` tries this machine's",
+    )
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split()[1].split(".")[:2] if part.isdecimal())
+
+
+def _peer(channel: socket.socket) -> tuple[int, int]:
+    """Who is at the other end, as the kernel says: pid and user."""
+    pid, uid, _ = _CREDENTIALS.unpack(channel.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+    return pid, uid
+
+
+def _ends(pidfd: int, seconds: float) -> bool:
+    wait = select.poll()
+    wait.register(pidfd, select.POLLIN)
+    return bool(wait.poll(seconds * 1e3))
