@@ -33,6 +33,8 @@ def make(server: socket.socket) -> Iterator[MakeDoor]:
         def made(*names: str, **options: object) -> tuple[Door, int]:
             listener = socket.create_server(("127.0.0.1", 0))
             port = listener.getsockname()[1]
+            if (send_buffer := options.pop("send_buffer", None)) is not None:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)  # type: ignore[arg-type]
             options = {"max_connections": 4, "max_bytes": 2**20, **options}
             door = Door(listener, destinations([f"127.0.0.1:{_port(server)}", *names]), **options)  # type: ignore[arg-type]
             stack.callback(door.close)
@@ -256,3 +258,55 @@ def test_a_closed_door_lets_go_of_its_port(make: MakeDoor) -> None:
     door.close()
     with pytest.raises(ConnectionRefusedError):
         _client(port)
+
+
+def test_a_resolver_that_hangs_has_two_threads_of_a_session_and_no_more(
+    make: MakeDoor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doors, "RESOLVE_SECONDS", 0.1)
+    go, asked = threading.Event(), []
+
+    def resolve(host: str, port: int) -> list[str]:
+        asked.append(host)
+        go.wait(10)
+        return []
+
+    _, port = make("hung.test:1", resolve=resolve)
+    _, other = make("name.test:1", resolve=lambda host, port: ["127.0.0.1"])
+    for _ in range(4):
+        with _client(port) as client:
+            client.sendall(b"CONNECT hung.test:1 HTTP/1.1\r\n\r\n")
+            assert _said(client).startswith(b"HTTP/1.1 502 ")
+    assert len(asked) == 2
+    with _client(other) as client:  # nor is anybody else's waited for
+        client.sendall(b"CONNECT name.test:1 HTTP/1.1\r\n\r\n")
+        assert _said(client).startswith(b"HTTP/1.1 403 name.test leads to a loopback address")
+    go.set()
+
+
+def test_what_is_left_of_an_answer_waits_for_a_client_that_takes_its_time(
+    make: MakeDoor, server: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doors, "_LINGER_SECONDS", 0.1)
+    body = b"x" * 60_000
+    door, port = make(send_buffer=4096)
+    with socket.socket() as client:
+        client.settimeout(10)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # what it does not read stays with the door
+        client.connect(("127.0.0.1", port))
+        client.sendall(f"GET http://127.0.0.1:{_port(server)}/ HTTP/1.1\r\n\r\n".encode())
+        far, _ = server.accept()
+        with far:
+            far.recv(1000)
+            far.sendall(body)
+        while door.traffic.received_bytes < len(body):
+            time.sleep(0.01)
+        time.sleep(0.3)  # longer than a client that is refused may take
+        assert _said(client) == body
+
+
+def test_a_client_that_is_refused_while_it_sends_is_told_why(make: MakeDoor) -> None:
+    _, port = make()
+    with _client(port) as client:
+        client.sendall(b"POST http://other.test/ HTTP/1.1\r\nContent-Length: 8000000\r\n\r\n" + b"x" * 8_000_000)
+        assert _said(client).startswith(b"HTTP/1.1 403 other.test:80 is not in the network= list of this session\r\n")

@@ -13,6 +13,8 @@ import contextlib
 import os
 import socket
 from collections.abc import Callable, Collection
+from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from cellblock.executors.door import porch
@@ -31,6 +33,9 @@ _MOST_A_SECOND = 100
 """Connections that are taken: what is refused at once costs the host time as well."""
 _RETRY_SECONDS = 0.1
 _LINGER_SECONDS = 2.0
+"""How long a client that was refused may take to read so."""
+_LOOKED_UP_AT_ONCE = 2
+"""Names of one session. Each takes a thread until the resolver gives up, however long ago it was last waited for."""
 
 _SHUT = "the session holds private data: its network is closed for good"
 
@@ -68,7 +73,7 @@ class Door:
         self._resolve = resolve
         self._host = os.getpid()
         self._slots = asyncio.Semaphore(max_connections)
-        self._resolving = asyncio.Semaphore(2)
+        self._resolving = asyncio.Semaphore(_LOOKED_UP_AT_ONCE)
         self._under_way: set[asyncio.Task[None]] = set()
         self.is_shut = False
         """Whether it is closed for good."""
@@ -134,14 +139,15 @@ class Door:
                 raise
             task = loop.create_task(self._serve(client))
             self._under_way.add(task)
-            task.add_done_callback(self._served)
+            task.add_done_callback(partial(self._served, client))
             if (taken := taken + 1) >= _MOST_A_SECOND:
                 await asyncio.sleep(max(0.0, began + 1 - loop.time()))
                 began, taken = loop.time(), 0
 
-    def _served(self, task: asyncio.Task[None]) -> None:
+    def _served(self, client: socket.socket, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
         self._slots.release()
+        client.close()  # one that was cut before it was served is nobody's
         if not task.cancelled() and (error := task.exception()) is not None:
             asyncio.get_running_loop().call_exception_handler({"message": "a door's connection", "exception": error})
 
@@ -158,7 +164,7 @@ class Door:
                 await self._pass(wanted, reader, writer, server)
             except Refused as refused:
                 self._refused += 1
-                await _tell(writer, refused)
+                await _tell(reader, writer, refused)
         except OSError:
             pass  # either end has gone, or nothing passes: both ends learn it as this closes
         finally:
@@ -188,10 +194,8 @@ class Door:
     async def _addresses(self, destination: Destination) -> list[str]:
         """Where a name leads, each of it looked at."""
         try:
-            async with self._resolving, asyncio.timeout(RESOLVE_SECONDS):
-                found = await asyncio.get_running_loop().run_in_executor(
-                    None, self._resolve, destination.host, destination.port
-                )
+            async with asyncio.timeout(RESOLVE_SECONDS):
+                found = await self._looked_up(destination)
         except (OSError, UnicodeError):  # a timeout is one, too
             raise Refused(502, f"{destination.host} cannot be resolved on the host") from None
         for address in found:
@@ -200,6 +204,21 @@ class Door:
         if not found:
             raise Refused(502, f"{destination.host} cannot be resolved on the host")
         return found[:_MOST_ADDRESSES]
+
+    async def _looked_up(self, destination: Destination) -> list[str]:
+        """What the resolver says. Who stops waiting leaves it to its thread, which keeps its place until it ends."""
+        await self._resolving.acquire()
+        try:
+            asked = porch.in_thread(partial(self._resolve, destination.host, destination.port))
+        except RuntimeError as error:  # no thread is to be had
+            self._resolving.release()
+            raise OSError(str(error)) from None
+        asked.add_done_callback(partial(self._give_place, asyncio.get_running_loop()))
+        return await asyncio.wrap_future(asked)
+
+    def _give_place(self, loop: asyncio.AbstractEventLoop, _asked: Future[list[str]]) -> None:
+        """In the thread that has asked, or in that of the doors where it had not begun to."""
+        loop.call_soon_threadsafe(self._resolving.release)
 
     async def _pass(
         self, wanted: Wanted, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: socket.socket
@@ -222,7 +241,7 @@ class Door:
             pass
         finally:
             to_server.transport.abort()
-        async with asyncio.timeout(_LINGER_SECONDS):  # not where it is cut
+        async with asyncio.timeout(IDLE_SECONDS):  # not where it is cut: a client may take its time to read the rest
             writer.close()
             await writer.wait_closed()
 
@@ -261,13 +280,14 @@ async def _asked(reader: asyncio.StreamReader) -> Wanted | None:
         raise Refused(408, f"no request within {HEAD_SECONDS:.0f} s") from None
 
 
-async def _tell(writer: asyncio.StreamWriter, refused: Refused) -> None:
+async def _tell(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, refused: Refused) -> None:
+    """Answer, and read what the client still sends: the kernel would take the answer back if that were left unread."""
     async with asyncio.timeout(_LINGER_SECONDS):
         writer.write(refused.answer())
         writer.write_eof()
         await writer.drain()
-        writer.close()
-        await writer.wait_closed()
+        while await reader.read(_CHUNK):
+            continue
 
 
 async def _dialled(address: str, port: int) -> socket.socket:
