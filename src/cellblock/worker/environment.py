@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Mapping
 
 from cellblock.worker.confine import layout
 
@@ -39,12 +40,48 @@ ENVIRONMENT = environment(layout.WORKSPACE, layout.TMP, "/tmp")
 """The whole environment of a session; nothing of the host's is passed on."""
 
 
+_PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
+_DOOR = "http://127.0.0.1:"
+_CLOSED = ("PIP_NO_INDEX", "1")
+
+
 def lead_to_door(port: int) -> None:
     """Have what speaks HTTP go through the session's door, and pip look for packages behind it; 0 is none."""
     if port:
-        for name in ("http_proxy", "https_proxy"):
-            os.environ[name] = os.environ[name.upper()] = f"http://127.0.0.1:{port}"
-        os.environ.pop("PIP_NO_INDEX", None)
+        for name in _PROXIES:
+            os.environ[name] = f"{_DOOR}{port}"
+        os.environ.pop(_CLOSED[0], None)
+
+
+def of_its_own(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those that a session has set itself: the rest say whether its process has a door."""
+    return {
+        name: value
+        for name, value in variables.items()
+        if not (name in _PROXIES and value.startswith(_DOOR)) and (name, value) != _CLOSED
+    }
+
+
+def lead_to_packages(prefix: str, *, door: bool) -> None:
+    """Have pip install where the session's own files are, and Python and the shell find there what it installed.
+
+    Where there is no `door`, and nothing has been installed, nothing is done.
+    """
+    if os.environ.get("PIP_PREFIX") == prefix or not (door or os.path.isdir(prefix)):
+        return
+    import sysconfig  # sessions that have no door, and no packages of their own, open sooner
+
+    scheme, here = sysconfig.get_preferred_scheme("prefix"), {"base": prefix, "platbase": prefix}
+    libraries = list(dict.fromkeys(sysconfig.get_path(name, scheme, here) for name in ("purelib", "platlib")))
+    for one in libraries:
+        os.makedirs(one, exist_ok=True)  # what is no directory yet is never looked into again
+    before = next((at for at, one in enumerate(sys.path) if one.endswith("-packages")), len(sys.path))
+    sys.path[before:before] = libraries
+    os.environ["PYTHONPATH"] = os.pathsep.join(libraries)
+    os.environ["PATH"] = f"{sysconfig.get_path('scripts', scheme, here)}:{os.environ['PATH']}"
+    os.environ["PIP_PREFIX"] = prefix
+    os.environ["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
+    os.environ["PIP_NO_CACHE_DIR"] = "1"  # every file of the session is kept with its versions
 
 
 def enter_packages() -> None:

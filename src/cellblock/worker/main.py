@@ -20,7 +20,7 @@ from cellblock.worker import control, copies, exits, late, shell
 from cellblock.worker.channel import Channel
 from cellblock.worker.checkpoint.seeds import sow
 from cellblock.worker.confine import capabilities, landlock, layout, rlimits, root, seccomp
-from cellblock.worker.environment import ENVIRONMENT, lead_to_door
+from cellblock.worker.environment import ENVIRONMENT, lead_to_door, lead_to_packages
 from cellblock.worker.integrity import Integrity
 from cellblock.worker.interrupts import interrupt, keep_interrupts
 from cellblock.worker.meter import Meter
@@ -79,6 +79,7 @@ def run(
     os.environ.clear()
     os.environ.update(room.environment)
     lead_to_door(setup["limits"]["door"])
+    lead_to_packages(layout.PACKAGES, door=bool(setup["limits"]["door"]))
     sys.argv[:] = [""]
     sys.path.append(room.workspace)
     sys.dont_write_bytecode = True

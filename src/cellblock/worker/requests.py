@@ -44,7 +44,9 @@ from cellblock.worker.checkpoint.seeds import sow
 from cellblock.worker.checkpoint.twin import Woken, freeze
 from cellblock.worker.checkpoint.twin import reap as reap_copies
 from cellblock.worker.checkpoint.written import Written
+from cellblock.worker.confine import layout
 from cellblock.worker.copies import copy_of
+from cellblock.worker.environment import lead_to_packages
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.integrity import Broken, Integrity, ours
 from cellblock.worker.interpreter import NO_VALUE, Interpreter
@@ -399,6 +401,7 @@ class Worker:
     def _restore(self, told: bytes) -> list[list[str]]:
         """Bind what a record says; the names that could not be. Of one by another Python, run the definitions again."""
         record: Any = from_json(told)
+        lead_to_packages(layout.PACKAGES, door=False)  # the files of what is restored are there by now
         supplies = late.load("cellblock.worker.supplies")
         needed = supplies.needed(record)
         supply = supplies.Supplies(self._channel, self._voice.speak, needed, beside=self._beside)

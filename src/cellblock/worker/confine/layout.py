@@ -19,6 +19,8 @@ STAND = "/etc/session"
 branched from has put around it name this one."""
 DATA = "/data"
 """The session's own, or, where there are any, for mounts that are not to lie in the workspace."""
+PACKAGES = TMP + "/.packages"
+"""Where pip installs, in a session that can: not in the workspace, whose files are what the session is about."""
 OWN = (WORKSPACE, TMP, SHM, OWN_DATA)
 
 SHORTCUTS = {

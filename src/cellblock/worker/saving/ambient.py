@@ -20,6 +20,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from cellblock.worker.environment import of_its_own
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.saving.pickler import registered
 
@@ -133,7 +134,8 @@ def _process() -> dict[str, Any]:
 def _set_process(value: dict[str, Any]) -> None:
     sys.setrecursionlimit(value["recursion"])
     sys.path[:] = [*value["path"], *(one for one in sys.path if one not in value["path"])]
-    environment = value["environment"]
+    here = {name: one for name, one in os.environ.items() if name not in of_its_own(os.environ)}
+    environment = {**here, **of_its_own(value["environment"])}
     if os.environ != environment:
         for name in set(os.environ) - set(environment):
             del os.environ[name]
