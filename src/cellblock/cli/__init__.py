@@ -74,6 +74,8 @@ def _start_early(words: list[str]) -> None:
 
 def _reader_is_gone() -> bool:
     """Whether nobody reads our stdout any more: `cellblock run … | head`."""
+    if not hasattr(select, "poll"):  # on Windows
+        return True
     poll = select.poll()
     poll.register(sys.stdout.fileno(), 0)
     return any(events & select.POLLERR for _, events in poll.poll(0))

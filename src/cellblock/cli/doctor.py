@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from cellblock.cli.examination import Report, examine
+from cellblock.cli.examination import Report, examine, examine_local
 from cellblock.cli.exits import DONE, STOPPED
 from cellblock.cli.machine import Machine, inspect
 from cellblock.cli.profile import FILES, text
@@ -52,18 +52,22 @@ def doctor(arguments: argparse.Namespace) -> int:
 
     machine = inspect()
     report = anyio.run(examine, machine.landlock_abi, arguments.walls or "full")
-    instead = None
-    if arguments.walls is None and not report.walls_up:
+    instead = local = None
+    if not machine.is_linux:
+        local = anyio.run(examine_local)
+    elif arguments.walls is None and not report.walls_up:
         instead = anyio.run(examine, machine.landlock_abi, "reduced")
     if arguments.json:
-        print(json.dumps(_as_dict(report, machine, instead), indent=2))
+        print(json.dumps(_as_dict(report, machine, instead, local), indent=2))
     else:
         for line in _as_text(report, machine, instead, Paint(sys.stdout)):
             print(line)
+        if local is not None:
+            print(_local_line(local))
     return DONE if report.ok else STOPPED
 
 
-def _as_dict(report: Report, machine: Machine, instead: Report | None) -> dict[str, object]:
+def _as_dict(report: Report, machine: Machine, instead: Report | None, local: str | None) -> dict[str, object]:
     return {
         "ok": report.ok,
         "machine": machine.as_dict(),
@@ -75,6 +79,7 @@ def _as_dict(report: Report, machine: Machine, instead: Report | None) -> dict[s
         "skipped": list(report.skipped),
         "failure": report.failure,
         "reduced": None if instead is None else {"ok": instead.ok, "failure": instead.failure},
+        "local": None if local is None else {"ok": not local, "failure": local},
         "remedies": [remedy.as_dict() for remedy in remedies(machine, report)],
     }
 
@@ -103,7 +108,7 @@ def _as_text(report: Report, machine: Machine, instead: Report | None, paint: Pa
     for line in report.skipped:
         yield f"    - not tried: {line}"
     yield ""
-    yield from _machine_lines(machine)
+    yield from machine_lines(machine)
     for remedy in remedies(machine, report):
         yield ""
         yield from _remedy_lines(remedy)
@@ -129,6 +134,12 @@ def _instead_lines(reduced: Report) -> Iterator[str]:
         yield f"    - {line}"
 
 
+def _local_line(failure: str) -> str:
+    if failure:
+        return f'trust_level="local" does not work here either: {failure}'
+    return 'trust_level="local" works here: a cell ran, and one that it does not let run was refused'
+
+
 def _remedy_lines(remedy: Remedy) -> Iterator[str]:
     yield f"to get more: {remedy.cause}"
     for command in remedy.commands:
@@ -137,11 +148,17 @@ def _remedy_lines(remedy: Remedy) -> Iterator[str]:
         yield f"    {remedy.note}"
 
 
-def _machine_lines(machine: Machine) -> Iterator[str]:
-    yield f"machine: {machine.system} {machine.kernel} {machine.architecture}, user {machine.user}" + (
-        f", in a container ({machine.container})" if machine.container else ""
+def machine_lines(machine: Machine) -> Iterator[str]:
+    yield f"machine: {machine.system} {machine.kernel} {machine.architecture}" + "".join(
+        (
+            f", user {machine.user}" if machine.user >= 0 else "",
+            f", WSL {machine.wsl}" if machine.wsl else "",
+            f", in a container ({machine.container})" if machine.container else "",
+        )
     )
     yield f"python: {machine.python_version} at {machine.python}"
+    if not machine.is_linux:
+        return
     switches = ", ".join(f"{name}={'absent' if value is None else value}" for name, value in machine.switches.items())
     yield f"switches: {switches}"
     yield f"user namespaces: {'refused with ' + machine.namespaces_refused if machine.namespaces_refused else 'given'}"

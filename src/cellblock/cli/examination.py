@@ -55,13 +55,15 @@ async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
     """Open a session with small limits and make every attempt that this Landlock version should refuse."""
     from cellblock.cli.probes import PROBES
     from cellblock.cli.probes_reduced import REDUCED
+    from cellblock.executors.system import require_linux
     from cellblock.limits import ExecutionLimits
     from cellblock.session.session import AsyncSession
 
     limits = ExecutionLimits(max_memory_mb=_MEMORY_MB, max_disk_mb=_DISK_MB, max_processes=_PROCESSES)
     findings, skipped = [], []
-    with _laid_out() as bait:
-        try:
+    try:
+        require_linux("trust_level='isolated'")
+        with _laid_out() as bait:
             async with AsyncSession(limits=limits, walls=asked) as session:
                 walls, python = session.capabilities.walls, session.capabilities.python
                 absent = {wall.mechanism for wall in walls if isinstance(wall, Unavailable) and not wall.needed}
@@ -75,13 +77,27 @@ async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
                         skipped.append(f"{probe.title}: the session has no /proc")
                     else:
                         findings.append(await _try(session, probe, bait))
-        except IsolationUnavailable as error:
-            reason = Exception.__str__(error).removesuffix(f" ({error.hint})").removeprefix(f"{error.mechanism}: ")
-            missing = Unavailable(mechanism=error.mechanism, reason=reason, remedy=error.hint)
-            return Report(walls=(missing,), failure=reason)
-        except CellblockError as error:
-            return Report(walls=(), failure=str(error))
+    except IsolationUnavailable as error:
+        reason = Exception.__str__(error).removesuffix(f" ({error.hint})").removeprefix(f"{error.mechanism}: ")
+        missing = Unavailable(mechanism=error.mechanism, reason=reason, remedy=error.hint)
+        return Report(walls=(missing,), failure=reason)
+    except CellblockError as error:
+        return Report(walls=(), failure=str(error))
     return Report(walls=walls, findings=tuple(findings), python=python, skipped=tuple(skipped))
+
+
+async def examine_local() -> str:
+    """Run two cells at the level local, which asks nothing of the system: "" where it works, else why it does not."""
+    from cellblock.session.session import AsyncSession
+
+    try:
+        async with AsyncSession(trust_level="local") as session:
+            ran, refused = await session.run("6 * 7"), await session.run("import os")
+    except CellblockError as error:
+        return str(error)
+    if ran.value != 42 or refused.error is None or refused.error.kind != "refused":
+        return f"6 * 7 gave {ran.value!r}, and import os {refused.error}"
+    return ""
 
 
 async def _try(session: AsyncSession, probe: Probe, bait: Bait) -> Finding:

@@ -92,7 +92,7 @@ def _digest(data: bytes) -> bytes:
 
 def _write_new(target: Path, data: bytes) -> Path:
     """Write a file that did not exist, under the name or the name with a number; never through a link."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     number, path = 1, target
     while True:
         try:

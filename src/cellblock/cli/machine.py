@@ -9,6 +9,8 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from cellblock.executors.system import wsl
+
 _SWITCHES = (
     "user.max_user_namespaces",
     "kernel.unprivileged_userns_clone",
@@ -23,7 +25,8 @@ class Machine:
     """Facts read from this process and its kernel. A switch that the kernel does not have is None.
 
     `filtered`: a system call filter is on this process. `apparmor`: the profile it runs under, "" for none.
-    `namespaces_refused`: the errno that a new user namespace answers, "" where it is given.
+    `namespaces_refused`: the errno that a new user namespace answers, "" where it is given. `wsl`: the version of the
+    Windows Subsystem for Linux, 0 for none. `user` is -1 on a system that numbers no users.
     """
 
     system: str
@@ -40,6 +43,12 @@ class Machine:
     apparmor: str = ""
     proc_masked: bool = False
     namespaces_refused: str = ""
+    wsl: int = 0
+
+    @property
+    def is_linux(self) -> bool:
+        """Whether there is a Linux kernel: WSL 1 answers its calls without one."""
+        return self.system == "Linux" and self.wsl != 1
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -53,7 +62,7 @@ def inspect() -> Machine:
         architecture=platform.machine(),
         python=sys.executable,
         python_version=platform.python_version(),
-        user=os.getuid(),
+        user=os.getuid() if hasattr(os, "getuid") else -1,
         container=_container(),
         switches={name: _switch(name) for name in _SWITCHES},
         landlock_abi=_landlock_abi(),
@@ -62,6 +71,7 @@ def inspect() -> Machine:
         apparmor=_apparmor(),
         proc_masked=_proc_masked(),
         namespaces_refused=_namespaces_refused(),
+        wsl=wsl(),
     )
 
 
@@ -96,6 +106,8 @@ def _proc_masked() -> bool:
 
 def _namespaces_refused() -> str:
     """Try in a child, since the namespace would be this process's for good."""
+    if sys.platform != "linux":
+        return ""
     from cellblock.worker.confine.syscalls import CLONE_NEWUSER, unshare
 
     child = os.fork()

@@ -28,8 +28,13 @@ class Remedy:
 def remedies(machine: Machine, report: Report) -> list[Remedy]:
     """What gives this machine more than the report found, most needed first."""
     if machine.system != "Linux":
+        return [_other_system(machine)]
+    if machine.wsl == 1:
         return [
-            Remedy(cause="trust_level='isolated' needs Linux", note="use a Linux machine, or a Linux VM on this one")
+            Remedy(
+                cause="WSL 1 has no Linux kernel, and WSL 2 has one",
+                commands=("wsl.exe --list --verbose", "wsl.exe --set-version DISTRIBUTION 2"),
+            )
         ]
     told = " ".join(wall.detail for wall in report.walls if isinstance(wall, Applied))
     return [
@@ -38,6 +43,16 @@ def remedies(machine: Machine, report: Report) -> list[Remedy]:
         *_landlock(machine),
         *(_masked(machine) if "without /proc" in told else ()),
     ]
+
+
+def _other_system(machine: Machine) -> Remedy:
+    ways = (
+        'trust_level="sandboxed" where a container engine runs on this machine; or a Linux virtual machine, with '
+        "cellblock in it"
+    )
+    if machine.system == "Windows":
+        return Remedy(cause="trust_level='isolated' needs Linux", commands=("wsl --install",), note=f"or {ways}")
+    return Remedy(cause="trust_level='isolated' needs Linux", note=ways)
 
 
 def _switches(machine: Machine) -> Iterator[Remedy]:

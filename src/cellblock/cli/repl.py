@@ -44,6 +44,9 @@ def repl(arguments: argparse.Namespace) -> int:
     from cellblock.cli.console import Setup
     from cellblock.cli.conversation import converse
     from cellblock.cli.history import default_path
+    from cellblock.executors.system import require_linux
+
+    require_linux("cellblock repl")
 
     pictures = arguments.pictures or (_PICTURES if sys.stdin.isatty() else None)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cellblock.executors.protocol import Launcher
+from cellblock.executors.system import require_linux
 from cellblock.limits import ExecutionLimits
 
 
@@ -21,10 +22,12 @@ def launcher_for(trust_level: str, walls: str = "full") -> Launcher:
     if trust_level != "isolated":
         raise ValueError(f"trust_level must be 'local', 'isolated' or 'sandboxed', not {trust_level!r}")
     if walls == "full":
+        require_linux("trust_level='isolated'")
         from cellblock.executors.process.launcher import ProcessLauncher
 
         return ProcessLauncher()
     if walls == "reduced":
+        require_linux('walls="reduced"', mechanism="landlock")
         from cellblock.executors.reduced.kernel import ReducedLauncher
 
         return ReducedLauncher()
@@ -42,6 +45,7 @@ def prepare(
 
     With `limits` a session without mounts is expected; behind full walls it is made meanwhile.
     """
+    require_linux("trust_level='isolated'")
     from cellblock.executors.process.family import Profile
 
     if walls == "reduced":

@@ -67,7 +67,12 @@ asker.register(0, 0)
 while True:
     call = json.loads(read(int.from_bytes(read(8), "big")).decode("utf-8", "surrogatepass"))
     most = call.pop()
-    resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+    except (OSError, ValueError):  # a system that holds no process to such a limit: macOS
+        found = json.dumps((False, "unlimited")).encode()
+        os.write(1, len(found).to_bytes(8, "big") + found)
+        continue
     fcntl.fcntl(0, fcntl.F_SETFL, plain | os.O_ASYNC)  # if whoever asks goes, SIGIO ends this process
     if asker.poll(0):
         os._exit(0)
@@ -120,6 +125,8 @@ class Rehearsal:
         worked, found = json.loads(told.decode("utf-8", "surrogatepass"))
         if not worked and found == "MemoryError":
             raise MemoryError("matching this pattern took too much memory")
+        if not worked and found == "unlimited":
+            raise denied("this pattern may take very long, and this system holds no process to a memory limit", "size")
         return _restored(name, found, is_bytes=is_bytes) if worked else None
 
     def abandon(self) -> None:
@@ -135,6 +142,8 @@ class Rehearsal:
             process.communicate()
 
     def _start(self) -> subprocess.Popen[bytes]:
+        if sys.platform == "win32":
+            raise denied("this pattern may take very long, and no process can try it beforehand on Windows", "size")
         if not sys.executable:
             raise denied("this pattern may take very long, and there is no interpreter to try it in", "size")
         try:

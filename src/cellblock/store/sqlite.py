@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -254,8 +255,13 @@ class _Transaction:
 
 def fsync(path: str) -> None:
     """Bring a file to the disk; nothing where there is none: then all of it is in the database itself."""
+    flags = os.O_RDONLY
+    if sys.platform == "win32":  # it brings to the disk what may be written to, and opens no directories
+        if os.path.isdir(path):
+            return
+        flags = os.O_RDWR
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, flags)
     except FileNotFoundError:
         return
     try:
@@ -267,7 +273,7 @@ def fsync(path: str) -> None:
 def _make_private(path: str) -> None:
     """An empty file that only its owner may read; SQLite gives what it puts beside it the same mode."""
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         return
     fsync(os.path.dirname(path))

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 from cellblock.values import portable
 from cellblock.wire.messages import Reserved, ToolCalled, ToolReply, ToolRoom
 from cellblock.worker.beside import leave, places_of, reserve
-from cellblock.worker.channel import Channel
 from cellblock.worker.interrupts import whole
 
 if TYPE_CHECKING:
     from asyncio import Future
+
+    from cellblock.worker.channel import Channel
 
 Spec = Mapping[str, Any]
 """A function as the host describes it: name, doc, whether it is async, its parameters and what it returns."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import _thread
+import mmap
 import os
 import platform
+import sys
 import threading
 import time
 import warnings
@@ -35,12 +37,18 @@ _AGAIN = 0.02
 _TIMES = 250
 _STUCK = "the session is dead: a call of its last cell could not be interrupted, and its thread still runs"
 
+_GROWTH = {
+    "linux": "growth is looked at now and then, and large results refused",
+    "win32": "large results are refused, and its growth is not looked at, as this system does not tell it",
+}
+_NEW_PEAK = "growth past the most that the process ever held is looked at now and then, and large results refused"
+
 WALLS: tuple[Wall, ...] = (
     Applied(mechanism="guard", detail="names, attributes and imports by allow-list"),
     Applied(mechanism="time", detail="between two steps of Python; a single call into C is bounded by its size"),
     Unavailable(
         mechanism="memory",
-        reason="the session shares the host's memory: growth is looked at now and then, and large results refused",
+        reason=f"the session shares the host's memory: {_GROWTH.get(sys.platform, _NEW_PEAK)}",
         remedy='use trust_level="isolated" for a limit that the kernel holds',
         needed=False,
     ),
@@ -287,9 +295,17 @@ def _killed() -> Died:
 
 
 def _resident() -> int:
-    """Bytes of this process in memory; 0 where the system does not tell."""
+    """Bytes of this process in memory; the most that there ever were without a /proc, and 0 on Windows."""
     try:
         with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[1]) * 4096
+            return int(file.read().split()[1]) * mmap.PAGESIZE
     except OSError:
+        return _peak()
+
+
+def _peak() -> int:
+    try:
+        import resource
+    except ImportError:
         return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

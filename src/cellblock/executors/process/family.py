@@ -12,7 +12,6 @@ import json
 import logging
 import select
 import socket
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -82,12 +81,6 @@ class Family:
 
         A session of the kind that is `expected` is made while they are.
         """
-        if sys.platform != "linux":
-            raise IsolationUnavailable(
-                f"trust_level='isolated' needs Linux, this is {sys.platform}",
-                mechanism="namespaces",
-                hint="run it on Linux: a virtual machine or a container on this one will do",
-            )
         try:
             started = launch(profile.python)
         except OSError as error:

@@ -10,6 +10,7 @@ import os
 import select
 import socket
 import subprocess
+import sys
 from typing import Protocol
 
 _BOOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../worker/__main__.py"))
@@ -116,6 +117,8 @@ def launch(python: str) -> Launched:
 def launch_early(python: str) -> None:
     """Start a process that a family will soon ask for. What keeps it from starting is met again, and told, then."""
     global _early
+    if sys.platform != "linux":
+        return
     try:
         _early = Launched(python)
     except OSError:
