@@ -60,7 +60,7 @@ print(json.dumps([answer(act) for act in (
 @pytest.mark.slow
 @SYSTEMS
 def test_all_but_what_runs_behind_walls_can_be_imported(system: str, tmp_path: Path) -> None:
-    walled = ["executors.process", "executors.reduced", "executors.door", "worker", "cli.keyboard", "cli.pipe",
+    walled = ["executors.container", "executors.process", "executors.reduced", "executors.door", "worker", "cli.keyboard", "cli.pipe",
               "cli.conversation"]  # fmt: skip
     for_others = [
         "guard.libraries",
@@ -156,7 +156,9 @@ def test_commands_refuse_in_one_line_or_work(system: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("options", "mechanism"), [({}, "namespaces"), ({"walls": "reduced"}, "landlock")], ids=["full", "reduced"]
+    ("options", "mechanism"),
+    [({}, "namespaces"), ({"walls": "reduced"}, "landlock"), ({"trust_level": "sandboxed"}, "container")],
+    ids=["full", "reduced", "sandboxed"],
 )
 def test_walls_are_refused_with_the_ways_out(
     options: dict[str, str], mechanism: str, monkeypatch: pytest.MonkeyPatch

@@ -16,6 +16,7 @@ def launcher_for(trust_level: str, walls: str = "full") -> Launcher:
 
         return LocalLauncher()
     if trust_level == "sandboxed":
+        require_linux("trust_level='sandboxed'", mechanism="container")
         from cellblock.executors.container.launcher import ContainerLauncher
 
         return ContainerLauncher()
