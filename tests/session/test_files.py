@@ -192,6 +192,21 @@ def test_missing_file_says_that_it_does_not_exist(session: Session) -> None:
         assert str(caught.value) == "'nothing' does not exist"
 
 
+def test_what_its_mode_closes_to_its_owner_is_closed_to_the_host_at_once(session: Session) -> None:
+    """To remember what is in it, init opens it up for a moment, file by file."""
+    cell = session.run("""
+import os
+os.mkdir("locked")
+for number in range(300):
+    open(f"locked/{number}", "w").close()
+os.chmod("locked", 0)
+""")
+    assert cell.error is None
+    for _ in range(20):
+        with pytest.raises(FileRefused, match="Permission denied"):
+            session.files.read("locked/0")
+
+
 def test_writing_past_the_disk_limit_is_refused_with_a_hint(open_session: Callable[..., Session]) -> None:
     session = open_session(limits=ExecutionLimits(max_disk_mb=4))
     with pytest.raises(FileRefused) as caught:

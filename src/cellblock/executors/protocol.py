@@ -295,6 +295,10 @@ class Kernel(Protocol):
         """
         ...
 
+    async def settle_files(self) -> None:
+        """Until what the files were is remembered: meanwhile one whose mode keeps its owner out has another."""
+        ...
+
     async def change_files(self, change: Callable[[], None]) -> None:
         """Have the host change the session's files: `change` is called in a thread.
 

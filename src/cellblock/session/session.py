@@ -276,7 +276,9 @@ class AsyncSession(Versions):
         return AsyncFiles(self._files, self._change_files)
 
     async def _files(self) -> Files:
-        return (await self._awake()).files
+        kernel = await self._awake()
+        await kernel.settle_files()
+        return kernel.files
 
     # ------------------------------------------------------------------------------ cells
 

@@ -194,6 +194,9 @@ class LocalKernel:
     async def reserve(self, steps: int) -> str | None:
         return "max_checkpoints"
 
+    async def settle_files(self) -> None:
+        return None
+
     async def change_files(self, change: Callable[[], None]) -> None:
         change()
 

@@ -239,10 +239,13 @@ class ProcessKernel(LinkedKernel):
         if self._checkpoints.pending:
             self._keep(*self._checkpoints.add(self._living().names), tentative=tentative)
 
+    async def settle_files(self) -> None:
+        if self._unsettled:
+            await self._settled()
+
     async def change_files(self, change: Callable[[], None]) -> None:
         async with self._changing:
-            if self._unsettled:
-                await self._settled()
+            await self.settle_files()
             await to_thread.run_sync(change)
             self._files_changed = True
 

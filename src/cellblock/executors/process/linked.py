@@ -144,6 +144,9 @@ class LinkedKernel:
     def finished(self, *, tentative: bool) -> None:
         """See `Overseer`."""
 
+    async def settle_files(self) -> None:
+        """See `Kernel`."""
+
     async def change_files(self, change: Callable[[], None]) -> None:
         """See `Kernel`."""
         async with self._changing:
