@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cellblock.cell import CellError as CellError
     from cellblock.cell import CellState as CellState
     from cellblock.cell import Lost as Lost
+    from cellblock.container import Container as Container
     from cellblock.errors import CellblockError as CellblockError
     from cellblock.errors import FileRefused as FileRefused
     from cellblock.errors import IsolationUnavailable as IsolationUnavailable
@@ -74,6 +75,7 @@ _HOME = {
     "CellError": "cellblock.cell",
     "CellState": "cellblock.cell",
     "CellblockError": "cellblock.errors",
+    "Container": "cellblock.container",
     "Done": "cellblock.events",
     "ExecutionLimits": "cellblock.limits",
     "FileRefused": "cellblock.errors",

@@ -121,7 +121,7 @@ def test_bytes_that_are_no_source_are_refused(
         (["-", "--timeout", "nan"], "argument --timeout: 'nan' is not a number of seconds above 0"),
         (["-", "--memory", "-1"], "argument --memory: '-1' is not a whole number from 1 to 1048576"),
         (["-", "--preload", "a-b"], "argument --preload: 'a-b' is not the name of a package"),
-        (["-", "--python", "/nope"], "argument --python: '/nope' is not a program"),
+        (["-", "--python", "/nope"], "--python: '/nope' is not a program"),
         ([], "the following arguments are required: FILE"),
     ],
 )

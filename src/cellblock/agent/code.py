@@ -28,6 +28,7 @@ from cellblock.agent.result import RunResult, Step, how_ended
 from cellblock.agent.setting import Setting, Tell, present
 from cellblock.agent.signals import NAMES, SIGNALS
 from cellblock.agent.trace import Trace
+from cellblock.container import Container
 from cellblock.errors import CellblockError
 from cellblock.events import Event
 from cellblock.limits import ExecutionLimits
@@ -41,7 +42,7 @@ from cellblock.session.session import AsyncSession
 from cellblock.state import Live, State, Versioned
 from cellblock.tools.registry import Registry
 from cellblock.tools.tool import Visibility
-from cellblock.walls import Walls
+from cellblock.walls import TrustLevel, Walls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class CodeAgent:
         model: str | object,
         *,
         tools: Iterable[Callable[..., Any]] = (),
-        trust_level: Literal["local", "isolated"] = "isolated",
+        trust_level: TrustLevel = "isolated",
         limits: ExecutionLimits | None = None,
         state: State | None = None,
         name: str | None = None,
@@ -97,6 +98,7 @@ class CodeAgent:
         preload: Iterable[str] = (),
         python: str | None = None,
         mounts: Mapping[str, str | os.PathLike[str]] | None = None,
+        container: Container | str | None = None,
     ) -> None:
         if on_limit not in ("return", "raise"):
             raise ValueError(f'on_limit must be "return" or "raise", not {on_limit!r}')
@@ -123,6 +125,7 @@ class CodeAgent:
             "preload": tuple(preload),
             "python": python,
             "mounts": mounts,
+            "container": container,
         }
         self._name = name or ("agent" if isinstance(state, Versioned) else None)
         self._session: AsyncSession | None = None
@@ -455,6 +458,7 @@ class CodeAgent:
             "state": None if self.state is None else type(self.state).__name__,
             "trust_level": self._options["trust_level"],
             "walls": self._options["walls"] or "full",
+            "image": describing.image_told(self._options["trust_level"], self._options["container"]),
             "limits": {name: getattr(self.limits, name) for name in self.limits.__slots__},
             "seed": self._options["seed"],
             "preload": self._options["preload"],

@@ -10,6 +10,7 @@ from typing import Any
 
 from cellblock.agent.recording import TOO_LARGE as TOO_LARGE
 from cellblock.agent.recording import to_plain
+from cellblock.container import Container, default_image
 from cellblock.observe.redaction import BYTES
 from cellblock.policy import Policy
 from cellblock.session.tools import describe
@@ -54,6 +55,13 @@ def digest(content: bytes) -> str:
 def tools_told(tools: Iterable[Callable[..., Any]]) -> list[dict[str, object]]:
     """Functions with their signatures, as cells see them."""
     return [describe(tool.__name__, tool) for tool in tools]
+
+
+def image_told(trust_level: str, container: Container | str | None) -> str | None:
+    """Of which image the container is that a run was in."""
+    if trust_level != "sandboxed":
+        return None
+    return (container.image if isinstance(container, Container) else container) or default_image()
 
 
 def policy_told(policy: Policy | None) -> dict[str, object] | None:

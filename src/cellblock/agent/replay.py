@@ -262,6 +262,7 @@ def _standing_in(run: Mapping[str, Any], policy: Mapping[str, Any] | None) -> Co
         trust_level=run["trust_level"],
         policy=None if policy is None else Policy(**policy),
         preload=run["preload"],
+        container=run.get("image"),
     )
 
 

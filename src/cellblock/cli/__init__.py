@@ -34,8 +34,8 @@ _COMMANDS = ("run", "agent", "repl", "notebook", "sessions", "mcp", "doctor", "d
 _WITH_SESSION = (["run"], ["repl"], ["notebook"], ["mcp"])
 _OF_USAGE = (PreloadFailed, FileRefused, MountRefused, UnknownCommit, UnknownSession, LogError)
 _OF_STORES = (StoreError, SessionBusy, MergeConflict)
-_OTHERS = ("-h", "--h", "--py")
-"""Options, as short as they can be written, with which no session opens or one with another interpreter may."""
+_OTHERS = ("-h", "--h", "--py", "--tr")
+"""Options, as short as they can be written, with which no session opens or one of another interpreter or level may."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -29,14 +29,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add = parser.add_argument
     add("question", metavar="QUESTION", help="what is asked, or - for stdin")
     add("--model", metavar="NAME", help="the endpoint's name of the model ($CELLBLOCK_MODEL)")
-    add("--trust-level", choices=("isolated", "local"), default="isolated", help="where its code runs (isolated)")
     add("--max-steps", type=_steps, default=ExecutionLimits().max_steps, metavar="N", help="cells at most (10)")
     add("--verify", action="store_true", help="have the answer checked by a cell of its own")
     add("--save", metavar="OUT", help="write the run's notebook to this file: OUT.ipynb or OUT.html")
     add("--log", metavar="FILE", help="write every event to this new file, for cellblock sessions replay")
     add("--json", action="store_true", help="print the whole result as JSON on stdout")
     add("-q", "--quiet", action="store_true", help="say nothing of what happens meanwhile")
-    options.add_session(parser, str(ExecutionLimits().max_output_bytes))
+    options.add_session(parser, str(ExecutionLimits().max_output_bytes), levels=("isolated", "sandboxed", "local"))
     parser.set_defaults(command=_agent)
 
 

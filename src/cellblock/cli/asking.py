@@ -104,12 +104,11 @@ def _agent(arguments: argparse.Namespace, model: Connected) -> CodeAgent:
     limits = options.limits(arguments, ExecutionLimits().max_output_bytes)
     return CodeAgent(
         model,
-        trust_level=arguments.trust_level,
         limits=replace(limits, max_steps=arguments.max_steps),
         verify_completion=arguments.verify,
-        walls=None if arguments.trust_level == "local" else arguments.walls,
+        **options.place(arguments),
         preload=arguments.preload,
-        python=arguments.python,
+        python=options.python(arguments),
         mounts=mounts,
     )
 

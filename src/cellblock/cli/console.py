@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from cellblock.cli.exits import DONE
 from cellblock.cli.export import Shelf
@@ -17,7 +17,7 @@ from cellblock.cli.script import status_of
 from cellblock.cli.show import Screen
 from cellblock.cli.terminal import Printer
 from cellblock.limits import ExecutionLimits
-from cellblock.walls import Applied, Walls
+from cellblock.walls import Applied
 
 if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
@@ -30,7 +30,7 @@ class Setup:
     limits: ExecutionLimits = ExecutionLimits()
     preload: tuple[str, ...] = ()
     python: str | None = None
-    walls: Walls = "full"
+    place: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, Path] = field(default_factory=dict)
     mounts: Mapping[str, str] = field(default_factory=dict)
     pictures: Path | None = None
@@ -57,7 +57,7 @@ class Console:
 
         setup = self.setup
         self.session: AsyncSession = AsyncSession(
-            walls=setup.walls,
+            **setup.place,
             limits=setup.limits,
             preload=setup.preload,
             python=setup.python,

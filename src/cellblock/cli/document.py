@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cellblock.cli.exits import DONE, FAILED, INTERRUPTED
 from cellblock.cli.opening import open_session, start_early
@@ -18,7 +18,6 @@ from cellblock.cli.show import JsonLines, Screen
 from cellblock.limits import ExecutionLimits
 from cellblock.session.jupyter import Piece, in_order, with_outputs
 from cellblock.session.shown import Prose, Shown
-from cellblock.walls import Walls
 
 if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
@@ -36,7 +35,7 @@ class Job:
     limits: ExecutionLimits = ExecutionLimits()
     preload: tuple[str, ...] = ()
     python: str | None = None
-    walls: Walls = "full"
+    place: Mapping[str, Any] = field(default_factory=dict)
     keep_going: bool = False
     as_json: bool = False
     save: Path | None = None
@@ -44,14 +43,14 @@ class Job:
 
 def execute(job: Job) -> int:
     """Run a job; its exit status, which is that of the worst cell."""
-    start = start_early(job.python, job.preload, job.walls, None if job.mounts else job.limits)
+    start = start_early(job.python, job.preload, job.place, None if job.mounts else job.limits)
     import anyio
 
     async def run() -> int:
         from cellblock.session.session import AsyncSession
 
         session = AsyncSession(
-            walls=job.walls, limits=job.limits, preload=job.preload, python=job.python, mounts=job.mounts
+            **job.place, limits=job.limits, preload=job.preload, python=job.python, mounts=job.mounts
         )
         try:
             await open_session(session, start, sys.stderr)

@@ -57,8 +57,8 @@ def serve(arguments: argparse.Namespace) -> int:
         session = {
             "limits": options.limits(arguments, _OUTPUT_BYTES),
             "preload": arguments.preload,
-            "python": arguments.python,
-            "walls": arguments.walls,
+            "python": options.python(arguments),
+            **options.place(arguments),
             "mounts": options.mounts(arguments),
         }
         tokens = _tokens(arguments) if arguments.http else {}

@@ -6,12 +6,11 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from cellblock.cli.terminal import plain
-from cellblock.walls import Walls
 
 if TYPE_CHECKING:
     from cellblock.limits import ExecutionLimits
@@ -37,20 +36,22 @@ class Start:
 def start_early(
     python: str | None = None,
     preload: tuple[str, ...] = (),
-    walls: Walls = "full",
+    place: Mapping[str, Any] | None = None,
     limits: ExecutionLimits | None = None,
 ) -> Start:
     """Start the processes that sessions come from, while the rest of us is still being imported.
 
-    With `limits` a session without mounts is expected, and made with them.
+    `place` is where they are to run, as `options.place` says: a container starts when its session is opened. With
+    `limits` a session without mounts is expected, and made with them.
     """
     from cellblock.executors.choose import prepare
 
-    start = Start()
+    start, where = Start(), place or {}
 
     def run() -> None:
         try:
-            prepare(python or sys.executable, preload, walls, start.tell, limits)
+            if where.get("trust_level") != "sandboxed":
+                prepare(python or sys.executable, preload, where.get("walls", "full"), start.tell, limits)
         except BaseException as error:
             start.ended.set_exception(error)
         else:

@@ -7,9 +7,12 @@ import math
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 from cellblock.cli import source
+from cellblock.container import Container
 from cellblock.limits import ExecutionLimits
+from cellblock.walls import TrustLevel
 
 _MEMORY_MB = 1 << 20
 _OUTPUT_BYTES = 1 << 30
@@ -17,14 +20,21 @@ _MOST_SESSIONS = 10_000
 SHOWN_BYTES = 1_000_000
 """Text of a cell that a person is shown; a model's default is less."""
 
+LEVELS: tuple[TrustLevel, ...] = ("isolated", "sandboxed")
 _DEFAULT = ExecutionLimits()
 
 
 Parser = argparse.ArgumentParser | argparse._ArgumentGroup
 
 
-def add_session(parser: argparse.ArgumentParser, output_default: str = str(SHOWN_BYTES), *, files: bool = True) -> None:
-    """Add them to a command's parser; `files`, those that are copied in first."""
+def add_session(
+    parser: argparse.ArgumentParser,
+    output_default: str = str(SHOWN_BYTES),
+    *,
+    files: bool = True,
+    levels: tuple[TrustLevel, ...] = LEVELS,
+) -> None:
+    """Add them to a command's parser; `files`, those that are copied in first; `levels` are what it can run at."""
     group = parser.add_argument_group("the session")
     add = group.add_argument
     add("--timeout", type=seconds, default=_DEFAULT.timeout_seconds, metavar="S", help="seconds a cell may take (30)")
@@ -36,10 +46,23 @@ def add_session(parser: argparse.ArgumentParser, output_default: str = str(SHOWN
         help="memory a session may use (256)",
     )
     add("--output", type=_bytes, metavar="BYTES", help=f"text kept of a cell, the middle is cut ({output_default})")
-    add_walls(group)
+    add_place(group, levels)
     add("--preload", type=_names, default=(), metavar="A,B", help="import these packages before the session starts")
-    add("--python", type=_interpreter, metavar="PATH", help="the interpreter inside (the one that runs cellblock)")
+    add("--python", metavar="PATH", help="the interpreter inside (the one that runs cellblock; an image's python3)")
     add_inputs(group, files=files)
+
+
+def add_place(parser: Parser, levels: tuple[TrustLevel, ...]) -> None:
+    """Add those that say where a session runs."""
+    add = parser.add_argument
+    add(
+        "--trust-level", choices=levels, default="isolated", metavar="LEVEL",
+        help=f"{' or '.join(levels)}: the kernel's walls, or those in a container of podman or docker (isolated)",
+    )  # fmt: skip
+    add_walls(parser)
+    add("--image", metavar="IMAGE", help="of the container ($CELLBLOCK_IMAGE, else what `cellblock image build` makes)")
+    add("--engine", metavar="NAME", help="what runs the container: podman or docker (the first that is there)")
+    add("--runtime", metavar="NAME", help="its OCI runtime: runc, crun, runsc, kata (the engine's own)")
 
 
 def add_walls(parser: Parser) -> None:
@@ -71,6 +94,35 @@ def limits(arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES) -> Ex
         max_memory_mb=arguments.memory,
         max_output_bytes=arguments.output or output_bytes,
     )
+
+
+def place(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Where a session runs, as arguments of `Session`; `source.Unusable` for what does not go together."""
+    level, walls = arguments.trust_level, arguments.walls
+    named = {name: getattr(arguments, name) for name in ("image", "engine", "runtime")}
+    if level != "sandboxed":
+        if given := [name for name, value in named.items() if value]:
+            raise source.Unusable(f"--{given[0]} is for --trust-level sandboxed")
+        return {"trust_level": level, "walls": None if level == "local" else walls}
+    try:
+        container = Container(**{name: value for name, value in named.items() if value})
+    except ValueError as error:
+        raise source.Unusable(str(error)) from None
+    return {"trust_level": level, "walls": walls, "container": container}
+
+
+def python(arguments: argparse.Namespace) -> str | None:
+    """The interpreter inside, as an absolute path; in a container it is the image's, and not looked for here.
+
+    A link is not followed, since an environment's interpreter is known by its link. `source.Unusable` for no program.
+    """
+    named: str | None = arguments.python
+    if named is None or arguments.trust_level == "sandboxed":
+        return named
+    found = shutil.which(named)
+    if found is None:
+        raise source.Unusable(f"--python: {named!r} is not a program")
+    return str(Path(found).absolute())
 
 
 def inputs(arguments: argparse.Namespace) -> dict[str, Path]:
@@ -147,11 +199,3 @@ def count(text: str) -> int:
 def words(text: str) -> tuple[str, ...]:
     """Of an option: words with commas between."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
-def _interpreter(text: str) -> str:
-    """An absolute path; a link is not followed, since an environment's interpreter is known by its link."""
-    found = shutil.which(text)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a program")
-    return str(Path(found).absolute())

@@ -54,8 +54,8 @@ def repl(arguments: argparse.Namespace) -> int:
             Setup(
                 limits=options.limits(arguments),
                 preload=arguments.preload,
-                python=arguments.python,
-                walls=arguments.walls,
+                python=options.python(arguments),
+                place=options.place(arguments),
                 inputs=options.inputs(arguments),
                 mounts=options.mounts(arguments),
                 pictures=None if pictures is None else Path(pictures),

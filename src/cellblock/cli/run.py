@@ -46,8 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
             by_cell=arguments.cells,
             limits=options.limits(arguments, _JSON_BYTES if arguments.json else options.SHOWN_BYTES),
             preload=arguments.preload,
-            python=arguments.python,
-            walls=arguments.walls,
+            python=options.python(arguments),
+            place=options.place(arguments),
             as_json=arguments.json,
             save=None if arguments.save is None else Path(arguments.save),
         )

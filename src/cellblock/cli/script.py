@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cellblock.cell import Cell
 from cellblock.cli import source
@@ -19,7 +19,6 @@ from cellblock.cli.inside import Width, tell_script
 from cellblock.cli.opening import Start, open_session, start_early
 from cellblock.cli.show import JsonLines, Screen
 from cellblock.limits import ExecutionLimits
-from cellblock.walls import Walls
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -40,14 +39,14 @@ class Job:
     limits: ExecutionLimits = ExecutionLimits()
     preload: tuple[str, ...] = ()
     python: str | None = None
-    walls: Walls = "full"
+    place: Mapping[str, Any] = field(default_factory=dict)
     as_json: bool = False
     save: Path | None = None
 
 
 def execute(job: Job) -> int:
     """Run a job; its exit status."""
-    start = start_early(job.python, job.preload, job.walls, None if job.mounts else job.limits)
+    start = start_early(job.python, job.preload, job.place, None if job.mounts else job.limits)
     import anyio
 
     return anyio.run(_run, job, start)
@@ -56,9 +55,7 @@ def execute(job: Job) -> int:
 async def _run(job: Job, start: Start) -> int:
     from cellblock.session.session import AsyncSession
 
-    session = AsyncSession(
-        walls=job.walls, limits=job.limits, preload=job.preload, python=job.python, mounts=job.mounts
-    )
+    session = AsyncSession(**job.place, limits=job.limits, preload=job.preload, python=job.python, mounts=job.mounts)
     async with _opened(session, job, start) as code:
         sources = source.split(code) if job.by_cell else [code]
         await _prepare(session, job, code)

@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 from cellblock.cell import Cell, CellState
-from cellblock.errors import IsolationUnavailable
+from cellblock.container import Container
 from cellblock.limits import ExecutionLimits
 from cellblock.session.blocking import Session
 from cellblock.values import portable
+from cellblock.walls import TrustLevel
 
 
 @dataclass(slots=True)
@@ -53,7 +54,7 @@ class Executor(Protocol):
 class _SessionExecutor:
     """An executor over one session, opened by the first run."""
 
-    _trust_level: Literal["local", "isolated"]
+    _trust_level: TrustLevel
 
     def __init__(self, *, limits: ExecutionLimits | None = None, **options: Any) -> None:
         """`options` are those of `Session`."""
@@ -144,21 +145,26 @@ class SubprocessExecutor(_SessionExecutor):
     _trust_level = "isolated"
 
 
-class DockerExecutor:
-    """Runs code in a container: not there yet. IsolationUnavailable."""
+class DockerExecutor(_SessionExecutor):
+    """Runs code in a container of docker's or podman's, behind the kernel's walls.
 
-    def __init__(self, **options: Any) -> None:
-        raise IsolationUnavailable(
-            "the level sandboxed, a container around the walls, is not there yet",
-            mechanism="container",
-            hint="use SubprocessExecutor, whose walls are the kernel's",
-        )
+    `DockerExecutor("image", engine="docker", runtime="runsc", cpus=1)`, all of which `Container` explains.
+    """
 
-    def run(self, code: str, namespace: dict[str, Any]) -> ExecutionResult:
-        raise NotImplementedError
+    _trust_level = "sandboxed"
 
-    def kill(self) -> None:
-        raise NotImplementedError
+    def __init__(
+        self,
+        image: str = "",
+        *,
+        engine: str = "",
+        runtime: str = "",
+        cpus: float | None = None,
+        limits: ExecutionLimits | None = None,
+        **options: Any,
+    ) -> None:
+        container = Container(image=image, engine=engine, runtime=runtime, cpus=cpus)
+        super().__init__(limits=limits, container=container, **options)
 
 
 def _is_function(value: object) -> bool:
