@@ -36,6 +36,10 @@ class IsolationUnavailable(CellblockError):
         self.mechanism = mechanism
 
 
+class ImageNotBuilt(CellblockError):
+    """An engine could not make, or remove, an image for containers."""
+
+
 class SessionClosed(CellblockError):
     """The session was closed, its processes died, or this is a forked copy of the process that opened it."""
 

@@ -459,8 +459,8 @@ def test_help_imports_no_event_loop(words: list[str]) -> None:
         (["--nope"], "usage: cellblock [-h]", "cellblock: error: the following arguments are required: COMMAND"),
         (
             ["script.py"], "usage: cellblock [-h]",
-            "cellblock: error: no command 'script.py': there are run, agent, repl, notebook, sessions, mcp, doctor, "
-            "demo (cellblock run FILE runs a script)",
+            "cellblock: error: no command 'script.py': there are run, agent, repl, notebook, sessions, mcp, image, "
+            "doctor, demo (cellblock run FILE runs a script)",
         ),
         (
             ["run", "script.py", "--verbose"], "usage: cellblock run [options] FILE|- [-- ARGUMENT ...]",

@@ -15,6 +15,7 @@ from cellblock.cli.exits import EPILOG, FAILED, INTERRUPTED, STOPPED, USAGE
 from cellblock.errors import (
     CellblockError,
     FileRefused,
+    ImageNotBuilt,
     LogError,
     MergeConflict,
     MountRefused,
@@ -30,10 +31,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-_COMMANDS = ("run", "agent", "repl", "notebook", "sessions", "mcp", "doctor", "demo")
+_COMMANDS = ("run", "agent", "repl", "notebook", "sessions", "mcp", "image", "doctor", "demo")
 _WITH_SESSION = (["run"], ["repl"], ["notebook"], ["mcp"])
 _OF_USAGE = (PreloadFailed, FileRefused, MountRefused, UnknownCommit, UnknownSession, LogError)
-_OF_STORES = (StoreError, SessionBusy, MergeConflict)
+_OF_STORES = (StoreError, SessionBusy, MergeConflict, ImageNotBuilt)
 _OTHERS = ("-h", "--h", "--py", "--tr")
 """Options, as short as they can be written, with which no session opens or one of another interpreter or level may."""
 

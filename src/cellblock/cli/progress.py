@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TextIO
 
 import anyio
 
 from cellblock.cli.terminal import Paint, encodable, plain
+from cellblock.executors.container.steps import Line
 
 _TICK = 0.1
 _CAPTION = 36
-
-
-@dataclass(slots=True)
-class Line:
-    """What a step's line will say when it has ended, and what is going on until then."""
-
-    good: bool = False
-    outcome: str = ""
-    doing: Callable[[], str] = str
 
 
 class Progress:

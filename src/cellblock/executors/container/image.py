@@ -1,0 +1,237 @@
+"""The image that sessions of the level `sandboxed` start from: what it is made of, and the commands that make it.
+
+It holds CPython and nothing of cellblock, which the host mounts. The usual way is from Python's own image, by an engine
+that reaches a registry. Where none can be reached, it is made of Debian's packages.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cellblock.errors import ImageNotBuilt
+from cellblock.executors.container import debian
+from cellblock.executors.container.engine import Engine, ask, reason_in
+from cellblock.executors.container.packages import fetch
+from cellblock.executors.container.recipe import CONTAINERFILE, FINISH, PIP, STACK, SUITES, Recipe
+from cellblock.executors.container.steps import Failed, Line, Step, run
+
+LABEL = "cellblock.image"
+"""Its value is `plain`, or `data` with the data stack."""
+
+_BASE_LABEL, _DIGEST_LABEL = "org.opencontainers.image.base.name", "org.opencontainers.image.base.digest"
+_CONFIGURED = (
+    "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "ENV LANG=C.UTF-8",
+    "USER 1000:1000",
+    'CMD ["python3"]',
+)
+_NOT_STARTED = "creating container"
+_UNREACHABLE = (
+    "no such host", "dial tcp", "i/o timeout", "connection refused", "network is unreachable", "handshake timeout",
+    "Client.Timeout", "context deadline exceeded", "name resolution", "pinging container registry",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """One that was made here and is in an engine's storage. `size` in bytes; no `names` once another took its own."""
+
+    id: str
+    names: tuple[str, ...]
+    size: int
+    created: str
+    data: bool
+    base: str
+    digest: str
+    """Of the base, "" where it has none."""
+
+
+async def build(engine: Engine, recipe: Recipe, step: Step) -> Image:
+    """Make it, in a minute or so. ImageNotBuilt says what failed. When cancelled it leaves nothing behind."""
+    before = find(engine, recipe.name)
+    with _folder() as folder:
+        if recipe.suite:
+            await _of_debian(engine, recipe, step, folder)
+        else:
+            await _of_base(engine, recipe, step, folder)
+    made = find(engine, recipe.name)
+    if made is None:
+        raise ImageNotBuilt(f"{engine.said} has no {recipe.name} after it was made")
+    if before is not None and before.id != made.id and before.names == made.names:
+        ask(engine.words("image", "rm", before.id))  # refused while containers run from it: `images` lists it then
+    return made
+
+
+def images(engine: Engine) -> list[Image]:
+    """Those that were made here, newest first."""
+    listed = _ask(engine, "images", "--filter", f"label={LABEL}", "--format", "{{.ID}}", "--no-trunc")
+    ids = list(dict.fromkeys(listed.split()))
+    inspected = json.loads(_ask(engine, "image", "inspect", *ids)) if ids else []
+    return sorted(map(_image, inspected), key=lambda image: image.created, reverse=True)
+
+
+def find(engine: Engine, name: str) -> Image | None:
+    """The image of this name; None where there is none, or one that was not made here."""
+    done = ask(engine.words("image", "inspect", name))
+    if done.returncode:
+        return None
+    told = json.loads(done.stdout)[0]
+    return _image(told) if LABEL in _labels_of(told) else None
+
+
+def remove(engine: Engine, name: str) -> None:
+    """Remove an image from the engine's storage; ImageNotBuilt where a container uses it."""
+    _ask(engine, "image", "rm", name)
+
+
+async def _of_base(engine: Engine, recipe: Recipe, step: Step, folder: Path) -> None:
+    """By the engine, from an image that has Python."""
+    async with step("have the base") as line:
+        base = await _pinned(engine, recipe, line)
+        line.good, line.outcome = True, recipe.base.partition("@")[0]
+    contents = _contents(folder)
+    if recipe.data:
+        await fetch(contents / "packages", base.python, [STACK], step)
+    labels = [word for label in _labels(recipe, recipe.base, base.digest) for word in ("--label", label)]
+    tidy = ("--layers=false", "--force-rm", *engine.limits()) if engine.kind == "podman" else ("--force-rm",)
+    words = ["build", *tidy, "--network", "none", "--tag", recipe.name, "--build-arg", f"BASE={base.name}", *labels]
+    words += ["--file", str(CONTAINERFILE), str(folder)]
+    async with step("build") as line:
+        await _built(engine, words, line)
+        line.good, line.outcome = True, engine.said
+
+
+async def _built(engine: Engine, words: list[str], line: Line) -> None:
+    """Build with the first runtime that can start what the recipe runs."""
+    failure = None
+    for runtime in engine.runtimes("") if engine.kind == "podman" else ("",):
+        try:
+            await run(engine.words(*words, runtime=runtime), line)
+            return
+        except Failed as failed:
+            failure = failed
+            if _NOT_STARTED not in str(failed):
+                break
+    raise ImageNotBuilt(f"{engine.said} could not build the image: {failure}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """An image to start from, by a name that cannot come to mean another."""
+
+    name: str
+    digest: str
+    python: str
+
+
+async def _pinned(engine: Engine, recipe: Recipe, line: Line) -> _Base:
+    """The base as it is now; pulled, but where it is one of this machine's or is here by its digest."""
+    name, _, digest = recipe.base.partition("@")
+    ours = name.startswith("localhost/")
+    if not (ours or (digest and engine.has_image(recipe.base))):
+        try:
+            await run(engine.words("pull", recipe.base), line)
+        except Failed as failure:
+            raise _not_pulled(engine, recipe, str(failure)) from None
+    told = json.loads(_ask(engine, "image", "inspect", recipe.base))[0]
+    python = recipe.python or _python_of(told)
+    if recipe.data and not python:
+        raise ImageNotBuilt(f"{recipe.base} does not tell its Python's version", hint="add --python X.Y")
+    if ours or digest:
+        return _Base(recipe.base, digest, python)
+    known = [one.partition("@")[2] for one in told.get("RepoDigests") or ()]
+    if not known:
+        raise ImageNotBuilt(f"{engine.said} tells no digest of {recipe.base}", hint="name it by digest: NAME@sha256:…")
+    return _Base(f"{_untagged(name)}@{known[0]}", known[0], python)
+
+
+def _python_of(told: dict[str, Any]) -> str:
+    """As Python's own images tell it."""
+    values = [one.partition("=")[2] for one in told["Config"].get("Env") or () if one.startswith("PYTHON_VERSION=")]
+    return ".".join(values[0].split(".")[:2]) if values else ""
+
+
+def _untagged(name: str) -> str:
+    head, slash, last = name.rpartition("/")
+    return f"{head}{slash}{last.partition(':')[0]}"
+
+
+def _not_pulled(engine: Engine, recipe: Recipe, said: str) -> ImageNotBuilt:
+    if not any(sign in said for sign in _UNREACHABLE):
+        return ImageNotBuilt(f"{engine.said} cannot pull {recipe.base}: {reason_in(said)}")
+    words = ["cellblock", "image", "build", "--debian", "--engine", engine.kind]
+    words += ["--data"] * recipe.data + (["--tag", recipe.tag] if recipe.tag else [])
+    return ImageNotBuilt(
+        f"the registry of {recipe.base} cannot be reached: {reason_in(said)}",
+        hint=f"make it of Debian's packages instead: {' '.join(words)}",
+    )
+
+
+async def _of_debian(engine: Engine, recipe: Recipe, step: Step, folder: Path) -> None:
+    """Of packages, without a registry."""
+    program = debian.maker()
+    contents = _contents(folder)
+    requirements = [PIP, STACK] if recipe.data else [PIP]
+    await fetch(contents / "packages", SUITES[recipe.suite], requirements, step)
+    root = await debian.make_root(program, recipe.suite, contents, folder, step)
+    labels = _labels(recipe, f"debian:{recipe.suite}", "")
+    changes = [word for one in (*_CONFIGURED, *(f"LABEL {label}" for label in labels)) for word in ("--change", one)]
+    async with step(f"import it into {engine.kind}") as line:
+        try:
+            await run(engine.words("import", *changes, str(root), recipe.name), line)
+        except Failed as failure:
+            raise ImageNotBuilt(f"{engine.said} could not import the image: {failure}") from None
+        line.good, line.outcome = True, engine.said
+
+
+def _contents(folder: Path) -> Path:
+    """What is put into the root to make it ready, so far."""
+    contents = folder / "build"
+    contents.mkdir(mode=0o755)
+    shutil.copyfile(FINISH, contents / FINISH.name)
+    return contents
+
+
+def _labels(recipe: Recipe, base: str, digest: str) -> list[str]:
+    labels = {LABEL: "data" if recipe.data else "plain", _BASE_LABEL: base.partition("@")[0]}
+    return [f"{name}={value}" for name, value in (labels | ({_DIGEST_LABEL: digest} if digest else {})).items()]
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A folder with room for a root; an engine's or maker's own users may pass through it."""
+    with tempfile.TemporaryDirectory(prefix="cellblock-image-", dir=os.environ.get("TMPDIR", "/var/tmp")) as name:
+        Path(name).chmod(0o711)
+        yield Path(name)
+
+
+def _ask(engine: Engine, *words: str) -> str:
+    done = ask(engine.words(*words))
+    if done.returncode:
+        raise ImageNotBuilt(f"{engine.said}: {reason_in(done.stderr)}")
+    return done.stdout
+
+
+def _image(told: dict[str, Any]) -> Image:
+    labels = _labels_of(told)
+    return Image(
+        id=told["Id"].removeprefix("sha256:"),
+        names=tuple(told.get("RepoTags") or ()),
+        size=int(told["Size"]),
+        created=told["Created"],
+        data=labels.get(LABEL) == "data",
+        base=labels.get(_BASE_LABEL, ""),
+        digest=labels.get(_DIGEST_LABEL, ""),
+    )
+
+
+def _labels_of(told: dict[str, Any]) -> dict[str, str]:
+    return (told.get("Config") or {}).get("Labels") or {}

@@ -1,0 +1,44 @@
+"""What an image for sessions is made of. Beside this lie the files that go into one, or say what does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cellblock.container import IMAGE
+
+BASE = (
+    "docker.io/library/python:3.13.15-slim-trixie"
+    "@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285"
+)
+"""Python's own image, for every architecture. An engine that pulls by digest takes nothing else for it."""
+
+SUITES = {"trixie": "3.13", "bookworm": "3.11"}
+"""Debian's releases, and the Python of each."""
+
+CONTAINERFILE, FINISH, STACK, PIP = (
+    Path(__file__).parent / name for name in ("Containerfile", "finish.py", "data.txt", "pip.txt")
+)
+
+
+def default_name(*, data: bool = False) -> str:
+    """The name of the image, plain or with the data stack."""
+    return f"{IMAGE}-data" if data else IMAGE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What is to be made. With `suite` it is made of that Debian's packages, and `base` is not looked at.
+
+    `python` is the version of the base's, `3.13` say, for bases that do not tell by PYTHON_VERSION; only `data` asks.
+    """
+
+    data: bool = False
+    tag: str = ""
+    base: str = BASE
+    python: str = ""
+    suite: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.tag or default_name(data=self.data)
