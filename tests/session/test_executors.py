@@ -153,10 +153,11 @@ def test_behind_the_walls_what_ends_the_process_changes_nothing() -> None:
         assert executor.run("print(x)", names).output == "1"
 
 
-def test_a_container_is_not_there_yet() -> None:
-    with pytest.raises(IsolationUnavailable, match="not there yet") as caught:
-        DockerExecutor()
-    assert "SubprocessExecutor" in caught.value.hint
+def test_executor_in_a_container_says_which_engine_is_missing() -> None:
+    with DockerExecutor(engine="no-such-engine") as executor, pytest.raises(IsolationUnavailable) as caught:
+        executor.run("1", {})
+    assert caught.value.mechanism == "engine"
+    assert "no-such-engine is not installed" in str(caught.value)
 
 
 def test_the_documents_name_of_the_agent() -> None:

@@ -7,14 +7,15 @@ import threading
 from dataclasses import dataclass
 
 from cellblock.container import Container
+from cellblock.executors.container.bounds import Bounds
 from cellblock.executors.container.inspection import inspected
 from cellblock.executors.container.running import PYTHON, Running, run
 from cellblock.executors.process.demand import Kind
-from cellblock.executors.process.enclosure import MECHANISM, Enclosure, session_bytes, session_processes
+from cellblock.executors.process.enclosure import Enclosure, session_bytes, session_processes
 from cellblock.executors.process.family import Family, Profile
 from cellblock.executors.process.zygote import Progress
 from cellblock.limits import ExecutionLimits
-from cellblock.walls import Applied, Wall
+from cellblock.walls import Wall
 from cellblock.worker import control
 
 _IMAGE_BYTES = 512 * 2**20
@@ -52,10 +53,10 @@ class ContainerFamily(Family):
     trust_level = "sandboxed"
     lone = True
 
-    def __init__(self, box: Box, running: Running, walls: tuple[Wall, ...]) -> None:
+    def __init__(self, box: Box, running: Running, wall: Wall, bounds: Bounds) -> None:
         super().__init__(box.profile, running)
-        self.box = box
-        self.walls = walls
+        self.walls = (wall,)
+        self._bounds = bounds
         self._host = os.getpid()
 
     @classmethod
@@ -66,9 +67,10 @@ class ContainerFamily(Family):
         python = box.profile.python
         running = run(box.container, python=python, memory_bytes=box.memory_bytes, processes=box.processes)
         try:
-            walls = (inspected(running),)
+            wall = inspected(running)
+            bounds = Bounds.of(running, box.memory_bytes, box.processes, box.container.cpus)
             control.send(running.channel, {"begin": True})
-            family = cls(box, running, walls)
+            family = cls(box, running, wall, bounds)
         except BaseException:
             running.close()
             running.await_end()
@@ -77,7 +79,7 @@ class ContainerFamily(Family):
         return family
 
     def enclosure(self, limits: ExecutionLimits, *, saved: bool) -> Enclosure:
-        return _Outer(limits, self.box)
+        return self._bounds
 
     def stir(self) -> None:
         """Nothing is put anywhere: the container's group holds them all."""
@@ -90,14 +92,3 @@ class ContainerFamily(Family):
     def end_soon(self) -> None:
         """End it while nobody waits: a collector may be calling."""
         threading.Thread(target=self.close, name="cellblock-container", daemon=True).start()
-
-
-class _Outer(Enclosure):
-    """The container's own control group, which every process of it is born in."""
-
-    def __init__(self, limits: ExecutionLimits, box: Box) -> None:
-        super().__init__(limits)
-        cpus = box.container.cpus
-        time = "" if cpus is None else f", {cpus:g} processors"
-        detail = f"the container's: {box.memory_bytes >> 20:,} MB, {box.processes} processes{time}"
-        self.wall = Applied(mechanism=MECHANISM, detail=detail)

@@ -48,7 +48,7 @@ def places() -> list[Place]:
         named = os.environ.get(VARIABLE)
         if named:
             return [_version_2(Path(named), NEEDED)]
-        own = _own_groups()
+        own = groups_of("self")
         found = [_version_1(controller, own[controller]) for controller in NEEDED if controller in own]
         for controller in WANTED:
             with contextlib.suppress(NotDelegated, KeyError):
@@ -68,7 +68,7 @@ def entrance() -> tuple[str, Path]:
     processes into it. `NotDelegated` where that is not shown."""
     line = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()[0]
     _, controllers, path = line.split(":", 2)
-    folder = _folder(path, "cgroup" if controllers else "cgroup2", controllers.partition(",")[0])
+    folder = folder_of(path, "cgroup" if controllers else "cgroup2", controllers.partition(",")[0])
     return line, folder / "cgroup.procs"
 
 
@@ -81,7 +81,7 @@ def give(folder: Path, controllers: Sequence[str]) -> None:
 
 
 def _version_1(controller: str, path: str) -> Place:
-    folder = _folder(path, "cgroup", controller)
+    folder = folder_of(path, "cgroup", controller)
     if not os.access(folder, os.W_OK):
         raise NotDelegated(f"{folder} is not writable", REMEDY)
     return Place(folder, 1, (controller,))
@@ -117,21 +117,21 @@ def _empty(folder: Path) -> None:
 
 def _own_folder(path: str) -> Path:
     """Of version 2: this process' own group, or that from which it, or who it was forked from, moved."""
-    folder = _folder(path, "cgroup2", "")
+    folder = folder_of(path, "cgroup2", "")
     return folder.parent if folder.name == _HOST else folder
 
 
-def _own_groups() -> dict[str, str]:
-    """This process' group by controller, that of version 2 under ""."""
+def groups_of(process: str) -> dict[str, str]:
+    """A process' group by controller, that of version 2 under ""."""
     found: dict[str, str] = {}
-    for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+    for line in Path(f"/proc/{process}/cgroup").read_text(encoding="utf-8").splitlines():
         _, controllers, path = line.split(":", 2)
         found |= dict.fromkeys(controllers.split(","), path)
     return found
 
 
-def _folder(path: str, kind: str, controller: str) -> Path:
-    """A group's directory, where a mount shows it."""
+def folder_of(path: str, kind: str, controller: str) -> Path:
+    """A group's directory, where a mount shows it; of version 2, without a controller, where `kind` is "cgroup2"."""
     for root, point, options in _mounts(kind):
         if controller and controller not in options:
             continue
