@@ -33,6 +33,8 @@ class Bounds(Enclosure):
             pids, _ = _folder(running.pid, "pids")
             limit, events = (memory / name for name in _MEMORY[version])
             found = _number(limit), _number(pids / "pids.max")
+        except FileNotFoundError:
+            return cls(_without(f"{running.engine.said} bounds no containers here"), None)
         except (OSError, ValueError, NotDelegated) as error:
             return cls(_without(f"the container's group cannot be read: {error}"), None)
         missing = [
