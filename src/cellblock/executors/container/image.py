@@ -26,6 +26,7 @@ from cellblock.executors.container.steps import Failed, Line, Step, run
 LABEL = "cellblock.image"
 """Its value is `plain`, or `data` with the data stack."""
 
+_STAGE_LABEL = "cellblock.stage"
 _BASE_LABEL, _DIGEST_LABEL = "org.opencontainers.image.base.name", "org.opencontainers.image.base.digest"
 _CONFIGURED = (
     "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -106,6 +107,8 @@ async def _of_base(engine: Engine, recipe: Recipe, step: Step, folder: Path) -> 
     words += ["--file", str(CONTAINERFILE), str(folder)]
     async with step("build") as line:
         await _built(engine, words, line)
+        if engine.kind == "docker":  # whose older builder keeps what it made on the way
+            _ask(engine, "image", "prune", "--force", "--filter", f"label={_STAGE_LABEL}")
         line.good, line.outcome = True, engine.said
 
 
