@@ -19,6 +19,7 @@ from bench import (
     calls,
     cells,
     checkpoints,
+    containers,
     crowd,
     local,
     memory,
@@ -38,6 +39,7 @@ from bench.sampling import Measure, Plan, Unavailable, figure_of
 _GROUPS = (
     cells,
     checkpoints,
+    containers,
     openings,
     memory,
     timeouts,

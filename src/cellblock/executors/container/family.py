@@ -56,6 +56,7 @@ class ContainerFamily(Family):
     def __init__(self, box: Box, running: Running, wall: Wall, bounds: Bounds) -> None:
         super().__init__(box.profile, running)
         self.walls = (wall,)
+        self.running = running
         self._bounds = bounds
         self._host = os.getpid()
 
