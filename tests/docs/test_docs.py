@@ -8,6 +8,7 @@ Conventions in the pages:
 - `<!-- file: NAME -->` before a block: it is written to that file instead, for the console blocks after it.
 - A `console` block of `cellblock` commands is executed, with a last line `[exit status N]` where N is not 0. Blocks
   with any other program are not. Lines that begin with `>>>` or `...` and follow a command are what is typed into it.
+- `<!-- needs: containers -->` before a block: it is run by `make containers` alone.
 - `<!-- not run: REASON -->` before a block: it is only shown.
 """
 
@@ -31,7 +32,7 @@ import cellblock
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(
-    r"(?:^<!-- (?P<mark>file|not run): (?P<word>.*?) -->\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S
+    r"(?:^<!-- (?P<mark>file|needs|not run): (?P<word>.*?) -->\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S
 )
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
 _COMMANDS = ("cellblock ", "echo ", "printf ", "cat ")
@@ -67,15 +68,33 @@ def named(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+def needs_containers(block: Block) -> bool:
+    return (block.mark, block.word) == ("needs", "containers")
+
+
 @pytest.mark.hostile
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_blocks_of_the_page_give_the_output_that_is_shown(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    check(page, tmp_path, engine=False)
+
+
+@pytest.mark.containers
+@pytest.mark.parametrize("page", [page for page in PAGES if any(map(needs_containers, blocks(page)))], ids=named)
+def test_blocks_that_need_containers_give_the_output_that_is_shown(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    check(page, tmp_path, engine=True)
+
+
+def check(page: Path, directory: Path, *, engine: bool) -> None:
+    """Compare what a page's blocks print with what it shows."""
     namespace: dict[str, object] = {"__name__": "__docs__"}
     try:
-        for shown, printed, line in runs(page, tmp_path, namespace):
+        for shown, printed, line in runs(page, directory, namespace, engine=engine):
             assert matches(shown, printed), difference(f"{named(page)}:{line}", shown, printed)
     finally:
         for value in namespace.values():  # a page that failed half way has not closed its own
@@ -83,11 +102,14 @@ def test_blocks_of_the_page_give_the_output_that_is_shown(
                 value.close()
 
 
-def runs(page: Path, directory: Path, namespace: dict[str, object]) -> Iterator[tuple[list[str], list[str], int]]:
-    """Run a page's blocks in order: of each what is shown, what was printed, and its line."""
+def runs(
+    page: Path, directory: Path, namespace: dict[str, object], *, engine: bool
+) -> Iterator[tuple[list[str], list[str], int]]:
+    """Run a page's blocks in order: of each what is shown, what was printed, and its line. Those that
+    need an engine are run where there is one."""
     found = blocks(page)
     for number, block in enumerate(found):
-        if block.mark == "not run":
+        if block.mark == "not run" or (needs_containers(block) and not engine):
             continue
         if block.mark == "file":
             (directory / block.word).write_text(block.body, encoding="utf-8")
