@@ -31,7 +31,7 @@ from cellblock.session.tools import Toolbox
 from cellblock.session.versions import Versions
 from cellblock.state import Live, State, Versioned
 from cellblock.tools.tool import about
-from cellblock.walls import TrustLevel, Walls
+from cellblock.walls import TrustLevel, Unavailable, Walls
 from cellblock.wire.messages import Clear, Fetch, Run, Survey
 
 TYPE_CHECKING = False
@@ -353,7 +353,16 @@ class AsyncSession(Versions):
     @property
     def _keeps_no_states(self) -> bool:
         """Whether all its states have the same number."""
-        return self.trust_level != "local" and (self.walls == "reduced" or not self.limits.max_checkpoints)
+        if self.trust_level == "local":
+            return False
+        return self.walls == "reduced" or not self.limits.max_checkpoints or self._without_checkpoints is not None
+
+    @property
+    def _without_checkpoints(self) -> Unavailable | None:
+        """Why its kernel keeps none, whatever the limits, if it says so."""
+        walls = () if self._kernel is None else self._kernel.capabilities.walls
+        lacking = (wall for wall in walls if isinstance(wall, Unavailable) and wall.mechanism == "checkpoints")
+        return next(lacking, None)
 
     def _not_undone(self, steps: int, able: int, bound: str) -> CellblockError:
         """The error of steps that cannot be undone, of which `able` can be, for a limit of that name."""
@@ -367,6 +376,8 @@ class AsyncSession(Versions):
         if self.walls == "reduced":
             hint = 'walls="reduced" keeps no checkpoints: use walls="full" where the machine gives them'
             return CellblockError(message, hint=hint)
+        if (lacking := self._without_checkpoints) is not None:
+            return CellblockError(f"{message}: {lacking.reason}", hint=lacking.remedy)
         if bound in _HELD:
             limits = self.limits
             megabytes = limits.checkpoint_bytes >> 20 if bound == "max_checkpoint_mb" else limits.max_disk_mb

@@ -236,9 +236,14 @@ class ExecutorConformance:
         assert await value(kernel, "x") == 1
 
     async def test_cost_of_a_turn_is_told(self, kernel: Kernel) -> None:
-        last = await finished(kernel, "sum(range(200_000))")
-        assert last.duration_ms > 0
-        assert last.cpu_ms > 0
+        spent = 0.0
+        for _ in range(100):  # some kernels count a processor's time in hundredths of a second
+            last = await finished(kernel, "sum(range(200_000))")
+            assert last.duration_ms > 0
+            spent += last.cpu_ms
+            if spent:
+                return
+        raise AssertionError("no processor time is told")
 
     # --- text ---
 

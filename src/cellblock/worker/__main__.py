@@ -44,6 +44,10 @@ def _begin(role: str, words: list[str]) -> None:
         from cellblock.worker.family import porter
 
         porter.serve(_taken(words[0]))
+    elif role == "relayed":
+        from cellblock.worker.relayed import relay
+
+        relay.run()
     elif role == "reduced":
         from cellblock.worker.reduced import zygote as reduced
 

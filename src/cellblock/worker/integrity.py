@@ -20,7 +20,9 @@ from cellblock.worker.interrupts import raise_postponed, sheltered
 T = TypeVar("T")
 _PACKAGE = "cellblock"
 _SERVING = (f"{_PACKAGE}.values.", f"{_PACKAGE}.wire.", f"{_PACKAGE}.worker.")
-_DONE = tuple(f"{_PACKAGE}.worker.{name}" for name in ("confine.", "family.", "init.", "main", "reduced.", "saving"))
+_DONE = tuple(
+    f"{_PACKAGE}.worker.{name}" for name in ("confine.", "family.", "init.", "main", "reduced.", "relayed.", "saving")
+)
 """What is over before a cell runs, but for `_CALLS`; what the first zygote of a family has of the nursery; and what
 saves in a process of its own: a cell that changes it spoils what is saved of its own session.
 """

@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from resource import RLIMIT_DATA
 from types import ModuleType
 from typing import Any
 
@@ -39,11 +40,13 @@ _integrity = Integrity([])
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What a worker moves into: its directory, its variables, and the walls it is to put around itself."""
+    """What a worker moves into: its directory, its variables, the walls it is to put around itself, and which limit of
+    memory is among them."""
 
     workspace: str
     environment: Mapping[str, str]
     confine: Callable[[dict[str, int]], list[Applied | Unavailable]]
+    memory: int = RLIMIT_DATA
 
 
 def prepare(modules: list[ModuleType]) -> None:
@@ -88,7 +91,7 @@ def run(
     keep_interrupts()
     ours = socket.socket(fileno=connection)
     channel = Channel(ours)
-    meter = Meter()  # before the walls: /proc is read-only behind them
+    meter = Meter(room.memory)  # before the walls: /proc is read-only behind them
     walls = room.confine(setup["limits"])
     channel.send(
         Hello(

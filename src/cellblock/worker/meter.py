@@ -43,9 +43,11 @@ class Meter:
     has the room up to the hard one.
     """
 
-    __slots__ = ("_aside", "_baseline", "_began", "_cpu", "_limits", "_peak", "_room")
+    __slots__ = ("_aside", "_baseline", "_began", "_cpu", "_limit", "_limits", "_peak", "_room")
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = RLIMIT_DATA) -> None:
+        """`limit` is the one of memory that this kernel holds."""
+        self._limit = limit
         self._peak = Peak()
         self._baseline = getrusage(RUSAGE_SELF).ru_maxrss
         self._began = self._cpu = 0.0
@@ -54,9 +56,9 @@ class Meter:
 
     def adopt_limits(self) -> None:
         """Take the memory limits that are in force as the cells' own, and step out of them."""
-        soft, hard = getrlimit(RLIMIT_DATA)
+        soft, hard = getrlimit(self._limit)
         self._limits, self._room = (soft, hard), (hard, hard)
-        setrlimit(RLIMIT_DATA, self._room)
+        setrlimit(self._limit, self._room)
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -92,9 +94,9 @@ class Meter:
 
     def within_limits(self, function: Callable[..., T], *args: object) -> T:
         """Call what runs the cell's code: under the memory limit, open to interrupts, and with its own settings."""
-        room = self._room
+        limit, room = self._limit, self._room
         try:
-            setrlimit(RLIMIT_DATA, self._limits)
+            setrlimit(limit, self._limits)
         except (ValueError, OSError):  # the cell has lowered the hard limit: its own holds
             pass
         if self._aside is not None:
@@ -104,7 +106,7 @@ class Meter:
         finally:
             # Spelled out: with memory at its limit there may be none left for the frame of a helper.
             try:
-                setrlimit(RLIMIT_DATA, room)
+                setrlimit(limit, room)
             except (ValueError, OSError):
                 pass
             if (

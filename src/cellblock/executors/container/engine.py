@@ -24,7 +24,10 @@ _MOST_SAID = 600
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """One that has answered. `rootless`: its containers are the user's own, in a user namespace of the engine's."""
+    """One that has answered. `rootless`: its containers are the user's own, in a user namespace of the engine's.
+
+    `apart`: they run in a virtual machine, as those of Docker Desktop do.
+    """
 
     program: str
     kind: str
@@ -34,6 +37,7 @@ class Engine:
     rootless: bool
     own: tuple[str, ...] = ()
     """Options that come before every command."""
+    apart: bool = False
 
     @property
     def said(self) -> str:
@@ -123,12 +127,23 @@ def _of_podman(program: str, told: Mapping[str, Any]) -> Engine:
     host, version = told["host"], told["version"]["Version"]
     without_systemd = host.get("cgroupManager") == "systemd" and not os.path.isdir("/run/systemd/system")
     own = ("--cgroup-manager", "cgroupfs") if without_systemd else ()
-    return Engine(program, "podman", version, host["ociRuntime"]["name"], bool(host["security"]["rootless"]), own)
+    return Engine(
+        program,
+        "podman",
+        version,
+        host["ociRuntime"]["name"],
+        bool(host["security"]["rootless"]),
+        own,
+        bool(host.get("serviceIsRemote")),
+    )
 
 
 def _of_docker(program: str, told: Mapping[str, Any]) -> Engine:
     rootless = any("rootless" in str(option) for option in told.get("SecurityOptions") or ())
-    return Engine(program, "docker", str(told["ServerVersion"]), str(told.get("DefaultRuntime", "")), rootless)
+    apart = told.get("OperatingSystem") == "Docker Desktop"
+    return Engine(
+        program, "docker", str(told["ServerVersion"]), str(told.get("DefaultRuntime", "")), rootless, apart=apart
+    )
 
 
 def ask(words: Sequence[str], *, seconds: float = _ASK_SECONDS) -> subprocess.CompletedProcess[str]:

@@ -1,15 +1,20 @@
-"""Opens kernels of the level `sandboxed`."""
+"""Opens kernels of the level `sandboxed`: directly where the container's kernel is the host's, else over a relay."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from functools import partial
+
+from anyio import to_thread
 
 from cellblock.container import Container
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.container import pool
+from cellblock.executors.container.engine import engine_of
 from cellblock.executors.container.family import Box, ContainerFamily, box_of
 from cellblock.executors.container.pool import Pool
+from cellblock.executors.container.relayed.kernel import RelayedKernel, RelayedLauncher
 from cellblock.executors.process.demand import kind_of
 from cellblock.executors.process.family import FamilyGone
 from cellblock.executors.process.kernel import ProcessKernel
@@ -20,6 +25,8 @@ from cellblock.executors.process.waits import Waits, awaited
 from cellblock.executors.protocol import KernelSpec
 
 _TRIES = 3
+_SHARING = ("runc", "crun", "youki", "io.containerd.runc.v2")
+"""Runtimes whose containers have the kernel that their engine has."""
 
 
 class ContainerLauncher:
@@ -29,11 +36,23 @@ class ContainerLauncher:
         """By default containers are of the one pool of this process."""
         self._pool = containers or pool.shared()
 
-    async def open(self, spec: KernelSpec) -> ProcessKernel:
+    async def open(self, spec: KernelSpec) -> ProcessKernel | RelayedKernel:
+        if await to_thread.run_sync(_is_apart, spec):
+            return await RelayedLauncher().open(spec)
         return await awaited(_opening(spec, self._pool))
 
     def keep_ready(self, spec: KernelSpec, count: int) -> None:
+        if _is_apart(spec):
+            RelayedLauncher().keep_ready(spec, count)
+            return
         self._pool.keep(_box(spec), kind_of(spec.limits, door=spec.has_door), count)
+
+
+def _is_apart(spec: KernelSpec) -> bool:
+    """Whether the container has another kernel than the host, or may have: a runtime that nothing is known of."""
+    container = spec.container or Container()
+    engine = engine_of(container.engine)
+    return engine.apart or os.path.basename(container.runtime or engine.runtime) not in _SHARING
 
 
 def _opening(spec: KernelSpec, containers: Pool) -> Waits[ProcessKernel]:

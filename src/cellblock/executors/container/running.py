@@ -31,7 +31,7 @@ from cellblock.executors.container.engine import Engine, ask, engine_of, reason_
 from cellblock.worker.family.account import SANDBOX_UID
 
 _PACKAGE = Path(__file__).resolve().parents[2]
-_INSIDE = "/opt/cellblock/cellblock"
+INSIDE = "/opt/cellblock/cellblock"
 _MEETING = "/run/cellblock"
 _SOCKET = "socket"
 _START_SECONDS = 60.0
@@ -98,15 +98,15 @@ def run(container: Container, *, python: str, memory_bytes: int, processes: int)
     """Start a container. Blocks; IsolationUnavailable says what is missing."""
     engine = engine_of(container.engine)
     image = container.image or default_image()
-    limits = _limits(container, memory_bytes, processes)
+    limits = limits_of(container, memory_bytes, processes)
     with _meeting() as (directory, listener):
-        mounts = _mount(readable_package(), _INSIDE, engine) + _mount(directory, _MEETING, engine)
-        options = [*_WALLS, *_nesting(engine), *_user(engine), *limits, *engine.limits(), *mounts]
+        mounts = mount(readable_package(), INSIDE, engine) + mount(directory, _MEETING, engine)
+        options = [*WALLS, *_nesting(engine), *user_of(engine), *limits, *engine.limits(), *mounts]
         failures = []
         for runtime in engine.runtimes(container.runtime):
             name = f"cellblock-{os.getpid()}-{secrets.token_hex(6)}"
-            program = ["-s", "-P", "-S", f"{_INSIDE}/worker/__main__.py", "contained"]
-            words = [f"{_MEETING}/{_SOCKET}", str(_IDLE_SECONDS), _INSIDE]
+            program = ["-s", "-P", "-S", f"{INSIDE}/worker/__main__.py", "contained"]
+            words = [f"{_MEETING}/{_SOCKET}", str(_IDLE_SECONDS), INSIDE]
             line = ["run", "--detach", "--name", name, *options, "--entrypoint", python, image, *program, *words]
             starting = _Starting(engine.words(*line, runtime=runtime))
             try:
@@ -117,10 +117,10 @@ def run(container: Container, *, python: str, memory_bytes: int, processes: int)
             if ends is not None:
                 return Running(engine, runtime, image, name, *ends)
             failures.append((runtime, starting.said))
-        raise _not_started(engine, image, python, failures)
+        raise not_started(engine, image, python, failures)
 
 
-_WALLS = (
+WALLS = (
     "--rm", "--pull", "never", "--network", "none", "--read-only", "--cap-drop", "ALL", "--ipc", "private",
     "--security-opt", "no-new-privileges", "--hostname", "cellblock", "--log-driver", "none", "--label", "cellblock",
     "--env", "PYTHONHASHSEED=0", "--env", "LANG=C.UTF-8", "--workdir", "/",
@@ -141,7 +141,7 @@ def _nesting(engine: Engine) -> Iterator[str]:
         yield from ("--security-opt", "label=disable")
 
 
-def _user(engine: Engine) -> tuple[str, ...]:
+def user_of(engine: Engine) -> tuple[str, ...]:
     """Who it runs as: on the host that is an account that owns nothing, or for an ordinary user that user."""
     if os.getuid() == 0:
         return ("--user", f"{SANDBOX_UID}:{SANDBOX_UID}")
@@ -151,12 +151,12 @@ def _user(engine: Engine) -> tuple[str, ...]:
     return ("--user", "0:0" if engine.rootless else own)
 
 
-def _limits(container: Container, memory_bytes: int, processes: int) -> list[str]:
+def limits_of(container: Container, memory_bytes: int, processes: int) -> list[str]:
     words = ["--memory", str(memory_bytes), "--memory-swap", str(memory_bytes), "--pids-limit", str(processes)]
     return words if container.cpus is None else [*words, "--cpus", str(container.cpus)]
 
 
-def _mount(source: Path, target: str, engine: Engine) -> tuple[str, ...]:
+def mount(source: Path, target: str, engine: Engine) -> tuple[str, ...]:
     return (
         "--mount",
         f"type=bind,source={source},target={target},{'readonly' if engine.kind == 'docker' else 'ro=true'}",
@@ -274,7 +274,7 @@ def _met(
             one.close()
 
 
-def _not_started(engine: Engine, image: str, python: str, failures: list[tuple[str, str]]) -> IsolationUnavailable:
+def not_started(engine: Engine, image: str, python: str, failures: list[tuple[str, str]]) -> IsolationUnavailable:
     """Why no runtime could start it, looked into now that there is time."""
     if not engine.has_image(image):
         return IsolationUnavailable(

@@ -145,13 +145,17 @@ class Link:
                 continue
             first = self._connection.receive(packet)
             if isinstance(first, kind):
-                try:
-                    self.pidfd = os.pidfd_open(pid)
-                except ProcessLookupError:
-                    return None
-                self.pid = pid
-                self._epoll.register(self.pidfd, select.EPOLLIN)
-                return first
+                return first if self._recognise(pid) else None
+
+    def _recognise(self, pid: int) -> bool:
+        """Take this process for the worker, and wake when it ends; False if it has."""
+        try:
+            self.pidfd = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return False
+        self.pid = pid
+        self._epoll.register(self.pidfd, select.EPOLLIN)
+        return True
 
     def begin(self, seed: int, *, sealed: bool, saved: bool, scoped: bool) -> None:
         """Have the worker seed its generators, and take requests from now on; if it is `sealed`, a policy first.

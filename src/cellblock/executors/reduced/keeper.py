@@ -78,13 +78,15 @@ class Keeper:
             raise IsolationUnavailable("keeper: it ended at once", mechanism="keeper", hint="see its message on stderr")
         return keeper
 
-    def attach(self, token: int, ends: tuple[socket.socket, int, int], setup: dict[str, object]) -> None:
-        """Have it make a worker, whose end is then known by `token`."""
+    def attach(self, token: int, ends: tuple[socket.socket, int, int], setup: dict[str, object], *more: int) -> None:
+        """Have it make a worker, whose end is then known by `token`. `more` descriptors go along with its ends."""
         self._excess = self._outgrown = ""
         self._unruly = False
         worker, stdout, stderr = ends
         try:
-            control.send(self.channel, {**setup, "do": "attach", "token": token}, [worker.fileno(), stdout, stderr])
+            control.send(
+                self.channel, {**setup, "do": "attach", "token": token}, [worker.fileno(), stdout, stderr, *more]
+            )
         except OSError as error:
             raise self._lost() from error
 

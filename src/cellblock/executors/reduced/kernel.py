@@ -31,6 +31,7 @@ from cellblock.executors.reduced.family import family_of
 from cellblock.executors.reduced.keeper import Keeper
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Unavailable, Wall
+from cellblock.wire.messages import Hello
 
 _TRIES = 3
 _FULL = 'use walls="full" where the machine gives them'
@@ -100,19 +101,24 @@ def _opening(spec: KernelSpec) -> Waits[ReducedKernel]:
 class ReducedKernel(LinkedKernel):
     """One live worker. Its death ends a turn with `Died`; `recover` has the keeper make another."""
 
-    def __init__(self, keeper: Keeper, spec: KernelSpec) -> None:
-        super().__init__(spec, Enclosure(replace(spec.limits, max_checkpoints=0)))
+    trust_level = "reduced"
+    where = 'walls="reduced"'
+    instead = _FULL
+    """What a session of this level calls itself, and what to do for what it has not."""
+
+    def __init__(self, keeper: Keeper, spec: KernelSpec, enclosure: Enclosure | None = None) -> None:
+        super().__init__(spec, enclosure or Enclosure(replace(spec.limits, max_checkpoints=0)))
         self._keeper = keeper
         self._tokens = 0
-        self.capabilities = Capabilities(trust_level="reduced", python="", walls=())
+        self.capabilities = Capabilities(trust_level=self.trust_level, python="", walls=())
 
     def attach(self) -> Waits[None]:
         """Have a worker made and learn what walls it stands behind. It waits for `begin`."""
-        link = self._link = Link()
+        link = self._link = self._linked()
         self._tokens += 1
         link.token = self._tokens
         try:
-            self._keeper.attach(link.token, link.ends, self._setup(link))
+            self._ask(link)
         finally:
             link.close_ends()
         try:
@@ -123,18 +129,22 @@ class ReducedKernel(LinkedKernel):
             death = yield partial(self._keeper.how_it_ended, link.token)
             raise not_started(said_of(death))
         require_walls(hello)
-        group = self._enclosure.enclose(link.pid)
+        walls = self._walls(hello, link.pid)
         self._listen(link, self._keeper.channel)
-        self.capabilities = Capabilities(
-            trust_level="reduced",
-            python=hello.python,
-            walls=(
-                *LACKING,
-                self._files_wall(),
-                *(Applied(mechanism=name, detail=detail) for name, detail in hello.walls),
-                group,
-            ),
-        )
+        self.capabilities = Capabilities(trust_level=self.trust_level, python=hello.python, walls=walls)
+
+    def _linked(self) -> Link:
+        return Link()
+
+    def _ask(self, link: Link) -> None:
+        """Have a worker made, at the other ends of a link."""
+        self._keeper.attach(link.token, link.ends, self._setup(link))
+
+    def _walls(self, hello: Hello, worker: int) -> tuple[Wall, ...]:
+        """What stands around a worker that has said hello, and what does not."""
+        group = self._enclosure.enclose(worker)
+        told = (Applied(mechanism=name, detail=detail) for name, detail in hello.walls)
+        return (*LACKING, self._files_wall(), *told, group)
 
     def _files_wall(self) -> Applied:
         megabytes = self._spec.limits.max_disk_mb
@@ -172,13 +182,13 @@ class ReducedKernel(LinkedKernel):
 
     async def capture(self, *, seconds: float = 60.0) -> Capture:
         """See `Kernel`."""
-        raise CaptureFailed('walls="reduced" saves nothing yet', hint=_FULL)
+        raise CaptureFailed(f"{self.where} saves nothing yet", hint=self.instead)
 
     async def restore(
         self, snapshot: Snapshot, fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]], *, seconds: float = 60.0
     ) -> tuple[tuple[str, str, str, str], ...]:
         """See `Kernel`."""
-        raise RestoreFailed('walls="reduced" restores nothing yet', hint=_FULL)
+        raise RestoreFailed(f"{self.where} restores nothing yet", hint=self.instead)
 
     async def close(self) -> None:
         async with self._changing:

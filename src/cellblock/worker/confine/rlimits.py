@@ -56,7 +56,7 @@ def apply(
         "priority": (_RLIMIT_NICE, 0, 0),  # what was made nice stays so
     }
     score = _be_killed_first()
-    in_force = {name: _lower(*limit) for name, limit in wanted.items()} | {"out of memory": score}
+    in_force = {name: lower(*limit) for name, limit in wanted.items()} | {"out of memory": score}
     shown = ", ".join(f"{name} {value}" for name, value in in_force.items())
     return Applied(mechanism=MECHANISM, detail=f"{shown} (data includes a baseline of {baseline})")
 
@@ -67,7 +67,7 @@ def limit_open_files(count: int) -> int:
     The kernel lets a process send none while all of its user's that are under way are more than this limit, and
     sessions are of one user: what has to be sent is sent before.
     """
-    return _lower(resource.RLIMIT_NOFILE, count, count)
+    return lower(resource.RLIMIT_NOFILE, count, count)
 
 
 def _be_killed_first() -> int:
@@ -84,19 +84,22 @@ def _be_killed_first() -> int:
         return 0
 
 
-def vm_data() -> int:
-    """The private writable memory that RLIMIT_DATA counts here, in bytes; 0 where `/proc` is not readable."""
+def vm_data(line: bytes = b"VmData:") -> int:
+    """The private writable memory that RLIMIT_DATA counts here, or what another line of its status says, in bytes.
+
+    0 where `/proc` is not readable.
+    """
     try:
         with open("/proc/self/status", "rb") as status:
-            for line in status:
-                if line.startswith(b"VmData:"):
-                    return int(line.split()[1]) * 1024
+            for text in status:
+                if text.startswith(line):
+                    return int(text.split()[1]) * 1024
     except OSError:
         return 0
     return 0
 
 
-def _lower(limit: int, soft: int, hard: int) -> int:
+def lower(limit: int, soft: int, hard: int) -> int:
     """Set a limit, never above the hard limit there was, and return the soft limit now in force."""
     _, hard_before = resource.getrlimit(limit)
     hard_after = hard if hard_before == resource.RLIM_INFINITY else min(hard, hard_before)

@@ -6,6 +6,7 @@ A signal to all reaches the session and nobody else: the caller is first in its 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import signal
@@ -93,11 +94,16 @@ def _started_since(tick: int, worker: int, spared: frozenset[int], processes: Pr
 
 
 def _ends(processes: Iterable[int]) -> list[int]:
-    """Descriptors that tell of their ends."""
+    """Descriptors that tell of their ends; none where a kernel of another make has no such descriptors."""
     ends = []
     for process in processes:
-        with contextlib.suppress(ProcessLookupError):
+        try:
             ends.append(os.pidfd_open(process))
+        except ProcessLookupError:
+            continue
+        except OSError as error:
+            if error.errno != errno.ENOSYS:
+                raise
     return ends
 
 

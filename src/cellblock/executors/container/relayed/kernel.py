@@ -1,0 +1,94 @@
+"""A kernel in a container whose own kernel is another than the host's: gVisor's, or one in a virtual machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+from functools import partial
+
+from cellblock.errors import CellblockError, IsolationUnavailable, MountRefused
+from cellblock.executors.container.relayed.keeper import RelayedKeeper
+from cellblock.executors.container.relayed.link import RelayedLink
+from cellblock.executors.container.relayed.starting import Starter, contained
+from cellblock.executors.process.linked import Row, require_memory, screen_of
+from cellblock.executors.process.waits import Waits, awaited
+from cellblock.executors.protocol import Kernel, KernelSpec
+from cellblock.executors.reduced.kernel import ReducedKernel
+from cellblock.walls import Applied, Unavailable, Wall
+from cellblock.wire.messages import Hello
+
+_RELAYED = "a container with a kernel of its own"
+_DIRECT = 'name a runtime that shares the host\'s kernel: container=Container(runtime="runc")'
+_LACKING: tuple[Wall, ...] = (
+    Unavailable(mechanism="checkpoints", reason=f"{_RELAYED} keeps none, and no branches", remedy=_DIRECT),
+    Unavailable(mechanism="door", reason=f"no descriptor leads into {_RELAYED}", remedy=_DIRECT),
+    Unavailable(mechanism="mounts", reason=f"{_RELAYED} gives none", remedy=f"write copies, or {_DIRECT}"),
+)
+
+
+class RelayedLauncher:
+    """Opens kernels in containers whose kernel is not the host's, each in one of its own."""
+
+    def __init__(self, starter: Starter = contained) -> None:
+        self._starter = starter
+
+    async def open(self, spec: KernelSpec) -> RelayedKernel:
+        if spec.mounts:
+            raise MountRefused(f"mounts: {_RELAYED} gives none", hint=f"write copies with session.files, or {_DIRECT}")
+        if spec.network:
+            raise IsolationUnavailable(
+                f"{_RELAYED} can have no door to the network",
+                mechanism="door",
+                hint=f"give the session a tool that asks the network, or {_DIRECT}",
+            )
+        return await awaited(_opening(self._starter, spec))
+
+    def keep_ready(self, spec: KernelSpec, count: int) -> None:
+        """None are kept: whoever asks for some is told so."""
+        if count:
+            raise CellblockError(f"{_RELAYED} is not started beforehand", hint=f"open it when needed, or {_DIRECT}")
+
+
+def _opening(starter: Starter, spec: KernelSpec) -> Waits[RelayedKernel]:
+    require_memory(spec)
+    screen_of(spec)  # before anything is made
+    keeper = yield partial(RelayedKeeper.start, starter, spec)
+    kernel = RelayedKernel(keeper, spec, keeper.bounds)
+    try:
+        yield from kernel.attach()
+        yield from kernel.begin()
+    except BaseException:
+        kernel.dispose()
+        raise
+    return kernel
+
+
+class RelayedKernel(ReducedKernel):
+    """One live worker behind a relay. Its death ends a turn with `Died`; `recover` has the relay make another."""
+
+    trust_level = "sandboxed"
+    where = _RELAYED
+    instead = _DIRECT
+
+    _keeper: RelayedKeeper
+
+    async def branch(self, spec: KernelSpec) -> tuple[Kernel, tuple[Row, ...]]:
+        """See `Kernel`."""
+        raise CellblockError(f"a session in {_RELAYED} cannot be branched", hint=_DIRECT)
+
+    def _linked(self) -> RelayedLink:
+        return RelayedLink()
+
+    def _ask(self, link: RelayedLink) -> None:  # type: ignore[override]  # as `_linked` makes them
+        self._keeper.attach(link.token, link.ends, self._setup(link), link.death)
+
+    def _walls(self, hello: Hello, worker: int) -> tuple[Wall, ...]:
+        told = (Applied(mechanism=name, detail=detail) for name, detail in hello.walls)
+        said = f"{self._keeper.started.said}; no network, read-only root, no capabilities, no new privileges"
+        bounds = self._enclosure.wall
+        around = Applied(mechanism="container", detail=said), *(() if bounds is None else (bounds,))
+        return (*around, *_LACKING, self._files_wall(), *told)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._link is not None and os.getpid() == self._host:
+            self._keeper.tell("kill" if number == signal.SIGKILL else "interrupt")

@@ -1,0 +1,233 @@
+"""The host's side of a line: gives a kernel a socket and two pipes for each worker, as if that were a process here.
+
+A thread for each session. What the kernel asks comes over a channel, with the descriptors of a worker's streams; what
+the relay tells goes back on it. A worker's end is told there, and by closing a descriptor that came along with the
+streams, after all that it wrote was passed on.
+
+Security border: what comes on the line is of a container. Text and packets are passed on unread, messages are checked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import threading
+import time
+import weakref
+
+from cellblock.executors.container.engine import reason_in
+from cellblock.executors.container.relayed.notices import Notice, notice_of
+from cellblock.executors.container.relayed.starting import Started
+from cellblock.worker import control
+from cellblock.worker.relayed.junction import Junction, Packets, Pipe
+from cellblock.worker.relayed.line import PACKET, STDERR, STDOUT, Broken
+
+_ANSWER_SECONDS = 15.0
+"""In which a relay kills what it is asked to kill, and says so; past that the container is removed."""
+_ENDING_SECONDS = 20.0
+_KEPT_BYTES = 8000
+_CHUNK = 64 * 1024
+_ANSWERS = {"kill": "ended", "sweep": "swept", "end": "count"}
+
+
+class Pump:
+    """Runs from when it is made. Owns the engine's command, its end of the channel, and the workers' descriptors."""
+
+    def __init__(self, started: Started, channel: socket.socket) -> None:
+        self._started, self._channel = started, channel
+        process = started.process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._line_out, self._line_in, self._said_on = process.stdin, process.stdout, process.stderr
+        self._junction = Junction(self._line_in.fileno(), self._line_out.fileno())
+        self._deaths: dict[int, int] = {}
+        self._dead: dict[int, Notice] = {}
+        self._due: dict[str, float] = {}
+        self._heard = b""
+        self.reason = ""
+        """Why there is no session any more, once its channel is closed."""
+        _pumps.add(self)
+        self._thread = threading.Thread(target=self._run, name="cellblock-line", daemon=True)
+        self._thread.start()
+
+    @property
+    def said(self) -> str:
+        """What was on the standard error, in one line."""
+        return reason_in(ascii(self._heard.decode(errors="replace"))[1:-1].replace("\\n", " "))
+
+    def await_end(self) -> None:
+        """Wait until nothing of it is left, as is soon once the other end of its channel is closed."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        """Pass on what comes until either side ends it; then see to it that nothing is left."""
+        asked = False
+        try:
+            channel, said = self._channel.fileno(), self._said_on.fileno()
+            self._channel.setblocking(False)
+            os.set_blocking(said, False)
+            for descriptor in (channel, said):
+                self._junction.watch(descriptor)
+            while not asked:
+                asked = self._turn(channel, said)
+        except EOFError:
+            pass
+        except Broken as error:
+            self.reason = f"its container broke the protocol: {error}"
+        except TimeoutError:
+            self.reason = f"its container did not answer within {_ANSWER_SECONDS:.0f} s"
+        except OSError as error:
+            self.reason = f"the line to its container broke: {error}"
+        finally:
+            self._end(clean=asked)
+
+    def _turn(self, channel: int, said: int) -> bool:
+        """Pass on what there is; whether the kernel wants no more."""
+        messages, others = self._junction.pass_on(self._patience())
+        for data in messages:
+            self._hear(notice_of(data))
+        for token in [token for token in self._dead if self._junction.delivered(token)]:
+            self._bury(token)
+        if said in others and not self._read_said():
+            self._junction.forget(said)
+        return channel in others and not self._serve()
+
+    def _patience(self) -> float | None:
+        """How long an answer that is owed is waited for; TimeoutError once that is over."""
+        if not self._due:
+            return None
+        left = min(self._due.values()) - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+    def _serve(self) -> bool:
+        """Carry out what the kernel asks; False when it has closed its end."""
+        while True:
+            try:
+                message, descriptors = control.receive(self._channel)
+            except BlockingIOError:
+                self._junction.flush()
+                return True
+            if message is None:
+                return False
+            if descriptors:
+                self._join(int(str(message["token"])), descriptors)
+            answer = _ANSWERS.get(str(message.get("do")))
+            if answer is not None:
+                self._due[answer] = time.monotonic() + _ANSWER_SECONDS
+            self._junction.send(control.packed(message))
+
+    def _join(self, token: int, descriptors: list[int]) -> None:
+        connection, stdout, stderr, death = descriptors
+        self._deaths[token] = death
+        packets = Packets(PACKET, socket.socket(fileno=connection))
+        self._junction.join(token, (packets, Pipe(STDOUT, stdout, takes=False), Pipe(STDERR, stderr, takes=False)))
+
+    def _hear(self, notice: Notice) -> None:
+        match notice:
+            case {"ended": int(token)}:
+                if token not in self._deaths or token in self._dead:
+                    raise Broken(f"the end of worker {token}, which there is not")
+                self._dead[token] = notice
+                return
+            case {"swept": _}:
+                self._due.pop("ended", None)
+                for token in list(self._deaths):
+                    self._part(token)
+        self._tell(notice)
+
+    def _tell(self, notice: Notice) -> None:
+        self._due.pop(next(iter(notice)), None)
+        try:
+            control.send(self._channel, notice, flags=socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            raise Broken("more messages than anybody asked for") from None
+        except ConnectionError:  # the kernel is gone, which is read next
+            return
+
+    def _bury(self, token: int) -> None:
+        """All that a worker wrote was passed on: tell of its end."""
+        self._tell(self._dead.pop(token))
+        self._part(token)
+
+    def _part(self, token: int) -> None:
+        self._dead.pop(token, None)
+        self._junction.part(token)
+        death = self._deaths.pop(token)
+        with contextlib.suppress(BrokenPipeError):  # nobody waits for it
+            os.write(death, b"\0")  # closing it is not enough while a copy of this process has it
+        os.close(death)
+
+    def _read_said(self) -> bool:
+        try:
+            data = os.read(self._said_on.fileno(), _KEPT_BYTES)
+        except BlockingIOError:
+            return True
+        self._heard = (self._heard + data)[-_KEPT_BYTES:]
+        return bool(data)
+
+    def _end(self, *, clean: bool) -> None:
+        """Close the line, which ends the container; remove one that does not end. Then nobody waits any more."""
+        process = self._started.process
+        self._line_out.close()
+        if self.reason or not self._await(process) or process.returncode < 0:
+            self._started.remove()
+            process.kill()
+            process.wait()
+        if not clean and not self.reason:
+            self.reason = _how(process.returncode, self.said)
+        self.let_go()
+
+    def _await(self, process: subprocess.Popen[bytes]) -> bool:
+        """Whether the engine's command has ended in time. It is read from meanwhile, or it would wait for that."""
+        deadline = time.monotonic() + _ENDING_SECONDS
+        said = self._said_on.fileno()
+        os.set_blocking(said, False)
+        open_ones = {self._line_in.fileno(), said}
+        while open_ones:
+            ready, _, _ = select.select(open_ones, (), (), max(0.0, deadline - time.monotonic()))
+            if not ready:
+                return False
+            for one in ready:
+                if not (self._read_said() if one == said else os.read(one, _CHUNK)):
+                    open_ones.remove(one)
+        try:
+            process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def let_go(self) -> None:
+        """Close every descriptor: at the end, and in a forked copy of this process."""
+        for stream in (self._line_out, self._line_in, self._said_on):
+            stream.close()
+        self._junction.close()
+        for death in (self._deaths.pop(token) for token in list(self._deaths)):
+            os.close(death)
+        self._channel.close()
+
+
+def _how(status: int, said: str) -> str:
+    """How the engine's command ended, in words."""
+    if status < 0:
+        return f"the engine's command was ended by {signal.Signals(-status).name}"
+    if status in (137, 143):
+        return f"its container was killed (status {status}): from outside, or for want of memory"
+    return f"its container ended (status {status}): {said}"
+
+
+_pumps: weakref.WeakSet[Pump] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for pump in list(_pumps):
+        pump.let_go()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,145 @@
+"""Starts a container with a kernel of its own, and keeps the engine's command as the line to its relay."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from cellblock.container import Container, default_image
+from cellblock.errors import IsolationUnavailable
+from cellblock.executors.container.bounds import Bounds
+from cellblock.executors.container.engine import Engine, ask, engine_of
+from cellblock.executors.container.running import (
+    INSIDE,
+    PYTHON,
+    WALLS,
+    limits_of,
+    mount,
+    not_started,
+    readable_package,
+    user_of,
+)
+from cellblock.executors.process.enclosure import MECHANISM, Enclosure
+from cellblock.executors.protocol import KernelSpec
+from cellblock.walls import Unavailable
+from cellblock.worker.confine import layout
+from cellblock.worker.relayed.relay import TMP
+
+_MEBI = 2**20
+_KERNEL_BYTES, _IMAGE_BYTES = 256 * _MEBI, 512 * _MEBI
+"""What the runtime's own kernel takes, and an interpreter with its packages."""
+_KERNEL_PROCESSES = 512
+"""Threads of the host's that serve as the processors and processes of that kernel."""
+
+
+class Started(Protocol):
+    """A relay that has been started, or is about to."""
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        """What its line goes through: its standard input and output, and on its standard error what went wrong."""
+        ...
+
+    def bounds(self) -> Enclosure:
+        """What bounds it, once it runs. Blocks."""
+        ...
+
+    @property
+    def said(self) -> str:
+        """What it is, in some words."""
+        ...
+
+    def remove(self) -> None:
+        """Make sure that nothing of it lives on. Blocks."""
+        ...
+
+    def refused(self, said: str) -> IsolationUnavailable:
+        """Why it did not come up. Blocks; `said` is what was on its standard error."""
+        ...
+
+
+class Starter(Protocol):
+    """Starts relays."""
+
+    def __call__(self, spec: KernelSpec, home: str) -> Started:
+        """Start one that sees the directories of `home` as the session's. Blocks while the engine is asked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Contained:
+    """The relay in a container of an engine."""
+
+    process: subprocess.Popen[bytes]
+    engine: Engine
+    container: Container
+    image: str
+    python: str
+    name: str
+    memory_bytes: int
+    processes: int
+
+    @property
+    def said(self) -> str:
+        return f"{self.engine.said}, {self.container.runtime or self.engine.runtime}, {self.image}"
+
+    @property
+    def pid(self) -> int:
+        """What of the host's runs it."""
+        told = ask(self.engine.words("inspect", "--type", "container", "--format", "{{.State.Pid}}", self.name))
+        return int(told.stdout.strip() or 0)
+
+    def bounds(self) -> Enclosure:
+        if self.engine.apart:
+            return _unseen("its engine runs it in a virtual machine, whose limits are not to be read from here")
+        try:
+            return Bounds.of(self, self.memory_bytes, self.processes, self.container.cpus)
+        except (IsolationUnavailable, ValueError) as error:
+            return _unseen(f"its engine does not tell of it: {error}")
+
+    def remove(self) -> None:
+        with contextlib.suppress(IsolationUnavailable):
+            ask(self.engine.words("rm", "--force", self.name))
+
+    def refused(self, said: str) -> IsolationUnavailable:
+        return not_started(self.engine, self.image, self.python, [(self.container.runtime, said)])
+
+
+def contained(spec: KernelSpec, home: str) -> Contained:
+    """As `Starter`: the container that a session names."""
+    container = spec.container or Container()
+    engine, image, python = engine_of(container.engine), container.image or default_image(), spec.python or PYTHON
+    name = f"cellblock-{os.getpid()}-{secrets.token_hex(6)}"
+    memory = spec.limits.max_memory_mb * _MEBI + _IMAGE_BYTES + _KERNEL_BYTES
+    processes = 2 * spec.limits.max_processes + _KERNEL_PROCESSES
+    options = [*WALLS, *user_of(engine), *limits_of(container, memory, processes), *engine.limits()]
+    options += mount(readable_package(), INSIDE, engine)
+    for part, place in (("workspace", layout.WORKSPACE), ("workspace", "/workspace"), ("tmp", TMP)):
+        options += ("--mount", f"type=bind,source={Path(home) / part},target={place}")
+    if os.path.exists("/sys/fs/selinux/enforce"):  # whose policy denies the mounts
+        options += ("--security-opt", "label=disable")
+    line = ["run", "--interactive", "--name", name, *options, "--entrypoint", python, image]
+    line += ["-s", "-P", "-S", f"{INSIDE}/worker/__main__.py", "relayed"]
+    words = engine.words(*line, runtime=container.runtime)
+    if engine.kind == "podman" and os.path.basename(container.runtime) == "runsc":
+        words[1:1] = ["--runtime-flag", "network=none"]  # it refuses the namespace without any that the engine gives it
+    process = subprocess.Popen(
+        words,
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    return Contained(process, engine, container, image, python, name, memory, processes)
+
+
+def _unseen(reason: str) -> Bounds:
+    return Bounds(
+        Unavailable(mechanism=MECHANISM, reason=reason, remedy="see what the engine says", needed=False), None
+    )

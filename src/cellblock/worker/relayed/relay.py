@@ -1,0 +1,273 @@
+"""The first process of a container: it makes a session's workers, and passes their streams on over stdin and stdout.
+
+Zygote, keeper and pump in one: all processes of the container are below it, `kill(-1)` reaches them and nobody else,
+and when it ends, as it does when the host closes the line, the container does. It holds nothing that a session could
+not have: were it taken over, the host would be told lies about that session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import signal
+import socket
+import struct
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from functools import partial
+from typing import NoReturn, cast
+
+from cellblock.worker import control, holdings, laid, main
+from cellblock.worker.confine import layout
+from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, name_process, prctl
+from cellblock.worker.environment import enter_packages, environment
+from cellblock.worker.family.zygote import preload
+from cellblock.worker.init import ending
+from cellblock.worker.integrity import take_out
+from cellblock.worker.relayed import walls
+from cellblock.worker.relayed.files import Files
+from cellblock.worker.relayed.junction import Junction, Packets, Pipe
+from cellblock.worker.relayed.line import PACKET, STDERR, STDOUT, Broken
+
+TMP = "/tmp"
+_CREDENTIALS = struct.Struct("3i")
+_STAMPED = socket.CMSG_SPACE(_CREDENTIALS.size)  # no room for descriptors, which a cell might send along
+_SCM_CREDENTIALS = 2
+_MOST_FOREIGN = 1000
+_BUSY_SECONDS, _IDLE_SECONDS = 0.05, 1.0
+"""Between two looks at the files: while something runs, and while nothing does."""
+_REST = 10
+"""After the files were counted, this many times what it took pass before the next time."""
+
+
+def serve() -> NoReturn:
+    """Take the line, preload as its first message says, and serve until it ends."""
+    if os.getpid() != 1:  # else it would end what is not its session's
+        sys.exit("the relay has to be the first process of a container")
+    prctl(PR_SET_DUMPABLE, 0)
+    name_process("relay")
+    junction = Junction(os.dup(0), os.dup(1))
+    null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    os.dup2(null, 0)
+    os.dup2(2, 1)  # what packages print as they are imported is not for the line
+    profile: dict[str, object] | None = None
+    with contextlib.suppress(EOFError):
+        while profile is None:
+            for message in junction.pass_on(None)[0]:
+                profile = json.loads(message)
+        _prepare(junction, profile)
+        Relay(junction, profile).serve()
+    os._exit(0)
+
+
+class _Told:
+    """Takes messages as a channel does."""
+
+    def __init__(self, junction: Junction) -> None:
+        self._junction = junction
+
+    def sendmsg(self, parts: Sequence[bytes], *_: object) -> None:
+        self._junction.send(b"".join(parts))
+        self._junction.flush()
+
+
+def _prepare(junction: Junction, profile: dict[str, object]) -> None:
+    """See what stands around this process, before any code but the runner's is executed; import what workers share."""
+    missing = walls.missing()
+    if missing:
+        remedy = "report this: the engine was asked for it"
+        told = {"failed": "container", "reason": f"it was started without {', '.join(missing)}", "remedy": remedy}
+        junction.send(control.packed(told))
+        junction.flush()
+        os._exit(1)
+    modules = take_out()
+    os.environ.update(environment(layout.WORKSPACE, TMP))
+    tasks = os.open("/proc/self/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    enter_packages()
+    sys.path[:] = [entry for entry in sys.path if entry]
+    preload(cast("socket.socket", _Told(junction)), cast("list[str]", profile["preload"]), tasks)
+    main.prepare(laid.load(modules) if profile.get("guard") else modules)
+    gc.collect()
+    gc.freeze()
+
+
+class _Stamped(Packets):
+    """A worker's socket, stamped by the kernel with who sends: packets of any other process are dropped, as what the
+    worker started has the socket too."""
+
+    def __init__(self, kind: int, connection: socket.socket, worker: int) -> None:
+        super().__init__(kind, connection)
+        self._worker = worker
+        self._foreign = 0
+
+    def take(self, most: int) -> bytes:
+        while True:
+            data, ancillary, _, _ = self._connection.recvmsg(most, _STAMPED)
+            sender = 0
+            for level, kind, payload in ancillary:
+                if level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS:
+                    sender = _CREDENTIALS.unpack(payload)[0]
+            if sender == self._worker:
+                return data
+            if sender == 0:
+                raise EOFError
+            self._foreign += 1
+            if self._foreign > _MOST_FOREIGN:  # who sends without end keeps the worker from being heard
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self._worker, signal.SIGKILL)
+                raise EOFError
+
+
+class Relay:
+    """One session's processes. Single-threaded; never waits for what the session does."""
+
+    def __init__(self, junction: Junction, profile: dict[str, object]) -> None:
+        self._junction = junction
+        self._files = Files((layout.WORKSPACE, TMP), int(str(profile["disk_bytes"])), int(str(profile["files"])))
+        self._memory = walls.held_limit()
+        self._program = walls.program()
+        self._worker = self._token = 0
+        self._ended: int | None = None
+        self._ran: dict[int, int] = {}
+        self._look_at = 0.0
+        self._children, inlet = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(inlet, warn_on_full_buffer=False)
+        junction.watch(self._children)
+
+    def serve(self) -> None:
+        """Until the line ends, which is an EOFError."""
+        self._tell({"ready": True})
+        while True:
+            messages, others = self._junction.pass_on(max(0.0, self._look_at - time.monotonic()))
+            if others:
+                self._bury()
+            for message in messages:
+                self._do(json.loads(message))
+            self._tell_of_the_end()
+            if time.monotonic() >= self._look_at:
+                self._look()
+
+    def _tell(self, notice: dict[str, object]) -> None:
+        self._junction.send(control.packed(notice))
+        self._junction.flush()
+
+    def _do(self, message: dict[str, object]) -> None:
+        match message["do"]:
+            case "attach":
+                self._attach(message)
+            case "interrupt":
+                self._signal(signal.SIGINT)
+            case "kill":
+                self._signal(signal.SIGKILL)
+            case "sweep":
+                self._sweep()
+                self._tell({"swept": True})
+            case "hold back":
+                ending.hold_back(_then(message), self._worker)
+            case "end":
+                self._tell({"count": ending.end_since(_then(message), self._worker)})
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._worker:
+            os.kill(self._worker, number)
+
+    def _attach(self, message: dict[str, object]) -> None:
+        self._token = int(str(message["token"]))
+        ours, theirs = control.pair()
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # before there is anybody who sends
+        (stdout, stdout_end), (stderr, stderr_end) = os.pipe(), os.pipe()
+        self._worker = os.fork()
+        if self._worker == 0:
+            self._become_worker(message, theirs, stdout_end, stderr_end)
+        theirs.close()
+        os.close(stdout_end)
+        os.close(stderr_end)
+        streams = Pipe(STDOUT, stdout, takes=True), Pipe(STDERR, stderr, takes=True)
+        self._junction.join(self._token, [_Stamped(PACKET, ours, self._worker), *streams])
+        self._look_at = 0.0
+
+    def _become_worker(self, message: dict[str, object], theirs: socket.socket, stdout: int, stderr: int) -> NoReturn:
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            connection = theirs.detach()
+            _close_all_but({0, 1, 2, connection, stdout, stderr})
+            prctl(PR_SET_DUMPABLE, 1)
+            name_process("python")
+            confine = partial(walls.confine, memory=self._memory, program=self._program)
+            room = main.Room(layout.WORKSPACE, environment(layout.WORKSPACE, TMP), confine, self._memory)
+            main.run(message, connection, stdout, stderr, room=room)
+        except BaseException:
+            traceback.print_exc()
+        os._exit(70)
+
+    def _bury(self) -> None:
+        """Take the ends of the worker and of all that was adopted."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._children, 4096)
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                self._note(*ended)
+
+    def _note(self, process: int, status: int) -> None:
+        if process == self._worker:
+            self._worker, self._ended = 0, status
+
+    def _tell_of_the_end(self) -> None:
+        """Tell how the worker ended, after all that it left in its streams."""
+        if self._ended is not None and self._junction.drain(self._token):
+            self._tell({"ended": self._token, "status": self._ended})
+            self._junction.part(self._token)
+            self._ended = None
+
+    def _sweep(self) -> None:
+        """Kill every other process of the container, and wait for the last."""
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(-1, signal.SIGKILL)
+                self._note(*os.waitpid(-1, 0))
+        self._junction.part(self._token)
+        self._ended = None
+        for place in (layout.WORKSPACE, TMP):  # after a cell did its worst
+            os.chmod(place, 0o700)
+
+    def _look(self) -> None:
+        processes = [process for process in holdings.processes() if process != 1] if self._worker else []
+        before, self._ran = self._ran, {process: holdings.processor_time(process) for process in processes}
+        began = time.monotonic()
+        pause = _IDLE_SECONDS
+        if self._ran != before or self._files.stopped:
+            reason = self._files.look(processes)
+            if reason:
+                self._tell({"outgrown": reason})
+                os._exit(0)
+            pause = _BUSY_SECONDS
+        ended = time.monotonic()
+        self._look_at = ended + max(pause, _REST * (ended - began))
+
+
+def _then(message: dict[str, object]) -> float:
+    """When something began, by this kernel's clock: the host's may be another."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - cast("float", message["ago"])
+
+
+def _close_all_but(kept: set[int]) -> None:
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        if descriptor not in kept:
+            with contextlib.suppress(OSError):  # the one of the listing
+                os.close(descriptor)
+
+
+def run() -> NoReturn:
+    """Serve; what goes wrong is told on stderr, which leads to the host."""
+    try:
+        serve()
+    except (Broken, Exception):
+        traceback.print_exc()
+    os._exit(70)
