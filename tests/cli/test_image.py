@@ -9,9 +9,11 @@ import json
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -38,7 +40,7 @@ echo "$@" >> $here/asked
 case "$*" in
 --version) echo podman version 4.9.0;;
 info*) cat $here/informed;;
-pull*) cat $here/refused >&2; test ! -s $here/refused;;
+pull*) test -e $here/slow && echo half way && sleep 1000; cat $here/refused >&2; test ! -s $here/refused;;
 images*) cat $here/ids;;
 "image inspect"*docker.io*) test -s $here/base && cat $here/base;;
 "image inspect"*) test -s $here/image && cat $here/image;;
@@ -74,7 +76,12 @@ def podman(tmp_path: Path) -> Podman:
     (folder / "podman").write_text(_PODMAN)
     (folder / "podman").chmod(0o755)
     stand_in = Podman(folder)
-    base = {"Id": "cd" * 32, "RepoDigests": [f"docker.io/library/python@{DIGEST}"], "Config": {"Env": []}}
+    base = {
+        "Id": "cd" * 32,
+        "RepoDigests": [f"docker.io/library/python@{DIGEST}"],
+        "Config": {"Env": []},
+        "Architecture": "arm64",
+    }
     stand_in.write(informed=INFORMED, refused="", ids="", image="", base=[base], made=[IMAGE])
     return stand_in
 
@@ -126,6 +133,26 @@ def test_base_that_does_not_tell_its_python_is_asked_for_it(cellblock: Cellblock
     assert done.stderr.decode() == expected
 
 
+def test_packages_are_fetched_for_the_base_and_not_for_this_machine(cellblock: Cellblock, podman: Podman) -> None:
+    (podman.folder / "pip3").write_text('#!/bin/sh\necho "$@" > ${0%/*}/fetched\necho no way out\nexit 1\n')
+    (podman.folder / "pip3").chmod(0o755)
+    without = "import sys; sys.modules['pip'] = None; sys.argv[0] = 'cellblock'; from cellblock.cli import main; main()"
+    words = ["image", "build", "--data", "--base", "docker.io/library/mine:1", "--python", "3.12"]
+    done = subprocess.run(
+        [sys.executable, "-c", without, *words],
+        env={**os.environ, **podman.environment},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr.splitlines()[-1] == (
+        "cellblock: pip could not fetch the image's packages: no way out "
+        "(it needs PyPI, or an index with the same files: PIP_INDEX_URL)"
+    )
+    fetched = (podman.folder / "fetched").read_text()
+    assert "--require-hashes --only-binary :all: --implementation cp --python-version 3.12 " in fetched
+    assert " --platform manylinux_2_28_aarch64 " in fetched
+
+
 def test_debian_without_a_program_that_makes_roots(cellblock: Cellblock, podman: Podman, tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     bare.mkdir()
@@ -169,6 +196,20 @@ def test_image_that_was_not_made_here_is_not_removed(cellblock: Cellblock, podma
     assert done.returncode == 2
     assert "no image 'somebody/elses' that was made here" in done.stderr.decode()
     assert not any(line.startswith("image rm") for line in podman.asked)
+
+
+def test_interrupt_at_a_terminal_ends_the_line_and_leaves_nothing(
+    repl: Callable[..., Any], podman: Podman, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    podman.write(base="", slow="")
+    for name, value in podman.environment.items():
+        monkeypatch.setenv(name, value)
+    typed = repl("build", command="image")
+    typed.expect("have the base .* half way")
+    typed.type("\x03")
+    assert typed.end() == 130
+    assert typed.screen.endswith("half way^C\ncellblock: interrupted\n")
+    assert list(podman.folder.glob("cellblock-image-*")) == []
 
 
 def test_every_package_of_the_stack_is_pinned_by_hash() -> None:

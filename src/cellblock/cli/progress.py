@@ -33,13 +33,17 @@ class Progress:
         line, began = Line(), time.perf_counter()
         if self._redraws:
             failure: Exception | None = None
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._tick, caption, began, line)
-                try:
-                    yield line
-                except Exception as error:  # carried out of the task group as it is
-                    failure = error
-                tasks.cancel_scope.cancel()
+            try:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._tick, caption, began, line)
+                    try:
+                        yield line
+                    except Exception as error:  # carried out of the task group as it is
+                        failure = error
+                    tasks.cancel_scope.cancel()
+            except BaseException:  # Ctrl-C, as a rule: what is said of it begins a line
+                self._write("\n")
+                raise
             if failure is not None:
                 self._write("\n")
                 raise failure

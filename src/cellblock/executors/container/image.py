@@ -100,7 +100,7 @@ async def _of_base(engine: Engine, recipe: Recipe, step: Step, folder: Path) -> 
         line.good, line.outcome = True, recipe.base.partition("@")[0]
     contents = _contents(folder)
     if recipe.data:
-        await fetch(contents / "packages", base.python, [STACK], step)
+        await fetch(contents / "packages", base.python, [STACK], step, machine=base.machine)
     labels = [word for label in _labels(recipe, recipe.base, base.digest) for word in ("--label", label)]
     tidy = ("--layers=false", "--force-rm", *engine.limits()) if engine.kind == "podman" else ("--force-rm",)
     words = ["build", *tidy, "--network", "none", "--tag", recipe.name, "--build-arg", f"BASE={base.name}", *labels]
@@ -133,6 +133,7 @@ class _Base:
     name: str
     digest: str
     python: str
+    machine: str
 
 
 async def _pinned(engine: Engine, recipe: Recipe, line: Line) -> _Base:
@@ -145,15 +146,15 @@ async def _pinned(engine: Engine, recipe: Recipe, line: Line) -> _Base:
         except Failed as failure:
             raise _not_pulled(engine, recipe, str(failure)) from None
     told = json.loads(_ask(engine, "image", "inspect", recipe.base))[0]
-    python = recipe.python or _python_of(told)
+    python, machine = recipe.python or _python_of(told), told["Architecture"]
     if recipe.data and not python:
         raise ImageNotBuilt(f"{recipe.base} does not tell its Python's version", hint="add --python X.Y")
     if ours or digest:
-        return _Base(recipe.base, digest, python)
+        return _Base(recipe.base, digest, python, machine)
     known = [one.partition("@")[2] for one in told.get("RepoDigests") or ()]
     if not known:
         raise ImageNotBuilt(f"{engine.said} tells no digest of {recipe.base}", hint="name it by digest: NAME@sha256:…")
-    return _Base(f"{_untagged(name)}@{known[0]}", known[0], python)
+    return _Base(f"{_untagged(name)}@{known[0]}", known[0], python, machine)
 
 
 def _python_of(told: dict[str, Any]) -> str:
