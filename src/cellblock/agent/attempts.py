@@ -60,6 +60,7 @@ async def best_of(
         if broken:
             raise broken[0]
         if not results:
+            await _mark_as(branches[0], setting.session)
             raise errors[0]
         scores = {number: await _score(result, verifier) for number, result in sorted(results.items())}
         best = max(scores, key=lambda number: (scores[number], -number))
@@ -71,6 +72,7 @@ async def best_of(
             scores=[scores.get(n) for n in range(count)],
         )
         kept = branches[best]
+        await _mark_as(kept, setting.session)
         results[best].log = setting.log
         return results[best], kept
     finally:
@@ -78,6 +80,12 @@ async def best_of(
             for branch in branches:
                 if branch is not kept:
                     await drop(branch)
+
+
+async def _mark_as(branch: AsyncSession, session: AsyncSession) -> None:
+    """What comes of a branch with private data is private."""
+    if branch.private:
+        await session.mark_private(branch.private)
 
 
 async def _score(result: RunResult, verifier: Verifier | None) -> float:

@@ -33,12 +33,14 @@ from cellblock.errors import CellblockError
 from cellblock.events import Event
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, connect
+from cellblock.network import destinations
 from cellblock.observe.log import FORMAT, EventLog, read_log
 from cellblock.observe.redaction import Redactor
 from cellblock.observe.spans import Spans, spans_for
 from cellblock.policy import Policy
 from cellblock.session.hostloop import interruptibly
 from cellblock.session.session import AsyncSession
+from cellblock.session.tools import calling
 from cellblock.state import Live, State, Versioned
 from cellblock.tools.registry import Registry
 from cellblock.tools.tool import Visibility
@@ -56,6 +58,12 @@ _STATES_A_STEP = 3
 _MOST_STATES = 40
 """How many an exploration may go back over."""
 _DEEPEST = 3
+
+_NETWORK = "of the network there is only {}, by HTTP(S) through the proxy that the environment names"
+_INSTALLED = "Packages can be imported; pip, run with subprocess, installs what an index that is listed has."
+_MARK = """\
+def mark_private(reason): ...                    # closes the network and what reaches outside, for good: call it before
+                                                 # you read what nobody outside may have"""
 
 
 class CodeAgent:
@@ -99,6 +107,8 @@ class CodeAgent:
         python: str | None = None,
         mounts: Mapping[str, str | os.PathLike[str]] | None = None,
         container: Container | str | None = None,
+        network: Iterable[str] | None = None,
+        private: bool | Iterable[str] = False,
     ) -> None:
         if on_limit not in ("return", "raise"):
             raise ValueError(f'on_limit must be "return" or "raise", not {on_limit!r}')
@@ -126,7 +136,10 @@ class CodeAgent:
             "python": python,
             "mounts": mounts,
             "container": container,
+            "network": None if network is None else network if isinstance(network, str) else tuple(network),
+            "private": private if isinstance(private, bool | str) else tuple(private),
         }
+        destinations(self._options["network"] or ())
         self._name = name or ("agent" if isinstance(state, Versioned) else None)
         self._session: AsyncSession | None = None
         self._running = anyio.Lock()
@@ -392,7 +405,23 @@ class CodeAgent:
 
     @asynccontextmanager
     async def _in_session(self, given: AsyncSession | None) -> AsyncIterator[tuple[AsyncSession, bool]]:
-        """A session to run in, and whether it has run agents before."""
+        """A session to run in, and whether it has run agents before.
+
+        Where the cell of another session asks for this, what either holds may be private goes for both.
+        """
+        asking = calling.get(None)
+        async with self._own_or(given) as (session, again):
+            if asking is not None and asking.private:
+                await session.mark_private(f"asked from private data: {asking.private}")
+            try:
+                yield session, again
+            finally:
+                if asking is not None and asking.mark is not None and session.private and not asking.private:
+                    with anyio.CancelScope(shield=True):
+                        await asking.mark(f"was answered from private data: {session.private}")
+
+    @asynccontextmanager
+    async def _own_or(self, given: AsyncSession | None) -> AsyncIterator[tuple[AsyncSession, bool]]:
         if given is not None:
             yield given, True
         elif self.state is None:
@@ -463,6 +492,7 @@ class CodeAgent:
             "seed": self._options["seed"],
             "preload": self._options["preload"],
             "mounts": sorted(self._options["mounts"] or ()),
+            "network": [str(one) for one in destinations(self._options["network"] or ())],
             "policy": describing.policy_told(self._registry.policy),
             "tools": describing.tools_told(self._registry.tools),
             "classes": sorted(self._registry.classes),
@@ -475,7 +505,7 @@ class CodeAgent:
 
     def _system(self) -> str:
         level, limits = self._options["trust_level"], self.limits
-        policy = self._registry.policy
+        policy, listed = self._registry.policy, destinations(self._options["network"] or ())
         modules = (
             "the audited standard library" if policy is None or policy.modules is None else ", ".join(policy.modules)
         )
@@ -485,10 +515,13 @@ class CodeAgent:
             megabytes=limits.max_memory_mb,
             output=limits.max_output_bytes,
             modules=", ".join([modules, *(policy.libraries if policy is not None else ())]),
+            network=_NETWORK.format(", ".join(map(str, listed))) if listed else "there is no network",
+            packages=_INSTALLED if listed else "Packages can be imported, none can be installed.",
         )
         return self.prompts.fill(
             "system",
             rules=rules,
+            private=_MARK if self._options["network"] or self._registry.reaches_outside else "",
             capabilities="\n".join(self._registry.stubs()),
             explore="" if level == "local" else "; if a cell fails before commit(), all is undone",
             steps=limits.max_steps,

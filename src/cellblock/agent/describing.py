@@ -14,6 +14,7 @@ from cellblock.container import Container, default_image
 from cellblock.observe.redaction import BYTES
 from cellblock.policy import Policy
 from cellblock.session.tools import describe
+from cellblock.tools.tool import about
 
 _MOST_BYTES = 512 * 1024
 """What a log keeps of all inputs of a run, and as much of its files."""
@@ -54,7 +55,7 @@ def digest(content: bytes) -> str:
 
 def tools_told(tools: Iterable[Callable[..., Any]]) -> list[dict[str, object]]:
     """Functions with their signatures, as cells see them."""
-    return [describe(tool.__name__, tool) for tool in tools]
+    return [{**describe(tool.__name__, tool), "outward": about(tool).outward} for tool in tools]
 
 
 def image_told(trust_level: str, container: Container | str | None) -> str | None:

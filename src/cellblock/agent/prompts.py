@@ -23,8 +23,8 @@ class Prompts:
 
     | text | its places |
     |---|---|
-    | system | rules, capabilities, explore, steps |
-    | rules_isolated, rules_local | seconds, megabytes, output, modules |
+    | system | rules, capabilities, explore, private, steps |
+    | rules_isolated, rules_local | seconds, megabytes, output, modules, network, packages |
     | task | task, inputs |
     | observation | outcome, output, state, remarks, left |
     | verify | answer, task |
@@ -41,7 +41,7 @@ class Prompts:
         for one in fields(self):
             text, known = getattr(self, one.name), set(Template(_shipped(one.name)).get_identifiers())
             if one.name.startswith("rules"):
-                known = {"seconds", "megabytes", "output", "modules"}
+                known = {"seconds", "megabytes", "output", "modules", "network", "packages"}
             unknown = set(Template(text).get_identifiers()) - known
             if unknown:
                 raise ValueError(f"{one.name} has no place ${sorted(unknown)[0]}; it has {', '.join(sorted(known))}")

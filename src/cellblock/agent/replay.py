@@ -11,7 +11,7 @@ import contextlib
 import inspect
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Self
 
@@ -33,11 +33,13 @@ from cellblock.errors import LogError, ModelError, TaskFailed
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Message, OnText, Reply, ScriptedModel, ToolSchema
 from cellblock.models.protocol import Unopened
+from cellblock.network import destinations
 from cellblock.observe.log import EventLog, read_log
 from cellblock.observe.redaction import BYTES, MASK
 from cellblock.policy import Policy
 from cellblock.session.hostloop import interruptibly
 from cellblock.state import Live
+from cellblock.tools.tool import tool as declared
 from cellblock.values.portable import MalformedValue
 from cellblock.walls import Walls
 
@@ -58,13 +60,14 @@ async def areplay(
     files: Mapping[str, bytes | str | os.PathLike[str]] | None = None,
     mounts: Mapping[str, str | os.PathLike[str]] | None = None,
     walls: Walls | None = None,
+    network: Iterable[str] | None = None,
 ) -> Replay:
     """Do the runs of logs again, one after the other in one session, and compare.
 
     Runs are done at their own level, with their limits and seed. `agent` is the one that made them, where they used
     classes or modules of its program; else tools are stand-ins made of their signatures. `inputs` and `files` are
-    those that were too large for the log; files are known by their digests. `mounts` and weaker `walls` are never
-    taken from a log: whoever replays gives them.
+    those that were too large for the log; files are known by their digests. `mounts`, `network` and weaker
+    `walls` are never taken from a log: whoever replays gives them.
 
     LogError for what is no log, and for a run that cannot be done again; it says why.
     """
@@ -79,7 +82,7 @@ async def areplay(
             f"the run in {logs[0]} went on in a session of earlier runs",
             hint="give their logs before it, in their order",
         )
-    replaying: _Replaying = read_as_log(logs[0], _agent_for, logs[0], first, agent, mounts or {}, walls)
+    replaying: _Replaying = read_as_log(logs[0], _agent_for, logs[0], first, agent, mounts or {}, walls, network)
     async with replaying:
         for number, (path, past) in enumerate(zip(logs, pasts, strict=True), 1):
             _note_versions(past, done)
@@ -224,6 +227,7 @@ def _agent_for(
     agent: CodeAgent | None,
     mounts: Mapping[str, str | os.PathLike[str]],
     walls: Walls | None,
+    network: Iterable[str] | None,
 ) -> _Replaying:
     run = past.run
     if "trust_level" not in run:
@@ -241,11 +245,17 @@ def _agent_for(
     missing = sorted(set(run["mounts"]) - set(mounts or replaying._options["mounts"] or ()))
     if missing:
         raise LogError(f"the run in {path} saw the mount {missing[0]!r}", hint="give mounts= (--mount NAME=PATH)")
+    if not set(run.get("network", ())) <= set(map(str, destinations(network or replaying._options["network"] or ()))):
+        raise LogError(
+            f"the run in {path} could connect to {', '.join(run['network'])}",
+            hint="give network= (--network HOST:PORT)",
+        )
     if run["walls"] != (walls or replaying._options["walls"] or "full"):
         raise LogError(
             f"the run in {path} had {run['walls']} walls", hint=f'give walls="{run["walls"]}" (--walls {run["walls"]})'
         )
     replaying._options = {**replaying._options, "mounts": mounts or replaying._options["mounts"], "seed": run["seed"]}
+    replaying._options["network"] = network or replaying._options["network"]
     replaying._options["walls"] = walls or replaying._options["walls"]
     replaying.limits, replaying.verify_completion = ExecutionLimits(**run["limits"]), run["verify"]
     replaying.on_limit = "return"
@@ -285,7 +295,7 @@ def _stand_in(spec: Mapping[str, Any]) -> Callable[..., Any]:
     async def async_tool(*_: object, **__: object) -> object:
         raise AssertionError("the log answers")
 
-    made: Any = async_tool if spec["is_async"] else tool
+    made: Any = declared(outward=spec.get("outward") is True)(async_tool if spec["is_async"] else tool)
     made.__name__ = made.__qualname__ = spec["name"]
     made.__doc__ = spec["doc"]
     empty = inspect.Parameter.empty

@@ -70,5 +70,5 @@ def _note(kind: str, text: object) -> None:
 
 
 SIGNALS = (final_answer, task_fail, uncertain, explore, commit)
-NAMES = frozenset((*(one.__name__ for one in SIGNALS), "memory", "AgentMemory"))
+NAMES = frozenset((*(one.__name__ for one in SIGNALS), "memory", "AgentMemory", "mark_private"))
 """The names that are the agent's own in the namespace of every step."""

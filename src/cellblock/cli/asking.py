@@ -96,6 +96,7 @@ def _agent(arguments: argparse.Namespace, model: Connected) -> CodeAgent:
     mounts = options.mounts(arguments)
     if arguments.trust_level == "local":
         given = [("--mount", mounts), ("--file", arguments.files), ("--preload", arguments.preload)]
+        given.append(("--network", arguments.network))
         for option, value in [*given, ("--python", arguments.python), ("--walls", arguments.walls != "full")]:
             if value:
                 raise source.Unusable(
@@ -110,6 +111,8 @@ def _agent(arguments: argparse.Namespace, model: Connected) -> CodeAgent:
         preload=arguments.preload,
         python=options.python(arguments),
         mounts=mounts,
+        network=options.network(arguments),
+        private=options.private(arguments),
     )
 
 

@@ -33,6 +33,8 @@ class Setup:
     place: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, Path] = field(default_factory=dict)
     mounts: Mapping[str, str] = field(default_factory=dict)
+    network: tuple[str, ...] = ()
+    private: bool | tuple[str, ...] = False
     pictures: Path | None = None
     history: Path | None = None
 
@@ -62,6 +64,8 @@ class Console:
             preload=setup.preload,
             python=setup.python,
             mounts=setup.mounts,
+            network=setup.network,
+            private=setup.private,
         )
         self._screen = Screen(self.session, self._shelf, option="--pictures DIR", tells=True)
         self._width = Width()

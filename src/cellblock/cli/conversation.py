@@ -28,7 +28,7 @@ _WORDS_THAT_LEAVE = frozenset({"exit", "quit", "exit()", "quit()"})
 
 def converse(setup: Setup) -> int:
     """Open a session and run what is typed, to the end of it; the exit status."""
-    expected = None if setup.mounts else setup.limits
+    expected = None if setup.mounts or setup.network else setup.limits
     start = start_early(setup.python, setup.preload, setup.place, expected)
     from anyio.from_thread import start_blocking_portal
 

@@ -32,6 +32,8 @@ class Job:
     title: str
     inputs: Mapping[str, Path] = field(default_factory=dict)
     mounts: Mapping[str, str] = field(default_factory=dict)
+    network: tuple[str, ...] = ()
+    private: bool | tuple[str, ...] = False
     limits: ExecutionLimits = ExecutionLimits()
     preload: tuple[str, ...] = ()
     python: str | None = None
@@ -43,14 +45,20 @@ class Job:
 
 def execute(job: Job) -> int:
     """Run a job; its exit status, which is that of the worst cell."""
-    start = start_early(job.python, job.preload, job.place, None if job.mounts else job.limits)
+    start = start_early(job.python, job.preload, job.place, None if job.mounts or job.network else job.limits)
     import anyio
 
     async def run() -> int:
         from cellblock.session.session import AsyncSession
 
         session = AsyncSession(
-            **job.place, limits=job.limits, preload=job.preload, python=job.python, mounts=job.mounts
+            **job.place,
+            limits=job.limits,
+            preload=job.preload,
+            python=job.python,
+            mounts=job.mounts,
+            network=job.network,
+            private=job.private,
         )
         try:
             await open_session(session, start, sys.stderr)
@@ -96,18 +104,18 @@ def _made(session: AsyncSession, job: Job, ran: Mapping[int, str]) -> str:
     by_id = {one.cell.id: one for one in session.notebook.shown()}
     shown = {place: by_id[one] for place, one in ran.items()}
     if job.save is not None and job.save.suffix == ".html":
-        return _page(job, shown)
-    return json.dumps(with_outputs(job.document, shown), indent=1) + "\n"
+        return _page(job, shown, session.private)
+    return json.dumps(with_outputs(job.document, shown, private=session.private), indent=1) + "\n"
 
 
-def _page(job: Job, shown: Mapping[int, Shown]) -> str:
+def _page(job: Job, shown: Mapping[int, Shown], private: str) -> str:
     from cellblock.session.page import page, renders_markdown
 
     parts = in_order(job.document, shown)
     if not renders_markdown() and any(isinstance(one, Prose) and one.is_markdown for one in parts):
         hint = 'pip install "cellblock[pages]" has it shown as it is meant'
         print(f"cellblock: Markdown is shown as it is written ({hint})", file=sys.stderr)
-    return page(parts)
+    return page(parts, private=private)
 
 
 def _write(path: Path, text: str) -> None:

@@ -60,6 +60,8 @@ def serve(arguments: argparse.Namespace) -> int:
             "python": options.python(arguments),
             **options.place(arguments),
             "mounts": options.mounts(arguments),
+            "network": options.network(arguments) or None,  # else what is stored
+            "private": options.private(arguments),
         }
         tokens = _tokens(arguments) if arguments.http else {}
     except source.Unusable as error:

@@ -24,7 +24,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "run",
         help="run the cells of a document",
         description=(
-            "Runs the code cells of a Jupyter document in a new session: no network, no files but its own, limits. "
+            "Runs the code cells of a Jupyter document in a new session: no network but what --network lists, no files "
+            "but its own, limits. "
             "Stops at the first cell that fails, unless that is tagged raises-exception."
         ),
         usage="cellblock notebook run [options] FILE.ipynb",
@@ -53,6 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
             title=Path(arguments.file).stem,
             inputs=options.inputs(arguments),
             mounts=options.mounts(arguments),
+            network=options.network(arguments),
+            private=options.private(arguments),
             limits=options.limits(arguments),
             preload=arguments.preload,
             python=options.python(arguments),

@@ -50,6 +50,38 @@ def add_session(
     add("--preload", type=_names, default=(), metavar="A,B", help="import these packages before the session starts")
     add("--python", metavar="PATH", help="the interpreter inside (the one that runs cellblock; an image's python3)")
     add_inputs(group, files=files)
+    add_network(group)
+
+
+def add_network(parser: Parser, *, private: bool = True) -> None:
+    """Add those that open a session's door, and those that close it."""
+    add = parser.add_argument
+    add(
+        "--network", action="append", default=[], metavar="HOST:PORT",
+        help="let it connect to this, by HTTP(S) or through the proxy that is set inside, as pypi.org:443; may be "
+        "repeated; without it there is no network",
+    )  # fmt: skip
+    if private:
+        add("--private", action="store_true", help="it holds private data: whatever is listed, it has no network")
+        add(
+            "--private-path", action="append", default=[], dest="private_paths", metavar="PATTERN",
+            help="it becomes private with the first file or mount that matches, as 'payroll*'; may be repeated",
+        )  # fmt: skip
+
+
+def network(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """What may be connected to; `source.Unusable` for a word that is no HOST:PORT."""
+    from cellblock.network import destinations
+
+    try:
+        return tuple(map(str, destinations(arguments.network)))
+    except ValueError as error:
+        raise source.Unusable(f"--network: {str(error).removeprefix('network: ')}") from None
+
+
+def private(arguments: argparse.Namespace) -> bool | tuple[str, ...]:
+    """What makes the session private: it is from the start, or patterns do."""
+    return arguments.private or tuple(arguments.private_paths)
 
 
 def add_place(parser: Parser, levels: tuple[TrustLevel, ...]) -> None:

@@ -19,7 +19,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="type Python into a session",
         usage="cellblock repl [options]",
         description=(
-            "Python at the keyboard, in a new session: no network, no files but its own, limits. "
+            "Python at the keyboard, in a new session: no network but what --network lists, no files but its own, "
+            "limits. "
             "A block goes on until it is complete; lines that begin with : are commands (:help lists them), with ! of "
             "the shell. Ctrl-C interrupts a cell and keeps its names. Ctrl-D leaves."
         ),
@@ -58,6 +59,8 @@ def repl(arguments: argparse.Namespace) -> int:
                 place=options.place(arguments),
                 inputs=options.inputs(arguments),
                 mounts=options.mounts(arguments),
+                network=options.network(arguments),
+                private=options.private(arguments),
                 pictures=None if pictures is None else Path(pictures),
                 history=None if arguments.no_history else default_path(),
             )

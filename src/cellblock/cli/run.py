@@ -18,7 +18,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser(
         "run",
         help="run a script behind the walls",
-        description="Runs a Python script in a new session: no network, no files but its own, limits.",
+        description="Runs a Python script in a new session: no network but what --network lists, no files but its own, "
+        "limits.",
         usage="cellblock run [options] FILE|- [-- ARGUMENT ...]",
         epilog=EPILOG,
     )
@@ -43,6 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
             arguments=tuple(arguments.passed),
             inputs=options.inputs(arguments),
             mounts=options.mounts(arguments),
+            network=options.network(arguments),
+            private=options.private(arguments),
             by_cell=arguments.cells,
             limits=options.limits(arguments, _JSON_BYTES if arguments.json else options.SHOWN_BYTES),
             preload=arguments.preload,

@@ -35,6 +35,8 @@ class Job:
     arguments: tuple[str, ...] = ()
     inputs: Mapping[str, Path] = field(default_factory=dict)
     mounts: Mapping[str, str] = field(default_factory=dict)
+    network: tuple[str, ...] = ()
+    private: bool | tuple[str, ...] = False
     by_cell: bool = False
     limits: ExecutionLimits = ExecutionLimits()
     preload: tuple[str, ...] = ()
@@ -46,7 +48,7 @@ class Job:
 
 def execute(job: Job) -> int:
     """Run a job; its exit status."""
-    start = start_early(job.python, job.preload, job.place, None if job.mounts else job.limits)
+    start = start_early(job.python, job.preload, job.place, None if job.mounts or job.network else job.limits)
     import anyio
 
     return anyio.run(_run, job, start)
@@ -55,7 +57,15 @@ def execute(job: Job) -> int:
 async def _run(job: Job, start: Start) -> int:
     from cellblock.session.session import AsyncSession
 
-    session = AsyncSession(**job.place, limits=job.limits, preload=job.preload, python=job.python, mounts=job.mounts)
+    session = AsyncSession(
+        **job.place,
+        limits=job.limits,
+        preload=job.preload,
+        python=job.python,
+        mounts=job.mounts,
+        network=job.network,
+        private=job.private,
+    )
     async with _opened(session, job, start) as code:
         sources = source.split(code) if job.by_cell else [code]
         await _prepare(session, job, code)

@@ -75,6 +75,7 @@ def _add_replay(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("logs", metavar="LOG", nargs="+", help="what agent.run(log=…) or cellblock agent --log has written")
     add("--json", action="store_true", help="print JSON and nothing else")
     options.add_inputs(parser)
+    options.add_network(parser, private=False)
     options.add_walls(parser)
     parser.set_defaults(command=_replay)
 

@@ -36,12 +36,15 @@ def do_list(store: Store, arguments: argparse.Namespace) -> int:
     if not rows:
         say(f"no sessions of {arguments.user!r} in {store.url}")
         return DONE
+    marked = any(row.private for row in rows)
     titles = (("USER",) if user is None else ()) + ("SESSION", "COMMITS", "LAST USED", "OPEN IN")
     lines = [
         ((row.user,) if user is None else ())
         + (row.name, str(row.depth), _ago(row.used), str(row.holder) if row.holder else "-")
+        + ((row.private or "-",) if marked else ())
         for row in rows
     ]
+    titles += ("PRIVATE",) if marked else ()
     table(titles, lines)
     return DONE
 
@@ -80,9 +83,20 @@ def do_show(store: Store, arguments: argparse.Namespace) -> int:
     names = names_of(session, commit)
     if arguments.json:
         shown = None if cell is None else {"source": cell.source, "state": cell.state.value, "text": cell.text}
-        return _json({**_plain(commit), "cell": shown, "names": {name: asdict(one) for name, one in names.items()}})
+        private = str(session.settings.get("private") or "")
+        return _json(
+            {
+                **_plain(commit),
+                "private": private,
+                "cell": shown,
+                "names": {name: asdict(one) for name, one in names.items()},
+            }
+        )
     out = Printer(sys.stdout)
     out.line(f"{_short(commit.id)}  {commit.kind} {commit.number or ''}  {_ago(commit.created)}")
+    if why := session.settings.get("private"):
+        since = session.settings.get("private_since")
+        out.line(f"private since {f'cell {since}' if since else 'the start'}: {why}")
     if cell is not None:
         for line in cell.source.splitlines():
             out.line(f"    {line}")
@@ -149,10 +163,12 @@ def do_merge(store: Store, arguments: argparse.Namespace) -> int:
     from cellblock.session.timeline import find, why_private
 
     with store.hold(arguments.user, arguments.name, create=False) as session:
-        if why := why_private(store, arguments.user, arguments.other):
-            was = session.settings.get("private")
-            session.configure({**session.settings, "private": was or f"merged {arguments.other}: {why}"})
-        return _told(arguments, merge(session, find(session, arguments.other), arguments.prefer), arguments.name)
+        theirs = find(session, arguments.other)
+        if (why := why_private(store, arguments.user, arguments.other)) and not session.settings.get("private"):
+            since = session.resolve("HEAD").number
+            marked: dict[str, Any] = {"private": f"merged {arguments.other}: {why}", "private_since": since}
+            session.configure({**session.settings, **marked})
+        return _told(arguments, merge(session, theirs, arguments.prefer), arguments.name)
 
 
 def do_export(store: Store, arguments: argparse.Namespace) -> int:

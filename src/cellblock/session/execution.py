@@ -31,6 +31,10 @@ from cellblock.wire.messages import (
     ToolRoom,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cellblock.session.unreached import Reach
+
 _EQUIP_SECONDS = 30.0
 
 
@@ -56,13 +60,15 @@ class Execution:
         lost: tuple[Lost, ...] = (),
         judge: Callable[[Mapping[str, str]], tuple[Lost, ...]] | None = None,
         passed: Traffic | None = None,
+        reach: Callable[[], Reach] | None = None,
     ) -> None:
-        """`passed` is what had passed the session's door before, where it has one."""
+        """`passed` is what had passed the session's door before, where it has one; `reach` tells what that leads to."""
         self._kernel = kernel
         self._limits = limits
         self._request = request
         self._turn: Turn | None = turn
         self._recorder = Recorder(draft, limits.max_output_bytes)
+        self._recorder.reach = reach
         if passed is not None:
             self._recorder.traffic = lambda: kernel.traffic.since(passed)
         self._seconds = seconds

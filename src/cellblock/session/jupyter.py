@@ -66,12 +66,14 @@ def pieces(document: object) -> list[Piece]:
     return found
 
 
-def with_outputs(document: Mapping[str, Any], shown: Mapping[int, Shown]) -> dict[str, Any]:
+def with_outputs(document: Mapping[str, Any], shown: Mapping[int, Shown], *, private: str = "") -> dict[str, Any]:
     """A copy of the document in which the code cells at these places have new outputs, and the others none.
 
-    Text, order and metadata of the document stay as they are.
+    Text, order and metadata of the document stay as they are, but for why the session was `private`, if it was.
     """
     new = copy.deepcopy(dict(document))
+    if private:
+        new["metadata"] = {**new.get("metadata", {}), "cellblock": {"private": private}}
     for place, cell in enumerate(new["cells"]):
         if cell.get("cell_type") != "code":
             continue

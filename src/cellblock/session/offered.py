@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed, StoreError
+from cellblock.session.unreached import in_a_line
 from cellblock.tools.schema import Callee
 
 if TYPE_CHECKING:
@@ -107,9 +108,12 @@ class _Functions:
         """Each by its name."""
 
         async def run_python(code: str) -> str:
-            """Run Python in a session that keeps names, imports and files from call to call; the last expression's
-            value and all that is printed is the answer. There is no network."""
             return told(await self._session.run(code))
+
+        run_python.__doc__ = (
+            "Run Python in a session that keeps names, imports and files from call to call; the last expression's "
+            f"value and all that is printed is the answer. {in_a_line(self._session._reach())}"
+        )
 
         async def shell(command: str) -> str:
             """Run a command with /bin/sh in the session's workspace."""

@@ -17,6 +17,10 @@ from cellblock.session.notebook import Blob
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Display, Failure, Finished
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cellblock.session.unreached import Reach
+
 _MAGIC = re.compile(r"^\s*(%%?[a-z]|![^=])", re.MULTILINE)
 
 _LESS_MEMORY = "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…)"
@@ -50,6 +54,8 @@ class Recorder:
         self._dropped = 0
         self._cut = 0
         self.curbed = False
+        self.reach: Callable[[], Reach] | None = None
+        """What the session can connect to."""
         self.traffic: Callable[[], Traffic] | None = None
         """What has passed the session's door since the cell began, where there is one."""
         self._outputs: list[Output] = []
@@ -119,9 +125,19 @@ class Recorder:
             error = replace(error, kind="memory", hint=_LESS_MEMORY)
         if error is not None and rolled_back:
             error = replace(error, hint=f"{error.hint}; {_RESTORED}")
+        if error is not None and error.kind == "raised" and not error.hint and self.reach is not None:
+            error = replace(error, hint=self._hint_of_network(error, self.reach()))
         usage = Usage(duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak)
         result = Deferred(partial(_decode, event.buffers), _size(event.buffers)) if event.buffers else NOTHING
         return self._close(error, usage, result, lost, rolled_back)
+
+    def _hint_of_network(self, error: CellError, reach: Reach) -> str:
+        from cellblock.session.unreached import hint  # cells that end well need none of it
+
+        self._end_stream()
+        command = error.type in ("CommandFailed", "CalledProcessError")
+        printed = "".join(one.text for one in self._outputs if one.stream) if command else ""
+        return hint(f"{error.type}: {error.message}\n{error.traceback}", printed, reach)
 
     def die(self, error: CellError, lost: tuple[Lost, ...], duration_ms: float, *, rolled_back: bool = False) -> Cell:
         """The cell whose process ended under it, and what could not be brought back."""

@@ -37,6 +37,7 @@ from cellblock.wire.messages import Clear, Fetch, Run, Survey
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cellblock.session.offered import AsyncSessionTools
+    from cellblock.session.unreached import Reach
 
 _MAX_NAMES = 10_000
 _PREVIEW = 120
@@ -131,8 +132,7 @@ class AsyncSession(Versions):
         granted = () if policy is None or self.trust_level == "local" else policy.functions
         super().__init__(limits=spec.limits, seed=self.seed, toolbox=Toolbox(tools, granted=granted), name=name)
         self._has_door = spec.has_door
-        if self._toolbox.gives_private:
-            self._toolbox.mark = self.mark_private
+        self._toolbox.mark = self.mark_private
         if private is not False:
             from cellblock.session.privacy import patterns_of
 
@@ -188,6 +188,7 @@ class AsyncSession(Versions):
         try:
             if self._closed:
                 raise SessionClosed("the session was closed while it opened", hint="open a new one")
+            self._offer_mark()
             await equip(kernel, self._toolbox)
             if self._private:  # since it began to open
                 kernel.cut_off()
@@ -195,6 +196,21 @@ class AsyncSession(Versions):
             await kernel.close()
             raise
         return kernel
+
+    def _offer_mark(self) -> None:
+        """Cells can say that what they hold is private, where that closes anything."""
+        if self._spec.network or self._toolbox.reaches_outside:
+            self._toolbox.offer_mark()
+
+    def _reach(self) -> Reach:
+        from cellblock.session.unreached import Reach  # cells that end well need none of it
+
+        return Reach(
+            listed=tuple(map(str, self._spec.network)),
+            private=self._private,
+            since=self._private_since,
+            door=self.trust_level != "local" and self.walls == "full",
+        )
 
     @property
     def _replays_live(self) -> bool:
@@ -215,7 +231,9 @@ class AsyncSession(Versions):
         settings["private_paths"] = sorted({*self._private_paths, *paths})
         self._private_paths = tuple(settings["private_paths"])
         if settings["private"]:
-            self._close_off(str(settings["private"]))
+            since = self._lasting.settings.get("private_since")
+            self._close_off(str(settings["private"]), since if isinstance(since, int) else 0)
+            settings["private_since"] = self._private_since
         self._spec = to_spec(settings, self._spec)
         self.limits, self.seed, self._has_door = self._spec.limits, self._spec.seed, self._spec.has_door
         self._launcher = launcher_for(self.trust_level, self.walls)
@@ -422,7 +440,8 @@ class AsyncSession(Versions):
             container=self._spec.container,
         )
         if self._private:
-            branch._close_off(self._private)
+            branch._close_off(self._private, self._private_since)
+        branch._offer_mark()
         if self._lasting is not None:
             branch.state, branch._spec = self.state, replace(branch._spec, saved=True, scoped=self._spec.scoped)
             branch.name, branch.user = name or f"{self.name}-{self._branched}", self.user
@@ -432,6 +451,7 @@ class AsyncSession(Versions):
                 spec = replace(branch._spec, private=bool(self._private))
                 branch._kernel, rows = kernel, _ = await kernel.branch(spec)
                 if self._private:  # since it was forked in the store, maybe
+                    branch._close_off(self._private, self._private_since)
                     await branch.mark_private(self._private)
             except BaseException:
                 await branch._let_go()

@@ -10,7 +10,7 @@ import inspect
 import keyword
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import cached_property, partial
 from typing import Any
 
@@ -36,8 +36,8 @@ class Toolbox:
 
     def __init__(self, tools: Iterable[Tool] = (), *, granted: Iterable[FunctionGrant] = ()) -> None:
         """`granted` are functions of a policy, under the names that it gives them."""
-        self.is_private = False
-        """Whether functions that are declared outward are refused."""
+        self.private = ""
+        """Why the session holds private data: functions that are declared outward are refused then. "" where not."""
         self.mark: Callable[[str], Awaitable[None]] | None = None
         """Makes the session private, with the reason."""
         self.tools = tuple(tools)
@@ -59,9 +59,13 @@ class Toolbox:
         self._tools[name] = tool
 
     @property
-    def gives_private(self) -> bool:
-        """Whether calling one of them makes a session private."""
-        return any(about(tool).private for tool in self._tools.values())
+    def reaches_outside(self) -> bool:
+        """Whether a private session is refused one of them."""
+        return any(about(tool).outward for tool in self._tools.values())
+
+    def offer_mark(self) -> None:
+        """Let cells say themselves that what they hold is private, and say no more about it than that."""
+        self._tools.setdefault(mark_private.__name__, mark_private)
 
     def __bool__(self) -> bool:
         return bool(self._tools)
@@ -84,14 +88,17 @@ class Toolbox:
     async def answer(self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object]) -> ToolReply:
         """Call the function: on this loop where it is async, else in a thread. What it raises is the answer, too."""
         tool = self._tools.get(call.name)
+        if tool is mark_private:
+            tool = self.mark
         if tool is None:
             return _failed(call, "NameError", f"there is no tool {call.name!r}")
         said = about(tool)
-        if said.outward and self.is_private:
+        if said.outward and self.private:
             message = f"{call.name}() reaches outside, which a session that holds private data cannot"
             return _failed(call, "PermissionError", message)
         if said.private and self.mark is not None:
             await self.mark(f"{call.name}() was called")
+        asking = calling.set(self)
         try:
             if inspect.iscoroutinefunction(tool):
                 result = await tool(*args, **kwargs)
@@ -99,6 +106,8 @@ class Toolbox:
                 result = await self._in_thread(partial(copy_context().run, tool, *args, **kwargs))
         except Exception as error:  # whatever it is, it is the cell's to handle
             return _failed(call, type(error).__name__, _said(error))
+        finally:
+            calling.reset(asking)
         try:
             return ToolReply(call=call.call, buffers=tuple(portable.pack(portable.encode(result))))
         except portable.NotPortable as error:
@@ -115,6 +124,14 @@ class Toolbox:
     def _threads(self) -> ThreadPoolExecutor:
         """They end with this object."""
         return ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="cellblock-tool")
+
+
+def mark_private(reason: str) -> None:
+    """From now on this session has no network, and cannot call what reaches outside. There is no way back."""
+
+
+calling: ContextVar[Toolbox] = ContextVar("calling")
+"""The functions of the session whose cell has called the one that runs."""
 
 
 def describe(name: str, tool: Tool) -> dict[str, object]:

@@ -26,6 +26,7 @@ from cellblock.wire.messages import Bind, Clear, Request, Run, Shell, ToolCalled
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cellblock.session.lasting import Lasting  # a store and its database are imported for sessions that last
+    from cellblock.session.unreached import Reach
     from cellblock.store import Commit
 
 _HOST_SECONDS = 60.0
@@ -50,6 +51,8 @@ class Turns:
         self._toolbox = toolbox
         self._has_door = False
         self._private = ""
+        self._private_since = 0
+        """The number of the cell in which, or after which, that was said; 0 is before the first."""
         self._private_paths: tuple[str, ...] = ()
         self._lasting: Lasting | None = None
         self._asleep = False
@@ -67,19 +70,24 @@ class Turns:
 
         Does not wait for its turn. When this returns, what is open is cut, and the mark is in the store.
         """
-        if not reason.strip():
+        if not _in_a_line(reason):
             raise ValueError("say why the session is private, as a text")
-        self._close_off(reason)
+        self._close_off(reason, self._count)
         if self._lasting is not None and not self._lasting.settings.get("private"):
-            await self._lasting.configure({**self._lasting.settings, "private": self._private})
+            settings = {**self._lasting.settings, "private": self._private, "private_since": self._private_since}
+            await self._lasting.configure(settings)
 
-    def _close_off(self, reason: str) -> None:
+    def _close_off(self, reason: str, since: int = 0) -> None:
         """What `mark_private` does at once."""
         if not self._private:
-            self._private = self.notebook.private = " ".join(reason.split())[:_MOST_REASON]
-            self._toolbox.is_private = True
+            self._private = self.notebook.private = self._toolbox.private = _in_a_line(reason)[:_MOST_REASON]
+            self._private_since = since
         if self._kernel is not None:
             self._kernel.cut_off()
+
+    def _reach(self) -> Reach:
+        """What the session can connect to, and why it cannot."""
+        raise NotImplementedError
 
     def _living(self) -> Kernel:
         """The kernel, of a session that does not sleep."""
@@ -177,6 +185,7 @@ class Turns:
                 lost=lost,
                 judge=None if self._lasting is None else self._lasting.at_a_glance,
                 passed=passed,
+                reach=self._reach,
             )
         except BaseException:
             self._give_turn()
@@ -386,6 +395,13 @@ class Turns:
             self._note_files(kernel)
             self._commit(step)
             await self._committed()
+
+
+def _in_a_line(text: object) -> str:
+    """A text, which may come from inside, without what could not be printed; "" for what is none."""
+    if not isinstance(text, str):
+        return ""
+    return " ".join("".join(one if one.isprintable() else " " for one in text).split())
 
 
 def _request(draft: Cell, limits: ExecutionLimits) -> Request:

@@ -247,9 +247,10 @@ class Versions(Turns):
         try:
             await lasting.committed()
             name = other if isinstance(other, str) else str(other.name)
+            theirs = await lasting.found(name)
+            # not before: what is private is marked first, and may have come between
             if why := (await lasting.why_private(other) if isinstance(other, str) else other.private):
                 await self.mark_private(f"merged {name}: {why}")
-            theirs = await lasting.found(name)
             merged = await lasting.merge(theirs, prefer)
             await self._go_to(lasting, merged)
             return merged

@@ -199,7 +199,7 @@ _FIND = "SELECT s.user_id, s.id, s.created, s.settings FROM sessions s JOIN user
 _LOCKED = "SELECT user_id, id, created, settings, epoch, holder, until, trimmed FROM sessions"
 _LIST = (
     "SELECT u.name, s.name, s.created, s.used, s.head_branch, coalesce(r.address, s.head_commit), coalesce(c.depth, 0),"
-    " (SELECT count(*) FROM journal j WHERE j.session_id = s.id), s.holder FROM sessions s"
+    " (SELECT count(*) FROM journal j WHERE j.session_id = s.id), s.holder, s.settings FROM sessions s"
     " JOIN users u ON u.id = s.user_id"
     " LEFT JOIN refs r ON r.session_id = s.id AND r.kind = 'branch' AND r.name = s.head_branch"
     " LEFT JOIN commits c ON c.session_id = s.id AND c.address = coalesce(r.address, s.head_commit)"
@@ -243,7 +243,7 @@ def _found(row: Row) -> Found:
 
 
 def _row(row: Row) -> SessionRow:
-    user, name, created, used, branch, commit, depth, pending, holder = row
+    user, name, created, used, branch, commit, depth, pending, holder, settings = row
     return SessionRow(
         user=text(user),
         name=text(name),
@@ -254,4 +254,5 @@ def _row(row: Row) -> SessionRow:
         depth=number(depth),
         pending=number(pending),
         holder=None if holder is None else lease.from_text(text(holder)),
+        private=str(parsed_mapping(text(settings)).get("private") or ""),
     )

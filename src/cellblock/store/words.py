@@ -66,7 +66,10 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRow:
-    """A stored session: times in milliseconds, the newest commit of where it stands, who holds it (None: nobody)."""
+    """A stored session: times in milliseconds, the newest commit of where it stands, who holds it (None: nobody).
+
+    `private` is why it holds private data, "" where nobody has said that it does.
+    """
 
     user: str
     name: str
@@ -77,6 +80,7 @@ class SessionRow:
     depth: int
     pending: int
     holder: Holder | None
+    private: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

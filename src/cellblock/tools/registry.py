@@ -113,6 +113,12 @@ class Registry:
         return [one.stub for one in self._registered.values() if one.stub]
 
     @property
+    def reaches_outside(self) -> bool:
+        """Whether a session that holds private data is refused one of the functions."""
+        granted = () if self.policy is None else self.policy.functions
+        return any(about(one).outward for one in (*self.tools, *(grant.function for grant in granted)))
+
+    @property
     def names(self) -> frozenset[str]:
         """Under what names something is registered."""
         return frozenset(self._registered)

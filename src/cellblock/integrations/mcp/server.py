@@ -24,7 +24,8 @@ from cellblock.session.session import AsyncSession
 from cellblock.state import Versioned
 
 _INSTRUCTIONS = """\
-Runs Python and shell commands behind kernel walls: no network, no files but the session's own and what is mounted.
+Runs Python and shell commands behind kernel walls: no network but what was listed, no files but the session's own
+and what is mounted.
 A session keeps its names and files from call to call. Which one is meant is the argument `session`: the same name goes
 on where it was, another name is another session.{default} Every step is a commit, which undo, checkout and branch
 go back to. A failed call leaves the session usable; its text says what to do."""
@@ -103,7 +104,7 @@ async def open_server(
     `url` names the store, None the default one; `user` is whose sessions are meant where the transport tells nobody;
     `session` is the one that is meant where a call names none. At most `most_open` are open at once, and one that was
     not used for `idle_seconds` ends its processes. `tools` are those that are offered; None is all. What else is given
-    goes to each `AsyncSession`: limits, mounts, preload, python, walls.
+    goes to each `AsyncSession`: limits, mounts, network, private, preload, python, walls.
     """
     make = partial(_made, url, options)
     async with OpenSessions(make, url=url, most=most_open, idle_seconds=idle_seconds) as sessions:

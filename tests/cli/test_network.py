@@ -1,0 +1,117 @@
+"""`--network`, `--private` and `--private-path`, wherever the command line opens a session."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+Cellblock = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    """Answers everything with two letters, and counts."""
+
+    hits = 0
+
+    def do_GET(self) -> None:
+        Page.hits += 1
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    def log_message(self, *words: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def place() -> Iterator[str]:
+    Page.hits = 0
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def _get(place: str) -> str:
+    return f"import urllib.request\nprint(urllib.request.urlopen('http://{place}/').read())"
+
+
+def test_run_reaches_what_is_listed(cellblock: Cellblock, place: str) -> None:
+    done = cellblock("run", "--network", "example.com:443", "--network", place, "-", stdin=_get(place).encode())
+    assert (done.returncode, done.stdout, Page.hits) == (0, b"b'ok'\n", 1)
+
+
+def test_without_it_the_error_says_what_to_list(cellblock: Cellblock, place: str) -> None:
+    done = cellblock("run", "-", stdin=_get(place).encode())
+    assert done.returncode == 1
+    assert b"the session has no network" in done.stderr
+    assert Page.hits == 0
+
+
+@pytest.mark.parametrize("option", [("--private",), ("--private-path", "pay*")])
+def test_a_private_script_reaches_nobody(
+    cellblock: Cellblock, place: str, tmp_path: Path, option: tuple[str, ...]
+) -> None:
+    (tmp_path / "payroll.csv").write_text("1")
+    words = ("run", "--network", place, *option, "--file", "payroll.csv", "-")
+    done = cellblock(*words, stdin=_get(place).encode())
+    assert (done.returncode, Page.hits) == (1, 0)
+    assert b"the session is private" in done.stderr
+
+
+def test_the_repl_reaches_what_is_listed(cellblock: Cellblock, place: str) -> None:
+    done = cellblock("repl", "--network", place, stdin=f"{_get(place)}\n".encode())
+    assert (done.returncode, done.stdout, Page.hits) == (0, b"b'ok'\n", 1)
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_a_document_reaches_what_is_listed_and_says_that_it_was_private(
+    cellblock: Cellblock, place: str, tmp_path: Path, private: bool
+) -> None:
+    cell = {
+        "cell_type": "code",
+        "id": "a",
+        "metadata": {},
+        "source": _get(place),
+        "outputs": [],
+        "execution_count": None,
+    }
+    document = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
+    (tmp_path / "page.ipynb").write_text(json.dumps(document))
+    words = ["notebook", "run", "--network", place, "--save", "out.ipynb", *(["--private"] if private else [])]
+    done = cellblock(*words, "page.ipynb")
+    assert (done.returncode, Page.hits) == ((1, 0) if private else (0, 1))
+    made = json.loads((tmp_path / "out.ipynb").read_text())
+    assert made["metadata"].get("cellblock") == ({"private": "opened as private"} if private else None)
+    if private:
+        cellblock(*words[:4], "--private", "--save", "out.html", "page.ipynb")
+        assert "private data: opened as private" in (tmp_path / "out.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "words", [("run", "-"), ("repl",), ("notebook", "run", "x.ipynb"), ("agent", "x", "--model", "m")]
+)
+def test_what_is_no_host_and_port_is_a_usage_error(
+    cellblock: Cellblock, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "x.ipynb").write_text('{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}')
+    key = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
+    done = cellblock(*words, "--network", "pypi.org", environment=key)
+    assert done.returncode == 2
+    assert b"--network: 'pypi.org' is no destination: write it with its port, as \"pypi.org:443\"" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("run",), ("repl",), ("notebook", "run"), ("agent",)])
+def test_help_tells_of_them(cellblock: Cellblock, words: tuple[str, ...]) -> None:
+    told = " ".join(cellblock(*words, "--help").stdout.decode().split())
+    assert "--network HOST:PORT" in told
+    assert "as pypi.org:443; may be repeated" in told
+    assert "--private " in told
+    assert "--private-path PATTERN" in told

@@ -1,0 +1,173 @@
+"""What the errors of cells that wanted the network say that would help."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from cellblock import ExecutionLimits, Session, tool
+from cellblock.session.unreached import Reach, hint
+
+_LIMITS = ExecutionLimits(timeout_seconds=30)
+_WITHOUT = 'the session has no network: open it with network=["host:port"], or give it what it needs as a file'
+_DOOR = (
+    "only what goes through the session's door gets out: give the library the proxy http://127.0.0.1:3128, which "
+    "http_proxy and https_proxy name, and the host's name as it is; the list is shop.test:443"
+)
+_CURL = pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl on this machine")
+
+DIRECT = {
+    "a socket": "import socket\nsocket.create_connection(('1.1.1.1', 443), 3)",
+    "a socket of IPv6": "import socket\nsocket.create_connection(('2606:4700::1', 443), 3)",
+    "a name": "import socket\nsocket.getaddrinfo('shop.test', 443)",
+    "a datagram": "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'', ('1.1.1.1', 53))",
+    "asyncio": "import asyncio\nawait asyncio.open_connection('1.1.1.1', 443)",
+    "http.client": "import http.client\nhttp.client.HTTPSConnection('1.1.1.1', timeout=3).request('GET', '/')",
+    "urllib without a proxy": """
+import urllib.request
+urllib.request.build_opener(urllib.request.ProxyHandler({})).open('http://1.1.1.1/', timeout=3)""",
+}
+THROUGH = {
+    "urllib": "import urllib.request\nurllib.request.urlopen('http://bank.test/', timeout=3)",
+    "requests": "from pip._vendor import requests\nrequests.get('http://bank.test/', timeout=3).raise_for_status()",
+    "requests in a tunnel": "from pip._vendor import requests\nrequests.get('https://bank.test/', timeout=3)",
+}
+
+
+@pytest.fixture(scope="module")
+def sealed() -> Session:
+    with Session(limits=_LIMITS) as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def listing() -> Session:
+    with Session(limits=_LIMITS, network=["shop.test:443"]) as session:
+        yield session
+
+
+def _hint(session: Session, source: str) -> str:
+    error = session.run(source).error
+    assert error is not None
+    return error.hint
+
+
+@pytest.mark.parametrize("source", DIRECT.values(), ids=DIRECT)
+def test_without_a_list_the_list_is_what_helps(source: str, sealed: Session) -> None:
+    assert _hint(sealed, source) == _WITHOUT
+
+
+@pytest.mark.parametrize("source", THROUGH.values(), ids=THROUGH)
+def test_libraries_are_told_the_same(source: str, sealed: Session) -> None:
+    found = _hint(sealed, source)
+    assert found in (
+        _WITHOUT,
+        _WITHOUT.replace("host:port", "bank.test:80"),
+        _WITHOUT.replace("host:port", "bank.test:443"),
+    )
+
+
+@pytest.mark.parametrize("source", DIRECT.values(), ids=DIRECT)
+def test_with_a_list_the_proxy_is_what_helps(source: str, listing: Session) -> None:
+    assert _hint(listing, source) == _DOOR
+
+
+@pytest.mark.parametrize("source", THROUGH.values(), ids=THROUGH)
+def test_what_is_not_listed_is_to_be_listed(source: str, listing: Session) -> None:
+    found = _hint(listing, source)
+    port = 443 if "https" in source else 80
+    assert found == f'list it, if it may be reached: network=["bank.test:{port}"]; the list is shop.test:443'
+
+
+def test_the_session_s_own_loopback_is_told_apart(sealed: Session) -> None:
+    said = _hint(sealed, "import socket\nsocket.create_connection(('127.0.0.1', 8000))")
+    assert said.startswith("the session has no network (127.0.0.1 inside is the session's own): open it with network=")
+
+
+def test_a_server_in_a_session_with_a_list(listing: Session) -> None:
+    said = _hint(listing, "import socket\nsocket.create_server(('127.0.0.1', 8000))")
+    assert said == "a session with a network= list listens on no port: one without it may, for itself"
+
+
+@pytest.mark.parametrize(
+    "run",
+    ["import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'pip', 'install', 'pebble'], check=True)", "!"],
+)
+def test_pip_without_an_index(run: str, sealed: Session) -> None:
+    cell = sealed.shell("python -m pip install pebble") if run == "!" else sealed.run(run)
+    assert cell.error is not None
+    assert cell.error.hint.startswith(
+        'the session has no network: network=["pypi.org:443", "files.pythonhosted.org:443"]'
+    )
+
+
+@_CURL
+def test_a_program_is_told_the_same_as_a_library(sealed: Session, listing: Session) -> None:
+    for session, said in ((sealed, _WITHOUT), (listing, 'list it, if it may be reached: network=["bank.test:80"]')):
+        error = session.shell("curl -sS --fail-with-body http://bank.test/").error
+        assert error is not None
+        assert error.hint.startswith(said)
+
+
+def test_a_private_session_says_since_when_and_why() -> None:
+    @tool(outward=True)
+    def mail(text: str) -> None:
+        """Send it."""
+
+    with Session(limits=_LIMITS, network=["shop.test:80"], tools=[mail]) as session:
+        session.run("x = 1")
+        session.run("mark_private('payroll')")
+        why = "the session is private since cell 2 (payroll)"
+        never = f"{why}: it has no network, for good; another session, without these data, can have one"
+        for source in (*DIRECT.values(), "import urllib.request\nurllib.request.urlopen('http://shop.test/')"):
+            assert _hint(session, source) == never
+        assert _hint(session, "mail('x')") == f"{why}; another session, without these data, can call it"
+    with Session(limits=_LIMITS, private=True) as session:
+        assert _hint(session, DIRECT["a name"]).startswith(
+            "the session is private from the start (opened as private): "
+        )
+
+
+def test_other_errors_get_none(sealed: Session, listing: Session) -> None:
+    for source in (
+        "1 / 0",
+        "open('/etc/shadow')",
+        "import os\nos.kill(1, 9)",
+        "raise PermissionError(13, 'Permission denied', 'x')",
+    ):
+        assert _hint(sealed, source) == _hint(listing, source) == ""
+    assert sealed.shell("exit 3").error.hint == ""  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("said", "reach", "helps"),
+    [
+        ("httpx.ConnectError: [Errno -3] Temporary failure in name resolution", Reach(), "open it with network="),
+        (
+            "httpx.ProxyError: 403 bank.test:443 is not in the network= list of this session",
+            Reach(listed=("a.test:1",)),
+            'network=["bank.test:443"]; the list is a.test:1',
+        ),
+        (
+            "ConnectionError: HTTPSConnectionPool(host='bank.test', port=443): Max retries exceeded with url: / "
+            "(Caused by NameResolutionError(\": Failed to resolve 'bank.test' ([Errno -3] Temporary failure in name "
+            'resolution)"))',
+            Reach(),
+            'network=["bank.test:443"]',
+        ),
+        ("socket.gaierror: [Errno -2] Name or service not known", Reach(door=False), "open it at isolated"),
+        (
+            "HTTPError: HTTP Error 403: in.test leads to a loopback address, and only a public one is connected to",
+            Reach(listed=("in.test:1",)),
+            "list the address itself",
+        ),
+        (
+            "HTTPError: HTTP Error 403: the session has used up ExecutionLimits.max_network_mb",
+            Reach(listed=("in.test:1",)),
+            "raise ExecutionLimits(max_network_mb=…)",
+        ),
+    ],
+)  # fmt: skip
+def test_what_libraries_say_is_understood(said: str, reach: Reach, helps: str) -> None:
+    assert helps in hint(said, "", reach)
