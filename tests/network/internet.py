@@ -41,6 +41,7 @@ NAMES = {
     "home.test": ["192.168.7.7"],
     "meta.test": ["169.254.169.254"],
     "unique.test": ["fd00::5"],
+    "link6.test": ["fe80::5"],
     "mixed.test": [SHOP, "127.0.0.1"],
     "mapped.test": ["::ffff:127.0.0.1"],
     "nat64.test": ["64:ff9b::7f00:1"],

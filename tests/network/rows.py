@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cellblock import ExecutionLimits, Session, tool
+from cellblock import Cell, CodeAgent, ExecutionLimits, ScriptedModel, Session, Versioned, tool
+from cellblock.store import open_store
 
 SHOP, SIX, BANK = "93.184.216.34", "2606:2800:220:1::35", "93.184.216.99"
 
@@ -57,7 +59,7 @@ LISTED = [
     *(
         f"{name}.test:8080"
         for name in (
-            *("local", "local6", "zero", "inner", "home", "unique", "mixed", "mapped", "nat64", "sixtofour"),
+            *("local", "local6", "zero", "inner", "home", "unique", "link6", "mixed", "mapped", "nat64", "sixtofour"),
             *("many", "own", "own6"),
         )
     ),
@@ -113,6 +115,16 @@ ROWS = (
     _unlisted("loopback-mapped", "http://[::ffff:127.0.0.1]:8080/", _NOT),
     _unlisted("loopback-in-hexadecimal", "http://0x7f000001:8080/", "400 no destination: its host is no address"),
     _unlisted("loopback-as-a-number", "http://2130706433:8080/", "400 no destination: its host is no address"),
+    _unlisted("loopback-in-octal", "http://0177.0.0.1:8080/", "400 no destination: its host is no address"),
+    _unlisted("loopback-in-octal-at-once", "http://017700000001:8080/", "400 no destination: its host is no address"),
+    _unlisted("loopback-with-a-zero-before", "http://127.0.0.01:8080/", "400 no destination: its host is no address"),
+    _unlisted("loopback-in-parts-of-hexadecimal", "http://0x7f.0.0.0x1:8080/", "400 no destination: its host is no address"),
+    _unlisted("loopback-with-a-final-dot", "http://127.0.0.1.:8080/", f"403 127.0.0.1:8080 {_NOT}"),
+    _unlisted("loopback-of-ipv6-written-out", "http://[0:0:0:0:0:0:0:1]:8080/", f"403 [::1]:8080 {_NOT}"),
+    _unlisted("loopback-through-nat64", "http://[64:ff9b::127.0.0.1]:8080/", f"403 [64:ff9b::7f00:1]:8080 {_NOT}"),
+    _unlisted("unique-local", "http://[fd00::5]:8080/", f"403 [fd00::5]:8080 {_NOT}"),
+    _unlisted("link-local-of-ipv6", "http://[fe80::5]:8080/", f"403 [fe80::5]:8080 {_NOT}"),
+    _unlisted("a-name-in-percents", "http://shop%2etest:8080/", "400 no destination: its host is no name"),
     _unlisted("loopback-shortened", "http://127.1:8080/", "400 no destination: its host is no address"),
     _unlisted("subdomain", "http://x.shop.test:8080/", f"403 x.shop.test:8080 {_NOT}"),
     _unlisted("longer-name", "http://shop.test.bank.test:8080/", _NOT),
@@ -122,9 +134,36 @@ ROWS = (
     Row(name="folded-header", cell=r"door(b'GET http://shop.test:8080/ HTTP/1.1\r\na: b\r\n c\r\n\r\n')", answer="400 a malformed header", asked=False),
     Row(name="another-scheme", cell=r"door(b'GET ftp://shop.test:8080/ HTTP/1.1\r\n\r\n')", answer="400 a proxy is asked for", asked=False),
     Row(name="a-path-alone", cell=r"door(b'GET / HTTP/1.1\r\nHost: shop.test:8080\r\n\r\n')", answer="400 a proxy is asked for", asked=False),
+    Row(
+        name="a-second-request-on-the-first-one-s-connection",
+        cell=r"door(b'GET http://shop.test:8080/1 HTTP/1.1\r\n\r\n', b'GET http://bank.test:8080/2 HTTP/1.1\r\nHost: bank.test\r\n\r\n')",
+        answer=f"{SHOP} /1", reached=[[SHOP, 8080, "/1", "shop.test:8080"]],
+    ),
+    Row(
+        name="a-second-tunnel-within-the-first", cell="connect('shop.test:8080', b'CONNECT bank.test:8080 HTTP/1.1\\r\\n\\r\\n')",
+        answer=f"{SHOP} bank.test:8080", reached=[[SHOP, 8080, "bank.test:8080", ""]],
+    ),
+    Row(
+        name="a-tunnel-with-another-host-header", cell=r"door(b'CONNECT shop.test:8080 HTTP/1.1\r\nHost: bank.test:8080\r\n\r\n', b'GET /3 HTTP/1.1\r\nHost: y\r\n\r\n')",
+        answer=f"{SHOP} /3", reached=[[SHOP, 8080, "/3", "y"]],
+    ),
+    Row(
+        name="two-host-headers", cell=r"door(b'GET http://shop.test:8080/4 HTTP/1.1\r\nHost: bank.test\r\nhost: 127.0.0.1\r\n\r\n')",
+        answer=f"{SHOP} /4", reached=[[SHOP, 8080, "/4", "shop.test:8080"]],
+    ),
+    Row(name="a-tunnel-to-two-places", cell="connect('shop.test:8080@bank.test:8080')", answer="400 no destination", asked=False),
+    Row(name="a-tunnel-to-a-list", cell="connect('shop.test:8080,bank.test:8080')", answer="400 no destination", asked=False),
+    Row(name="a-tunnel-to-a-url", cell="connect('http://shop.test:8080')", answer="400 no destination", asked=False),
+    Row(name="a-tunnel-with-a-nul", cell=r"connect('shop.test\x00.bank.test:8080')", answer="400 not a request", asked=False),
+    Row(name="a-space-before-the-place", cell=r"door(b'CONNECT  shop.test:8080 HTTP/1.1\r\n\r\n')", answer="400 not a request", asked=False),
+    Row(name="lines-that-end-in-half", cell=r"door(b'GET http://shop.test:8080/ HTTP/1.1\nHost: bank.test\n\r\n\r\n')", answer="400 not a request", asked=False),
+    Row(name="a-backslash-in-the-place", cell=r"door(b'GET http://shop.test:8080\\@bank.test/ HTTP/1.1\r\n\r\n')", answer="400 no destination", asked=False),
+    Row(name="a-fragment-in-the-place", cell=r"door(b'GET http://bank.test#@shop.test:8080/ HTTP/1.1\r\n\r\n')", answer="400 a proxy is asked for", asked=False),
+    Row(name="a-proxy-within-the-url", cell="get('http://shop.test:8080/http://bank.test:8080/')", answer=f"{SHOP} /http://bank.test:8080/", reached=[[SHOP, 8080, "/http://bank.test:8080/", "shop.test:8080"]]),
     Row(name="socks", cell=r"door(b'\x05\x01\x00\r\n\r\n')", answer="400 not a request", asked=False),
     Row(name="zone-of-an-address", cell=r"door(b'CONNECT [fe80::1%25lo]:80 HTTP/1.1\r\n\r\n')", answer="400 no destination", asked=False),
-    Row(name="a-head-without-end", cell="door(b'GET http://shop.test:8080/ HTTP/1.1\\r\\n', b'a: ' + b'b' * 200_000)", answer="", asked=False),
+    Row(name="a-head-without-end", cell="door(b'GET http://shop.test:8080/ HTTP/1.1\\r\\n', b'a: ' + b'b' * 200_000)", answer="431 a request's head has more than 32768 bytes", asked=False),
+    Row(name="a-head-that-does-not-come", cell="door(b'GET http://shop.test:8080/ HTTP/1.1\\r\\na: b', timeout=1)", answer="TimeoutError", asked=False),
     _refused("local", _LOOP),
     _refused("local6", _LOOP),
     _refused("zero", _LOOP),
@@ -132,6 +171,7 @@ ROWS = (
     _refused("home", _INNER),
     _refused("meta", "a link-local address", 80),
     _refused("unique", _INNER),
+    _refused("link6", "a link-local address"),
     _refused("mixed", _LOOP),
     _refused("mapped", _LOOP),
     _refused("nat64", _INNER),
@@ -189,6 +229,12 @@ WAYS = {
     **{f"tunnel-{one}": f"connect('{one.lower()}')" for one in LISTED[:6]},
     "tunnel-from-before": "kept.sendall(b'GET /kept HTTP/1.1\\r\\n\\r\\n'); kept.recv(100)",
     "tunnel-from-before-of-a-thread": "import threading\ndone = []\none = threading.Thread(target=lambda: done.append(kept.send(b'GET /k HTTP/1.1\\r\\n\\r\\n')))\none.start()\none.join()\nkept.recv(100)",
+    "by-a-request-that-was-half-sent": "half.sendall(b'Host: shop.test\\r\\n\\r\\n')\nhalf.recv(300)",
+    "by-a-second-request-on-a-kept-connection": "twice.sendall(b'GET http://shop.test:8080/twice HTTP/1.1\\r\\n\\r\\n')\ntwice.recv(300)",
+    "by-a-client-from-before": "client.request('GET', '/client')\nclient.getresponse().read()",
+    "by-an-opener-from-before": "opener.open('http://shop.test:8080/opener', timeout=3).read()",
+    "by-variables-from-before": "urllib.request.build_opener(urllib.request.ProxyHandler(variables)).open('http://shop.test:8080/v', timeout=3).read()",
+    "by-a-child-from-before": "os.write(tell, b'go')\nos.read(told, 300)",
     "directly": f"direct({SHOP!r}, 8080)",
     "directly-by-ipv6": f"direct({SIX!r}, 8080, socket.AF_INET6)",
     "by-udp": f"direct({SHOP!r}, 53, kind=socket.SOCK_DGRAM)",
@@ -224,6 +270,14 @@ WAYS = {
     "by-urls-of-files": "urllib.request.urlopen('file://shop.test/etc/passwd')",
     "by-another-namespace": "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nlibc.setns(os.open('/proc/self/ns/net', os.O_RDONLY), 0), libc.unshare(0x40000000)",
     "by-the-first-process": "os.listdir('/proc/1/fd')",
+    "by-the-door-over-ipv6": "direct('::ffff:127.0.0.1', 3128, socket.AF_INET6)",
+    "by-the-door-s-port-on-ipv6": "direct('::1', 3128, socket.AF_INET6)",
+    "by-a-datagram-to-the-door": "direct('127.0.0.1', 3128, kind=socket.SOCK_DGRAM)",
+    "by-a-name-that-says-it": "socket.getaddrinfo('c2VjcmV0.shop.test', 80)",
+    "by-multicast": "direct('224.0.0.251', 5353, kind=socket.SOCK_DGRAM)",
+    "by-marking-again": "mark_private('over')\nget('http://shop.test:8080/again')",
+    "by-an-agent": "await ask('secret')",
+    "by-an-agent-on-a-branch": "await ask_on_branch('secret')",
 }  # fmt: skip
 """What a private session tries; that nothing is reached, asked or touched is the test."""
 
@@ -240,7 +294,10 @@ def play() -> Iterator[dict[str, object]]:
 
 
 def _outcome(session: Session, cell: str) -> dict[str, object]:
-    done = session.run(cell)
+    return _told(session.run(cell))
+
+
+def _told(done: Cell) -> dict[str, object]:
     said = f"{done.error.type}: {done.error.message}" if done.error is not None else str(done.value)
     return {"answer": said, "usage": dataclasses.asdict(done.usage)}
 
@@ -269,29 +326,114 @@ said, get('http://shop.test:8080/then')"""
 
 
 _KEEP = """
-kept = socket.create_connection(("127.0.0.1", 3128), 4)
-kept.sendall(b"CONNECT shop.test:8080 HTTP/1.1\\r\\n\\r\\n")
+import http.client
+def opened(*parts):
+    one = socket.create_connection(("127.0.0.1", 3128), 4)
+    for part in parts:
+        one.sendall(part)
+    return one
+kept = opened(b"CONNECT shop.test:8080 HTTP/1.1\\r\\n\\r\\n")
 kept.recv(100)
+half = opened(b"GET http://shop.test:8080/half HTTP/1.1\\r\\n")
+twice = opened(b"CONNECT 10.0.0.5:8080 HTTP/1.1\\r\\n\\r\\n")
+twice.recv(100)
+client = http.client.HTTPConnection("127.0.0.1", 3128, timeout=4)
+client.set_tunnel("shop.test", 8080)
+client.connect()
+opener = urllib.request.build_opener()
+variables = {"http": os.environ["http_proxy"]}
+waiting, tell = os.pipe()
+told, telling = os.pipe()
+if os.fork() == 0:
+    os.read(waiting, 2)
+    try:
+        os.write(telling, get("http://shop.test:8080/child-from-before").encode())
+        kept.sendall(b"GET /child-from-before HTTP/1.1\\r\\n\\r\\n")
+    finally:
+        os._exit(0)
 mail('hello')"""
+
+LASTING = (
+    "private-lasting-kept", "private-lasting-shell", "private-lasting-asleep", "private-lasting-undone",
+    "private-lasting-checked-out", "private-lasting-merged", "private-lasting-branch", "private-lasting-forked",
+    "private-lasting-resumed", "private-lasting-resumed-shell", "private-attempts", "private-by-shell",
+)  # fmt: skip
+"""What private sessions try by what their hosts do with them."""
+
+_SHELL = "python3 -c \"import urllib.request; urllib.request.urlopen('http://shop.test:8080/sh', timeout=3)\"; cat < /dev/tcp/127.0.0.1/3128"
 
 
 def _private(limits: ExecutionLimits) -> Iterator[dict[str, object]]:
-    with Session(network=LISTED, limits=limits, tools=[mail, salaries]) as session:
+    ask = _agent().as_tool(name="ask")
+    on_branch = _agent().as_tool(name="ask_on_branch", on_branch=True)
+    with Session(network=LISTED, limits=limits, tools=[mail, salaries, ask, on_branch]) as session:
         session.run(PRELUDE)
         yield {"name": "private-before", **_outcome(session, _KEEP)}
         yield {"name": "private-tool", **_outcome(session, "salaries()"), "private": session.private}
         for name, cell in WAYS.items():
             yield {"name": f"private-{name}", **_outcome(session, cell)}
-        again = "get('http://shop.test:8080/undone')"
+        yield {"name": "private-by-shell", **_told(session.shell(_SHELL))}
         session.undo(3)
-        yield {"name": "private-by-undo", **_outcome(session, again), "private": session.private}
+        yield {"name": "private-by-undo", **_outcome(session, _AGAIN), "private": session.private}
         with session.branch() as branch:
-            yield {"name": "private-by-branch", **_outcome(branch, again), "private": branch.private}
+            yield {"name": "private-by-branch", **_outcome(branch, _AGAIN), "private": branch.private}
             outward = "try:\n    said = mail('x')\nexcept PermissionError as error:\n    said = repr(error)\nsaid"
             yield {"name": "private-by-a-tool-of-a-branch", **_outcome(branch, outward), "private": branch.private}
     with Session(network=LISTED, limits=limits, private=True, tools=[mail]) as session:
         session.run(PRELUDE)
-        yield {"name": "private-from-the-start", **_outcome(session, again), "private": session.private}
+        yield {"name": "private-from-the-start", **_outcome(session, _AGAIN), "private": session.private}
     with Session(limits=limits) as session:
         session.run(PRELUDE)
         yield {"name": "no-list-no-door", **_outcome(session, "direct('127.0.0.1', 3128)")}
+    yield from _lasting(limits)
+    agent = CodeAgent(
+        ScriptedModel([f"```python\nmark_private('secret')\n{PRELUDE}\nfinal_answer({_SEND})\n```"] * 2),
+        network=LISTED,
+    )
+    yield {"name": "private-attempts", "answer": str(agent.run("secret", attempts=2).value), "usage": _NOTHING}
+
+
+_AGAIN = "import urllib.error, urllib.request\nget('http://shop.test:8080/undone')"
+_SEND = "get('http://shop.test:8080/sent')"
+_NOTHING = {"connections": 0, "sent_bytes": 0, "received_bytes": 0}
+
+
+def _agent() -> CodeAgent:
+    """One that has a network, and sends what it is asked."""
+    return CodeAgent(
+        ScriptedModel([f"```python\n{PRELUDE}\nfinal_answer({_SEND} + get('http://10.0.0.5:8080/agent'))\n```"]),
+        network=LISTED,
+        tools=[mail],
+    )
+
+
+def _lasting(limits: ExecutionLimits) -> Iterator[dict[str, object]]:
+    """One session in a store, marked in the middle, and all that can be made of it."""
+    store = Versioned(f"sqlite:///{tempfile.mkdtemp()}/cells.db")
+    with Session("pay", state=store, network=LISTED, limits=limits) as session:
+        session.run(PRELUDE)
+        session.run("x = 1")
+        with session.branch("plain") as plain:
+            plain.run("y = 2")
+        session.run("secret = 41\nmark_private('payroll')")
+        yield {"name": "private-lasting-kept", **_outcome(session, _AGAIN)}
+        yield {"name": "private-lasting-shell", **_told(session.shell(_SHELL))}
+        session.hibernate()
+        yield {"name": "private-lasting-asleep", **_outcome(session, _AGAIN)}
+        session.undo(4)
+        yield {"name": "private-lasting-undone", **_outcome(session, _AGAIN)}
+        session.checkout("HEAD~2")
+        yield {"name": "private-lasting-checked-out", **_outcome(session, _AGAIN)}
+        session.merge("plain")
+        yield {"name": "private-lasting-merged", **_outcome(session, _AGAIN)}
+        with session.branch("apart") as other:
+            yield {"name": "private-lasting-branch", **_outcome(other, _AGAIN)}
+    with open_store(store.url) as opened:
+        opened.fork("default", "pay", "forked", at="HEAD~3")
+    with Session("forked", state=store, network=LISTED, limits=limits) as session:
+        session.run(PRELUDE)
+        yield {"name": "private-lasting-forked", **_outcome(session, _AGAIN)}
+    with Session("pay", state=store, network=LISTED, private=False, limits=limits) as session:
+        session.run(PRELUDE)
+        yield {"name": "private-lasting-resumed", **_outcome(session, _AGAIN)}
+        yield {"name": "private-lasting-resumed-shell", **_told(session.shell(_SHELL))}

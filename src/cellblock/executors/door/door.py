@@ -168,7 +168,7 @@ class Door:
         except OSError:
             pass  # either end has gone, or nothing passes: both ends learn it as this closes
         finally:
-            writer.transport.abort()
+            _abort(writer)
 
     async def _connected(self, destination: Destination) -> socket.socket:
         """A connection to a destination that is listed; `Refused` where it is not, or cannot be had."""
@@ -240,7 +240,7 @@ class Door:
         except* (OSError, _Ended):
             pass
         finally:
-            to_server.transport.abort()
+            _abort(to_server)
         async with asyncio.timeout(IDLE_SECONDS):  # not where it is cut: a client may take its time to read the rest
             writer.close()
             await writer.wait_closed()
@@ -265,6 +265,12 @@ class Door:
 
 class _Ended(Exception):
     """A connection is over before both its ends say so."""
+
+
+def _abort(writer: asyncio.StreamWriter) -> None:
+    """Let go of a connection at once. A transport that has closed by itself cannot be told to."""
+    if writer.get_extra_info("socket").fileno() >= 0:
+        writer.transport.abort()
 
 
 async def _asked(reader: asyncio.StreamReader) -> Wanted | None:
