@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
+import weakref
 from pathlib import Path
 
 import pytest
 
-from cellblock import CodeAgent, ExecutionLimits, Policy, ScriptedModel, Session, TaskFailed, Versioned, tool
+from cellblock import (
+    AsyncSession,
+    CodeAgent,
+    ExecutionLimits,
+    Policy,
+    ScriptedModel,
+    Session,
+    TaskFailed,
+    Versioned,
+    tool,
+)
 from cellblock.cli import main
 
 pytestmark = pytest.mark.threat("W3")
@@ -267,3 +279,18 @@ def test_what_is_merged_from_a_session_without_data_changes_nothing(tmp_path: Pa
     with Session("plain", state=state, tools=[mail], limits=_LIMITS) as session:
         assert session.run("mail(str(y))").value == "sent 2"
     assert sent == ["2"]
+
+
+@pytest.mark.anyio
+async def test_a_session_that_is_let_go_of_is_gone_at_once() -> None:
+    session = AsyncSession(network=["shop.test:80"], tools=[mail, salaries], limits=_LIMITS)
+    async with session:
+        await session.run("salaries()")
+    gone, gathering = weakref.ref(session), gc.isenabled()
+    gc.disable()  # without being looked for
+    try:
+        del session
+        assert gone() is None
+    finally:
+        if gathering:
+            gc.enable()

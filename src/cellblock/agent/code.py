@@ -416,9 +416,10 @@ class CodeAgent:
             try:
                 yield session, again
             finally:
-                if asking is not None and asking.mark is not None and session.private and not asking.private:
+                mark = None if asking is None or asking.private else asking.mark
+                if mark is not None and session.private:
                     with anyio.CancelScope(shield=True):
-                        await asking.mark(f"was answered from private data: {session.private}")
+                        await mark(f"was answered from private data: {session.private}")
 
     @asynccontextmanager
     async def _own_or(self, given: AsyncSession | None) -> AsyncIterator[tuple[AsyncSession, bool]]:

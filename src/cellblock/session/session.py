@@ -132,7 +132,7 @@ class AsyncSession(Versions):
         granted = () if policy is None or self.trust_level == "local" else policy.functions
         super().__init__(limits=spec.limits, seed=self.seed, toolbox=Toolbox(tools, granted=granted), name=name)
         self._has_door = spec.has_door
-        self._toolbox.mark = self.mark_private
+        self._toolbox.mark_by(self.mark_private)
         if private is not False:
             from cellblock.session.privacy import patterns_of
 

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import ContextVar, copy_context
 from functools import cached_property, partial
 from typing import Any
+from weakref import WeakMethod
 
 from anyio import to_thread
 
@@ -29,6 +30,7 @@ _SHORT_WAIT = 0.0002
 """Seconds that a call in a thread is waited for without giving the event loop a turn, which costs as much."""
 
 Tool = Callable[..., Any]
+Mark = Callable[[str], Awaitable[None]]
 
 
 class Toolbox:
@@ -38,8 +40,7 @@ class Toolbox:
         """`granted` are functions of a policy, under the names that it gives them."""
         self.private = ""
         """Why the session holds private data: functions that are declared outward are refused then. "" where not."""
-        self.mark: Callable[[str], Awaitable[None]] | None = None
-        """Makes the session private, with the reason."""
+        self._mark: WeakMethod[Mark] | None = None
         self.tools = tuple(tools)
         """The functions that were given as tools."""
         self._tools: dict[str, Tool] = {}
@@ -62,6 +63,15 @@ class Toolbox:
     def reaches_outside(self) -> bool:
         """Whether a private session is refused one of them."""
         return any(about(tool).outward for tool in self._tools.values())
+
+    @property
+    def mark(self) -> Mark | None:
+        """Makes the session private, with the reason."""
+        return None if self._mark is None else self._mark()
+
+    def mark_by(self, mark: Mark) -> None:
+        """Have a method of the session's mark it. It is not kept alive by this, which the session keeps alive."""
+        self._mark = WeakMethod(mark)
 
     def offer_mark(self) -> None:
         """Let cells say themselves that what they hold is private, and say no more about it than that."""
@@ -96,8 +106,8 @@ class Toolbox:
         if said.outward and self.private:
             message = f"{call.name}() reaches outside, which a session that holds private data cannot"
             return _failed(call, "PermissionError", message)
-        if said.private and self.mark is not None:
-            await self.mark(f"{call.name}() was called")
+        if said.private and (mark := self.mark) is not None:
+            await mark(f"{call.name}() was called")
         asking = calling.set(self)
         try:
             if inspect.iscoroutinefunction(tool):

@@ -34,6 +34,8 @@ _MOST_A_SECOND = 100
 _RETRY_SECONDS = 0.1
 _LINGER_SECONDS = 2.0
 """How long a client that was refused may take to read so."""
+_MOST_UNREAD = 16 * 2**20
+"""What such a client may send on meanwhile: it is counted nowhere."""
 _LOOKED_UP_AT_ONCE = 2
 """Names of one session. Each takes a thread until the resolver gives up, however long ago it was last waited for."""
 
@@ -292,8 +294,9 @@ async def _tell(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, refu
         writer.write(refused.answer())
         writer.write_eof()
         await writer.drain()
-        while await reader.read(_CHUNK):
-            continue
+        unread = 0
+        while unread < _MOST_UNREAD and (chunk := await reader.read(_CHUNK)):
+            unread += len(chunk)
 
 
 async def _dialled(address: str, port: int) -> socket.socket:
