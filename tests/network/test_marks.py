@@ -16,6 +16,7 @@ from cellblock import (
     CodeAgent,
     ExecutionLimits,
     Policy,
+    ReactAgent,
     ScriptedModel,
     Session,
     TaskFailed,
@@ -23,6 +24,7 @@ from cellblock import (
     tool,
 )
 from cellblock.cli import main
+from cellblock.models import Reply, ToolRequest
 
 pytestmark = pytest.mark.threat("W3")
 _LIMITS = ExecutionLimits(timeout_seconds=20)
@@ -294,3 +296,42 @@ async def test_a_session_that_is_let_go_of_is_gone_at_once() -> None:
     finally:
         if gathering:
             gc.enable()
+
+
+def _calls(*requests: tuple[str, dict[str, object]]) -> Reply:
+    made = [ToolRequest(id=f"c{at}", name=name, arguments=given, raw="") for at, (name, given) in enumerate(requests)]
+    return Reply(requests=tuple(made))
+
+
+def test_an_agent_that_calls_tools_with_json_is_refused_what_reaches_outside(sent: list[str]) -> None:
+    pytest.importorskip("pydantic")
+    says = [
+        _calls(("mail", {"text": "a"})),
+        _calls(("salaries", {})),
+        _calls(("mail", {"text": "41"})),
+        _calls(("final_answer", {"value": 41})),
+    ]
+    result = ReactAgent(ScriptedModel(says), tools=[mail, salaries]).run("task")
+    assert sent == ["a"]
+    assert "mail() reaches outside, which cannot be after private data were given" in result.steps[2].output
+    assert result.notebook.private == "salaries() was called"
+
+
+@pytest.mark.parametrize("asked_first", [True, False])
+def test_an_agent_with_json_passes_the_mark_both_ways(asked_first: bool, sent: list[str]) -> None:
+    pytest.importorskip("pydantic")
+    asked = ReactAgent(
+        ScriptedModel([_calls(("mail", {"text": "x"}), ("salaries", {})), _calls(("final_answer", {"value": 41}))]),
+        tools=[mail, salaries],
+    )
+
+    async def ask() -> object:
+        return (await asked.arun("task")).value
+
+    with Session(tools=[ask, mail, salaries], limits=_LIMITS) as session:
+        if not asked_first:
+            session.run("salaries()")
+        session.run("pay = await ask()")
+        assert session.private.startswith("was answered from private data" if asked_first else "salaries()")
+        assert session.run(f"{_refused('mail(str(pay))')}\nsaid").value == "refused"
+    assert sent == (["x"] if asked_first else [])

@@ -22,6 +22,7 @@ from cellblock.agent.freezing import frozen_after
 from cellblock.agent.loop import Loop, step_limit
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.observing import preview
+from cellblock.agent.privately import marks_passed
 from cellblock.agent.prompts import Prompts
 from cellblock.agent.recording import accepting, recorded
 from cellblock.agent.result import RunResult, Step, how_ended
@@ -40,7 +41,6 @@ from cellblock.observe.spans import Spans, spans_for
 from cellblock.policy import Policy
 from cellblock.session.hostloop import interruptibly
 from cellblock.session.session import AsyncSession
-from cellblock.session.tools import calling
 from cellblock.state import Live, State, Versioned
 from cellblock.tools.registry import Registry
 from cellblock.tools.tool import Visibility
@@ -405,21 +405,12 @@ class CodeAgent:
 
     @asynccontextmanager
     async def _in_session(self, given: AsyncSession | None) -> AsyncIterator[tuple[AsyncSession, bool]]:
-        """A session to run in, and whether it has run agents before.
-
-        Where the cell of another session asks for this, what either holds may be private goes for both.
-        """
-        asking = calling.get(None)
-        async with self._own_or(given) as (session, again):
-            if asking is not None and asking.private:
-                await session.mark_private(f"asked from private data: {asking.private}")
-            try:
-                yield session, again
-            finally:
-                mark = None if asking is None or asking.private else asking.mark
-                if mark is not None and session.private:
-                    with anyio.CancelScope(shield=True):
-                        await mark(f"was answered from private data: {session.private}")
+        """A session to run in, and whether it has run agents before."""
+        async with (
+            self._own_or(given) as (session, again),
+            marks_passed(session.mark_private, lambda: session.private),
+        ):
+            yield session, again
 
     @asynccontextmanager
     async def _own_or(self, given: AsyncSession | None) -> AsyncIterator[tuple[AsyncSession, bool]]:

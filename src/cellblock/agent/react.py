@@ -15,6 +15,7 @@ from cellblock import __version__
 from cellblock.agent import spans
 from cellblock.agent.loop import step_limit
 from cellblock.agent.memory import AgentMemory
+from cellblock.agent.privately import marks_passed
 from cellblock.agent.recording import to_plain
 from cellblock.agent.result import RunResult, Step, how_ended
 from cellblock.agent.setting import Tell
@@ -26,6 +27,8 @@ from cellblock.observe.log import FORMAT, EventLog
 from cellblock.observe.redaction import Redactor
 from cellblock.observe.spans import spans_for
 from cellblock.session.hostloop import interruptibly
+from cellblock.session.notebook import Notebook
+from cellblock.session.tools import Toolbox, calling
 from cellblock.tools.schema import Callee
 
 _SYSTEM = (
@@ -87,7 +90,7 @@ class ReactAgent:
         run = _Run(self._tools, events, self.limits, tell, self._spans(), self.model)
         messages: list[Message] = [{"role": "system", "content": self._system}, {"role": "user", "content": task}]
         try:
-            async with self.model:
+            async with self.model, marks_passed(run.mark_private, lambda: run.private):
                 with spans.of_run(run.spans, "ReactAgent", self.model, level=None, session=None) as whole:
                     while not run.answered and len(run.steps) < self.limits.max_steps:
                         with run.span("chat", self.model.name) as span:
@@ -137,6 +140,14 @@ class _Run:
         self._tell = tell
         self._tokens = Tokens()
         self._memory = AgentMemory()
+        self.private = ""
+        """Why what was answered may be private: tools that are declared outward are refused then. "" where not."""
+        self._asked = Toolbox()
+        self._asked.mark_by(self.mark_private)
+
+    async def mark_private(self, reason: str) -> None:
+        """From now on no tool is called that is declared outward."""
+        self.private = self._asked.private = self.private or reason
 
     def _final_answer(self, value: Any, verified_by: str | None = None) -> None:
         self.answered, self.answer = True, (value, verified_by)
@@ -192,7 +203,12 @@ class _Run:
             error = f"there is no tool {request.name!r}; there are {', '.join(sorted(self._tools))}"
         elif request.arguments is None:
             error = f"the arguments are no JSON object: {request.raw[:200]}"
+        elif tool.about.outward and self.private:
+            error = f"{request.name}() reaches outside, which cannot be after private data were given: {self.private}"
         else:
+            if tool.about.private:
+                await self.mark_private(f"{request.name}() was called")
+            calling.set(self._asked)  # for this task, which ends with the call
             try:
                 with self.span("execute_tool", request.name) as span:
                     span.tell("gen_ai.tool.call.arguments", request.arguments)
@@ -218,6 +234,8 @@ class _Run:
         self._events.write("end", reason=reason, value=to_plain(value), verified_by=verified_by, steps=len(self.steps))
 
     def result(self) -> RunResult:
+        notebook = Notebook()
+        notebook.private = self.private
         return RunResult(
             value=self.answer[0],
             verified_by=self.answer[1],
@@ -226,6 +244,7 @@ class _Run:
             partial=not self.answered,
             log=self._events,
             tokens=self._tokens,
+            notebook=notebook,
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 
 from cellblock.errors import CellblockError
 from cellblock.tools.annotations import known
+from cellblock.tools.tool import about
 
 
 class Callee:
@@ -24,6 +25,8 @@ class Callee:
             ) from None
         self.name = function.__name__
         self._function = function
+        self.about = about(function)
+        """What was said of it when it was marked."""
         self._names: list[str] = []
         hints = get_type_hints(function, include_extras=True)
         fields: dict[str, Any] = {}
