@@ -33,7 +33,7 @@ State = Live | Versioned
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
-    """What a session that existed before was resumed from.
+    """What a session was resumed from that existed before, or whose processes had all ended.
 
     `commit` is the newest one whose state was saved; `replayed` are the cells that were run again after it, with the
     answers that host functions had given them. `interrupted` is a cell that had not ended when its program did: it is

@@ -223,6 +223,15 @@ class Kernel(Protocol):
     @property
     def files(self) -> Files: ...
 
+    @property
+    def ended(self) -> bool:
+        """Whether all its processes are gone, or going: it can go back to nothing."""
+        ...
+
+    async def ending(self) -> bool:
+        """The same, between two requests. Where the worker is gone, the rest has a moment to follow."""
+        ...
+
     def turn(self, request: Request, *, max_output_bytes: int) -> Turn:
         """Start a request, which is sent as far as that takes no waiting; the one before it must have ended."""
         ...

@@ -16,7 +16,7 @@ from cellblock.limits import ExecutionLimits
 from cellblock.network import Traffic
 from cellblock.outputs import Output
 from cellblock.session.calls import Answer, Calls
-from cellblock.session.record import Recorder, death_error, how, losses, timeout_error
+from cellblock.session.record import Recorder, death_error, ended_error, how, losses, timeout_error
 from cellblock.session.tools import Toolbox
 from cellblock.wire.messages import (
     Display,
@@ -61,8 +61,14 @@ class Execution:
         judge: Callable[[Mapping[str, str]], tuple[Lost, ...]] | None = None,
         passed: Traffic | None = None,
         reach: Callable[[], Reach] | None = None,
+        resumes: bool = False,
+        note: str = "",
     ) -> None:
-        """`passed` is what had passed the session's door before, where it has one; `reach` tells what that leads to."""
+        """`passed` is what had passed the session's door before, where it has one; `reach` tells what that leads to.
+
+        `resumes`: a session that cannot go on is no error of the caller's, as the next call resumes it. `note` is told
+        first, on stderr.
+        """
         self._kernel = kernel
         self._limits = limits
         self._request = request
@@ -83,7 +89,9 @@ class Execution:
         self._judge = judge
         self._toolbox = toolbox
         self._calls = Calls(toolbox, kernel, answer)
-        self._left: TurnEvent | None = None
+        self._left: TurnEvent | None = Written(stream="stderr", text=note) if note else None
+        self._resumes = resumes
+        self._gone: SessionClosed | None = None
         self._under_way = turn.sent
         self.cell_id = draft.id
         self.cell: Cell | None = None
@@ -163,7 +171,9 @@ class Execution:
             try:
                 await turn.send_rest(self._deadline - time.monotonic())
             except WorkerGone as gone:
-                turn = await self._replaced(gone.death)
+                if (other := await self._replaced(gone.death)) is None:
+                    return
+                turn = other
                 if not turn.sent:
                     await turn.send_rest(self._deadline - time.monotonic())
             self._turn = turn
@@ -178,14 +188,18 @@ class Execution:
         self._given_again = True
         self._calls.cancel()
         turn = await self._replaced(death)
+        if turn is None:
+            return
         if turn.sent:
             self._turn = turn
         else:
             await self._send_rest(turn)
 
-    async def _replaced(self, death: Died) -> Turn:
-        """The request, begun on another process than the one that ended between two cells."""
-        recovery = await recover(self._kernel, toolbox=self._toolbox)
+    async def _replaced(self, death: Died) -> Turn | None:
+        """The request, begun on another process than the one that ended between two cells; None where there is none."""
+        if (recovery := await self._recovered()) is None:
+            self._turn, self._left = None, death
+            return None
         self._lost += losses(recovery, f"between two cells the session's process {how(death)}")
         return self._kernel.turn(self._request, max_output_bytes=self._limits.max_output_bytes)
 
@@ -267,7 +281,8 @@ class Execution:
 
     async def _bury(self, death: Died) -> Cell:
         """The process is gone: go back to before the cell, and tell what could not be brought back."""
-        recovery = await recover(self._kernel, toolbox=self._toolbox)
+        if (recovery := await self._recovered()) is None:
+            return self._ended()
         if self._abandoned:
             error = self._abandoned_error()
         elif self._expired:
@@ -290,9 +305,27 @@ class Execution:
 
     async def _relieve(self, event: Finished) -> Cell:
         """The cell ended at its memory limit: go back to before it, where there is room."""
-        recovery = await recover(self._kernel, 1, toolbox=self._toolbox)
+        if (recovery := await self._recovered(1)) is None:
+            return self._ended()
         lost = self._lost + losses(recovery, "the cell ended at its memory limit")
         return self._recorder.finish(event, timed_out=None, lost=lost, rolled_back=recovery.exact)
+
+    async def _recovered(self, steps: int = 0) -> Recovery | None:
+        """What the session went back to; None where it cannot go on, and the next call resumes it."""
+        if self._gone is None:
+            try:
+                return await recover(self._kernel, steps, toolbox=self._toolbox)
+            except SessionClosed as closed:
+                if not self._resumes:
+                    raise
+                self._gone = closed
+        return None
+
+    def _ended(self) -> Cell:
+        """The cell under which all of the session's processes ended."""
+        reason = str(self._gone.args[0]) if self._gone is not None else ""
+        error = self._abandoned_error() if self._abandoned else ended_error(reason)
+        return self._recorder.die(error, self._lost, self._elapsed_ms(), rolled_back=True)
 
     def _elapsed_ms(self) -> float:
         return (time.monotonic() - self._began) * 1e3

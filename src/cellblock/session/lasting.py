@@ -19,7 +19,7 @@ from anyio import to_thread
 
 from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff
-from cellblock.errors import CaptureFailed, CellblockError
+from cellblock.errors import CaptureFailed, CellblockError, SessionClosed
 from cellblock.executors.protocol import Capture, Chunk, Kernel
 from cellblock.session.ahead import Ahead
 from cellblock.session.background import Background
@@ -259,7 +259,7 @@ class Lasting:
                 step.has_slot = True
             if step.has_slot:
                 step.capture = await kernel.capture()
-        except CaptureFailed as error:  # it is committed by its source
+        except (CaptureFailed, SessionClosed) as error:  # it is committed by its source
             step.unsaved = str(error)
         finally:
             step.forked.set()

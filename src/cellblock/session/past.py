@@ -160,7 +160,15 @@ def _replay_of(session: StoredSession, commit: Commit) -> Replay | HostStep:
         )
     cell, _ = get_cell(session, detail["cell"]["@"])
     answers: Any = session.record(detail["answers"]["@"]) if "answers" in detail else []
-    return Replay(cell.id, cell.number, cell.kind, cell.source, tuple(map(_logged, answers)), committed=True)
+    return Replay(
+        cell.id,
+        cell.number,
+        cell.kind,
+        cell.source,
+        tuple(map(_logged, answers)),
+        committed=True,
+        rolled_back=bool(detail.get("rolled_back")),
+    )
 
 
 def _cells(session: StoredSession, commit: Commit) -> Iterator[tuple[int, Cell, dict[str, Blob]]]:

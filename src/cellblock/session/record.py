@@ -29,6 +29,7 @@ _IN_TURN = (
     "or start fewer at once"
 )
 _RESTORED = "the session is as it was before this cell"
+_RESUMES = "the next call resumes the session from its newest commit, as it was before this cell"
 _OLDER = "the session is as it was some cells ago, as its newest checkpoints were gone: run what is missing again"
 _DEAD = "the session is dead: what it called goes on and cannot be ended; open a new one"
 _EMPTY = "the namespace is empty again, files are kept: run what defined the lost names again"
@@ -240,6 +241,11 @@ def death_error(death: Died, recovery: Recovery) -> CellError:
         hint=_left(recovery),
         kind="crashed",
     )
+
+
+def ended_error(reason: str) -> CellError:
+    """The error of a cell under which every process of a session ended that is resumed by the next call."""
+    return CellError(type="ProcessDied", message=reason, hint=_RESUMES, kind="crashed")
 
 
 def unsaved_error(lost: Sequence[Lost], *, otherwise: str) -> CellError | None:

@@ -56,6 +56,8 @@ class Turns:
         self._private_paths: tuple[str, ...] = ()
         self._lasting: Lasting | None = None
         self._asleep = False
+        self._note = ""
+        """What the next cell is to tell of how the session came to be where it is."""
         self._used = time.monotonic()
         self._closed = False
         self._host = os.getpid()
@@ -106,13 +108,17 @@ class Turns:
     async def _awake(self) -> Kernel:
         """The kernel, of a session that may sleep, for one who does not have its turn."""
         self._require_usable()
-        if self._asleep:
+        if self._asleep or (self._lasting is not None and self._living().ended):
             await self._acquire(wait=True)
             self._give_turn()
         return self._living()
 
     async def _wake(self) -> None:
         """Give a session that sleeps a kernel again; whoever has its turn does so."""
+        raise NotImplementedError
+
+    async def _resume_ended(self) -> None:
+        """The same for one whose processes have all ended."""
         raise NotImplementedError
 
     def _require_open(self) -> None:
@@ -170,6 +176,7 @@ class Turns:
             self._count = draft.number
             self.notebook.record(draft, {})
             lost, self._lost = self._lost, ()
+            note, self._note = self._note, ""
             if self._lasting is not None:
                 lost += self._lasting.to_tell()
             return Execution(
@@ -186,6 +193,8 @@ class Turns:
                 judge=None if self._lasting is None else self._lasting.at_a_glance,
                 passed=passed,
                 reach=self._reach,
+                resumes=self._lasting is not None,
+                note=note,
             )
         except BaseException:
             self._give_turn()
@@ -300,6 +309,7 @@ class Turns:
             began=began,
             seconds=seconds,
             toolbox=self._toolbox,
+            resumes=self._lasting is not None,
         )
         try:
             cell = await execution.to_end()
@@ -334,6 +344,8 @@ class Turns:
                 await self._lasting.forked()
             if self._asleep:
                 await self._wake()
+            elif self._lasting is not None and await self._living().ending():
+                await self._resume_ended()
             return self._living()  # closed while this call waited
         except BaseException:
             self._give_turn()

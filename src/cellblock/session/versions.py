@@ -68,7 +68,6 @@ class Versions(Turns):
         from cellblock.session.past import interrupted, replaying, rolled_back, unrepeated
 
         lost = () if past.snapshot is None else await self._restore(lasting, kernel, past.snapshot)
-        self._lost += lost
         if not keep_notebook:
             self.notebook = Notebook()
             self.notebook.private = self._private
@@ -83,6 +82,8 @@ class Versions(Turns):
             if isinstance(replay, HostStep):
                 await self._do_again(kernel, replay)
                 lasting.stands(kernel.states[-1], past.head)
+                continue
+            if replay.rolled_back and replay.committed:
                 continue
             if replay.rolled_back:
                 notebook.record(rolled_back(replay), {})
@@ -111,6 +112,7 @@ class Versions(Turns):
         if begun is not None:
             notebook.record(begun, {})
             lasting.commit(kernel, begun, {}, notebook.cells)
+        self._lost += lost
         return Resumed(commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost)
 
     def _reseed(self, number: int) -> None:
@@ -151,11 +153,25 @@ class Versions(Turns):
 
     async def _wake(self) -> None:
         lasting = self._require_lasting("wake")
-        past = await lasting.past(await lasting.resolve("HEAD"), journal=False)
+        await self._go_on(lasting, await lasting.past(await lasting.resolve("HEAD"), journal=False))
+
+    async def _resume_ended(self) -> None:
+        """As after an end of the program: from the newest commit and what was logged after it."""
+        lasting, ended = self._require_lasting("resume"), self._living()
+        await lasting.finish()
+        self._capabilities = ended.capabilities
+        self._kernel, self._asleep = None, True
+        with anyio.CancelScope(shield=True):
+            await ended.close()
+        resumed = await self._go_on(lasting, await lasting.past(await lasting.resolve("HEAD"), journal=True))
+        self.resumed, self._note = resumed, _resumption(resumed)
+
+    async def _go_on(self, lasting: Lasting, past: Past) -> Resumed:
+        """In a new kernel, from where the session was when it gave up its own."""
         kernel = await self._opened_for(lasting)
         self._kernel, self._asleep = kernel, False
         try:
-            await self._rebuild(lasting, kernel, past, keep_notebook=True)
+            return await self._rebuild(lasting, kernel, past, keep_notebook=True)
         except BaseException:
             self._kernel, self._asleep = None, True
             with anyio.CancelScope(shield=True):
@@ -268,3 +284,11 @@ class Versions(Turns):
         if self._lasting is None:
             raise CellblockError(f"{what} is for sessions with versions", hint='open it with a name: Session("name")')
         return self._lasting
+
+
+def _resumption(resumed: Resumed) -> str:
+    """What a session says whose processes had ended."""
+    again = ", ".join(str(cell.number) for cell in resumed.replayed)
+    then = f"; run again after it: {again}" if again else ""
+    commit = resumed.commit.removeprefix("sha256-")[:12]
+    return f"[all processes of the session had ended: it was resumed from commit {commit}{then}]\n"

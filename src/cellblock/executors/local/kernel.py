@@ -194,6 +194,13 @@ class LocalKernel:
     async def reserve(self, steps: int) -> str | None:
         return "max_checkpoints"
 
+    @property
+    def ended(self) -> bool:
+        return False  # it has no processes
+
+    async def ending(self) -> bool:
+        return False
+
     async def settle_files(self) -> None:
         return None
 

@@ -239,6 +239,14 @@ class ProcessKernel(LinkedKernel):
         if self._checkpoints.pending:
             self._keep(*self._checkpoints.add(self._living().names), tentative=tentative)
 
+    @property
+    def ended(self) -> bool:
+        return not self._open or self._shell.ended or not self._family.alive
+
+    @property
+    def _falls(self) -> int:
+        return self._shell.init
+
     async def settle_files(self) -> None:
         if self._unsettled:
             await self._settled()

@@ -187,6 +187,14 @@ class Link:
         except (WorkerGone, ProtocolError, TimeoutError):
             return None
 
+    @property
+    def alive(self) -> bool:
+        """Whether its process is there, as far as is known."""
+        wait = select.poll()
+        if self.pidfd >= 0:
+            wait.register(self.pidfd, select.POLLIN)
+        return not wait.poll(0)
+
     async def readable(self) -> None:
         """Wait until something can be read or the worker is gone; `SessionClosed` when the link is closed meanwhile."""
         with self._in_use():

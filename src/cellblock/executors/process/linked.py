@@ -47,6 +47,8 @@ _GUARD = Applied(
     mechanism="guard", detail="names, attributes and imports by allow-list; checked on the host and again inside"
 )
 
+_FALL_SECONDS = 0.1
+"""Where all processes of a session are killed, the worker is gone so much before the rest at most."""
 _GO_BACK = "a value's own code may do that; go back to before it: cellblock sessions undo NAME"
 
 
@@ -86,6 +88,23 @@ class LinkedKernel:
         link.watch_notices(channel.fileno())
         if self._enclosure.group is not None:
             link.watch_group(self._enclosure.group)
+
+    @property
+    def ended(self) -> bool:
+        """See `Kernel`."""
+        return not self._open
+
+    async def ending(self) -> bool:
+        """See `Kernel`."""
+        if not self.ended and self._link is not None and not self._link.alive:
+            with anyio.move_on_after(_FALL_SECONDS):
+                await anyio.wait_readable(self._falls)
+        return self.ended
+
+    @property
+    def _falls(self) -> int:
+        """A descriptor that can be read once that is gone with which every process of the session goes."""
+        raise NotImplementedError
 
     def turn(self, request: Request, *, max_output_bytes: int) -> Turn:
         link = self._living()
@@ -281,7 +300,7 @@ class LinkedKernel:
 
     def _living(self) -> Link:
         if self._link is None:
-            raise SessionClosed("the session's worker is gone")
+            raise SessionClosed("the session's worker is gone", hint="open a new session")
         return self._link
 
     def _setup(self, link: Link) -> dict[str, object]:

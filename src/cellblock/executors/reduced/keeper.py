@@ -116,6 +116,15 @@ class Keeper:
                     self._counts.append(count)
         raise EOFError
 
+    @property
+    def ended(self) -> bool:
+        """Whether it is gone, and every process of the session with it."""
+        try:
+            self.read()
+        except EOFError:
+            return True
+        return False
+
     def curbed(self) -> str | None:
         """What was held when a process but the worker was last killed for it, since this was last asked."""
         self.read()

@@ -213,6 +213,14 @@ class ReducedKernel(LinkedKernel):
         """See `Keeper.curbed`."""
         return self._keeper.curbed()
 
+    @property
+    def ended(self) -> bool:
+        return not self._open or self._keeper.ended
+
+    @property
+    def _falls(self) -> int:
+        return self._keeper.channel.fileno()
+
     async def how_it_ended(self) -> Died:
         """What is known of the worker's death."""
         death = await to_thread.run_sync(partial(self._keeper.how_it_ended, self._living().token))
