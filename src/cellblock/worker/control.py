@@ -61,7 +61,27 @@ def receive(channel: socket.socket) -> tuple[dict[str, object] | None, list[int]
     for level, kind, payload in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             descriptors.frombytes(payload[: len(payload) - len(payload) % descriptors.itemsize])
-    return (json.loads(data) if data else None), list(descriptors)
+    return (_read(data) if data else None), list(descriptors)
+
+
+def heard(channel: socket.socket) -> dict[str, object] | None:
+    """The next message of one who sends no descriptors; any that come along are closed before they are ours."""
+    try:
+        data = channel.recv(MAX_MESSAGE)
+    except ConnectionResetError:
+        data = channel.recv(MAX_MESSAGE)
+    return _read(data) if data else None
+
+
+def _read(data: bytes) -> dict[str, object]:
+    """A message; JSONDecodeError for anything else, which whoever gets out of a container's inner walls may send."""
+    try:
+        message = json.loads(data)
+    except (RecursionError, UnicodeDecodeError):
+        message = None
+    if not isinstance(message, dict):
+        raise json.JSONDecodeError("no message", ascii(data[:40]), 0)
+    return message
 
 
 def take(channel: socket.socket, message: bytes) -> bool:

@@ -95,7 +95,7 @@ def _found(wanted: str) -> Engine:
             reasons.append(f"{name} is not installed")
             continue
         try:
-            return _asked(program)
+            return answering(program)
         except IsolationUnavailable as error:
             if wanted:
                 raise
@@ -103,7 +103,8 @@ def _found(wanted: str) -> Engine:
     raise IsolationUnavailable(f"no container engine: {'; '.join(reasons)}", mechanism="engine", hint=_INSTALL)
 
 
-def _asked(program: str) -> Engine:
+def answering(program: str) -> Engine:
+    """The engine behind a program; IsolationUnavailable where it is none, or does not answer."""
     version = ask([program, "--version"]).stdout.split()
     kind = version[0].lower() if version else ""
     if kind not in ENGINES:

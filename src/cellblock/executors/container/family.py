@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cellblock.container import Container
+from cellblock.container import Container, default_image
 from cellblock.executors.container.bounds import Bounds
 from cellblock.executors.container.inspection import inspected
-from cellblock.executors.container.running import PYTHON, Running, run
+from cellblock.executors.container.options import PYTHON
+from cellblock.executors.container.running import Running, run
 from cellblock.executors.process.demand import Kind
 from cellblock.executors.process.enclosure import Enclosure, session_bytes, session_processes
 from cellblock.executors.process.family import Family, Profile
 from cellblock.executors.process.zygote import Progress
+from cellblock.executors.protocol import KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.walls import Wall
 from cellblock.worker import control
@@ -35,15 +37,14 @@ class Box:
     processes: int
 
 
-def box_of(
-    container: Container, python: str | None, preload: tuple[str, ...], limits: ExecutionLimits, *, guarded: bool
-) -> Box:
-    """The container for a session of these."""
+def box_of(spec: KernelSpec) -> Box:
+    """The container for a session of a spec."""
+    container = spec.container or Container()
     return Box(
-        container,
-        Profile(python or PYTHON, preload, guarded),
-        _SESSIONS * session_bytes(limits, _IMAGE_BYTES, saved=True),
-        _SESSIONS * session_processes(limits, saved=True) + _MORE_PROCESSES,
+        replace(container, image=container.image or default_image()),
+        Profile(spec.python or PYTHON, spec.preload, spec.policy is not None),
+        _SESSIONS * session_bytes(spec.limits, _IMAGE_BYTES, saved=spec.saved),
+        _SESSIONS * session_processes(spec.limits, saved=spec.saved) + _MORE_PROCESSES,
     )
 
 

@@ -12,7 +12,7 @@ from cellblock.container import Container
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.container import pool
 from cellblock.executors.container.engine import engine_of
-from cellblock.executors.container.family import Box, ContainerFamily, box_of
+from cellblock.executors.container.family import ContainerFamily, box_of
 from cellblock.executors.container.pool import Pool
 from cellblock.executors.container.relayed.kernel import RelayedKernel, RelayedLauncher
 from cellblock.executors.process.demand import kind_of
@@ -45,7 +45,7 @@ class ContainerLauncher:
         if _is_apart(spec):
             RelayedLauncher().keep_ready(spec, count)
             return
-        self._pool.keep(_box(spec), kind_of(spec.limits, door=spec.has_door), count)
+        self._pool.keep(box_of(spec), kind_of(spec.limits, door=spec.has_door), count)
 
 
 def _is_apart(spec: KernelSpec) -> bool:
@@ -61,7 +61,7 @@ def _opening(spec: KernelSpec, containers: Pool) -> Waits[ProcessKernel]:
     mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
     for _ in range(_TRIES):
         kind = kind_of(spec.limits, door=spec.has_door)
-        family: ContainerFamily = yield partial(containers.take, _box(spec), kind, spec.progress)
+        family: ContainerFamily = yield partial(containers.take, box_of(spec), kind, spec.progress)
         try:
             with contextlib.suppress(FamilyGone):
                 return (yield from kernel_in(family, spec, mounts))
@@ -74,8 +74,3 @@ def _opening(spec: KernelSpec, containers: Pool) -> Waits[ProcessKernel]:
         mechanism="container",
         hint="see whether the machine is out of memory",
     )
-
-
-def _box(spec: KernelSpec) -> Box:
-    container = spec.container or Container()
-    return box_of(container, spec.python, spec.preload, spec.limits, guarded=spec.policy is not None)

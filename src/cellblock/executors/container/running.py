@@ -6,32 +6,35 @@ messages and descriptors on that socket. One kernel serves both: with runc, crun
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import functools
 import os
 import secrets
 import select
 import shutil
 import signal
 import socket
-import stat
 import struct
 import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 
-from cellblock.container import Container, default_image
+from cellblock.container import Container
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.container.engine import Engine, ask, engine_of, reason_in
-from cellblock.worker.family.account import SANDBOX_UID
+from cellblock.executors.container.failing import not_started
+from cellblock.executors.container.options import (
+    INSIDE,
+    WALLS,
+    limits_of,
+    mount,
+    nesting,
+    readable_package,
+    user_of,
+)
 
-_PACKAGE = Path(__file__).resolve().parents[2]
-INSIDE = "/opt/cellblock/cellblock"
 _MEETING = "/run/cellblock"
 _SOCKET = "socket"
 _START_SECONDS = 60.0
@@ -40,8 +43,6 @@ _IDLE_SECONDS = 1e6
 _ENDING_SECONDS = 10.0
 _CREDENTIALS = struct.Struct("3i")
 _MOST_SOCKET_PATH = 60
-PYTHON = "python3"
-"""The interpreter of an image, unless another is named."""
 
 
 class Running:
@@ -52,7 +53,7 @@ class Running:
     ) -> None:
         self.engine, self.runtime, self.image, self.name = engine, runtime, image, name
         self.channel, self.zygote = channel, zygote
-        self.pid, self.uid = _peer(channel)
+        self.pid = _peer(channel)
         self._ending = threading.Lock()
         try:
             self._pidfd = os.pidfd_open(self.pid)
@@ -97,17 +98,16 @@ class Running:
 def run(container: Container, *, python: str, memory_bytes: int, processes: int) -> Running:
     """Start a container. Blocks; IsolationUnavailable says what is missing."""
     engine = engine_of(container.engine)
-    image = container.image or default_image()
     limits = limits_of(container, memory_bytes, processes)
     with _meeting() as (directory, listener):
         mounts = mount(readable_package(), INSIDE, engine) + mount(directory, _MEETING, engine)
-        options = [*WALLS, *_nesting(engine), *user_of(engine), *limits, *engine.limits(), *mounts]
+        options = [*WALLS, *nesting(engine), *user_of(engine), *limits, *engine.limits(), *mounts]
         failures = []
         for runtime in engine.runtimes(container.runtime):
             name = f"cellblock-{os.getpid()}-{secrets.token_hex(6)}"
-            program = ["-s", "-P", "-S", f"{INSIDE}/worker/__main__.py", "contained"]
-            words = [f"{_MEETING}/{_SOCKET}", str(_IDLE_SECONDS), INSIDE]
-            line = ["run", "--detach", "--name", name, *options, "--entrypoint", python, image, *program, *words]
+            program = [f"{INSIDE}/worker/__main__.py", "contained", f"{_MEETING}/{_SOCKET}", str(_IDLE_SECONDS), INSIDE]
+            words = ["--entrypoint", python, container.image, "-s", "-P", "-S", *program]
+            line = ["run", "--detach", "--name", name, *options, *words]
             starting = _Starting(engine.words(*line, runtime=runtime))
             try:
                 ends = _met(listener, starting, engine, name)
@@ -115,52 +115,9 @@ def run(container: Container, *, python: str, memory_bytes: int, processes: int)
                 starting.give_up(engine, name)
                 raise
             if ends is not None:
-                return Running(engine, runtime, image, name, *ends)
+                return Running(engine, runtime, container.image, name, *ends)
             failures.append((runtime, starting.said))
-        raise not_started(engine, image, python, failures)
-
-
-WALLS = (
-    "--rm", "--pull", "never", "--network", "none", "--read-only", "--cap-drop", "ALL", "--ipc", "private",
-    "--security-opt", "no-new-privileges", "--hostname", "cellblock", "--log-driver", "none", "--label", "cellblock",
-    "--env", "PYTHONHASHSEED=0", "--env", "LANG=C.UTF-8", "--workdir", "/",
-)  # fmt: skip
-"""What every container of ours is started with."""
-
-
-def _nesting(engine: Engine) -> Iterator[str]:
-    """What lets a session build its own walls inside: calls that make namespaces, and a `/proc` without masks."""
-    profile = files("cellblock") / "cli" / "profiles" / "seccomp.json"
-    yield from ("--security-opt", f"seccomp={profile}")
-    yield from ("--security-opt", "unmask=ALL" if engine.kind == "podman" else "systempaths=unconfined")
-    if engine.kind == "podman":
-        yield from ("--read-only-tmpfs=false", "--no-hosts")
-    if os.path.exists("/sys/module/apparmor/parameters/enabled"):  # whose profile denies every mount
-        yield from ("--security-opt", "apparmor=unconfined")
-    if os.path.exists("/sys/fs/selinux/enforce"):  # whose policy denies the socket
-        yield from ("--security-opt", "label=disable")
-
-
-def user_of(engine: Engine) -> tuple[str, ...]:
-    """Who it runs as: on the host that is an account that owns nothing, or for an ordinary user that user."""
-    if os.getuid() == 0:
-        return ("--user", f"{SANDBOX_UID}:{SANDBOX_UID}")
-    own = f"{os.getuid()}:{os.getgid()}"
-    if engine.kind == "podman":
-        return ("--userns", "keep-id", "--user", own)
-    return ("--user", "0:0" if engine.rootless else own)
-
-
-def limits_of(container: Container, memory_bytes: int, processes: int) -> list[str]:
-    words = ["--memory", str(memory_bytes), "--memory-swap", str(memory_bytes), "--pids-limit", str(processes)]
-    return words if container.cpus is None else [*words, "--cpus", str(container.cpus)]
-
-
-def mount(source: Path, target: str, engine: Engine) -> tuple[str, ...]:
-    return (
-        "--mount",
-        f"type=bind,source={source},target={target},{'readonly' if engine.kind == 'docker' else 'ro=true'}",
-    )
+        raise not_started(engine, container.image, python, failures)
 
 
 @contextlib.contextmanager
@@ -181,30 +138,6 @@ def _meeting() -> Iterator[tuple[Path, socket.socket]]:
             yield directory, listener
     finally:
         shutil.rmtree(private, ignore_errors=True)
-
-
-@functools.cache
-def readable_package() -> Path:
-    """Where this package lies for anybody to read: a copy, where its own place is for its owner alone."""
-    if all(_is_for_all(path) for path in (_PACKAGE, _PACKAGE / "worker", _PACKAGE / "worker" / "__main__.py")):
-        return _PACKAGE
-    private = Path(tempfile.mkdtemp(prefix="cellblock-"))
-    atexit.register(_remove, private, os.getpid())
-    copy = private / "cellblock"
-    shutil.copytree(_PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    for path in (copy, *copy.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    return copy
-
-
-def _remove(directory: Path, owner: int) -> None:
-    if os.getpid() == owner:  # and no copy of it
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-def _is_for_all(path: Path) -> bool:
-    mode = path.stat().st_mode
-    return bool(mode & stat.S_IROTH) and (not stat.S_ISDIR(mode) or bool(mode & stat.S_IXOTH))
 
 
 class _Starting:
@@ -274,46 +207,10 @@ def _met(
             one.close()
 
 
-def not_started(engine: Engine, image: str, python: str, failures: list[tuple[str, str]]) -> IsolationUnavailable:
-    """Why no runtime could start it, looked into now that there is time."""
-    if not engine.has_image(image):
-        return IsolationUnavailable(
-            f"{engine.said} has no image {image}",
-            mechanism="image",
-            hint=f"cellblock image build --engine {engine.kind}, or pull one with Python 3.11 or newer and name it: "
-            "container=Container(image=…)",
-        )
-    runtime, _ = failures[-1]
-    line = ["run", "--rm", "--pull", "never", "--network", "none", *engine.limits(), "--entrypoint", python, image]
-    tried = ask(engine.words(*line, "--version", runtime=runtime))
-    version = f"{tried.stdout} {tried.stderr}".strip()
-    if tried.returncode in (126, 127) and python in version:
-        return IsolationUnavailable(
-            f"the image {image} has no {python}",
-            mechanism="python",
-            hint="use an image with CPython 3.11 or newer, or name the interpreter by its path there: python=…",
-        )
-    if tried.returncode == 0 and version.startswith("Python ") and _number(version) < (3, 11):
-        return IsolationUnavailable(
-            f"the image {image} has {version}", mechanism="python", hint="use an image with CPython 3.11 or newer"
-        )
-    told = "; ".join(f"{runtime or 'its runtime'}: {said}" for runtime, said in failures)
-    return IsolationUnavailable(
-        f"{engine.said} cannot start a container of {image}: {told}",
-        mechanism="container",
-        hint="name another runtime that is installed, container=Container(runtime='runc') say; `cellblock doctor "
-        "--trust-level sandboxed` tries this machine's",
-    )
-
-
-def _number(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split()[1].split(".")[:2] if part.isdecimal())
-
-
-def _peer(channel: socket.socket) -> tuple[int, int]:
-    """Who is at the other end, as the kernel says: pid and user."""
-    pid, uid, _ = _CREDENTIALS.unpack(channel.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
-    return pid, uid
+def _peer(channel: socket.socket) -> int:
+    """The process at the other end, as the kernel says."""
+    pid, _, _ = _CREDENTIALS.unpack(channel.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+    return int(pid)
 
 
 def _ends(pidfd: int, seconds: float) -> bool:

@@ -231,7 +231,7 @@ class Family:
                 self._ask(message, end)
             answer.settimeout(START_SECONDS)
             try:
-                report, _ = control.receive(answer)
+                report = control.heard(answer)
             except TimeoutError:
                 raise IsolationUnavailable(
                     f"start: no {count} sessions were ready within {START_SECONDS:.0f} s",
@@ -350,7 +350,7 @@ class Family:
         told = []
         while self._nursery.fileno() >= 0:
             try:
-                notice, _ = control.receive(self._nursery)
+                notice = control.heard(self._nursery)
             except BlockingIOError:
                 break
             except (OSError, json.JSONDecodeError):

@@ -158,7 +158,7 @@ class Shell:
         """Take what init has told by now; EOFError when it is gone."""
         while True:
             try:
-                notice, _ = control.receive(self.channel)
+                notice = control.heard(self.channel)
             except BlockingIOError:
                 return
             if notice is None:

@@ -79,7 +79,7 @@ class Zygote:
         wait.register(self.channel, select.POLLIN)
         if not wait.poll(max(0.0, deadline - time.monotonic()) * 1e3):
             return {"failed": "start", "reason": f"no answer in {START_SECONDS:.0f} s", "remedy": ""}
-        report, _ = control.receive(self.channel)
+        report = control.heard(self.channel)
         if report is None:
             self.close()
             raise EOFError
@@ -90,7 +90,7 @@ class Zygote:
         told = []
         while self.alive:
             try:
-                notice, _ = control.receive(self.channel)
+                notice = control.heard(self.channel)
             except BlockingIOError:
                 break
             except (OSError, json.JSONDecodeError):

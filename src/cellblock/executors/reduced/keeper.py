@@ -94,7 +94,7 @@ class Keeper:
         """Take what it has told; EOFError once it is gone."""
         while not self._gone:
             try:
-                notice, _ = control.receive(self.channel)
+                notice = control.heard(self.channel)
             except BlockingIOError:
                 return
             except OSError:
@@ -207,4 +207,4 @@ def _received(channel: socket.socket) -> Waits[dict[str, object] | None]:
             mechanism="keeper",
             hint="see whether the machine is overloaded",
         ) from None
-    return control.receive(channel)[0]
+    return control.heard(channel)

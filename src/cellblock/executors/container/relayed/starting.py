@@ -14,16 +14,8 @@ from cellblock.container import Container, default_image
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.container.bounds import Bounds
 from cellblock.executors.container.engine import Engine, ask, engine_of
-from cellblock.executors.container.running import (
-    INSIDE,
-    PYTHON,
-    WALLS,
-    limits_of,
-    mount,
-    not_started,
-    readable_package,
-    user_of,
-)
+from cellblock.executors.container.failing import not_started
+from cellblock.executors.container.options import INSIDE, PYTHON, WALLS, limits_of, mount, readable_package, user_of
 from cellblock.executors.process.enclosure import MECHANISM, Enclosure
 from cellblock.executors.protocol import KernelSpec
 from cellblock.walls import Unavailable

@@ -1,0 +1,89 @@
+"""What a container is started with: its walls, whom it runs as, its bounds, and what of the host it sees."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+from cellblock.container import Container
+from cellblock.executors.container.engine import Engine
+from cellblock.worker.family.account import SANDBOX_UID
+
+_PACKAGE = Path(__file__).resolve().parents[2]
+INSIDE = "/opt/cellblock/cellblock"
+"""Where containers have this package."""
+PYTHON = "python3"
+"""The interpreter of an image, unless another is named."""
+
+WALLS = (
+    "--rm", "--pull", "never", "--network", "none", "--read-only", "--cap-drop", "ALL", "--ipc", "private",
+    "--security-opt", "no-new-privileges", "--hostname", "cellblock", "--log-driver", "none", "--label", "cellblock",
+    "--env", "PYTHONHASHSEED=0", "--env", "LANG=C.UTF-8", "--workdir", "/",
+)  # fmt: skip
+"""What every container of ours is started with."""
+
+
+def nesting(engine: Engine) -> Iterator[str]:
+    """What lets a session build its own walls inside: calls that make namespaces, and a `/proc` without masks."""
+    profile = files("cellblock") / "cli" / "profiles" / "seccomp.json"
+    yield from ("--security-opt", f"seccomp={profile}")
+    yield from ("--security-opt", "unmask=ALL" if engine.kind == "podman" else "systempaths=unconfined")
+    if engine.kind == "podman":
+        yield from ("--read-only-tmpfs=false", "--no-hosts")
+    if os.path.exists("/sys/module/apparmor/parameters/enabled"):  # whose profile denies every mount
+        yield from ("--security-opt", "apparmor=unconfined")
+    if os.path.exists("/sys/fs/selinux/enforce"):  # whose policy denies the socket
+        yield from ("--security-opt", "label=disable")
+
+
+def user_of(engine: Engine) -> tuple[str, ...]:
+    """Who it runs as: on the host that is an account that owns nothing, or for an ordinary user that user."""
+    if os.getuid() == 0:
+        return ("--user", f"{SANDBOX_UID}:{SANDBOX_UID}")
+    own = f"{os.getuid()}:{os.getgid()}"
+    if engine.kind == "podman":
+        return ("--userns", "keep-id", "--user", own)
+    return ("--user", "0:0" if engine.rootless else own)
+
+
+def limits_of(container: Container, memory_bytes: int, processes: int) -> list[str]:
+    words = ["--memory", str(memory_bytes), "--memory-swap", str(memory_bytes), "--pids-limit", str(processes)]
+    return words if container.cpus is None else [*words, "--cpus", str(container.cpus)]
+
+
+def mount(source: Path, target: str, engine: Engine) -> tuple[str, ...]:
+    return (
+        "--mount",
+        f"type=bind,source={source},target={target},{'readonly' if engine.kind == 'docker' else 'ro=true'}",
+    )
+
+
+@functools.cache
+def readable_package() -> Path:
+    """Where this package lies for anybody to read: a copy, where its own place is for its owner alone."""
+    if all(_is_for_all(path) for path in (_PACKAGE, _PACKAGE / "worker", _PACKAGE / "worker" / "__main__.py")):
+        return _PACKAGE
+    private = Path(tempfile.mkdtemp(prefix="cellblock-"))
+    atexit.register(_remove, private, os.getpid())
+    copy = private / "cellblock"
+    shutil.copytree(_PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in (copy, *copy.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return copy
+
+
+def _remove(directory: Path, owner: int) -> None:
+    if os.getpid() == owner:  # and no copy of it
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _is_for_all(path: Path) -> bool:
+    mode = path.stat().st_mode
+    return bool(mode & stat.S_IROTH) and (not stat.S_ISDIR(mode) or bool(mode & stat.S_IXOTH))
