@@ -97,12 +97,12 @@ def test_every_wall_is_asked_for(engine: _Engine) -> None:
 
 
 def test_runtime_is_named_where_the_engine_wants_it(engine: _Engine) -> None:
-    error = engine.refused(runtime="runsc")
+    error = engine.refused(runtime="crun")
     (words,) = engine.started
     at = words.index("--runtime")
-    assert words[at + 1] == "runsc"
+    assert words[at + 1] == "crun"
     assert (at < words.index("run")) == (engine.program.name == "podman")
-    assert "runsc" not in str(error) or "some/image" in str(error)
+    assert error.mechanism == "image"
 
 
 def test_image_that_is_missing_is_told_from_a_container_that_fails(engine: _Engine) -> None:
