@@ -1,4 +1,4 @@
-"""Runs the attacks of `arena` as the user of the tests and, where that is root, as an ordinary user too."""
+"""Runs the attacks of `cellblock.attacks` as the user of the tests and, where that is root, as an ordinary user too."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import secrets
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,8 +16,6 @@ import pytest
 from accounts import Account, ordinary, own, why_no_other_user
 
 HERE = Path(__file__).parent
-if str(HERE) not in sys.path:
-    sys.path.append(str(HERE))  # for `arena`, which is a program of its own as well
 
 _SECONDS = 400
 """How long all attacks may take together, on a machine that does more; alone they take a fifth of that."""
@@ -37,7 +34,7 @@ class Run:
 @pytest.fixture(scope="session")
 def runs(request: pytest.FixtureRequest) -> Iterator[dict[str, Run | str]]:
     """The attacks that this run of the tests selected, under way as each user at once; or why not as one."""
-    from arena.tables import ATTACKS
+    from cellblock.attacks.tables import ATTACKS
 
     def names(user: str) -> list[str]:
         wanted = _wanted(request.session, "outcomes", user)
@@ -47,7 +44,7 @@ def runs(request: pytest.FixtureRequest) -> Iterator[dict[str, Run | str]]:
     started: dict[str, Run | str] = {SELF: _start(own(HERE), names(SELF))}
     try:
         reason = why_no_other_user()
-        started[ORDINARY] = reason or _start(ordinary(folder, HERE / "arena"), names(ORDINARY))
+        started[ORDINARY] = reason or _start(ordinary(folder), names(ORDINARY))
         yield started
     finally:
         _end(started)
@@ -119,7 +116,7 @@ def reduced_runs(request: pytest.FixtureRequest) -> Iterator[dict[str, Run | str
         elif reason:
             started = {SELF: reason, ORDINARY: reason}
         else:
-            other = ordinary(folder, HERE / "arena")
+            other = ordinary(folder)
             started[ORDINARY] = _start(other, sorted(wanted_of_others), "reduced")
             started[SELF] = _start(replace(other, home="/root", uid=None), sorted(wanted), "reduced")
         yield started
@@ -138,5 +135,5 @@ def reduced_outcomes(
 
 def _start(account: Account, names: list[str], walls: str = "full") -> Run:
     canary = f"canary-{secrets.token_hex(16)}"
-    process = account.start("-m", "arena", canary, *names, env={"SECRET": canary, "ATTACKED_WALLS": walls})
+    process = account.start("-m", "cellblock.attacks", canary, *names, env={"SECRET": canary, "ATTACKED_WALLS": walls})
     return Run(process, names)

@@ -1,7 +1,8 @@
 """Attacks from inside a session, and on the host's handling of one: each meets its wall."""
 
 import pytest
-from arena.tables import ATTACKS
+
+from cellblock.attacks.tables import ATTACKS
 
 
 def _rows():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from arena.attack import Attack
-from arena.reduced import ANSWERS, ATTACKS, NOT_PROMISED, SHARED, refused
-from arena.tables import BY_NAME
 
+from cellblock.attacks.attack import Attack
+from cellblock.attacks.reduced import ANSWERS, ATTACKS, NOT_PROMISED, SHARED, refused
+from cellblock.attacks.tables import BY_NAME
 from cellblock.threats import THREATS
 
 

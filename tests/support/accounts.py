@@ -55,17 +55,18 @@ def why_no_other_user() -> str:
     return ""
 
 
-def ordinary(folder: Path, program: Path) -> Account:
-    """An account that can reach no file of the tests' user: it gets copies below `folder`, and the system's Python."""
+def ordinary(folder: Path, program: Path | None = None) -> Account:
+    """An account that can reach no file of the tests' user: it gets copies below `folder`, and the system's Python.
+
+    `program` is a module to run, beside cellblock and what that needs.
+    """
     account = pwd.getpwnam("nobody")
     home, modules = folder / "home", folder / "modules"
     home.mkdir()
     os.chown(home, account.pw_uid, account.pw_gid)
     for name in ("cellblock", "anyio", "idna", "sniffio", "typing_extensions"):
         _copy(name, modules)
-    if program.is_dir():
-        shutil.copytree(program, modules / program.name, ignore=shutil.ignore_patterns("__pycache__"))
-    else:
+    if program is not None:
         shutil.copy(program, modules)
     subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
     return Account(SYSTEM_PYTHON, str(modules), str(home), account.pw_uid)

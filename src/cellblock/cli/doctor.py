@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from cellblock.cli.examination import Report, examine, examine_local
-from cellblock.cli.exits import DONE, STOPPED
+from cellblock.cli.exits import DONE, STOPPED, USAGE
 from cellblock.cli.machine import Machine, inspect
 from cellblock.cli.profile import FILES, text
 from cellblock.cli.remedies import Remedy, remedies
@@ -40,6 +40,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--walls", choices=("full", "reduced"), help="which to try (full, and where those are not to be had, reduced)"
     )
+    parser.add_argument(
+        "--attack", nargs="*", metavar="CLASS",
+        help="make the attacks of the test suite, against canaries on this machine: of these classes of "
+        "docs/security.md (W1 to W10), of all, or, where none is named, of those that lead out of a session",
+    )  # fmt: skip
+    parser.add_argument(
+        "--trust-level", choices=("isolated", "sandboxed"), default="isolated", help="what is attacked (isolated)"
+    )
     parser.set_defaults(command=doctor)
 
 
@@ -48,6 +56,8 @@ def doctor(arguments: argparse.Namespace) -> int:
     if arguments.profile:
         print(text(arguments.profile), end="")
         return DONE
+    if arguments.attack is not None:
+        return _attack(arguments)
     import anyio
 
     machine = inspect()
@@ -65,6 +75,20 @@ def doctor(arguments: argparse.Namespace) -> int:
         if local is not None:
             print(_local_line(local))
     return DONE if report.ok else STOPPED
+
+
+def _attack(arguments: argparse.Namespace) -> int:
+    from cellblock.cli import attack
+
+    try:
+        ids = attack.classes(arguments.attack)
+    except ValueError as error:
+        print(f"cellblock: {error}", file=sys.stderr)
+        return USAGE
+    held = attack.report(
+        ids, trust_level=arguments.trust_level, walls=arguments.walls or "full", as_json=arguments.json
+    )
+    return DONE if held else STOPPED
 
 
 def _as_dict(report: Report, machine: Machine, instead: Report | None, local: str | None) -> dict[str, object]:

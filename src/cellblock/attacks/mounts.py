@@ -11,9 +11,9 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from arena.attack import Attack, one_of, prelude, subset_of
-from arena.host import LIMITS, Host, outcome_of, refusal_of
 from cellblock import Session
+from cellblock.attacks.attack import Attack, one_of, prelude, subset_of
+from cellblock.attacks.host import LIMITS, Host, outcome_of, refusal_of
 
 _READ_ONLY = "a read-only mount"
 _SECCOMP = "seccomp"

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import anyio
 
-from arena.attack import Attack, Holds, beginning, one_of, subset_of
-from arena.host import LIMITS, Host, outcome_of, refusal_of
-from arena.resources import BRIEF, TIMEOUT, peak_growth
 from cellblock import AsyncSession, ExecutionLimits, Opaque, Session
+from cellblock.attacks.attack import Attack, Holds, beginning, one_of, subset_of
+from cellblock.attacks.host import LIMITS, Host, outcome_of, refusal_of
+from cellblock.attacks.resources import BRIEF, TIMEOUT, peak_growth
 
 _FORGE = """
 import json, socket, struct, sys

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from arena.attack import Attack, one_of
-from arena.host import LIMITS, Host, outcome_of
-from arena.network import _DESCRIPTORS
 from cellblock import Session
+from cellblock.attacks.attack import Attack, one_of
+from cellblock.attacks.host import LIMITS, Host, outcome_of
+from cellblock.attacks.network import _DESCRIPTORS
 
 _LIST = "the door's list, on the host"
 _PORTS = "Landlock: the door's port alone"

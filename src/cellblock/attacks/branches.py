@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
-from arena.attack import Attack, subset_of
-from arena.host import LIMITS, Host, outcome_of
 from cellblock import Session
+from cellblock.attacks.attack import Attack, subset_of
+from cellblock.attacks.host import LIMITS, Host, outcome_of
 
 _SUPERVISOR = "init answers signals, as the supervisor of the system call filter: none reaches a branch's processes"
 _HIDDEN = "a branch's processes are not dumpable, and their memory is of a user namespace that no session has rights in"
@@ -27,7 +28,7 @@ def _by_the_stem(name: str, wall: str, expect: object, cell: str, threat: str = 
                 branch.run("import os, time\nif not (child := os.fork()):\n    time.sleep(60)\n    os._exit(0)")
                 answer = outcome_of(session, f"{host.prelude}\n{_NUMBERS}\n{cell}")
                 left = branch.run("state, open('kept').read(), os.waitpid(child, os.WNOHANG)[0], os.listdir('.')")
-                state, file, ended, files = left.value
+                state, file, ended, files = cast("tuple[object, ...]", left.value)
                 return {"answer": answer, "state": state, "file": file, "ended": ended, "files": files}
 
     expected = {"answer": expect, **_WELL, "ended": 0, "files": ["kept"]}
@@ -45,7 +46,7 @@ def _by_the_branch(
             with session.branch() as branch:
                 answer = outcome_of(branch, f"{_NUMBERS}\n{cell}")
             left = session.run("state, open('kept').read(), os.listdir('.')")
-            state, file, files = left.value
+            state, file, files = cast("tuple[object, ...]", left.value)
             return {"answer": answer, "state": state, "file": file, "files": files}
 
     expected = {"answer": expect, **_WELL, "files": ["kept"]}

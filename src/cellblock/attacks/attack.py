@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from arena.host import WALLS, Host
+from cellblock.attacks.host import WALLS, Host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +90,12 @@ def pids():
 def hides(pid):
     """Whether a process does not let others look at it, as init and checkpoints do not."""
     return attempt(os.readlink, f"/proc/{pid}/exe") == "EACCES"
+def package():
+    """Where the package is in here: the directory that the runner's files are in."""
+    frame = sys._getframe()
+    while "/cellblock/worker/" not in frame.f_code.co_filename:
+        frame = frame.f_back
+    return frame.f_code.co_filename.partition("/cellblock/worker/")[0]
 def channel():
     """The worker's end of the wire; its other socket is for the checkpoint after this cell."""
     import sys
@@ -103,7 +109,7 @@ def channel():
 _ADOPT = """
 if "cellblock" not in sys.modules:
     import importlib.util
-    place = facts["package"] + "/cellblock"
+    place = package() + "/cellblock"
     found = importlib.util.spec_from_file_location(
         "cellblock", place + "/__init__.py", submodule_search_locations=[place])
     sys.modules["cellblock"] = importlib.util.module_from_spec(found)
@@ -116,7 +122,7 @@ def prelude(facts: dict[str, object]) -> str:
 
     The runner's own modules cannot be imported: a cell gets fresh ones of the package, from where it is.
     """
-    reach = "if facts['package'] not in sys.path: sys.path.append(facts['package'])"
+    reach = "if package() not in sys.path: sys.path.append(package())"
     if WALLS == "reduced":  # where the package lies is not listed there
         reach = _ADOPT
     return f"{_PRELUDE}\nfacts = {facts!r}\n{reach}\n"

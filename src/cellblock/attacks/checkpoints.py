@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from arena.attack import Attack
-from arena.host import LIMITS, Host, outcome_of
 from cellblock import Session
+from cellblock.attacks.attack import Attack
+from cellblock.attacks.host import LIMITS, Host, outcome_of
 
 _SUPERVISOR = "init answers signals, as the supervisor of the system call filter"
 _SECCOMP = "seccomp"

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from arena.attack import Attack, Holds, beginning
-from arena.host import LIMITS, Host, outcome_of, refusal_of
 from cellblock import Session
+from cellblock.attacks.attack import Attack, Holds, beginning
+from cellblock.attacks.host import LIMITS, Host, outcome_of, refusal_of
 
 BRIEF = replace(LIMITS, timeout_seconds=0.6, interrupt_grace_seconds=0.2)
 _DATA = "RLIMIT_DATA"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from arena.attack import Attack, one_of
-from arena.host import LIMITS, Host, outcome_of
 from cellblock import Session
+from cellblock.attacks.attack import Attack, one_of
+from cellblock.attacks.host import LIMITS, Host, outcome_of
 
 _NAMESPACE = "the network namespace: its loopback is the session's own"
 _UNREACHABLE = "the network namespace: no route leads out"

@@ -15,10 +15,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from arena import files, host_files, network, privileges, processes, protocol, resources, runner_insides, secrecy, shown
-from arena.attack import Attack, Holds, one_of, subset_of
-from arena.host import LIMITS, Host, outcome_of, refusal_of
 from cellblock import Session
+from cellblock.attacks import (
+    files,
+    host_files,
+    network,
+    privileges,
+    processes,
+    protocol,
+    resources,
+    runner_insides,
+    secrecy,
+    shown,
+)
+from cellblock.attacks.attack import Attack, Holds, one_of, subset_of
+from cellblock.attacks.host import LIMITS, Host, outcome_of, refusal_of
 
 _REFUSALS = {"EACCES", "EAFNOSUPPORT", "ENOENT", "EPERM", "EPROTONOSUPPORT", "EROFS", "ESRCH", "EXDEV"}
 _RAISED = (
@@ -204,8 +215,8 @@ def _found(marker: str) -> list[int]:
 
 _VICTIM = """
 import sys, threading
-from arena.host import LIMITS, outcome_of
-from arena.reduced import _DAEMON
+from cellblock.attacks.host import LIMITS, outcome_of
+from cellblock.attacks.reduced import _DAEMON
 from cellblock import Session
 sessions = [Session(limits=LIMITS) for _ in range(2)]
 for session in sessions:
@@ -240,7 +251,7 @@ def _keeper_is_killed(host: Host) -> object:
     with Session(limits=LIMITS) as session:
         outcome_of(session, _DAEMON.format(marker=marker))
         found = _found(marker)
-        worker = session.run("__import__('os').getpid()").value
+        worker = int(str(session.run("__import__('os').getpid()").value))
         keeper = int(Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[1])
         with processes._watched([*found, worker]) as numbers:
             os.kill(keeper, signal.SIGKILL)
@@ -251,7 +262,7 @@ def _keeper_is_killed(host: Host) -> object:
 def _bombs_with_forks(host: Host) -> object:
     """Every process forks for ever: how the cell ended, what of it is left, and whether there is room again."""
     with Session(limits=replace(LIMITS, timeout_seconds=0.6, interrupt_grace_seconds=0.2)) as session:
-        worker = session.run("__import__('os').getpid()").value
+        worker = int(str(session.run("__import__('os').getpid()").value))
         keeper = int(Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[1])
         first = outcome_of(session, "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass")
         left = [pid for pid in processes._descendants(keeper) if _lives(pid)]

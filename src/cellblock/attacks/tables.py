@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arena import (
+from cellblock.attacks import (
     branches,
     checkpoints,
     door,
@@ -18,7 +18,7 @@ from arena import (
     secrecy,
     shown,
 )
-from arena.attack import Attack
+from cellblock.attacks.attack import Attack
 
 ATTACKS: tuple[Attack, ...] = tuple(
     attack

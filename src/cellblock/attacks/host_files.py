@@ -7,9 +7,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from arena.attack import Attack, Holds, beginning, one_of
-from arena.host import LIMITS, Host, refusal_of
 from cellblock import Session
+from cellblock.attacks.attack import Attack, Holds, beginning, one_of
+from cellblock.attacks.host import LIMITS, Host, refusal_of
 
 _BENEATH = "openat2 with RESOLVE_BENEATH on the host's side"
 _NOT_REGULAR = "the host opens without waiting and takes regular files alone"
@@ -74,11 +74,16 @@ def _meets_a_lease(host: Host) -> object:
     return [taken, "at once" if time.monotonic() - began < 5 else "waited for the lease"]
 
 
+def _open_four() -> None:
+    for _ in range(4):
+        Session(limits=LIMITS).close()
+
+
 def _reads_while_mounts_change(host: Host) -> object:
     """A walk through `..` is interrupted by any mount on the machine: each session that opens makes dozens."""
     host.cell("os.makedirs('deep', exist_ok=True); open('plain', 'w').write('kept')")
     host.cell("if not os.path.lexists('deep/link'): os.symlink('../plain', 'deep/link')")
-    opening = threading.Thread(target=lambda: [Session(limits=LIMITS).close() for _ in range(4)])
+    opening = threading.Thread(target=_open_four)
     opening.start()
     found = set()
     while opening.is_alive():
@@ -184,7 +189,11 @@ ATTACKS: tuple[Attack, ...] = (
         "directories-without-rights",
         "a session's own walls hold for the host as well; a new process gets them back",
         Holds(  # init gives itself rights for a moment, to remember what the files are
-            lambda answer: answer[1:] == ["kept", ["kept"]] and set(answer[0]) <= {"FileRefused", "[]", "b'kept'"},
+            lambda answer: (
+                isinstance(answer, list)
+                and answer[1:] == ["kept", ["kept"]]
+                and set(answer[0]) <= {"FileRefused", "[]", "b'kept'"}
+            ),
             "no error of another kind, and all as it was with the new process",
         ),
         _takes_rights_away,

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import cellblock
 from cellblock import AsyncSession, ExecutionLimits, Session
@@ -20,10 +21,13 @@ LIMITS = ExecutionLimits(timeout_seconds=8, max_memory_mb=128, max_disk_mb=32, m
 
 
 WALLS = os.environ.get("ATTACKED_WALLS", "full")
-"""Of every session that is attacked in this process."""
+TRUST_LEVEL = os.environ.get("ATTACKED_TRUST_LEVEL", "isolated")
+"""Of every session that is attacked: the programs of the attacks, processes of their own, are told in this way."""
 
-for _kind in (Session, AsyncSession):
-    _kind.__init__.__kwdefaults__["walls"] = WALLS
+for _name, _variable in (("walls", "ATTACKED_WALLS"), ("trust_level", "ATTACKED_TRUST_LEVEL")):
+    if _variable in os.environ:
+        for _kind in (Session, AsyncSession):
+            cast("dict[str, object]", _kind.__init__.__kwdefaults__)[_name] = os.environ[_variable]
 
 
 @dataclass(slots=True)
@@ -109,7 +113,7 @@ def hosting(canary: str) -> Iterator[Host]:
     """A host with canaries in files, environment, memory, arguments and a neighbour's session."""
     folder = Path(tempfile.mkdtemp(prefix="attacked-"))
     folder.chmod(0o755)
-    home = Path(tempfile.mkdtemp(prefix=".attacked-", dir=os.environ["HOME"]))
+    home = Path(tempfile.mkdtemp(prefix=".attacked-", dir=os.path.expanduser("~")))
     os.environ["ATTACKED_SECRET"] = canary
     try:
         os.chdir(folder)

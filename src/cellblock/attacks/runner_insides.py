@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import cast
 
-from arena.attack import Attack, Holds, beginning, one_of
-from arena.host import LIMITS, Host, outcome_of
-from arena.resources import BRIEF, TIMEOUT
 from cellblock import ExecutionLimits, Session
+from cellblock.attacks.attack import Attack, Holds, beginning, one_of
+from cellblock.attacks.host import LIMITS, Host, outcome_of
+from cellblock.attacks.resources import BRIEF, TIMEOUT
 
 _KEPT = "the worker keeps what it needs for itself"
 _MADE_ANEW = "a checkpoint takes the place of the process"
@@ -130,7 +131,7 @@ worker = frame.f_locals["self"]
 def _each_builtin(host: Host) -> object:
     """Builtins replaced one by one by a function that raises; those after which no session came back."""
     stuck = {}
-    for name in sorted(set(dir(__builtins__ if not isinstance(__builtins__, dict) else object)) | set(_BUILTINS)):
+    for name in sorted({*dir(object), *_BUILTINS}):
         if name.startswith("_") and name != "__import__" and name != "__build_class__":
             continue
         answer = _recovers(
@@ -351,7 +352,7 @@ def _lies_for_the_next(cell: str) -> Callable[[Host], object]:
             outcome_of(session, _OBJECTS + _LIE + cell)
             after = session.run("(1, 1)")
             reasons = {one.reason for one in after.lost}
-            return [after.error or list(after.value), *reasons, outcome_of(session, "1+1")]
+            return [after.error or list(cast("tuple[int, int]", after.value)), *reasons, outcome_of(session, "1+1")]
 
     return run
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 from decimal import Decimal
 
-from arena.attack import Attack, one_of
-from arena.host import Host, refusal_of
+from cellblock.attacks.attack import Attack, one_of
+from cellblock.attacks.host import Host, refusal_of
 
 _DATA = "what comes out is data, escaped where it is shown"
 
@@ -26,7 +26,7 @@ def _exports(host: Host) -> object:
     host.session.run(f"class Shown:\n    def _repr_html_(self): return {_TAG!r}\nShown()")
     page = host.session.notebook.to_html()
     book = host.session.notebook.to_ipynb()
-    json.dumps(book) if not isinstance(book, str) else json.loads(book)
+    json.dumps(book)
     return {"script": "<script>alert" in page, "page": page.lstrip()[:9].lower()}
 
 

@@ -10,11 +10,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from arena.attack import Attack
-from arena.host import LIMITS, Host, outcome_of
 from cellblock import Session
+from cellblock.attacks.attack import Attack
+from cellblock.attacks.host import LIMITS, TRUST_LEVEL, Host, outcome_of
 
 _SCOPE = "Landlock's signal scope: init is outside of the session's domain"
 _NAMESPACE = "the pid namespace"
@@ -118,8 +119,8 @@ def _kill(session: Session) -> None:
 
 _VICTIM = """
 import sys
-from arena.host import LIMITS, outcome_of
-from arena.processes import _DAEMON
+from cellblock.attacks.host import LIMITS, outcome_of
+from cellblock.attacks.processes import _DAEMON
 from cellblock import Session
 sessions = [Session(limits=LIMITS) for _ in range(2)]
 for session in sessions:
@@ -132,7 +133,11 @@ sessions[0].run("while True: pass")
 def _host_is_killed(host: Host) -> object:
     """SIGKILL for a host with two sessions, one in the middle of a cell; everything it started must end."""
     marker = f"daemon-of-killed-{os.getpid()}"
-    environment = {"PYTHONPATH": os.pathsep.join(sys.path), "HOME": os.environ["HOME"]}
+    environment = {
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "HOME": os.path.expanduser("~"),
+        "ATTACKED_TRUST_LEVEL": TRUST_LEVEL,
+    }
     with subprocess.Popen(
         [sys.executable, "-c", _VICTIM, marker], stdout=subprocess.PIPE, env=environment, cwd="/"
     ) as victim:
@@ -142,7 +147,10 @@ def _host_is_killed(host: Host) -> object:
         with _watched(sorted({*marked, *below} - {victim.pid})) as numbers:
             victim.send_signal(signal.SIGKILL)
             victim.wait()
-            return {"daemons": len(marked) - 1, "family": len(below) >= 4, "ended": _all_end(numbers)}
+            family = (
+                len(below) >= 4 or TRUST_LEVEL == "sandboxed"
+            )  # a container's processes are no children of its user
+            return {"daemons": len(marked) - 1, "family": family, "ended": _all_end(numbers)}
 
 
 def _host_pids(host: Host) -> object:
@@ -282,7 +290,7 @@ sorted({attempt(os.readlink, "/proc/1/ns/" + name) for name in ("user", "mnt", "
             f"daemon-after-{end.__name__.strip('_').replace('_', '-')}",
             wall,
             {"seen": 1, "ended": True},
-            lambda host, end=end: _leaves_a_daemon(host, end),
+            partial(_leaves_a_daemon, end=end),
         )
         for end, wall in (
             (_close, _ENDED),

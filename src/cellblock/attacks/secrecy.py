@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from arena.attack import Attack, Holds, subset_of
-from arena.host import Host
+from cellblock.attacks.attack import Attack, Holds, subset_of
+from cellblock.attacks.host import TRUST_LEVEL, Host
 
 _EXEC = "the family is started by exec with an environment of its own"
 
@@ -48,6 +48,9 @@ def _is_found_when_it_is_there(host: Host) -> object:
     return host.cell("planted = 'canary-' + '0123456789abcdef' * 2\n" + _SCAN + "len(found) > 0")
 
 
+_OF_THE_CONTAINER = '"HOME", "HOSTNAME", "PATH", "TERM", "container",' if TRUST_LEVEL == "sandboxed" else ""
+"""What engines set in a container."""
+
 ATTACKS: tuple[Attack, ...] = (
     _cell(
         "environment",
@@ -85,10 +88,10 @@ ATTACKS: tuple[Attack, ...] = (
         "environment-at-exec",
         _EXEC,
         [],
-        """
-[word for word in read("/proc/self/environ").split("\\0") if word.split("=")[0] not in {
+        f"""
+[word for word in read("/proc/self/environ").split("\\0") if word.split("=")[0] not in {{{_OF_THE_CONTAINER}
     "LANG", "MPLBACKEND", "MPLCONFIGDIR", "PYTHONHASHSEED", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS", "ARROW_DEFAULT_MEMORY_POOL", "JE_ARROW_MALLOC_CONF", "LD_LIBRARY_PATH", "TZ", ""}]
+    "OPENBLAS_NUM_THREADS", "ARROW_DEFAULT_MEMORY_POOL", "JE_ARROW_MALLOC_CONF", "LD_LIBRARY_PATH", "TZ", ""}}]
 """,
     ),
     _cell(

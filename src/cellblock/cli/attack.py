@@ -1,0 +1,234 @@
+"""`cellblock doctor --attack`: the attacks of the test suite, made on this machine against canaries, class by class."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from cellblock.cli.terminal import Paint, encodable, plain
+from cellblock.errors import CellblockError, IsolationUnavailable
+from cellblock.threats import BY_ID, THREATS
+
+if TYPE_CHECKING:
+    from cellblock.attacks.attack import Attack
+
+PROGRAM = ("-m", "cellblock.attacks", "--twice")
+DEFAULT = ("W1", "W2", "W3", "W4", "W5", "W6", "W8", "W10")
+"""Classes that lead out of a session. Those of the wire and of the runner's insides take longer than all of these."""
+
+_ENDING_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """One attack and what became of it.
+
+    `reached`: what it got at outside of its session. `failed`: what else was not as it must be. `known`: why it is
+    known to succeed, "" for an attack that must not.
+    """
+
+    name: str
+    threat: str
+    wall: str
+    reached: Sequence[str] = ()
+    failed: Sequence[str] = ()
+    known: str = ""
+    seconds: float = 0.0
+
+    @property
+    def held(self) -> bool:
+        return bool(self.known) or not (self.reached or self.failed)
+
+
+def classes(words: list[str]) -> tuple[str, ...]:
+    """The ids that the command line names: none means the default, `all` each of them. ValueError: another word."""
+    walled = tuple(threat.id for threat in THREATS if threat.id.startswith("W"))
+    if "all" in words:
+        return walled
+    unknown = [word for word in words if word not in walled]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is no class of attacks: there are {', '.join(walled)} and all")
+    return tuple(name for name in walled if name in words) or DEFAULT
+
+
+def chosen(ids: Iterable[str], *, walls: str = "full") -> list[Attack]:
+    """The attacks of these classes, one class after the other."""
+    from cellblock.attacks import reduced, tables
+
+    attacks = reduced.BY_NAME if walls == "reduced" else tables.BY_NAME
+    wanted = list(ids)
+    return sorted((one for one in attacks.values() if one.threat in wanted), key=lambda one: wanted.index(one.threat))
+
+
+def made(attacks: list[Attack], *, trust_level: str = "isolated", walls: str = "full") -> Iterator[Tried]:
+    """Make them, in a process of their own, as its sessions' host. Leaving early ends it.
+
+    IsolationUnavailable where no session opens; CellblockError where the process ended before all were made.
+    """
+    by_name = {attack.name: attack for attack in attacks}
+    for outcome in _outcomes(list(by_name), trust_level, walls):
+        attack = by_name[outcome["name"]]
+        yield Tried(
+            name=attack.name,
+            threat=attack.threat,
+            wall=attack.wall,
+            reached=outcome["reached"],
+            failed=outcome["failed"],
+            known=attack.hole,
+            seconds=outcome["seconds"],
+        )
+
+
+def _outcomes(names: list[str], trust_level: str, walls: str) -> Iterator[dict[str, Any]]:
+    canary = f"canary-{secrets.token_hex(16)}"
+    told = {"ATTACKED_TRUST_LEVEL": trust_level, "SECRET": canary} | ({"ATTACKED_WALLS": walls} if walls else {})
+    left = len(names)
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            [sys.executable, *PROGRAM, canary, *names],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=os.environ | told | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONSAFEPATH": "1"},
+            text=True,
+            start_new_session=True,  # Ctrl-C is for us: it is told to end by a signal that it tidies up at
+        )
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                outcome = json.loads(line)
+                if "failure" in outcome:
+                    raise IsolationUnavailable(outcome["failure"], mechanism=outcome["mechanism"])
+                left -= 1
+                yield outcome
+        finally:
+            _end(process)
+        if left:
+            raise CellblockError(
+                f"{left} of {len(names)} attacks were not made: the program that makes them ended",
+                hint=f"it said: {_last(errors)}",
+            )
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_ENDING_SECONDS)
+    process.kill()
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+def _last(errors: IO[bytes]) -> str:
+    errors.seek(0)
+    return plain(" ".join(errors.read()[-500:].decode(errors="replace").split())) or "nothing"
+
+
+# --- telling ------------------------------------------------------------------------------------------------------
+
+
+def report(ids: tuple[str, ...], *, trust_level: str, walls: str, as_json: bool) -> bool:
+    """Make the attacks of these classes and tell what became of them; whether every wall held."""
+    began = time.monotonic()
+    attacks = chosen(ids, walls=walls)
+    runs = made(attacks, trust_level=trust_level, walls=walls)
+    found: list[Tried] = []
+    printer = None if as_json else _Printer(len(attacks))
+    for tried in runs:
+        found.append(tried)
+        if printer is not None:
+            printer.tell(tried)
+    ok = all(tried.held for tried in found)
+    seconds = round(time.monotonic() - began, 1)
+    if printer is not None:
+        printer.end(found, seconds)
+    else:
+        print(json.dumps(_as_dict(found, trust_level, walls, seconds), indent=2))
+    return ok
+
+
+def _as_dict(found: list[Tried], trust_level: str, walls: str, seconds: float) -> dict[str, object]:
+    by_class = {name: [tried for tried in found if tried.threat == name] for name in BY_ID}
+    return {
+        "ok": all(tried.held for tried in found),
+        "trust_level": trust_level,
+        "walls": walls,
+        "seconds": seconds,
+        "classes": [
+            {
+                "id": name,
+                "title": BY_ID[name].title,
+                "held": all(one.held for one in tried),
+                "tried": [asdict(one) | {"held": one.held} for one in tried],
+            }
+            for name, tried in by_class.items()
+            if tried
+        ],
+    }
+
+
+class _Printer:
+    """Prints a class once all its attacks were made, and on a terminal which one is being made."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._made = 0
+        self._of_class: list[Tried] = []
+        self._redraws = sys.stderr.isatty()
+        self._paint = Paint(sys.stdout)
+        self._yes = self._paint.good(encodable("\N{CHECK MARK}", "ok", sys.stdout))
+        self._no = self._paint.bad(encodable("\N{BALLOT X}", "NO", sys.stdout))
+
+    def tell(self, tried: Tried) -> None:
+        if self._of_class and self._of_class[0].threat != tried.threat:
+            self._flush()
+        self._of_class.append(tried)
+        self._made += 1
+        if self._redraws:
+            print(f"\r\x1b[K{self._made} of {self._count}: {tried.name}", end="", file=sys.stderr, flush=True)
+
+    def end(self, found: list[Tried], seconds: float) -> None:
+        self._flush()
+        wrong = [tried for tried in found if not tried.held]
+        known = sum(bool(tried.known) for tried in found)
+        told = f", {known} of which reach what is known and not promised" if known else ""
+        if not wrong:
+            print(f"every wall held: {len(found)} attacks in {seconds:.0f} s{told}")
+            return
+        through = sum(bool(tried.reached) for tried in wrong)
+        print(f"{len(wrong)} of {len(found)} attacks did not meet their wall, {through} of which reached the host")
+        print("please report it as SECURITY.md says, with `cellblock doctor --json` of this machine")
+
+    def _flush(self) -> None:
+        if self._redraws:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        tried, self._of_class = self._of_class, []
+        if not tried:
+            return
+        threat = BY_ID[tried[0].threat]
+        sign = self._yes if all(one.held for one in tried) else self._no
+        print(f"{sign} {threat.id}, {threat.title}: {len(tried)} attacks")
+        by_wall: dict[str, list[Tried]] = {}
+        for one in tried:
+            by_wall.setdefault(one.wall, []).append(one)
+        for wall, of_wall in by_wall.items():
+            print(f"    {self._yes if all(one.held for one in of_wall) else self._no} {wall}")
+            names = ", ".join(one.name.partition("-")[2] for one in of_wall if one.held and not one.known)
+            for line in textwrap.wrap(names, 100, break_on_hyphens=False):
+                print(f"        {self._paint.dim(line)}")
+            for one in of_wall:
+                for fault in (one.known,) if one.known else (*one.reached, *one.failed):
+                    mark = "known" if one.known else "REACHED" if fault in one.reached else "FAILED"
+                    print(f"        {mark} {one.name}: {plain(fault)}")
+        sys.stdout.flush()

@@ -1,0 +1,151 @@
+"""`cellblock doctor --attack`: the attacks of the hostile suite on this machine, and that it can fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from cellblock.attacks import tables
+from cellblock.cli import attack, main
+from cellblock.threats import THREATS
+
+WALLED = tuple(threat.id for threat in THREATS if threat.id.startswith("W"))
+Captured = pytest.CaptureFixture[str]
+
+
+def test_classes_are_those_of_the_register() -> None:
+    assert attack.classes([]) == attack.DEFAULT
+    assert attack.classes(["all"]) == WALLED
+    assert attack.classes(["W7", "W3"]) == ("W3", "W7")
+    assert set(attack.DEFAULT) < set(WALLED)
+    assert {one.threat for one in attack.chosen(WALLED)} == set(WALLED)
+    assert len(attack.chosen(WALLED)) == len(tables.ATTACKS)
+
+
+def test_another_class_is_a_usage_error(capsys: Captured) -> None:
+    assert main(["doctor", "--attack", "L1"]) == 2
+    assert capsys.readouterr().err.startswith("cellblock: 'L1' is no class of attacks: there are W1, W2")
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three attacks of each class that is asked for."""
+    every = attack.chosen
+
+    def first(ids: tuple[str, ...], *, walls: str = "full") -> list[object]:
+        return [one for name in ids for one in every((name,), walls=walls)[:3]]
+
+    monkeypatch.setattr(attack, "chosen", first)
+
+
+@pytest.mark.hostile
+def test_walls_that_hold_are_told_class_by_class(few: None, capsys: Captured) -> None:
+    assert main(["doctor", "--attack", "W5", "W1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[2:4] for line in lines if not line.startswith((" ", "every"))] == ["W1", "W5"]
+    assert "        absolute-path, home-of-the-host, shadow" in lines
+    assert lines[-1].startswith("every wall held: 6 attacks in ")
+
+
+@pytest.mark.hostile
+def test_json_has_each_attack(few: None, capsys: Captured) -> None:
+    assert main(["doctor", "--attack", "W4", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["ok"], report["trust_level"], report["walls"]) == (True, "isolated", "full")
+    (group,) = report["classes"]
+    assert (group["id"], group["held"], len(group["tried"])) == ("W4", True, 3)
+    assert {(one["held"], *one["reached"], *one["failed"]) for one in group["tried"]} == {(True,)}
+
+
+OPENED = """
+import sys
+from cellblock import Session
+from cellblock.attacks import __main__ as program, tables
+from cellblock.attacks.attack import Attack
+Session.__init__.__kwdefaults__["mounts"] = {{"open": {folder!r}}}
+tables.BY_NAME["files-absolute-path"] = Attack(
+    name="files-absolute-path", threat="W1", wall="none", expect="ENOENT", cell="attempt(read, 'open/secret')")
+program.main({canary!r}, sys.argv[2:])
+"""
+
+
+@pytest.mark.hostile
+def test_a_wall_that_lets_a_secret_out_is_told(few: None, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mount that should not be there shows the sessions a file with the host's canary."""
+    canary = f"canary-{'5' * 32}"
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)  # for the account of a root's sessions
+        (Path(folder) / "secret").write_text(canary)
+        monkeypatch.setattr(attack, "PROGRAM", ("-c", OPENED.format(folder=folder, canary=canary)))
+        assert main(["doctor", "--attack", "W1"]) == 3
+    out = capsys.readouterr().out
+    assert "        REACHED files-absolute-path: a secret of the host came out" in out.splitlines()
+    assert "1 of 3 attacks did not meet their wall, 1 of which reached the host" in out
+
+
+WITHOUT_NAMESPACES = """
+import sys
+from cellblock import Session
+from cellblock.attacks import __main__ as program
+Session.__init__.__kwdefaults__.update(walls="reduced", python={python!r})
+program.main(*sys.argv[1:2], sys.argv[2:])
+"""
+
+
+@pytest.mark.hostile
+def test_a_wall_that_is_missing_is_told(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch, readable_python: str
+) -> None:
+    """Sessions without namespaces, held against what is promised of those with them."""
+    names = ("secrecy-host-name", "network-names")
+    monkeypatch.setattr(attack, "chosen", lambda ids, *, walls: [tables.BY_NAME[name] for name in names])
+    monkeypatch.setattr(attack, "PROGRAM", ("-c", WITHOUT_NAMESPACES.format(python=readable_python)))
+    assert main(["doctor", "--attack", "W3", "W5"]) == 3
+    out = capsys.readouterr().out
+    assert f"FAILED secrecy-host-name: the answer was {socket.gethostname()!r}, that of the wall is 'cellblock'" in out
+    assert out.splitlines()[-2] == "1 of 2 attacks did not meet their wall, 0 of which reached the host"
+
+
+def test_a_machine_that_opens_no_session_is_told_why(
+    few: None, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = 'print(\'{"failure": "namespaces: refused", "mechanism": "namespaces"}\')'
+    monkeypatch.setattr(attack, "PROGRAM", ("-c", program))
+    assert main(["doctor", "--attack", "W1"]) == 3
+    assert capsys.readouterr().err == "cellblock: namespaces: refused\n"
+
+
+def test_a_program_that_ends_too_early_is_no_success(
+    few: None, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attack, "PROGRAM", ("-c", "raise SystemExit('out of memory')"))
+    assert main(["doctor", "--attack", "W1"]) == 3
+    assert "3 of 3 attacks were not made: the program that makes them ended (it said: out of memory)" in (
+        capsys.readouterr().err
+    )
+
+
+@pytest.mark.hostile
+def test_ctrl_c_ends_it_and_takes_away_what_was_laid_out(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "cellblock", "doctor", "--attack", "W8", "W10"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"HOME": str(tmp_path), "TMPDIR": str(tmp_path)},
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        process.stdout.readline()  # the first class has been made
+        laid_out = list(tmp_path.iterdir())
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "cellblock: interrupted\n")
+    assert {path.name.strip(".").partition("-")[0] for path in laid_out} >= {"attacked"}
+    assert [path.name for path in tmp_path.iterdir() if "attacked" in path.name] == []
+    assert tempfile.gettempdir() != str(tmp_path)
