@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from threat_items import ITEMS, UNTRIED
 
 import cellblock
+from cellblock.attacks.tables import ATTACKS
 from cellblock.threats import BY_ID, LEVELS, THREATS
 
 TESTS = Path(__file__).parent
+KITS = Path(cellblock.__file__).parent / "testing"
 IDS = [f"L{n}" for n in range(1, 11)] + [f"W{n}" for n in range(1, 11)] + [f"D{n}" for n in range(1, 5)]
 
 
@@ -25,10 +28,19 @@ def cited_in(source: str) -> Iterator[str]:
         yield from (str(argument.value) for argument in arguments if isinstance(argument, ast.Constant))
 
 
-ATTACKS = Path(cellblock.__file__).parent / "attacks"
-"""Rows of tests that are data of the package: `tests/hostile` makes each of them."""
+CITED = {path: set(cited_in(path.read_text())) for path in sorted(TESTS.rglob("*.py"))}
+CITED[TESTS / "hostile" / "test_attacks.py"] |= {attack.threat for attack in ATTACKS}
+"""What the tests cite by themselves, and in rows of the package that one of them makes."""
 
-CITED = {path: set(cited_in(path.read_text())) for path in sorted([*TESTS.rglob("*.py"), *ATTACKS.glob("*.py")])}
+_ATTEMPT = re.compile(r"^#: ([a-z0-9-]+)$", re.M)
+_TEST = re.compile(r"^ *(?:async )?def (test_\w+)\(", re.M)
+TRIES = (
+    {attack.name for attack in ATTACKS}
+    | {name for path in (TESTS / "guard/escapes").iterdir() for name in _ATTEMPT.findall(path.read_text())}
+    | {name for path in TESTS.rglob("test_*.py") for name in _TEST.findall(path.read_text())}
+    | {name for path in KITS.glob("*.py") for name in _TEST.findall(path.read_text())}
+)
+"""Attacks, attempts at the guard and tests, by name."""
 
 
 def test_the_register_holds_every_class_once():
@@ -47,6 +59,20 @@ def test_a_row_says_what_it_is_where_and_what_answers(threat):
 @pytest.mark.parametrize("threat", [t for t in THREATS if t.due], ids=lambda threat: threat.id)
 def test_a_row_that_is_due_has_a_test(threat):
     assert any(threat.id in ids for ids in CITED.values()), f"no test cites {threat.id}: {threat.title}"
+
+
+@pytest.mark.parametrize("threat", [t for t in THREATS if t.due], ids=lambda threat: threat.id)
+def test_what_a_row_is_made_of_is_tried(threat):
+    items = ITEMS[threat.id]
+    missing = {item: name for item, names in items.items() for name in names.split() if name not in TRIES}
+    assert missing == {}
+    assert all(names for names in items.values())
+    assert items.keys().isdisjoint(UNTRIED.get(threat.id, {}))
+
+
+def test_what_is_not_tried_says_why():
+    assert UNTRIED.keys() <= BY_ID.keys()
+    assert all(why for items in UNTRIED.values() for why in items.values())
 
 
 def test_tests_cite_rows_that_exist():

@@ -33,7 +33,6 @@ class Threat:
         return not self.not_due
 
 
-_NO_CHECKPOINTS = "checkpoints and branches do not exist yet"
 _NO_SERVER = "the server does not exist yet"
 _WALLED = (ISOLATED, SANDBOXED)
 
@@ -157,7 +156,6 @@ THREATS: tuple[Threat, ...] = (
         "W10",
         "state that leaks between branches, users, or back out of a future that was rolled back",
         "checkpoints and branches with processes, files and sockets of their own",
-        _NO_CHECKPOINTS,
     ),
     _stored(
         "D1",
