@@ -262,3 +262,16 @@ def test_documents_executor_runs_over_a_dict(image: str) -> None:
     with DockerExecutor(image) as executor:
         result = executor.run("y = x * 2 + 2\nprint(y)", names)
     assert (result.output, result.error, names["y"]) == ("42", None, 42)
+
+
+def test_session_that_lasts_goes_on_in_another_container_when_its_own_is_killed(
+    box: Callable[..., Session], tmp_path: Path
+) -> None:
+    session = box("work", state=Versioned(f"sqlite:///{tmp_path / 'store.db'}"))
+    session.run("x = 41\nopen('kept.txt', 'w').write('here')")
+    session.flush()
+    (name,) = _containers()
+    subprocess.run(["podman", "kill", name], check=True, capture_output=True)
+    cells = [session.run("x + 1, open('kept.txt').read()") for _ in range(2)]  # the first may tell of the end instead
+    assert cells[-1].value == (42, "here"), [cell.text for cell in cells]
+    assert _containers() not in ([], [name])
