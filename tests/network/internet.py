@@ -25,6 +25,8 @@ sys.path.append(str(HERE))
 import rows  # noqa: E402
 
 SHOP, SIX, BANK = "93.184.216.34", "2606:2800:220:1::35", "93.184.216.99"
+ANY, ANY6 = "198.41.0.4", "2606:2800:99::4"
+"""Of networks that the host's routes say are its own."""
 HOST, HOST6 = "93.184.216.1", "2606:2800:220:1::1"
 THERE = [SHOP, BANK, "10.0.0.5", "169.254.169.254", "192.168.7.7"]
 THERE6 = [SIX, "fd00::5"]
@@ -49,6 +51,8 @@ NAMES = {
     "many.test": ["224.0.0.1"],
     "own.test": [HOST],
     "own6.test": [HOST6],
+    "any.test": [ANY],
+    "any6.test": [ANY6],
     "dead.test": ["93.184.216.77"],
 }
 
@@ -154,9 +158,13 @@ class Services:
 
     def __init__(self) -> None:
         self.touched: list[str] = []
-        for address in ("127.0.0.1", "::1", HOST, HOST6):
+        for address in ("127.0.0.1", "::1", HOST, HOST6, ANY, ANY6):
             for port in PORTS:
-                server = socket.create_server((address, port), family=_family(address))
+                server = socket.socket(_family(address))
+                freely = (socket.IPPROTO_IPV6, 78) if ":" in address else (socket.IPPROTO_IP, 15)  # IP_FREEBIND
+                server.setsockopt(*freely, 1)
+                server.bind((address, port))
+                server.listen()
                 threading.Thread(target=self._serve, args=(server, f"{address} {port}"), daemon=True).start()
 
     def _serve(self, server: socket.socket, name: str) -> None:
@@ -197,6 +205,8 @@ def furnish() -> Iterator[dict[str, object]]:
     for net in ("10.0.0.0/24", "169.254.169.0/24", "192.168.7.0/24"):
         _call("ip", "route", "add", net, "dev", "veth0")
     _call("ip", "-6", "route", "add", "fd00::/64", "dev", "veth0")
+    _call("ip", "route", "add", "local", "198.41.0.0/24", "dev", "lo")
+    _call("ip", "-6", "route", "add", "local", "2606:2800:99::/64", "dev", "lo")
     _call(*inside, "route", "add", "default", "via", HOST)
     _call(*inside, "-6", "route", "add", "default", "via", HOST6)
     assert other.stdin is not None

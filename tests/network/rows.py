@@ -60,7 +60,7 @@ LISTED = [
         f"{name}.test:8080"
         for name in (
             *("local", "local6", "zero", "inner", "home", "unique", "link6", "mixed", "mapped", "nat64", "sixtofour"),
-            *("many", "own", "own6"),
+            *("many", "own", "own6", "any", "any6"),
         )
     ),
     "meta.test:80",
@@ -179,6 +179,8 @@ ROWS = (
     _refused("many", "a multicast address"),
     _refused("own", "an address of the host's own"),
     _refused("own6", "an address of the host's own"),
+    _refused("any", "an address of the host's own"),
+    _refused("any6", "an address of the host's own"),
     Row(name="no-such-name", cell="get('http://nowhere.test:8080/')", answer="502 nowhere.test cannot be resolved on the host"),
     Row(name="no-such-host", cell="get('http://dead.test:8080/', timeout=15)", answer="502 dead.test:8080 does not answer"),
     Row(name="rebinding-before", cell="get('http://rebind.test:8080/g')", answer=f"{SHOP} /g", reached=[[SHOP, 8080, "/g", "rebind.test:8080"]]),

@@ -3,6 +3,7 @@
 import pytest
 
 from cellblock import IsolationUnavailable, Session
+from cellblock.executors.door import addresses
 from cellblock.executors.door.addresses import is_own, why_not_public
 from cellblock.executors.door.request import MAX_HEAD, Refused, read
 from cellblock.network import Traffic, destinations
@@ -85,8 +86,17 @@ def test_other_addresses_are_anybody_s(address: str) -> None:
     assert why_not_public(address) == ""
 
 
-def test_the_machine_s_own_address_is_known() -> None:
+@pytest.mark.parametrize("netlink", [True, False])
+def test_the_machine_s_own_addresses_are_known(netlink: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not netlink:
+
+        def refuse(address: str) -> int:
+            raise OSError
+
+        monkeypatch.setattr(addresses, "_type_of_route", refuse)
     assert is_own("127.0.0.1")
+    assert is_own("127.1.2.3") is netlink
+    assert not is_own("192.0.2.1")
 
 
 _GET = b"GET http://shop.test/a?b HTTP/1.1\r\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+import struct
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 _NOT_PUBLIC = tuple(
@@ -57,9 +58,41 @@ def why_not_public(address: str) -> str:
     return ""
 
 
+_NETLINK_MESSAGE = struct.Struct("=IHHII")  # length, type, flags, sequence, port
+_ROUTE = struct.Struct("=8BI")  # family, lengths, …, table, protocol, scope, type, flags
+_ATTRIBUTE = struct.Struct("=HH")
+_RTM_NEWROUTE, _RTM_GETROUTE, _NLM_F_REQUEST, _RTA_DST = 24, 26, 1, 1
+_TYPE_OF_ROUTE = 7
+_DELIVERED_HERE = (2, 3, 4)
+"""Types of routes: local, broadcast, anycast."""
+_KERNEL_SECONDS = 1.0
+
+
 def is_own(address: str) -> bool:
-    """Whether it is one of this machine's own, where its services listen. Sends nothing: the kernel is asked only
-    from which address it would send there."""
+    """Whether what is sent there comes to this machine, where its services listen: one of its own addresses, or what a
+    route of its says is. Sends nothing: the kernel is asked."""
+    try:
+        return _type_of_route(address) in _DELIVERED_HERE
+    except OSError:  # no netlink here
+        return _is_sent_from_itself(address)
+
+
+def _type_of_route(address: str) -> int:
+    """Of the route to an address; 0 where there is none. OSError where the kernel cannot be asked."""
+    family, packed = (socket.AF_INET6 if ":" in address else socket.AF_INET), ip_address(address).packed
+    route = _ROUTE.pack(family, len(packed) * 8, 0, 0, 0, 0, 0, 0, 0)
+    asked = route + _ATTRIBUTE.pack(_ATTRIBUTE.size + len(packed), _RTA_DST) + packed
+    head = _NETLINK_MESSAGE.pack(_NETLINK_MESSAGE.size + len(asked), _RTM_GETROUTE, _NLM_F_REQUEST, 1, 0)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as asking:
+        asking.settimeout(_KERNEL_SECONDS)
+        asking.send(head + asked)
+        answer = asking.recv(4096)
+    _, kind, *_ = _NETLINK_MESSAGE.unpack_from(answer)
+    return answer[_NETLINK_MESSAGE.size + _TYPE_OF_ROUTE] if kind == _RTM_NEWROUTE else 0
+
+
+def _is_sent_from_itself(address: str) -> bool:
+    """Whether the kernel would send to an address from that very address."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as asking:
