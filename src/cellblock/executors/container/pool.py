@@ -31,7 +31,9 @@ class _Shelf:
     """How many are worth having by how sessions are opened, and until when."""
     demand: Demand = field(default_factory=Demand)
     ready: list[ContainerFamily] = field(default_factory=list)
-    filling: bool = False
+    tended: bool = False
+    """Whether a thread sees to it."""
+    changed: threading.Event = field(default_factory=threading.Event)
 
     @property
     def wanted(self) -> int:
@@ -57,7 +59,7 @@ class Pool:
                 shelf.by_use, shelf.until = more.count, time.monotonic() + more.seconds
         if family is None:
             family = ContainerFamily.started(box, progress, kind)
-        self._fill(shelf)
+        self._tend_soon(shelf)
         return family
 
     def keep(self, box: Box, kind: Kind, count: int) -> None:
@@ -85,26 +87,32 @@ class Pool:
         with self._lock:
             shelf.ready.append(family)
 
-    def _fill(self, shelf: _Shelf) -> None:
+    def _tend_soon(self, shelf: _Shelf) -> None:
+        """Have a thread see to a shelf, if there is something to see to."""
         with self._lock:
-            if shelf.filling or not shelf.wanted:
+            shelf.changed.set()
+            if shelf.tended or not shelf.wanted:
                 return
-            shelf.filling = True
-        threading.Thread(target=self._keep_filled, args=(shelf,), name="cellblock-containers", daemon=True).start()
+            shelf.tended = True
+        threading.Thread(target=self._tend, args=(shelf,), name="cellblock-containers", daemon=True).start()
 
-    def _keep_filled(self, shelf: _Shelf) -> None:
-        """In a thread: start what is wanted, and end what is not any more."""
+    def _tend(self, shelf: _Shelf) -> None:
+        """Start what is wanted, and end what is not any more, for as long as that changes by itself."""
         try:
-            while self._lacks(shelf):
-                self._add(shelf, ContainerFamily.started(shelf.box, None, shelf.kind))
+            while True:
+                shelf.changed.clear()
+                while self._lacks(shelf):
+                    self._add(shelf, ContainerFamily.started(shelf.box, None, shelf.kind))
+                self._trim(shelf)
+                with self._lock:
+                    left = shelf.until - time.monotonic()
+                    if left <= 0:
+                        shelf.tended = False
+                        return
+                shelf.changed.wait(left)
         except (CellblockError, FamilyGone, OSError) as error:
+            shelf.tended = False
             _log.warning("no container could be started beforehand: %s", error)
-        finally:
-            shelf.filling = False
-        left = shelf.until - time.monotonic()
-        if left > 0 and not shelf.kept:
-            time.sleep(left)
-        self._trim(shelf)
 
     def _trim(self, shelf: _Shelf) -> None:
         """End the containers that nobody wants any more."""
