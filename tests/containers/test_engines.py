@@ -78,7 +78,9 @@ class TestCrun(_Conformance):
         return _Of(Container(engine=with_crun, runtime="crun", image=image))
 
 
-@pytest.mark.parametrize("account", [(), ("--user", "1234", "--cap-drop", "ALL"), ("--user", "1234", "--read-only")])
+@pytest.mark.parametrize(
+    "account", [(), ("--user", "1234", "--cap-drop", "ALL"), ("--user", "1234", "--read-only", "--tmpfs", "/tmp")]
+)
 def test_every_attempt_of_doctor_is_refused_in_docker_with_the_shipped_profile(
     in_docker: str, modules: Path, account: tuple[str, ...]
 ) -> None:
