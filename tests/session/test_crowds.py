@@ -14,7 +14,7 @@ from cellblock.executors.process.kernel import ProcessKernel
 
 PROCESSORS = max(2, len(os.sched_getaffinity(0)))
 FEW, CROWD = 2 * PROCESSORS, 4 * PROCESSORS + 4
-LIMITS = ExecutionLimits(timeout_seconds=60, max_processes=CROWD + 40)
+LIMITS = ExecutionLimits(timeout_seconds=120, max_processes=CROWD + 40)
 
 PRELUDE = """
 import os, signal, time

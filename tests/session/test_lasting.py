@@ -512,10 +512,63 @@ def test_what_cannot_be_saved_is_told_by_its_cell_or_the_next(opened: Open) -> N
     assert session.unsaved == ()
 
 
-def test_value_that_ends_the_process_when_it_is_loaded_can_be_gone_back_from(opened: Open, url: str) -> None:
+_UNLOADABLE = {
+    "leaves": ("import os; os._exit(1)", "its code ended the session's process: it left with status 1"),
+    "is killed": (
+        "import os; os.kill(os.getpid(), 9)",
+        "its code ended the session's process: it was killed by SIGKILL",
+    ),
+    "never ends": ("while True: pass", "its code did not come to an end within 2 s"),
+    "never ends in C": ("sum(range(10**12))", "its code did not come to an end within 2 s"),
+    "raises": ("raise ValueError('damaged')", "ValueError: damaged"),
+}
+
+
+@pytest.mark.parametrize("what", _UNLOADABLE)
+def test_value_whose_own_code_fails_as_it_is_loaded_is_lost_and_the_rest_is_there(
+    opened: Open, url: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cellblock.executors.process.linked._SILENT_SECONDS", 2.0)
+    code, reason = _UNLOADABLE[what]
+    session = opened(tools=[seven])
+    session.run("kept = [1]; same = kept\nopen('f', 'w').write('text')")
+    session.run(f"class A:\n    def __setstate__(self, state):\n        {code}\na = A(); a.x = 1; b = {{'of': a}}")
+    session.run("after = [kept, 2]; import random; random.seed(3)")
+    session.close()
+    session = opened(tools=[seven])
+    assert session.resumed is not None
+    assert session.resumed.replayed == ()
+    lost = {one.name: one for one in session.resumed.lost}
+    assert set(lost) == {"a", "b"}
+    assert lost["a"].type == "__main__.A"
+    assert lost["a"].reason == f"it could not be loaded: {reason}"
+    assert lost["a"].remedy == "run the cells again that made it"
+    cell = session.run(
+        "kept, same is kept, after[0] is kept, open('f').read(), random.random(), seven(), 'a' in globals()"
+    )
+    assert cell.value == ([1], True, True, "text", 0.23796462709189137, 7, False)
+    assert {one.name for one in cell.lost} == {"a", "b"}
+    session.run("a = 5")
+    session.close()
+    session = opened(tools=[seven])
+    assert session.run("a, kept").value == (5, [1])
+    assert session.resumed is not None
+    assert session.resumed.lost == ()
+
+
+def test_session_of_many_values_that_end_the_process_when_loaded_can_be_gone_back_from(opened: Open, url: str) -> None:
     session = opened()
     session.run("kept = [1]")
-    session.run("import os\nclass A:\n    def __setstate__(self, state): os._exit(1)\na = A(); a.x = 1")
+    session.run(
+        "import os\nclass A:\n    def __setstate__(self, state): os._exit(1)\na = A(); a.x = 1; b = A(); b.x = 2"
+    )
+    session.close()
+    session = opened()
+    assert session.resumed is not None
+    assert {one.name for one in session.resumed.lost} == {"a", "b"}
+    session.checkout("HEAD~1")
+    session.run("import os\nclass A:\n    def __setstate__(self, state): os._exit(1)")
+    session.run("for n in range(7):\n    globals()[f'a{n}'] = A(); globals()[f'a{n}'].x = n")
     session.close()
     with pytest.raises(CellblockError) as refused:
         opened()
@@ -525,3 +578,8 @@ def test_value_that_ends_the_process_when_it_is_loaded_can_be_gone_back_from(ope
     done = subprocess.run(program, env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert opened().run("kept").value == [1]
+
+
+def seven() -> int:
+    """Seven."""
+    return 7

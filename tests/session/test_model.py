@@ -13,7 +13,7 @@ import select
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +164,7 @@ class Pair:
 
     def shell(self, command: str) -> None:
         cell = self.session.shell(command)
+        assert cell.ok or cell.error.type == "CommandFailed", self.told(cell)  # type: ignore[union-attr]
         assert cell.ok == self.did(f"shell {command}", lambda world: world.shell(command)), self.told(cell)
 
     def set(self, name: str, value: object) -> None:
@@ -225,7 +226,7 @@ class Pair:
         assert {name for name in BOUND if name in names} == set(expected), self.told()
         for name, value in expected.items():
             found = names[name].preview if name == "box" else self.session[name]
-            assert found == (str(value)[:120] if name == "box" else value), (name, self.told())
+            assert found == (str(value)[:120] if name == "box" else value), f"{name}\n{self.told()}"
         files = {path: self.session.files.read(path) for path in self.session.files.list()}
         assert files == self.world.files(), self.told()
 
@@ -332,7 +333,8 @@ def step(pair: Pair, chance: random.Random, *, slow: bool) -> None:
 def play(seed: int, steps: int, directory: Path, open_session: Callable[..., Session], *, slow: bool = False) -> None:
     """So many steps, in one session and its branches."""
     chance = random.Random(seed)
-    first = Pair(open_session(limits=LIMITS), directory / "model")
+    limits = LIMITS if slow else replace(LIMITS, timeout_seconds=30)  # no cell is to be ended for its time
+    first = Pair(open_session(limits=limits), directory / "model")
     first.begin()
     pairs = [first]
     for number in range(steps):

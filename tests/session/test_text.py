@@ -190,7 +190,11 @@ def test_text_that_looks_like_a_mark_only_mislabels_itself(session: Session) -> 
 
 def test_thread_that_prints_after_its_cell_is_shown_with_a_later_cell(session: Session) -> None:
     session.run(
-        "import threading\nshown = threading.Event()\n"
-        "threading.Timer(0.05, lambda: (print('late', flush=True), shown.set())).start()"
+        "import os, threading, time\nshown = threading.Event()\n"
+        "def work():\n"
+        "    while not os.path.exists('over'): time.sleep(0.01)\n"
+        "    print('late', flush=True); shown.set()\n"
+        "threading.Thread(target=work).start()"
     )
+    session.files.write("over", "")
     assert session.run("x = shown.wait(10)").text == "late"

@@ -6,11 +6,12 @@ executor: a tool call is an event, and its answer goes down with `Turn.reply`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from cellblock.container import Container
+from cellblock.errors import RestoreFailed
 from cellblock.limits import ExecutionLimits
 from cellblock.network import Destination, Traffic
 from cellblock.policy import Policy
@@ -101,6 +102,17 @@ class Handed(Bind):
     """Bind a name to this very object: for a kernel of this process. It goes over no wire."""
 
     value: object
+
+
+class Unloadable(RestoreFailed):
+    """The code of a value that was being loaded ended the process, or did not come to its end.
+
+    `groups` are those of the snapshot that it may be of, where that is known; `reason` says what it did.
+    """
+
+    def __init__(self, message: str, *, hint: str, groups: frozenset[str], reason: str) -> None:
+        super().__init__(message, hint=hint)
+        self.groups, self.reason = groups, reason
 
 
 class WorkerGone(Exception):
@@ -347,11 +359,18 @@ class Kernel(Protocol):
         ...
 
     async def restore(
-        self, snapshot: Snapshot, fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]], *, seconds: float = 60.0
+        self,
+        snapshot: Snapshot,
+        fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]],
+        *,
+        seconds: float = 60.0,
+        left_out: Mapping[str, str] | None = None,
     ) -> tuple[tuple[str, str, str, str], ...]:
         """Put what was saved into a kernel that has run nothing yet; the names that could not be, with the reasons.
 
-        `fetch` gives the bytes of addresses. That is no step: `steps` is 0 afterwards.
+        `fetch` gives the bytes of addresses. That is no step: `steps` is 0 afterwards. `Unloadable` where the code of a
+        value ends the process, or keeps it: after `recover` it can be tried again with the groups `left_out` that did
+        so, each for a reason. Which those are is known of a try with `left_out`, be it empty, which takes longer.
         """
         ...
 

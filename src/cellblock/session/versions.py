@@ -13,9 +13,10 @@ import anyio
 from cellblock.cell import Cell, CellState, Lost
 from cellblock.differences import Diff
 from cellblock.errors import CellblockError
-from cellblock.executors.protocol import Capabilities, Kernel
+from cellblock.executors.protocol import Capabilities, Kernel, Unloadable
 from cellblock.limits import ExecutionLimits
 from cellblock.session.background import Background
+from cellblock.session.execution import recover
 from cellblock.session.hoststeps import HostStep
 from cellblock.session.notebook import Notebook
 from cellblock.session.tools import Toolbox
@@ -28,6 +29,10 @@ if TYPE_CHECKING:  # what only sessions that last need
     from cellblock.session.past import Past
     from cellblock.snapshots import Snapshot
     from cellblock.store import Commit
+
+
+_MOST_LEFT_OUT = 5
+"""So many groups of a snapshot whose values end the process that loads them; then its restore fails."""
 
 
 class Versions(Turns):
@@ -121,8 +126,15 @@ class Versions(Turns):
 
     async def _restore(self, lasting: Lasting, kernel: Kernel, snapshot: Snapshot) -> tuple[Lost, ...]:
         """What could not be saved, and what could be and not be loaded."""
+        left_out: dict[str, str] | None = None
         try:
-            rows = await kernel.restore(snapshot, lasting.fetch)
+            while True:
+                try:
+                    rows = await kernel.restore(snapshot, lasting.fetch, left_out=left_out)
+                    break
+                except Unloadable as ended:
+                    left_out = _without(left_out, ended)
+                await recover(kernel, toolbox=self._toolbox)
         finally:
             lasting.end_reading()
         loaded = tuple(Lost(name=name, type=kind, reason=why, remedy=remedy) for name, kind, why, remedy in rows)
@@ -284,6 +296,16 @@ class Versions(Turns):
         if self._lasting is None:
             raise CellblockError(f"{what} is for sessions with versions", hint='open it with a name: Session("name")')
         return self._lasting
+
+
+def _without(left_out: dict[str, str] | None, ended: Unloadable) -> dict[str, str]:
+    """What to leave out next, after what was left out before. At first that is nothing: it is found out which to."""
+    if left_out is None:
+        return {}
+    more = ended.groups - left_out.keys()
+    if not more or len(left_out) >= _MOST_LEFT_OUT:
+        raise ended
+    return {**left_out, **dict.fromkeys(more, ended.reason)}
 
 
 def _resumption(resumed: Resumed) -> str:

@@ -403,7 +403,7 @@ class Worker:
         record: Any = from_json(told)
         lead_to_packages(layout.PACKAGES, door=False)  # the files of what is restored are there by now
         supplies = late.load("cellblock.worker.supplies")
-        needed = supplies.needed(record)
+        needed = () if "left_out" in record else supplies.needed(record)  # so that the host can tell which is loaded
         supply = supplies.Supplies(self._channel, self._voice.speak, needed, beside=self._beside)
         saving, namespace = late.load(_SAVING), self._interpreter.namespace
         rows: list[list[str]]

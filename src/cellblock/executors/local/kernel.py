@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 import anyio.to_thread
@@ -241,7 +241,12 @@ class LocalKernel:
         return await Captured.of(runner)
 
     async def restore(
-        self, snapshot: Snapshot, fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]], *, seconds: float = 60.0
+        self,
+        snapshot: Snapshot,
+        fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]],
+        *,
+        seconds: float = 60.0,
+        left_out: Mapping[str, str] | None = None,
     ) -> tuple[tuple[str, str, str, str], ...]:
         """See `Kernel`."""
         self.require_open()

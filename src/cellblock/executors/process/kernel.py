@@ -8,7 +8,7 @@ import select
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -347,7 +347,9 @@ class ProcessKernel(LinkedKernel):
     def _note_captured(self) -> None:
         self._captures -= 1
 
-    async def restore(self, snapshot: Snapshot, fetch: Fetch, *, seconds: float = 60.0) -> tuple[Row, ...]:
+    async def restore(
+        self, snapshot: Snapshot, fetch: Fetch, *, seconds: float = 60.0, left_out: Mapping[str, str] | None = None
+    ) -> tuple[Row, ...]:
         if self._checkpoints.numbers != (0,):
             raise RestoreFailed("the session has run something", hint="restore into a new one")
         if "form" in snapshot.environment:
@@ -356,7 +358,7 @@ class ProcessKernel(LinkedKernel):
                 hint='open it with trust_level="local"',
             )
         missed = await self._restore_files(snapshot, fetch)
-        lost = await self._restore_names(snapshot, fetch, seconds)
+        lost = await self._restore_names(snapshot, fetch, seconds, left_out)
         forgotten = self._checkpoints.newest.number - 1
         self._checkpoints.let_go(forgotten, self._checkpoints.bound)
         return (*lost, *_files(missed))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import socket
@@ -25,7 +26,17 @@ from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.turn import Before, Fetch, ProcessTurn
 from cellblock.executors.process.waits import Waits
-from cellblock.executors.protocol import Capabilities, Died, Kernel, KernelSpec, Named, Turn, WorkerGone
+from cellblock.executors.protocol import (
+    Capabilities,
+    Died,
+    Kernel,
+    KernelSpec,
+    Named,
+    Turn,
+    TurnEvent,
+    Unloadable,
+    WorkerGone,
+)
 from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.values import portable
@@ -49,6 +60,8 @@ _GUARD = Applied(
 
 _FALL_SECONDS = 0.1
 """Where all processes of a session are killed, the worker is gone so much before the rest at most."""
+_SILENT_SECONDS = 20.0
+"""A worker that restores asks for bytes all the time, but while a value's own code runs."""
 _GO_BACK = "a value's own code may do that; go back to before it: cellblock sessions undo NAME"
 
 
@@ -217,23 +230,40 @@ class LinkedKernel:
             turn.close()
         return True
 
-    async def _restore_names(self, snapshot: Snapshot, fetch: Fetch, seconds: float) -> tuple[Row, ...]:
+    async def _restore_names(
+        self, snapshot: Snapshot, fetch: Fetch, seconds: float, left_out: Mapping[str, str] | None
+    ) -> tuple[Row, ...]:
         """Have the worker bind what was saved; the names that could not be."""
         from cellblock.wire.saving import pack_record  # most sessions are not restored
 
-        record = as_json(pack_record(snapshot)).encode()
-        turn = self._turn(self._living(), Restore(buffers=(record,)), 0)
+        record = pack_record(snapshot)
+        if left_out is not None:
+            record["left_out"] = dict(left_out)
+        turn = self._turn(self._living(), Restore(buffers=(as_json(record).encode(),)), 0)
         addresses = snapshot.addresses()
+        asked: Sequence[str] = ()
+        silence = anyio.CancelScope()
 
         async def given(wanted: Sequence[str]) -> Sequence[bytes]:
             """Security border: the session gets nothing that is not its own."""
+            nonlocal asked
             if not addresses.issuperset(wanted):
                 raise ProtocolError("it asked for bytes that are not its own")
-            return await fetch(wanted)
+            asked, silence.deadline = wanted, math.inf
+            given = await fetch(wanted)
+            silence.deadline = anyio.current_time() + _SILENT_SECONDS
+            return given
+
+        def unloadable(message: str, reason: str) -> Unloadable:
+            at = [one.key for one in snapshot.groups if not set(asked).isdisjoint(one.addresses())]
+            groups = frozenset() if left_out is None else frozenset(at)  # else it asks for some ahead
+            return Unloadable(message, hint=_GO_BACK, groups=groups, reason=reason)
 
         turn.fetch = given
+        event: TurnEvent | None = None
         try:
-            with anyio.fail_after(seconds):
+            with anyio.fail_after(seconds), silence:
+                silence.deadline = anyio.current_time() + _SILENT_SECONDS
                 if not turn.sent:
                     await turn.send_rest(seconds)
                 while not isinstance(event := await turn.next(), Finished | Died):
@@ -242,7 +272,7 @@ class LinkedKernel:
             self.kill()
             raise RestoreFailed(f"it took longer than {seconds:g} s", hint=_GO_BACK) from None
         except WorkerGone as gone:
-            raise RestoreFailed(f"the session's process ended: {said_of(gone.death)}", hint=_GO_BACK) from None
+            event = gone.death
         except BaseException as error:
             self.kill()  # it waits for bytes that do not come
             if isinstance(error, (OSError, ProtocolError)):
@@ -251,7 +281,14 @@ class LinkedKernel:
         finally:
             turn.close()
         if isinstance(event, Died):
-            raise RestoreFailed(f"the session's process ended: {event.reason or said_of(event)}", hint=_GO_BACK)
+            ended = f"the session's process ended: {event.reason or said_of(event)}"
+            if event.excess:
+                raise RestoreFailed(ended, hint=_GO_BACK)
+            raise unloadable(ended, f"its code ended the session's process: {event.reason or said_of(event)}")
+        if not isinstance(event, Finished):
+            self.kill()
+            told = f"did not come to an end within {_SILENT_SECONDS:g} s"
+            raise unloadable(f"the code of a value {told}", f"its code {told}")
         if event.failure is not None:
             raise RestoreFailed(f"{event.failure.type}: {event.failure.message}")
         return rows_of(event)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -185,7 +185,12 @@ class ReducedKernel(LinkedKernel):
         raise CaptureFailed(f"{self.where} saves nothing yet", hint=self.instead)
 
     async def restore(
-        self, snapshot: Snapshot, fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]], *, seconds: float = 60.0
+        self,
+        snapshot: Snapshot,
+        fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]],
+        *,
+        seconds: float = 60.0,
+        left_out: Mapping[str, str] | None = None,
     ) -> tuple[tuple[str, str, str, str], ...]:
         """See `Kernel`."""
         raise RestoreFailed(f"{self.where} restores nothing yet", hint=self.instead)

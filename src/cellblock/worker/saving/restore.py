@@ -27,7 +27,8 @@ class WrongVersion(Exception):
 def load(namespace: dict[str, Any], record: dict[str, Any], *, get: Get, fill: Fill | None = None) -> list[list[str]]:
     """Bind the names that a record holds. Rows of what could not be: name, type, reason, remedy.
 
-    `fill` puts the pieces of a large buffer into its memory; without it they are got one by one.
+    `fill` puts the pieces of a large buffer into its memory; without it they are got one by one. Groups that the record
+    says to be `left_out`, each for a reason, are not loaded.
     Raises WrongVersion before anything is bound. What the record tells as lost is not told again.
     """
     restoring = _Restoring(namespace, record, get, gather(get) if fill is None else fill)
@@ -49,7 +50,7 @@ class _Restoring:
         self._of_name = {name: (key, kind) for name, key, kind, *_ in record["names"]}
         self._ambient = [(label, key) for label, key in record["ambient"]]
         self._loaded: dict[str, tuple[dict[str, Any], Sequence[Any]]] = {}
-        self._failed: dict[str, str] = {}
+        self._failed: dict[str, str] = dict(record.get("left_out", ()))
         self._loading: set[str] = set()
         self.originals: dict[tuple[str, str], Any] = {}
 
