@@ -140,6 +140,17 @@ def test_other_errors_get_none(sealed: Session, listing: Session) -> None:
     assert sealed.shell("exit 3").error.hint == ""  # type: ignore[union-attr]
 
 
+def test_what_a_function_of_the_host_could_not_reach_is_not_the_session_s() -> None:
+    def query() -> None:
+        """Ask the host's database."""
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    with Session(limits=_LIMITS, tools=[query]) as session:
+        assert session.run("query()").error.message == "[Errno 111] Connection refused"  # type: ignore[union-attr]
+        assert _hint(session, "query()") == ""
+        assert _hint(session, "try:\n    query()\nexcept OSError as error:\n    raise ValueError from error") == ""
+
+
 @pytest.mark.parametrize(
     ("said", "reach", "helps"),
     [

@@ -17,6 +17,8 @@ from cellblock.values.forms import BESIDE_BYTES
 from cellblock.wire.frames import ProtocolError
 from cellblock.wire.messages import Place, Reserved, ToolCalled, ToolReply, ToolRoom
 
+_MOST_FAILURES, _MOST_WORDS = 100, 200
+
 Reply = Callable[[ToolReply | ToolRoom], Awaitable[None]]
 Answer = Callable[[ToolCalled, tuple[object, ...], dict[str, object]], Awaitable[ToolReply]]
 """What gives a call its answer: the function itself, or a log of what it gave before."""
@@ -32,6 +34,8 @@ class Calls:
         self._asked: dict[int, tuple[anyio.Event, list[Place]]] = {}
         self._speaking = anyio.Lock(fast_acquire=True)
         self._tasks = Background()
+        self.failures: set[str] = set()
+        """What functions of the host have raised, in its first words: their troubles are not the cell's."""
 
     def begin(self, call: ToolCalled, reply: Reply) -> ToolCall:
         """Start to answer a call; what the caller of the session is told of it."""
@@ -53,6 +57,8 @@ class Calls:
         self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object], reply: Reply
     ) -> None:
         answer = await self._answered(call, args, kwargs)
+        if answer.error is not None and len(self.failures) < _MOST_FAILURES:
+            self.failures.add(answer.error[1][:_MOST_WORDS])
         if self._kernel.beside and any(len(one) >= BESIDE_BYTES for one in answer.buffers):
             answer = await self._stored(answer, reply)
         await self._say(reply, answer)

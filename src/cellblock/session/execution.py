@@ -89,6 +89,7 @@ class Execution:
         self._judge = judge
         self._toolbox = toolbox
         self._calls = Calls(toolbox, kernel, answer)
+        self._recorder.failures = self._calls.failures
         self._left: TurnEvent | None = Written(stream="stderr", text=note) if note else None
         self._resumes = resumes
         self._gone: SessionClosed | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 
@@ -57,6 +57,8 @@ class Recorder:
         self.curbed = False
         self.reach: Callable[[], Reach] | None = None
         """What the session can connect to."""
+        self.failures: Collection[str] = ()
+        """What host functions that the cell called have raised, in words."""
         self.traffic: Callable[[], Traffic] | None = None
         """What has passed the session's door since the cell began, where there is one."""
         self._outputs: list[Output] = []
@@ -133,12 +135,15 @@ class Recorder:
         return self._close(error, usage, result, lost, rolled_back)
 
     def _hint_of_network(self, error: CellError, reach: Reach) -> str:
-        from cellblock.session.unreached import hint  # cells that end well need none of it
+        from cellblock.session.unreached import hint, is_refused  # cells that end well need none of it
 
         self._end_stream()
+        said = f"{error.type}: {error.message}\n{error.traceback}"
+        if not is_refused(error.message) and any(one and one in said for one in self.failures):
+            return ""
         command = error.type in ("CommandFailed", "CalledProcessError")
         printed = "".join(one.text for one in self._outputs if one.stream) if command else ""
-        return hint(f"{error.type}: {error.message}\n{error.traceback}", printed, reach)
+        return hint(said, printed, reach)
 
     def die(self, error: CellError, lost: tuple[Lost, ...], duration_ms: float, *, rolled_back: bool = False) -> Cell:
         """The cell whose process ended under it, and what could not be brought back."""

@@ -81,6 +81,11 @@ def in_a_line(reach: Reach) -> str:
     return f"Of the network there is only {', '.join(reach.listed)}, by HTTP(S)."
 
 
+def is_refused(message: str) -> bool:
+    """Whether an error is that of a function which a private session cannot call."""
+    return message.endswith(_OUTWARD)
+
+
 def _wants_out(whole: str) -> bool:
     if _ASKED.search(whole) or _REFUSED.search(whole):
         return True
