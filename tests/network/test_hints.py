@@ -167,6 +167,16 @@ def test_what_a_function_of_the_host_could_not_reach_is_not_the_session_s() -> N
             Reach(),
             'network=["bank.test:443"]',
         ),
+        (
+            "fatal: unable to access 'https://bank.test/x/': CONNECT tunnel failed, response 403",
+            Reach(listed=("a.test:1",)),
+            "only what network= lists may be reached, which is a.test:1",
+        ),
+        (
+            "curl: (56) Received HTTP code 403 from proxy after CONNECT",
+            Reach(listed=("a.test:1",), private="payroll", since=3),
+            "the session is private since cell 3 (payroll)",
+        ),
         ("socket.gaierror: [Errno -2] Name or service not known", Reach(door=False), "open it at isolated"),
         (
             "HTTPError: HTTP Error 403: in.test leads to a loopback address, and only a public one is connected to",

@@ -28,6 +28,8 @@ _UNLISTED = re.compile(r"([\w.\[\]:-]{1,300}) is not in the network= list of thi
 _NOT_PUBLIC = re.compile(r"leads to (?:a|an) [a-z' -]{4,40}, and only a public one is connected to")
 _USED_UP = re.compile(r"has used up ExecutionLimits\.max_network_mb")
 _SHUT = re.compile(r"holds private data: its network is closed for good")
+_TUNNEL = re.compile(r"tunnel failed, response 403|HTTP code 403 from proxy")
+"""What curl, and so git, says of it."""
 _OUTWARD = "reaches outside, which a session that holds private data cannot"
 _POOL = re.compile(r"host='([\w.:-]{1,253})', port=(\d{1,5})")
 
@@ -56,7 +58,7 @@ def hint(said: str, printed: str, reach: Reach) -> str:
     if reach.private and _OUTWARD in said:
         return f"{_since(reach)}; another session, without these data, can call it"
     wants_package = bool(_PIP.search(whole))
-    if not (wants_package or _SHUT.search(whole) or _wants_out(whole)):
+    if not (wants_package or _SHUT.search(whole) or (reach.private and _TUNNEL.search(whole)) or _wants_out(whole)):
         return _of_the_door(whole, reach)
     if reach.private:
         return f"{_since(reach)}: it has no network, for good; another session, without these data, can have one"
@@ -100,6 +102,8 @@ def _of_the_door(whole: str, reach: Reach) -> str:
         return "a name that leads to such an address is refused: where that is meant, list the address itself"
     if _USED_UP.search(whole):
         return "raise ExecutionLimits(max_network_mb=…)"
+    if _TUNNEL.search(whole):
+        return f"the session's door refused it: only what network= lists may be reached, which is {_shown(reach)}"
     return ""
 
 
