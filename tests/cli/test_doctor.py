@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 
 import cellblock
 from cellblock.cli.doctor import GIVEN_UP
-from cellblock.cli.examination import Report
+from cellblock.cli.examination import Report, examine
 from cellblock.cli.machine import Machine
 from cellblock.cli.probes import PROBES
 from cellblock.cli.probes_reduced import REDUCED
@@ -225,3 +226,17 @@ def test_masked_proc_is_unmasked_for_ordinary_users_alone() -> None:
     assert commands(docker, masked) == ("docker run --security-opt systempaths=unconfined --user 1000 ...",)
     assert commands(replace(docker, user=0), masked) == ()
     assert "another user than root" in remedies(replace(docker, user=0), masked)[0].note
+
+
+def test_without_a_place_for_files_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    report = anyio.run(examine, 7, "full")
+    assert (report.ok, report.walls, report.failure) == (
+        False,
+        (),
+        "a file for sessions to look for cannot be put out: No usable temporary directory found in ['/tmp'] "
+        "(give this program a /tmp; to a container, --tmpfs /tmp)",
+    )

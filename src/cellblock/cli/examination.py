@@ -138,8 +138,15 @@ def _laid_out() -> Iterator[Bait]:
     from cellblock.worker.confine.syscalls import MACHINE
 
     abstract = f"cellblock-doctor-{secrets.token_hex(8)}"
+    try:
+        file = tempfile.NamedTemporaryFile("w", prefix="cellblock-doctor-")  # noqa: SIM115 - the next statement closes it
+    except FileNotFoundError as error:
+        raise CellblockError(
+            f"a file for sessions to look for cannot be put out: {error.strerror}",
+            hint="give this program a /tmp; to a container, --tmpfs /tmp",
+        ) from None
     with (
-        tempfile.NamedTemporaryFile("w", prefix="cellblock-doctor-") as canary,
+        file as canary,
         socket.create_server(("127.0.0.1", 0)) as listener,
         socket.socket(socket.AF_UNIX) as unix,
     ):

@@ -42,7 +42,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--tag",
         default="",
         metavar="NAME",
-        help="its name (localhost/cellblock:VERSION, localhost/cellblock-data:VERSION)",
+        help="its name (localhost/cellblock, localhost/cellblock-data)",
     )
     sources = building.add_mutually_exclusive_group()
     sources.add_argument("--base", metavar="IMAGE", help="start from this image (Python's own, by digest)")
