@@ -8,16 +8,28 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cellblock import Container, IsolationUnavailable, Session, SessionClosed, Versioned, keep_ready
+from cellblock import (
+    CodeAgent,
+    Container,
+    IsolationUnavailable,
+    Policy,
+    ScriptedModel,
+    Session,
+    SessionClosed,
+    Versioned,
+    keep_ready,
+)
 from cellblock.executors import DockerExecutor
 from cellblock.executors.container import pool
 from cellblock.executors.container.launcher import ContainerLauncher
@@ -275,3 +287,48 @@ def test_session_that_lasts_goes_on_in_another_container_when_its_own_is_killed(
     cells = [session.run("x + 1, open('kept.txt').read()") for _ in range(2)]  # the first may tell of the end instead
     assert cells[-1].value == (42, "here"), [cell.text for cell in cells]
     assert _containers() not in ([], [name])
+
+
+def test_agent_works_and_explores_in_a_container(image: str) -> None:
+    says = [
+        "```python\nexplore('the shape')\nrows[0]['sold'] + rows[1]['gone']\n```",
+        "```python\nfinal_answer(sum(row['sold'] for row in rows))\n```",
+    ]
+    agent = CodeAgent(ScriptedModel(says), trust_level="sandboxed", container=image)
+    result = agent.run("How many were sold?", inputs={"rows": [{"sold": 2}, {"sold": 5}]})
+    assert (result.value, len(result.steps)) == (7, 2)
+
+
+def test_door_leads_out_of_a_container_to_what_is_listed_alone(box: Callable[..., Session]) -> None:
+    seen: list[str] = []
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"ok")
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        get = f"import urllib.request\nurllib.request.urlopen('http://127.0.0.1:{server.server_port}/{{}}').read()"
+        try:
+            session = box(network=[f"127.0.0.1:{server.server_port}"])
+            cell = session.run(get.format("a"))
+            assert (cell.value, cell.usage.connections) == (b"ok", 1), cell.text
+            session.mark_private("payroll")
+            assert session.run(get.format("b")).error is not None
+            assert box().run(get.format("c")).error is not None
+        finally:
+            server.shutdown()
+    assert seen == ["/a"]
+
+
+def test_policy_is_laid_over_a_session_in_a_container(box: Callable[..., Session]) -> None:
+    session = box(policy=Policy())
+    cell = session.run("import os")
+    assert cell.error is not None
+    assert "os is not granted" in cell.error.message
+    assert session.run("import math\nmath.isqrt(49)").value == 7
