@@ -9,6 +9,7 @@ import pytest
 from threat_items import ITEMS, UNTRIED
 
 import cellblock
+from cellblock.attacks.language.programs import ESCAPES
 from cellblock.attacks.tables import ATTACKS
 from cellblock.threats import BY_ID, LEVELS, THREATS
 
@@ -36,7 +37,12 @@ _ATTEMPT = re.compile(r"^#: ([a-z0-9-]+)$", re.M)
 _TEST = re.compile(r"^ *(?:async )?def (test_\w+)\(", re.M)
 TRIES = (
     {attack.name for attack in ATTACKS}
-    | {name for path in (TESTS / "guard/escapes").iterdir() for name in _ATTEMPT.findall(path.read_text())}
+    | {
+        name
+        for folder in (TESTS / "guard/escapes", ESCAPES)
+        for path in folder.iterdir()
+        for name in _ATTEMPT.findall(path.read_text())
+    }
     | {name for path in TESTS.rglob("test_*.py") for name in _TEST.findall(path.read_text())}
     | {name for path in KITS.glob("*.py") for name in _TEST.findall(path.read_text())}
 )

@@ -32,7 +32,9 @@ def test_classes_are_those_of_the_register() -> None:
 
 def test_another_class_is_a_usage_error(capsys: Captured) -> None:
     assert main(["doctor", "--attack", "L1"]) == 2
-    assert capsys.readouterr().err.startswith("cellblock: 'L1' is no class of attacks: there are W1, W2")
+    assert capsys.readouterr().err.startswith(
+        "cellblock: 'L1' is no class of attacks at the level isolated: there are W1, W2"
+    )
 
 
 @pytest.fixture
@@ -63,6 +65,34 @@ def test_json_has_each_attack(few: None, capsys: Captured) -> None:
     (group,) = report["classes"]
     assert (group["id"], group["held"], len(group["tried"])) == ("W4", True, 3)
     assert {(one["held"], *one["reached"], *one["failed"]) for one in group["tried"]} == {(True,)}
+
+
+def test_the_guard_is_tried_too(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_file = {path: found for path, found in attack.attempts_of(("L9",)).items() if path.stem == "L09"}
+    monkeypatch.setattr(attack, "attempts_of", lambda ids: of_file)
+    assert main(["doctor", "--attack", "L9", "--trust-level", "local", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    (group,) = report["classes"]
+    assert (group["id"], group["held"]) == ("L9", True)
+    assert len(group["tried"]) >= 35
+
+
+UNGUARDED = """
+import json, sys
+from cellblock.attacks.language.programs import programs
+from pathlib import Path
+for one in programs(Path(sys.argv[2])):
+    print(json.dumps({"name": one.name, "canary": True, "changed": [], "ended": "completed", "rules": [], "left": 0}))
+"""
+
+
+def test_a_guard_that_lets_a_secret_out_is_told(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the program would print without a guard, where each attempt gets what it is after."""
+    monkeypatch.setattr(attack, "LANGUAGE", ("-c", UNGUARDED, "guard"))
+    assert main(["doctor", "--attack", "L2", "--trust-level", "local"]) == 3
+    out = capsys.readouterr().out
+    assert "        REACHED gi-frame: a secret of the host came out" in out.splitlines()
+    assert "        FAILED gi-frame: refused: [], where ['frame'] was expected" in out.splitlines()
 
 
 OPENED = """

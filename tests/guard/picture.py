@@ -37,9 +37,11 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE / "given")]
+sys.path[:0] = [str(HERE)]
 
-from corpus import ESCAPES, files, programs  # noqa: E402
+from corpus import ESCAPES, GIVEN, programs  # noqa: E402
+
+sys.path[:0] = [str(GIVEN)]
 
 LIMIT_SECONDS = 0.3
 MEMORY_MB = 64
@@ -187,7 +189,7 @@ def _children() -> list[str]:
 
 
 def attempt(source: str, grants: tuple[str, ...], given: dict[str, Any]) -> None:
-    """Make one, as tests/guard/attempts.py does."""
+    """Make one, as cellblock.attacks.language does."""
     import toolbox
     import vaults
     from levels import local_session
@@ -227,7 +229,7 @@ def main(every: int, first: int) -> None:
 def _chosen(every: int, first: int) -> list[tuple[str, tuple[str, ...]]]:
     found = [
         (program.source, program.grants)
-        for path in files(ESCAPES)
+        for path in ESCAPES
         for program in programs(path)
         if program.runs_here and "open" not in program.keys
     ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
-from pathlib import Path
 
 import corpus
 import pytest
@@ -52,7 +51,7 @@ def given(tmp_path_factory):
     """The modules that the attempts are given, on the host and, by way of mounts, inside; with the canary in them."""
     place = tmp_path_factory.mktemp("given")
     place.chmod(0o755)
-    for path in (Path(__file__).parent / "given").glob("*.py"):
+    for path in corpus.GIVEN.glob("*.py"):
         text = path.read_text().replace('os.environ["CANARY"]', repr(CANARY))
         (place / path.name).write_text(text.replace('os.environ["CANARY_FILE"]', "'/workspace/canary'"))
     before = {name: sys.modules.pop(name, None) for name in ("vaults", "toolbox")}

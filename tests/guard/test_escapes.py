@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 
 import corpus
 import pytest
@@ -14,9 +13,8 @@ from levels import why_not_local
 
 from cellblock.guard.rules import BY_ID
 
-FILES = {path.stem: path for path in corpus.files(corpus.ESCAPES)}
+FILES = {path.stem: path for path in corpus.ESCAPES}
 ATTEMPTS = [program for path in FILES.values() for program in corpus.programs(path)]
-RUNNER = Path(__file__).parent / "attempts.py"
 SPARE_MB = 250
 """What an interpreter takes for itself, and a cell between two looks at its memory, beyond the limit."""
 
@@ -25,7 +23,7 @@ SPARE_MB = 250
 def outcomes(how: str, file: str) -> dict[str, dict[str, object]]:
     """What became of the attempts of a file, by name."""
     told = subprocess.run(
-        [sys.executable, "-W", "ignore", str(RUNNER), how, str(FILES[file])],
+        [sys.executable, "-W", "ignore", "-m", "cellblock.attacks.language", how, str(FILES[file])],
         capture_output=True,
         text=True,
         timeout=110,

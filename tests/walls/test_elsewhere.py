@@ -64,6 +64,7 @@ def test_all_but_what_runs_behind_walls_can_be_imported(system: str, tmp_path: P
               "cli.keyboard", "cli.pipe",
               "cli.conversation"]  # fmt: skip
     for_others = [
+        "attacks",
         "guard.libraries",
         "integrations",
         "models.langchain",

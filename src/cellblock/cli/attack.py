@@ -11,8 +11,10 @@ import sys
 import tempfile
 import textwrap
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from cellblock.cli.terminal import Paint, encodable, plain
@@ -21,11 +23,16 @@ from cellblock.threats import BY_ID, THREATS
 
 if TYPE_CHECKING:
     from cellblock.attacks.attack import Attack
+    from cellblock.attacks.language.programs import Program
 
 PROGRAM = ("-m", "cellblock.attacks", "--twice")
 DEFAULT = ("W1", "W2", "W3", "W4", "W5", "W6", "W8", "W10")
 """Classes that lead out of a session. Those of the wire and of the runner's insides take longer than all of these."""
 
+LOCAL = ("L1", "L2", "L3", "L4", "L5", "L6", "L8", "L9")
+"""At the level local. Attempts at outliving the limits are not among them: each takes as long as it may."""
+
+LANGUAGE = ("-W", "ignore", "-m", "cellblock.attacks.language", "guard")
 _ENDING_SECONDS = 10.0
 
 
@@ -50,15 +57,17 @@ class Tried:
         return bool(self.known) or not (self.reached or self.failed)
 
 
-def classes(words: list[str]) -> tuple[str, ...]:
+def classes(words: list[str], trust_level: str = "isolated") -> tuple[str, ...]:
     """The ids that the command line names: none means the default, `all` each of them. ValueError: another word."""
-    walled = tuple(threat.id for threat in THREATS if threat.id.startswith("W"))
+    there = LOCAL if trust_level == "local" else tuple(threat.id for threat in THREATS if threat.id.startswith("W"))
     if "all" in words:
-        return walled
-    unknown = [word for word in words if word not in walled]
+        return there
+    unknown = [word for word in words if word not in there]
     if unknown:
-        raise ValueError(f"{unknown[0]!r} is no class of attacks: there are {', '.join(walled)} and all")
-    return tuple(name for name in walled if name in words) or DEFAULT
+        raise ValueError(
+            f"{unknown[0]!r} is no class of attacks at the level {trust_level}: there are {', '.join(there)} and all"
+        )
+    return tuple(name for name in there if name in words) or (LOCAL if trust_level == "local" else DEFAULT)
 
 
 def chosen(ids: Iterable[str], *, walls: str = "full") -> list[Attack]:
@@ -89,13 +98,52 @@ def made(attacks: list[Attack], *, trust_level: str = "isolated", walls: str = "
         )
 
 
+def made_locally(ids: tuple[str, ...]) -> Iterator[Tried]:
+    """Make the attempts at the guard of these classes, each in a process. Leaving early ends it."""
+    for path, attempts in attempts_of(ids).items():
+        yield from (tried for tried in _made_locally(path, attempts) if tried.threat in ids)
+
+
+def attempts_of(ids: tuple[str, ...]) -> dict[Path, list[Program]]:
+    """The attempts that this Python can make, by file, of the files that hold some of these classes."""
+    from cellblock.attacks.language.programs import ESCAPES, files, programs
+
+    made = {
+        path: [one for one in programs(path) if one.runs_here and "open" not in one.keys] for path in files(ESCAPES)
+    }
+    return {path: found for path, found in made.items() if any(one.keys["threat"] in ids for one in found)}
+
+
+def _made_locally(path: Path, attempts: list[Program]) -> Iterator[Tried]:
+    from cellblock.attacks.language.judging import failed, reached, wall_of
+
+    by_name = {attempt.name: attempt for attempt in attempts}
+    began = time.monotonic()
+    for found in _told([*LANGUAGE, str(path)], {}, len(attempts)):
+        attempt = by_name[found["name"]]
+        took, began = time.monotonic() - began, time.monotonic()
+        yield Tried(
+            name=attempt.name,
+            threat=attempt.keys["threat"],
+            wall=wall_of(attempt),
+            reached=tuple(reached(found)),
+            failed=tuple(failed(attempt, found)),
+            seconds=round(took, 2),
+        )
+
+
 def _outcomes(names: list[str], trust_level: str, walls: str) -> Iterator[dict[str, Any]]:
     canary = f"canary-{secrets.token_hex(16)}"
     told = {"ATTACKED_TRUST_LEVEL": trust_level, "SECRET": canary} | ({"ATTACKED_WALLS": walls} if walls else {})
-    left = len(names)
+    return _told([*PROGRAM, canary, *names], told, len(names))
+
+
+def _told(words: list[str], told: dict[str, str], count: int) -> Iterator[dict[str, Any]]:
+    """What a program prints, a JSON object a line; CellblockError if it ends before it has printed so many."""
+    left = count
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            [sys.executable, *PROGRAM, canary, *names],
+            [sys.executable, *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -115,7 +163,7 @@ def _outcomes(names: list[str], trust_level: str, walls: str) -> Iterator[dict[s
             _end(process)
         if left:
             raise CellblockError(
-                f"{left} of {len(names)} attacks were not made: the program that makes them ended",
+                f"{left} of {count} attacks were not made: the program that makes them ended",
                 hint=f"it said: {_last(errors)}",
             )
 
@@ -141,10 +189,16 @@ def _last(errors: IO[bytes]) -> str:
 def report(ids: tuple[str, ...], *, trust_level: str, walls: str, as_json: bool) -> bool:
     """Make the attacks of these classes and tell what became of them; whether every wall held."""
     began = time.monotonic()
-    attacks = chosen(ids, walls=walls)
-    runs = made(attacks, trust_level=trust_level, walls=walls)
+    if trust_level == "local":
+        programs = [one for of_file in attempts_of(ids).values() for one in of_file]
+        expected = Counter(one.keys["threat"] for one in programs if one.keys["threat"] in ids)
+        runs = made_locally(ids)
+    else:
+        attacks = chosen(ids, walls=walls)
+        expected = Counter(one.threat for one in attacks)
+        runs = made(attacks, trust_level=trust_level, walls=walls)
     found: list[Tried] = []
-    printer = None if as_json else _Printer(len(attacks))
+    printer = None if as_json else _Printer(expected)
     for tried in runs:
         found.append(tried)
         if printer is not None:
@@ -178,28 +232,33 @@ def _as_dict(found: list[Tried], trust_level: str, walls: str, seconds: float) -
     }
 
 
+def _short(tried: Tried) -> str:
+    """An attack's name without that of its table."""
+    return tried.name if tried.threat in LOCAL else tried.name.partition("-")[2]
+
+
 class _Printer:
     """Prints a class once all its attacks were made, and on a terminal which one is being made."""
 
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._made = 0
-        self._of_class: list[Tried] = []
+    def __init__(self, expected: Counter[str]) -> None:
+        """`expected`: how many there are of each class."""
+        self._expected = expected
+        self._made: dict[str, list[Tried]] = {name: [] for name in expected}
         self._redraws = sys.stderr.isatty()
         self._paint = Paint(sys.stdout)
         self._yes = self._paint.good(encodable("\N{CHECK MARK}", "ok", sys.stdout))
         self._no = self._paint.bad(encodable("\N{BALLOT X}", "NO", sys.stdout))
 
     def tell(self, tried: Tried) -> None:
-        if self._of_class and self._of_class[0].threat != tried.threat:
-            self._flush()
-        self._of_class.append(tried)
-        self._made += 1
+        of_class = self._made[tried.threat]
+        of_class.append(tried)
         if self._redraws:
-            print(f"\r\x1b[K{self._made} of {self._count}: {tried.name}", end="", file=sys.stderr, flush=True)
+            made, count = sum(map(len, self._made.values())), self._expected.total()
+            print(f"\r\x1b[K{made} of {count}: {tried.name}", end="", file=sys.stderr, flush=True)
+        if len(of_class) == self._expected[tried.threat]:
+            self._tell_class(of_class)
 
     def end(self, found: list[Tried], seconds: float) -> None:
-        self._flush()
         wrong = [tried for tried in found if not tried.held]
         known = sum(bool(tried.known) for tried in found)
         told = f", {known} of which reach what is known and not promised" if known else ""
@@ -210,12 +269,9 @@ class _Printer:
         print(f"{len(wrong)} of {len(found)} attacks did not meet their wall, {through} of which reached the host")
         print("please report it as SECURITY.md says, with `cellblock doctor --json` of this machine")
 
-    def _flush(self) -> None:
+    def _tell_class(self, tried: list[Tried]) -> None:
         if self._redraws:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-        tried, self._of_class = self._of_class, []
-        if not tried:
-            return
         threat = BY_ID[tried[0].threat]
         sign = self._yes if all(one.held for one in tried) else self._no
         print(f"{sign} {threat.id}, {threat.title}: {len(tried)} attacks")
@@ -224,7 +280,7 @@ class _Printer:
             by_wall.setdefault(one.wall, []).append(one)
         for wall, of_wall in by_wall.items():
             print(f"    {self._yes if all(one.held for one in of_wall) else self._no} {wall}")
-            names = ", ".join(one.name.partition("-")[2] for one in of_wall if one.held and not one.known)
+            names = ", ".join(_short(one) for one in of_wall if one.held and not one.known)
             for line in textwrap.wrap(names, 100, break_on_hyphens=False):
                 print(f"        {self._paint.dim(line)}")
             for one in of_wall:

@@ -43,10 +43,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--attack", nargs="*", metavar="CLASS",
         help="make the attacks of the test suite, against canaries on this machine: of these classes of "
-        "docs/security.md (W1 to W10), of all, or, where none is named, of those that lead out of a session",
+        "docs/security.md (W1 to W10; at the level local L1 to L9), of all, or of those that lead out of a session",
     )  # fmt: skip
     parser.add_argument(
-        "--trust-level", choices=("isolated", "sandboxed"), default="isolated", help="what is attacked (isolated)"
+        "--trust-level",
+        choices=("isolated", "local", "sandboxed"),
+        default="isolated",
+        help="what is attacked (isolated)",
     )
     parser.set_defaults(command=doctor)
 
@@ -81,7 +84,7 @@ def _attack(arguments: argparse.Namespace) -> int:
     from cellblock.cli import attack
 
     try:
-        ids = attack.classes(arguments.attack)
+        ids = attack.classes(arguments.attack, arguments.trust_level)
     except ValueError as error:
         print(f"cellblock: {error}", file=sys.stderr)
         return USAGE

@@ -68,7 +68,8 @@ while True:
     call = json.loads(read(int.from_bytes(read(8), "big")).decode("utf-8", "surrogatepass"))
     most = call.pop()
     try:
-        resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        resource.setrlimit(resource.RLIMIT_AS, (most if hard < 0 else min(most, hard), hard))
     except (OSError, ValueError):  # a system that holds no process to such a limit: macOS
         found = json.dumps((False, "unlimited")).encode()
         os.write(1, len(found).to_bytes(8, "big") + found)

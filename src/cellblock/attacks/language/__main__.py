@@ -1,7 +1,9 @@
 """A program: makes every attempt of a file to get out, and prints what became of each as JSON lines.
 
-    attempts.py guard FILE     behind the guard, at the level `local`, but for those that are known to succeed (`open`)
-    attempts.py plain FILE     in plain CPython, with nothing in the way: which shows that the attempt is one
+    python -m cellblock.attacks.language guard FILE
+        behind the guard, at the level `local`, but for those that are known to succeed (`open`)
+    python -m cellblock.attacks.language plain FILE
+        in plain CPython, with nothing in the way: which shows that the attempt is one
 
 Each is made in a process of its own, which is killed if it does not answer.
 """
@@ -31,16 +33,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE / "given")]
-
-from corpus import Program, policy_for, programs  # noqa: E402
+from cellblock import ExecutionLimits, Session
+from cellblock.attacks.language.programs import GIVEN, Program, policy_for, programs
 
 RULE = re.compile(r"\[([a-z]+)\]")
 LIMIT_SECONDS, PATIENCE = 0.4, float(os.environ.get("PATIENCE", "6"))
 MEMORY_MB = 64
-WATCHED = ("builtins", "math", "json", "re", "random", "string", "collections", "datetime", "functools", "itertools")
-WATCHED += ("decimal", "copy", "enum", "typing")
+WATCHED = ("builtins", "math", "json", "re", "random", "string", "collections", "datetime", "functools", "itertools",
+           "decimal", "copy", "enum", "typing")  # fmt: skip
 
 
 def attempt(program: Program, how: str) -> dict[str, object]:
@@ -89,25 +89,22 @@ def _recorded(rules: list[str]) -> None:
         AttributeError.__init__(self, text)
         rules.append(RULE.findall(text)[-1])
 
-    refusal.Denied.__init__ = noted  # type: ignore[method-assign]
+    refusal.Denied.__init__ = noted  # type: ignore[method-assign, assignment]
 
 
 def _guarded(program: Program, given: dict[str, Any]) -> dict[str, Any]:
     import toolbox
     import vaults
-    from levels import local_session
-
-    from cellblock import ExecutionLimits
 
     policy = policy_for(program, vaults, toolbox)
     rules: list[str] = []
     _recorded(rules)
     limits = ExecutionLimits(timeout_seconds=LIMIT_SECONDS, max_memory_mb=MEMORY_MB, max_output_bytes=20_000)
-    with local_session(policy=policy, limits=limits) as session:
+    with Session(trust_level="local", policy=policy, limits=limits) as session:
         session["vault"], session["rows"] = given["vault"], given["rows"]
         cell = session.run(program.source)
         shown = cell.text + _text(cell.error) + _text(cell.value)
-        ended = cell.error.kind if cell.error else "completed"
+        ended: str = cell.error.kind if cell.error else "completed"
         message = f"{cell.error.type}: {cell.error.message}" if cell.error else None
         rules += RULE.findall(cell.error.message)[:1] if cell.error else ()
         rules += [ended] if ended in ("timeout", "memory") else ()
@@ -222,14 +219,12 @@ def _warm(how: str, libraries: set[str]) -> None:
         pandas.Series([1, 1]).groupby([0, 0]).filter(lambda one: True)  # imports what it does when it is first used
     copy.deepcopy(vaults.Vault())  # has Python note its slots in its class
     if how == "guard":
-        import anyio._backends._asyncio
+        import anyio._backends._asyncio  # noqa: F401 - what is imported beforehand is no change
 
-        import cellblock.executors.local.kernel
+        import cellblock.executors.local.kernel  # noqa: F401
         from cellblock import Policy
         from cellblock.guard.world import World
 
-        assert anyio._backends._asyncio
-        assert cellblock.executors.local.kernel
         World(
             Policy(libraries=libraries).module(toolbox), write=lambda stream, text: None
         )  # builds the audits of the standard library
@@ -262,4 +257,5 @@ def _apart(program: Program, how: str) -> dict[str, object]:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(GIVEN))
     main(sys.argv[1], Path(sys.argv[2]))

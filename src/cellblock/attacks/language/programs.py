@@ -1,0 +1,92 @@
+"""Files of many small programs.
+
+A program begins with a line `#: its-name`, may go on with lines `#: key: value`, and ends where the next one begins.
+Its source is what follows, so its first line is line 1. Files end in `.py`, or in `.txt` where not every Python that is
+supported can parse them, or they are data of the package.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cellblock.policy import Policy
+
+HERE = Path(__file__).parent
+ESCAPES, GIVEN = HERE / "escapes", HERE / "given"
+"""Attempts to get out of a guarded session, and the modules of the host that they are given."""
+
+_NAME = re.compile(r"#: ([A-Za-z0-9][\w.-]*)$")
+_KEY = re.compile(r"#: ([a-z]+): (.+)$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """One program of a file, and what its header says of it."""
+
+    name: str
+    source: str
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether this Python is one that the program is written for, and has the libraries it is granted."""
+        least = tuple(int(part) for part in self.keys.get("python", "3.11").split("."))
+        return sys.version_info >= least and all(importlib.util.find_spec(name) for name in self.grants)
+
+    @property
+    def grants(self) -> tuple[str, ...]:
+        """The libraries beyond the standard one that its policy names."""
+        return tuple(self.keys["grants"].split(", ")) if "grants" in self.keys else ()
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The modules it imports."""
+        return tuple(part.strip() for part in self.keys.get("needs", "").split(",") if part.strip())
+
+
+def files(folder: Path) -> list[Path]:
+    """The files of a corpus."""
+    return sorted(path for path in folder.iterdir() if path.suffix in (".py", ".txt"))
+
+
+def programs(path: Path) -> list[Program]:
+    """The programs of a file; ValueError for a header that cannot be read, or a name that is given twice."""
+    found = list(_programs(path.read_text(encoding="utf-8")))
+    names = [program.name for program in found]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{path.name}: more than one program is called {', '.join(twice)}")
+    return found
+
+
+def _programs(text: str) -> Iterator[Program]:
+    name, keys, lines = "", {}, []  # type: str, dict[str, str], list[str]
+    for line in text.splitlines():
+        if not line.startswith("#: "):
+            lines.append(line)
+        elif (key := _KEY.match(line)) and name and not lines:
+            keys[key[1]] = key[2].strip()
+        elif begins := _NAME.match(line):
+            if name:
+                yield _program(name, keys, lines)
+            name, keys, lines = begins[1], {}, []
+        else:
+            raise ValueError(f"neither a name nor a key: {line}")
+    if name:
+        yield _program(name, keys, lines)
+
+
+def _program(name: str, keys: dict[str, str], lines: list[str]) -> Program:
+    return Program(name=name, source="\n".join(lines).rstrip() + "\n", keys=keys)
+
+
+def policy_for(attempt: Program, vaults: Any, toolbox: Any) -> Policy:
+    """What an attempt is given of the host's: a function, two classes, a module, and libraries."""
+    policy = Policy(libraries=attempt.grants).fn(vaults.greet).cls(vaults.Vault)
+    return policy.cls(toolbox.Tool, subclassable=True).module(toolbox)
