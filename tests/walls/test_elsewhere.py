@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -210,3 +211,6 @@ def test_wsl_2_is_a_linux_and_doctor_says_which(monkeypatch: pytest.MonkeyPatch)
     assert (machine.wsl, machine.is_linux, machine.kernel) == (2, True, WSL2)
     assert next(machine_lines(machine)).startswith(f"machine: Linux {WSL2} ")
     assert ", WSL 2" in next(machine_lines(machine))
+    (landlock,) = remedies(replace(machine, landlock_abi=0, container="", user=0, proc_masked=False), REFUSED)
+    assert landlock.cause == "no Landlock"
+    assert "kernelCommandLine= below [wsl2] of .wslconfig" in landlock.note

@@ -33,6 +33,9 @@ LOCAL = ("L1", "L2", "L3", "L4", "L5", "L6", "L8", "L9")
 """At the level local. Attempts at outliving the limits are not among them: each takes as long as it may."""
 
 LANGUAGE = ("-W", "ignore", "-m", "cellblock.attacks.language", "guard")
+_PATIENT = {"LIMIT": "4", "PATIENCE": "20"}
+"""Seconds: none of these attempts is to come to its time limit, on a machine that does more either."""
+
 _ENDING_SECONDS = 10.0
 
 
@@ -119,7 +122,7 @@ def _made_locally(path: Path, attempts: list[Program]) -> Iterator[Tried]:
 
     by_name = {attempt.name: attempt for attempt in attempts}
     began = time.monotonic()
-    for found in _told([*LANGUAGE, str(path)], {}, len(attempts)):
+    for found in _told([*LANGUAGE, str(path)], _PATIENT, len(attempts)):
         attempt = by_name[found["name"]]
         took, began = time.monotonic() - began, time.monotonic()
         yield Tried(

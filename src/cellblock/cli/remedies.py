@@ -117,10 +117,10 @@ def _container(machine: Machine, told: str | None) -> Iterator[Remedy]:
 
 def _landlock(machine: Machine) -> Iterator[Remedy]:
     if machine.landlock_abi == 0:
-        yield Remedy(
-            cause="no Landlock",
-            note='Linux >= 5.13 with CONFIG_SECURITY_LANDLOCK, booted with "landlock" in lsm=',
-        )
+        note = 'Linux >= 5.13 with CONFIG_SECURITY_LANDLOCK, booted with "landlock" in lsm='
+        if machine.wsl == 2:
+            note += "; in WSL 2 by kernelCommandLine= below [wsl2] of .wslconfig, and wsl.exe --shutdown"
+        yield Remedy(cause="no Landlock", note=note)
     elif machine.landlock_abi < 6:
         yield Remedy(
             cause=f"Landlock ABI {machine.landlock_abi}", note="Linux >= 6.12 has ABI 6, which also scopes signals"

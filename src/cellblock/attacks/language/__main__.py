@@ -37,7 +37,7 @@ from cellblock import ExecutionLimits, Session
 from cellblock.attacks.language.programs import GIVEN, Program, policy_for, programs
 
 RULE = re.compile(r"\[([a-z]+)\]")
-LIMIT_SECONDS, PATIENCE = 0.4, float(os.environ.get("PATIENCE", "6"))
+LIMIT_SECONDS, PATIENCE = float(os.environ.get("LIMIT", "0.4")), float(os.environ.get("PATIENCE", "6"))
 MEMORY_MB = 64
 WATCHED = ("builtins", "math", "json", "re", "random", "string", "collections", "datetime", "functools", "itertools",
            "decimal", "copy", "enum", "typing")  # fmt: skip
