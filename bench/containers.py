@@ -1,5 +1,7 @@
 """F1 to F10 at the level `sandboxed`: beside a bare Python in a container over `podman exec`, and beside `isolated`.
 
+Those over a relay, which containers of gVisor's need (`runsc`), are taken in them and in such of `runc`.
+
 Taken when named: `python bench --peers --only container`. The image is $CELLBLOCK_IMAGE, or the one with the data stack that
 `cellblock image build --data` makes.
 """
@@ -10,6 +12,7 @@ import asyncio
 import base64
 import os
 import secrets
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -34,9 +37,10 @@ from bench.sampling import (
     timed,
     timed_await,
 )
-from cellblock.container import IMAGE_VARIABLE
-from cellblock.executors.container.engine import Engine, ask
+from cellblock.container import IMAGE_VARIABLE, Container
+from cellblock.executors.container.engine import Engine, ask, engine_of
 from cellblock.executors.container.family import ContainerFamily
+from cellblock.executors.container.relayed.kernel import RelayedLauncher
 
 _IMAGE = os.environ.get(IMAGE_VARIABLE) or "localhost/cellblock-data"
 _TRIVIAL = "x = 1"
@@ -60,8 +64,8 @@ for line in sys.stdin:
 class _Bare:
     """A container of the same image, and in it a Python that executes what `podman exec` brings it, line by line."""
 
-    def __init__(self) -> None:
-        self._engine, self.runtime = _engine()
+    def __init__(self, runtime: str = "") -> None:
+        self._engine, self.runtime = (engine_of(), runtime) if runtime else _engine()
         self._name = f"cellblock-bench-{secrets.token_hex(4)}"
         line = ["run", "--detach", "--rm", "--pull", "never", "--network", "none", "--name", self._name]
         words = [*line, *self._engine.limits(), "--entrypoint", "sleep", _IMAGE, "100000"]
@@ -232,6 +236,47 @@ def _ready(plan: Plan) -> Samples:
         keep(0)
 
 
+def _relayed(runtime: str, think: bool, plan: Plan) -> Samples:
+    """Cells over a relay, whichever kernel the container has."""
+    seconds = plan.think if think else 0.0
+    with _Bare(_found(runtime)) as bare, _over_a_relay(_found(runtime)) as (session, runner):
+        return interleaved(
+            plan.rounds,
+            lambda: runner.run(timed_await(lambda: session.run(_TRIVIAL), seconds)),
+            lambda: timed(lambda: bare.run(_TRIVIAL), seconds),
+        )
+
+
+def _relayed_started(runtime: str, plan: Plan) -> Samples:
+    def opened() -> None:
+        with _over_a_relay(_found(runtime)):
+            pass
+
+    with _Bare(_found(runtime)) as bare:
+        return interleaved(plan.rounds, partial(timed, opened), partial(timed, bare.started), warm=1)
+
+
+@contextmanager
+def _over_a_relay(runtime: str) -> Iterator[tuple[cellblock.AsyncSession, asyncio.Runner]]:
+    container = Container(image=_IMAGE, runtime=runtime)
+    with asyncio.Runner() as runner:
+        session = cellblock.AsyncSession(trust_level="sandboxed", container=container)
+        session._launcher = RelayedLauncher()
+        runner.run(session.open())
+        try:
+            runner.run(session.run(_TRIVIAL))
+            yield session, runner
+        finally:
+            runner.run(session.close())
+
+
+def _found(runtime: str) -> str:
+    found = os.environ.get(f"CELLBLOCK_TEST_{runtime.upper()}") or shutil.which(runtime)
+    if not found:
+        raise Unavailable(f"{runtime} is not installed")
+    return found
+
+
 def _held(plan: Plan) -> Samples:
     with _Bare() as bare, _opened(preload=("pandas",)) as (session, runner):
         runner.run(session.run("import pandas\nframe = pandas.DataFrame({'a': range(3000)})"))
@@ -311,6 +356,7 @@ def _across(way: str, plan: Plan) -> Samples:
 
 
 _BARE = "a bare Python in a container, over podman exec"
+_RUN = "podman run, a bare Python"
 _SAME = "the same at `isolated`"
 _WITH_FILES = "open('kept', 'w').write('')"
 
@@ -323,6 +369,10 @@ def _measure(id: str, what: str, reference: str, take: Callable[[Plan], Samples]
 MEASURES = (
     _measure("F1", "warm cell after think time, async", _BARE, partial(_cell, True), goal=Ratio(2), rounds=60),
     _measure("F1-isolated", "the same", _SAME, partial(_beside_isolated, _ran, "pass"), rounds=60),
+    _measure("F1-relayed", "warm cell over a relay, runc", _BARE, partial(_relayed, "runc", True), rounds=60),
+    _measure("F1-gvisor", "warm cell over a relay, gVisor", _BARE, partial(_relayed, "runsc", True), rounds=60),
+    _measure("F2-gvisor", "the same back to back", _BARE, partial(_relayed, "runsc", False), rounds=200),
+    _measure("F4-gvisor", "open and close, in gVisor", _RUN, partial(_relayed_started, "runsc"), rounds=8),
     _measure("F2", "cell back to back", _BARE, partial(_cell, False), rounds=300),
     _measure("F3", "warm cell beside 100 MB of state", "the same with none", _with_state, goal=Ratio(1.2), rounds=40),
     _measure("F4-started", "open and close, in a new container", "podman run, a bare Python", _started, rounds=10),

@@ -19,9 +19,9 @@ from cellblock import AsyncSession, CellblockError, ExecutionLimits, IsolationUn
 from cellblock.container import Container
 from cellblock.executors.container.engine import engine_of
 from cellblock.executors.container.relayed.kernel import RelayedKernel, RelayedLauncher
-from cellblock.executors.protocol import Died, KernelSpec, Launcher
+from cellblock.executors.protocol import Curbed, Died, KernelSpec, Launcher
 from cellblock.testing import ExecutorConformance
-from cellblock.testing.executors import PATIENCE, begin, rest, told
+from cellblock.testing.executors import PATIENCE, begin, merged, rest, told
 
 pytestmark = pytest.mark.containers
 
@@ -175,6 +175,27 @@ async def test_files_past_their_limit_are_written_no_more(container: Container) 
     else:
         assert last.failure is not None  # type: ignore[union-attr]
         assert "File too large" in last.failure.message  # type: ignore[union-attr]
+    await kernel.close()
+
+
+@pytest.mark.anyio
+async def test_processes_that_hold_too_much_together_are_killed_before_the_container_is(image: str) -> None:
+    kernel = await _OfImage(Container(image=image, runtime=runtime_of("runsc"))).open(KernelSpec())
+    bomb = """
+import os, time
+for _ in range(10):
+    if not os.fork():
+        held = bytearray(220_000_000)
+        for at in range(0, len(held), 4096):
+            held[at] = 1
+        time.sleep(600)
+ended = [os.waitpid(-1, 0)[1] for _ in range(3)]
+print(ended)
+"""
+    events = await told(kernel, bomb)
+    assert any(isinstance(event, Curbed) and "all that its container has" in event.held for event in events)
+    assert merged(events) == [("stdout", "[9, 9, 9]\n")]
+    assert not isinstance((await told(kernel, "held = 1"))[-1], Died)
     await kernel.close()
 
 

@@ -151,7 +151,7 @@ def test_stream_that_nobody_reads_leaves_the_others_their_room() -> None:
         b'{"count": 99999999999999999999999}',
         b'{"outgrown": 5}',
         b'{"outgrown": "' + b"x" * 5000 + b'"}',
-        b'{"curbed": "much", "worker": true, "unruly": true}',
+        b'{"curbed": "much", "worker": 1, "unruly": false}',
         b'{"failed": "preload", "reason": ["x"], "module": "m"}',
     ],
 )

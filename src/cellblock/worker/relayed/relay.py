@@ -28,7 +28,7 @@ from cellblock.worker.environment import enter_packages, environment
 from cellblock.worker.family.zygote import preload
 from cellblock.worker.init import ending
 from cellblock.worker.integrity import take_out
-from cellblock.worker.relayed import walls
+from cellblock.worker.relayed import memory, walls
 from cellblock.worker.relayed.files import Files
 from cellblock.worker.relayed.junction import Junction, Packets, Pipe
 from cellblock.worker.relayed.line import PACKET, STDERR, STDOUT, Broken
@@ -133,7 +133,8 @@ class Relay:
         self._worker = self._token = 0
         self._ended: int | None = None
         self._ran: dict[int, int] = {}
-        self._look_at = 0.0
+        self._look_at = self._count_at = 0.0
+        self._room = memory.Room(int(str(profile["memory_bytes"])))
         self._children, inlet = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(inlet, warn_on_full_buffer=False)
@@ -240,16 +241,30 @@ class Relay:
     def _look(self) -> None:
         processes = [process for process in holdings.processes() if process != 1] if self._worker else []
         before, self._ran = self._ran, {process: holdings.processor_time(process) for process in processes}
+        busy = self._ran != before or self._files.stopped
+        if busy:
+            self._look_at_memory(processes)
+            if time.monotonic() >= self._count_at:
+                self._look_at_files(processes)
+        self._look_at = time.monotonic() + (_BUSY_SECONDS if busy else _IDLE_SECONDS)
+
+    def _look_at_memory(self, processes: list[int]) -> None:
+        """Kill the one that holds most before the container is at its limit, the worker last: past it all would end."""
+        held = self._room.want()
+        if held and processes:
+            victim = max(processes, key=lambda one: (one != self._worker, memory.resident(one)))
+            self._tell({"curbed": held, "worker": victim == self._worker, "unruly": False})  # before its end is seen
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGKILL)
+
+    def _look_at_files(self, processes: list[int]) -> None:
         began = time.monotonic()
-        pause = _IDLE_SECONDS
-        if self._ran != before or self._files.stopped:
-            reason = self._files.look(processes)
-            if reason:
-                self._tell({"outgrown": reason})
-                os._exit(0)
-            pause = _BUSY_SECONDS
+        reason = self._files.look(processes)
+        if reason:
+            self._tell({"outgrown": reason})
+            os._exit(0)
         ended = time.monotonic()
-        self._look_at = ended + max(pause, _REST * (ended - began))
+        self._count_at = ended + _REST * (ended - began)
 
 
 def _then(message: dict[str, object]) -> float:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from cellblock.errors import SessionClosed
 from cellblock.executors.container.relayed.pump import Pump
-from cellblock.executors.container.relayed.starting import Started, Starter
+from cellblock.executors.container.relayed.starting import Started, Starter, memory_bytes
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.linked import boot_time
@@ -70,6 +70,7 @@ class RelayedKeeper(Keeper):
             "guard": spec.policy is not None,
             "disk_bytes": spec.limits.max_disk_mb * 2**20,
             "files": spec.limits.max_files,
+            "memory_bytes": memory_bytes(spec.limits),
         }
         try:
             Zygote(self.channel, "the image", spec.preload, more).await_ready(spec.progress)

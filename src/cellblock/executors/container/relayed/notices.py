@@ -33,6 +33,10 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and len(value) <= _MOST_TEXT
 
 
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
 def _is_true(value: object) -> bool:
     return value is True
 
@@ -44,6 +48,7 @@ _FIELDS: tuple[dict[str, Callable[[object], bool]], ...] = (
     {"failed": _is_text, "reason": _is_text, "module": _is_text},
     {"failed": _is_text, "reason": _is_text, "module": _is_text, "remedy": _is_text},
     {"ended": _is_number, "status": _is_status},
+    {"curbed": _is_text, "worker": _is_flag, "unruly": _is_flag},
     {"swept": _is_true},
     {"count": _is_number},
     {"outgrown": _is_text},

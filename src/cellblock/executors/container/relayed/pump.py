@@ -31,6 +31,7 @@ _ANSWER_SECONDS = 15.0
 _ENDING_SECONDS = 20.0
 _KEPT_BYTES = 8000
 _CHUNK = 64 * 1024
+_MOST_CURBS = 100_000
 _ANSWERS = {"kill": "ended", "sweep": "swept", "end": "count"}
 
 
@@ -48,6 +49,7 @@ class Pump:
         self._deaths: dict[int, int] = {}
         self._dead: dict[int, Notice] = {}
         self._due: dict[str, float] = {}
+        self._curbs = 0
         self._heard = b""
         self.reason = ""
         """Why there is no session any more, once its channel is closed."""
@@ -136,6 +138,10 @@ class Pump:
                     raise Broken(f"the end of worker {token}, which there is not")
                 self._dead[token] = notice
                 return
+            case {"curbed": _}:
+                self._curbs += 1
+                if self._curbs > _MOST_CURBS:
+                    raise Broken("more processes killed than there can be")
             case {"swept": _}:
                 self._due.pop("ended", None)
                 for token in list(self._deaths):

@@ -18,6 +18,7 @@ from cellblock.executors.container.failing import not_started
 from cellblock.executors.container.options import INSIDE, PYTHON, WALLS, limits_of, mount, readable_package, user_of
 from cellblock.executors.process.enclosure import MECHANISM, Enclosure
 from cellblock.executors.protocol import KernelSpec
+from cellblock.limits import ExecutionLimits
 from cellblock.walls import Unavailable
 from cellblock.worker.confine import layout
 from cellblock.worker.relayed.relay import TMP
@@ -25,6 +26,8 @@ from cellblock.worker.relayed.relay import TMP
 _MEBI = 2**20
 _KERNEL_BYTES, _IMAGE_BYTES = 256 * _MEBI, 512 * _MEBI
 """What the runtime's own kernel takes, and an interpreter with its packages."""
+_PROCESS_BYTES = 4 * _MEBI
+"""What a process comes to that is a copy of another and does nothing."""
 _KERNEL_PROCESSES = 512
 """Threads of the host's that serve as the processors and processes of that kernel."""
 
@@ -102,12 +105,18 @@ class Contained:
         return not_started(self.engine, self.image, self.python, [(self.container.runtime, said)])
 
 
+def memory_bytes(limits: ExecutionLimits) -> int:
+    """What the container of a session within its limits may come to."""
+    processes = limits.max_processes * _PROCESS_BYTES
+    return limits.max_memory_mb * _MEBI + processes + _IMAGE_BYTES + _KERNEL_BYTES
+
+
 def contained(spec: KernelSpec, home: str) -> Contained:
     """As `Starter`: the container that a session names."""
     container = spec.container or Container()
     engine, image, python = engine_of(container.engine), container.image or default_image(), spec.python or PYTHON
     name = f"cellblock-{os.getpid()}-{secrets.token_hex(6)}"
-    memory = spec.limits.max_memory_mb * _MEBI + _IMAGE_BYTES + _KERNEL_BYTES
+    memory = memory_bytes(spec.limits)
     processes = 2 * spec.limits.max_processes + _KERNEL_PROCESSES
     options = [*WALLS, *user_of(engine), *limits_of(container, memory, processes), *engine.limits()]
     options += mount(readable_package(), INSIDE, engine)
