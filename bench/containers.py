@@ -2,8 +2,8 @@
 
 Those over a relay, which containers of gVisor's need (`runsc`), are taken in them and in such of `runc`.
 
-Taken when named: `python bench --peers --only container`. The image is $CELLBLOCK_IMAGE, or the one with the data stack that
-`cellblock image build --data` makes.
+Taken when named: `python bench --peers --only container`. The image is $CELLBLOCK_IMAGE, or the one with the data stack
+that `cellblock image build --data` makes.
 """
 
 from __future__ import annotations
@@ -375,7 +375,7 @@ MEASURES = (
     _measure("F4-gvisor", "open and close, in gVisor", _RUN, partial(_relayed_started, "runsc"), rounds=8),
     _measure("F2", "cell back to back", _BARE, partial(_cell, False), rounds=300),
     _measure("F3", "warm cell beside 100 MB of state", "the same with none", _with_state, goal=Ratio(1.2), rounds=40),
-    _measure("F4-started", "open and close, in a new container", "podman run, a bare Python", _started, rounds=10),
+    _measure("F4-started", "open and close, in a new container", _RUN, _started, rounds=10),
     _measure("F4-ready", "open a session that is kept ready", "podman exec, a bare Python", _ready, rounds=10),
     _measure("F5-undo", "undo, with a file", _SAME, partial(_beside_isolated, _undone, _WITH_FILES)),
     _measure("F5-killed", "cell that is killed, until the reply", _SAME, partial(_beside_isolated, _killed, "pass")),

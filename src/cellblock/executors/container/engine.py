@@ -18,6 +18,8 @@ from cellblock.errors import IsolationUnavailable
 ENGINES = ("podman", "docker")
 _INSTALL = "install podman (Debian, Ubuntu: apt-get install podman runc) or docker"
 _ASK_SECONDS = 30.0
+_FLAGS = {"runsc": ("--runtime-flag", "network=none")}
+"""What podman has to tell a runtime: gVisor's refuses the network namespace that podman has made for no network."""
 _OPEN_FILES, _PROCESSES = 65_536, 32_768
 _MOST_SAID = 600
 
@@ -49,7 +51,8 @@ class Engine:
         if not runtime:
             return [self.program, *self.own, *words]
         if self.kind == "podman":
-            return [self.program, *self.own, "--runtime", runtime, *words]
+            flags = _FLAGS.get(os.path.basename(runtime), ())
+            return [self.program, *self.own, "--runtime", runtime, *flags, *words]
         return [self.program, *self.own, words[0], "--runtime", runtime, *words[1:]]
 
     def runtimes(self, wanted: str) -> tuple[str, ...]:

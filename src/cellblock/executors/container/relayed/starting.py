@@ -126,11 +126,8 @@ def contained(spec: KernelSpec, home: str) -> Contained:
         options += ("--security-opt", "label=disable")
     line = ["run", "--interactive", "--name", name, *options, "--entrypoint", python, image]
     line += ["-s", "-P", "-S", f"{INSIDE}/worker/__main__.py", "relayed"]
-    words = engine.words(*line, runtime=container.runtime)
-    if engine.kind == "podman" and os.path.basename(container.runtime) == "runsc":
-        words[1:1] = ["--runtime-flag", "network=none"]  # it refuses the namespace without any that the engine gives it
     process = subprocess.Popen(
-        words,
+        engine.words(*line, runtime=container.runtime),
         bufsize=0,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
