@@ -183,9 +183,10 @@ async def test_processes_that_hold_too_much_together_are_killed_before_the_conta
     kernel = await _OfImage(Container(image=image, runtime=runtime_of("runsc"))).open(KernelSpec())
     bomb = """
 import os, time
-for _ in range(10):
+for number in range(10):
     if not os.fork():
-        held = bytearray(220_000_000)
+        time.sleep(0.2 * number)
+        held = bytearray(180_000_000)
         for at in range(0, len(held), 4096):
             held[at] = 1
         time.sleep(600)

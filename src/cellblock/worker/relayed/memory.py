@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-_LEAST_BYTES = 192 * 2**20
+_LEAST_BYTES = 512 * 2**20
 """What can be filled between two looks, and what that kernel takes for itself and does not tell of."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 

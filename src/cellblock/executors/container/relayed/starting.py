@@ -24,8 +24,8 @@ from cellblock.worker.confine import layout
 from cellblock.worker.relayed.relay import TMP
 
 _MEBI = 2**20
-_KERNEL_BYTES, _IMAGE_BYTES = 256 * _MEBI, 512 * _MEBI
-"""What the runtime's own kernel takes, and an interpreter with its packages."""
+_KERNEL_BYTES, _IMAGE_BYTES = 640 * _MEBI, 512 * _MEBI
+"""What the runtime's own kernel takes, with what is filled before the relay looks; an interpreter and its packages."""
 _PROCESS_BYTES = 4 * _MEBI
 """What a process comes to that is a copy of another and does nothing."""
 _KERNEL_PROCESSES = 512
