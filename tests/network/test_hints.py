@@ -9,6 +9,8 @@ import pytest
 from cellblock import ExecutionLimits, Session, tool
 from cellblock.session.unreached import Reach, hint
 
+pytest.importorskip("pip", reason="this environment has no pip, nor the copy of requests in it")
+
 _LIMITS = ExecutionLimits(timeout_seconds=30)
 _WITHOUT = 'the session has no network: open it with network=["host:port"], or give it what it needs as a file'
 _DOOR = (
@@ -95,7 +97,7 @@ def test_a_server_in_a_session_with_a_list(listing: Session) -> None:
     ["import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'pip', 'install', 'pebble'], check=True)", "!"],
 )
 def test_pip_without_an_index(run: str, sealed: Session) -> None:
-    cell = sealed.shell("python -m pip install pebble") if run == "!" else sealed.run(run)
+    cell = sealed.shell("python3 -m pip install pebble") if run == "!" else sealed.run(run)
     assert cell.error is not None
     assert cell.error.hint.startswith(
         'the session has no network: network=["pypi.org:443", "files.pythonhosted.org:443"]'

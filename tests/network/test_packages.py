@@ -15,6 +15,8 @@ import pytest
 
 from cellblock import ExecutionLimits, Session, Versioned
 
+pytest.importorskip("pip", reason="this environment has no pip")
+
 _LIMITS = ExecutionLimits(timeout_seconds=60)
 _WHEEL = "pebble-1.0-py3-none-any.whl"
 _MODULE = "class Pebble:\n    def __init__(self, weight):\n        self.weight = weight\n"
@@ -70,7 +72,7 @@ def index() -> Iterator[str]:
 
 
 def _install(index: str) -> str:
-    return f"python -m pip install --quiet --trusted-host 127.0.0.1 --index-url http://{index}/simple pebble"
+    return f"python3 -m pip install --quiet --trusted-host 127.0.0.1 --index-url http://{index}/simple pebble"
 
 
 def test_an_installed_package_is_part_of_the_version_history(index: str, tmp_path: Path) -> None:
@@ -83,7 +85,7 @@ def test_an_installed_package_is_part_of_the_version_history(index: str, tmp_pat
         assert session.files.list() == []
         cell = session.run("import pebble\nstone = pebble.Pebble(3)\npebble.__file__")
         assert str(cell.value).startswith(found)
-        assert session.shell("python -c 'import pebble' && command -v pebble").text.startswith(found)
+        assert session.shell("python3 -c 'import pebble' && command -v pebble").text.startswith(found)
         session.tag("installed")
         with session.branch("beside") as other:
             assert other.run("stone.weight, pebble.Pebble(4).weight").value == (3, 4)
@@ -93,7 +95,7 @@ def test_an_installed_package_is_part_of_the_version_history(index: str, tmp_pat
         assert session.run("stone.weight").value == 3
     with Session("rocks", state=store, network=[], limits=_LIMITS) as session:  # without an index, it is there still
         assert session.run("stone.weight, pebble.Pebble(4).weight").value == (3, 4)
-        assert session.shell("python -c 'import pebble'").error is None
+        assert session.shell("python3 -c 'import pebble'").error is None
         session.checkout("installed~3")
         assert _message(session, "import pebble") == missing
 
