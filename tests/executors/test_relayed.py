@@ -20,7 +20,7 @@ from cellblock.executors.container.relayed.kernel import RelayedLauncher
 from cellblock.executors.container.relayed.link import RelayedLink
 from cellblock.executors.container.relayed.notices import notice_of
 from cellblock.executors.process.enclosure import Enclosure
-from cellblock.executors.protocol import KernelSpec
+from cellblock.executors.protocol import Died, KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.worker import __main__ as main
 from cellblock.worker.relayed.junction import Junction, Packets, Pipe
@@ -312,9 +312,7 @@ def test_what_is_no_relay_opens_nothing(program: str, told: str) -> None:
 def test_line_that_breaks_ends_the_session_with_the_reason() -> None:
     program = READY + "while b'attach' not in os.read(0, 1000): pass\nframe(1, 9, b'x'); time.sleep(60)"
     keeper = RelayedKeeper.start(starting(program), KernelSpec())
-    link = RelayedLink()
-    keeper.attach(1, link.ends, {"limits": {}}, link.death)
-    link.close_ends()
+    link = attached(keeper)
     assert select.select([link.pidfd], [], [], 30)[0], "its end was not told"
     assert keeper.how_it_ended(1).reason == "ended: its container broke the protocol: a frame of kind 1 for worker 9"
     link.close()
@@ -322,6 +320,51 @@ def test_line_that_breaks_ends_the_session_with_the_reason() -> None:
         keeper.attach(2, (ended := RelayedLink()).ends, {"limits": {}}, ended.death)
     ended.close_ends()
     ended.close()
+    keeper.close()
+
+
+ENDS = """
+left = b''
+def wait_for(word):
+    global left
+    while word not in left:
+        left += os.read(0, 1000)
+    left = b''
+wait_for(b'attach')
+"""
+
+
+def attached(keeper: RelayedKeeper) -> RelayedLink:
+    link = RelayedLink()
+    keeper.attach(1, link.ends, {"limits": {}}, link.death)
+    link.close_ends()
+    return link
+
+
+def test_worker_whose_end_is_not_told_is_ended_with_its_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cellblock.executors.container.relayed.pump._ANSWER_SECONDS", 0.1)
+    keeper = RelayedKeeper.start(starting(READY + ENDS + "time.sleep(60)"), KernelSpec())
+    link = attached(keeper)
+    assert not select.select([link.pidfd], [], [], 0.3)[0]  # nobody waits for anything
+    keeper.tell("kill")
+    assert select.select([link.pidfd], [], [], 30)[0], "its end was not told"
+    assert "did not answer" in keeper.how_it_ended(1).reason
+    link.close()
+    keeper.close()
+
+
+def test_killing_what_has_ended_already_waits_for_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cellblock.executors.container.relayed.pump._ANSWER_SECONDS", 0.1)
+    ended = "frame(0, 0, b'{\"ended\": 1, \"status\": 9}'); wait_for(b'kill'); time.sleep(0.3)\n"
+    again = "frame(0, 0, b'{\"swept\": true}')\nwhile os.read(0, 1000): pass"
+    keeper = RelayedKeeper.start(starting(READY + ENDS + ended + again), KernelSpec())
+    link = attached(keeper)
+    assert select.select([link.pidfd], [], [], 30)[0], "its end was not told"
+    keeper.tell("kill")
+    assert keeper.how_it_ended(1) == Died(signal=9)
+    assert select.select([keeper.channel], [], [], 30)[0]
+    assert keeper.channel.recv(1000) == b'{"swept": true}'  # and not that it is closed
+    link.close()
     keeper.close()
 
 

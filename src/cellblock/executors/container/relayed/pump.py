@@ -103,7 +103,10 @@ class Pump:
         """How long an answer that is owed is waited for; TimeoutError once that is over."""
         if not self._due:
             return None
-        left = min(self._due.values()) - time.monotonic()
+        now = time.monotonic()
+        if not all(map(self._junction.delivered, self._deaths)):  # its end comes after what nobody has read yet
+            self._due = dict.fromkeys(self._due, now + _ANSWER_SECONDS)
+        left = min(self._due.values()) - now
         if left <= 0:
             raise TimeoutError
         return left
@@ -121,6 +124,8 @@ class Pump:
             if descriptors:
                 self._join(int(str(message["token"])), descriptors)
             answer = _ANSWERS.get(str(message.get("do")))
+            if answer == "ended" and not self._deaths.keys() - self._dead.keys():
+                answer = None  # it has ended
             if answer is not None:
                 self._due[answer] = time.monotonic() + _ANSWER_SECONDS
             self._junction.send(control.packed(message))
@@ -137,6 +142,7 @@ class Pump:
                 if token not in self._deaths or token in self._dead:
                     raise Broken(f"the end of worker {token}, which there is not")
                 self._dead[token] = notice
+                self._due.pop("ended", None)
                 return
             case {"curbed": _}:
                 self._curbs += 1
