@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from cellblock.cli import main
+
 Cellblock = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 
@@ -33,7 +35,7 @@ class Page(http.server.BaseHTTPRequestHandler):
 def place() -> Iterator[str]:
     Page.hits = 0
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield f"127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
@@ -109,8 +111,9 @@ def test_what_is_no_host_and_port_is_a_usage_error(
 
 
 @pytest.mark.parametrize("words", [("run",), ("repl",), ("notebook", "run"), ("agent",)])
-def test_help_tells_of_them(cellblock: Cellblock, words: tuple[str, ...]) -> None:
-    told = " ".join(cellblock(*words, "--help").stdout.decode().split())
+def test_help_tells_of_them(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words, "--help"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
     assert "--network HOST:PORT" in told
     assert "as pypi.org:443; may be repeated" in told
     assert "--private " in told

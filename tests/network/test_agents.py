@@ -32,7 +32,7 @@ class Page(http.server.BaseHTTPRequestHandler):
 def place() -> Iterator[str]:
     Page.hits = 0
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield f"127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()

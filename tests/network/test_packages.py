@@ -65,7 +65,7 @@ class Index(http.server.BaseHTTPRequestHandler):
 def index() -> Iterator[str]:
     """Where it is."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Index)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield f"127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
