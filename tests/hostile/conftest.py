@@ -55,7 +55,8 @@ def _end(started: dict[str, Run | str]) -> None:
     for run in started.values():
         if isinstance(run, Run):
             run.process.kill()
-            run.process.wait()
+            with run.process:  # closes its pipes, of which nobody may have read
+                pass
 
 
 @pytest.fixture(scope="session", params=[SELF, ORDINARY])
