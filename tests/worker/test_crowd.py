@@ -69,6 +69,23 @@ def test_who_was_continued_and_runs_is_out_of_turn(crowd: tuple[Crowd, list[int]
     assert found == [0, 0, MANY - 4]
 
 
+def test_looks_that_find_them_standing_still_are_not_enough_for_it_to_be_forgotten(
+    crowd: tuple[Crowd, list[int]],
+) -> None:
+    these, pids = crowd
+    found = []
+    for _ in range(3):
+        for pid in these._stopped:
+            until(pid, Stand.STILL)
+        look(these, pids)
+        for pid in these._stopped:
+            until(pid, Stand.STILL)
+            os.kill(pid, signal.SIGCONT)
+            until(pid, Stand.RUNNING)
+        found.append(look(these, pids))
+    assert found == [0, 0, MANY - 4]
+
+
 def test_who_ran_between_two_looks_is_out_of_turn_though_both_find_it_standing_still(
     crowd: tuple[Crowd, list[int]],
 ) -> None:

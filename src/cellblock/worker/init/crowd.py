@@ -25,7 +25,9 @@ _NICE = 5  # a third of the weight
 _SLACK_NS = 200_000
 """What a process that stands still may be counted to have run."""
 _PATIENCE = 3
-"""Looks in a row that find too many running out of turn."""
+"""Looks that find too many running out of turn."""
+_FORGIVEN = 20
+"""Looks in a row that find none of it: whoever has others continue may wait for a processor itself."""
 
 
 class Crowd:
@@ -40,7 +42,7 @@ class Crowd:
         self._stopped: set[int] = set()
         self._still: dict[int, int] = {}
         """What those that were seen to obey had run by then, in nanoseconds."""
-        self._defied = 0
+        self._defied = self._obeyed = 0
         self.grows = False
         """Whether a crowd that was new has just been stopped: there may be more of it by now."""
 
@@ -62,7 +64,7 @@ class Crowd:
             return 0
         defiant = self._defiant(used)
         new = set(islice(filter(_is_ready, busy.difference(self._queue)), self._many + 1))
-        self.grows = len(new) > self._many or self._defied > 0
+        self.grows = len(new) > self._many or (self._defied > 0 and not self._obeyed)
         if self.grows:
             self._stop_all(used, frozen | {worker})
             return defiant
@@ -100,8 +102,13 @@ class Crowd:
 
     def _defiant(self, used: Mapping[int, int]) -> int:
         running = sum(used.get(process, 0) > _SLACK_NS and self._runs_on(process) for process in self._stopped)
-        self._defied = self._defied + 1 if running > self._few else 0
-        return running if self._defied >= _PATIENCE else 0
+        if running > self._few:
+            self._defied, self._obeyed = self._defied + 1, 0
+            return running if self._defied >= _PATIENCE else 0
+        self._obeyed += 1
+        if self._obeyed >= _FORGIVEN:
+            self._defied = 0
+        return 0
 
     def _runs_on(self, process: int) -> bool:
         """Whether a process that was stopped and has run since was continued.
