@@ -11,6 +11,7 @@ import weakref
 from _thread import RLock, allocate_lock
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from importlib import import_module
 from types import (
@@ -49,6 +50,16 @@ def module(name: str) -> ModuleType:
     if name not in sys.modules:
         __import__(name)
     return sys.modules[name]
+
+
+def package(name: str, parts: tuple[str, ...]) -> ModuleType:
+    """A package with those of its modules that had been imported, as far as they can be."""
+    made = module(name)
+    for part in parts:
+        if part not in sys.modules:
+            with suppress(ImportError):  # whoever looks it up is told
+                __import__(part)
+    return made
 
 
 def hidden_type(name: str) -> type:
@@ -451,6 +462,7 @@ BUILDERS: tuple[Callable[..., Any], ...] = (
     storage,
     tensor,
     set_tensor,
+    package,
 )
 """Those that need nothing of the loading itself. `Loader` adds its own after them."""
 
