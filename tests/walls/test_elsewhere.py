@@ -139,7 +139,7 @@ def run(*words):
     return status, out.getvalue(), err.getvalue()
 for words in (["run", "script.py"], ["repl"], ["demo"], ["notebook", "run", "page.ipynb"]):
     status, out, err = run(*words)
-    said = [words in err for words in ("needs Linux, this is", 'trust_level="sandboxed"', "virtual machine")]
+    said = [words in err for words in ("needs Linux, this is", 'trust_level="local"', "virtual machine")]
     print(json.dumps([status, *said]))
 print(json.dumps(run("sessions", "list")[0]))
 print(json.dumps([run("doctor")[:2], json.loads(run("doctor", "--json")[1])]))
@@ -154,7 +154,7 @@ def test_commands_refuse_in_one_line_or_work(system: str, tmp_path: Path) -> Non
     assert status == 3
     assert text.splitlines()[-1].startswith('trust_level="local" works here')
     assert (report["walls"][0]["mechanism"], report["local"]) == ("namespaces", {"ok": True, "failure": ""})
-    assert 'trust_level="sandboxed"' in report["walls"][0]["remedy"]
+    assert 'trust_level="local"' in report["walls"][0]["remedy"]
     assert report["remedies"][0]["commands"] == (["wsl --install"] if system == "win32" else [])
 
 
@@ -170,7 +170,6 @@ def test_walls_are_refused_with_the_ways_out(
     with pytest.raises(IsolationUnavailable, match="needs Linux, this is darwin") as refused:
         Session(**options)  # type: ignore[arg-type]
     assert refused.value.mechanism == mechanism
-    assert 'trust_level="sandboxed"' in refused.value.hint
     assert "Linux virtual machine" in refused.value.hint
     assert 'trust_level="local"' in refused.value.hint
 

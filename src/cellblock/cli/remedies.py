@@ -46,10 +46,7 @@ def remedies(machine: Machine, report: Report) -> list[Remedy]:
 
 
 def _other_system(machine: Machine) -> Remedy:
-    ways = (
-        'trust_level="sandboxed" where a container engine runs on this machine; or a Linux virtual machine, with '
-        "cellblock in it"
-    )
+    ways = "a Linux virtual machine, with cellblock in it"
     if machine.system == "Windows":
         return Remedy(cause="trust_level='isolated' needs Linux", commands=("wsl --install",), note=f"or {ways}")
     return Remedy(cause="trust_level='isolated' needs Linux", note=ways)

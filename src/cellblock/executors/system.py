@@ -8,8 +8,7 @@ import sys
 from cellblock.errors import IsolationUnavailable
 
 _WAYS_OUT = (
-    'run it in a Linux virtual machine; trust_level="sandboxed", where a container engine runs here; or, for code that '
-    'means no harm, trust_level="local"'
+    'run it in a Linux virtual machine, where every level works; or, for code that means no harm, trust_level="local"'
 )
 
 
