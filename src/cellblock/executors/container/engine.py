@@ -150,6 +150,12 @@ def _of_docker(program: str, told: Mapping[str, Any]) -> Engine:
     )
 
 
+def aside() -> str:
+    """A directory of this user's for engines to run in: what watches over a container leaves a file `oom` where it was
+    started, when that has run out of memory."""
+    return "/run" if os.getuid() == 0 else os.environ.get("XDG_RUNTIME_DIR") or os.path.expanduser("~")
+
+
 def ask(words: Sequence[str], *, seconds: float = _ASK_SECONDS) -> subprocess.CompletedProcess[str]:
     """Run a command of an engine to its end. IsolationUnavailable when it cannot be run, or does not answer."""
     try:
@@ -161,6 +167,7 @@ def ask(words: Sequence[str], *, seconds: float = _ASK_SECONDS) -> subprocess.Co
             errors="replace",
             timeout=seconds,
             check=False,
+            cwd=aside(),
         )
     except subprocess.TimeoutExpired:
         raise IsolationUnavailable(

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from cellblock.container import Container
 from cellblock.errors import IsolationUnavailable
-from cellblock.executors.container.engine import Engine, ask, engine_of, reason_in
+from cellblock.executors.container.engine import Engine, aside, ask, engine_of, reason_in
 from cellblock.executors.container.failing import not_started
 from cellblock.executors.container.options import (
     INSIDE,
@@ -145,7 +145,12 @@ class _Starting:
 
     def __init__(self, words: list[str]) -> None:
         self._process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            cwd=aside(),
         )
         self._heard: list[bytes] = []
         self._reader = threading.Thread(target=self._hear, name="cellblock-engine", daemon=True)

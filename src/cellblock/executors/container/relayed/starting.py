@@ -13,7 +13,7 @@ from typing import Protocol
 from cellblock.container import Container, default_image
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.container.bounds import Bounds
-from cellblock.executors.container.engine import Engine, ask, engine_of
+from cellblock.executors.container.engine import Engine, aside, ask, engine_of
 from cellblock.executors.container.failing import not_started
 from cellblock.executors.container.options import INSIDE, PYTHON, WALLS, limits_of, mount, readable_package, user_of
 from cellblock.executors.process.enclosure import MECHANISM, Enclosure
@@ -133,6 +133,7 @@ def contained(spec: KernelSpec, home: str) -> Contained:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        cwd=aside(),
     )
     return Contained(process, engine, container, image, python, name, memory, processes)
 
