@@ -19,6 +19,11 @@ class Room:
     def __init__(self, given_bytes: int) -> None:
         self._given = given_bytes
 
+    @property
+    def known(self) -> bool:
+        """Whether this kernel is the container's own."""
+        return _told()[0] <= self._given
+
     def want(self) -> str:
         """What is held, in words, where little is left; else nothing."""
         total, left = _told()

@@ -200,7 +200,8 @@ class Relay:
             _close_all_but({0, 1, 2, connection, stdout, stderr})
             prctl(PR_SET_DUMPABLE, 1)
             name_process("python")
-            confine = partial(walls.confine, memory=self._memory, program=self._program)
+            alone = self._room.known
+            confine = partial(walls.confine, memory=self._memory, program=self._program, alone=alone)
             room = main.Room(layout.WORKSPACE, environment(layout.WORKSPACE, TMP), confine, self._memory)
             main.run(message, connection, stdout, stderr, room=room)
         except BaseException:

@@ -74,12 +74,16 @@ def program() -> bytes:
     return assemble(AUDIT_ARCH[MACHINE], {numbers[name]: answer for name, answer in answers.items() if name in numbers})
 
 
-def confine(limits: dict[str, int], *, memory: int, program: bytes) -> list[Applied | Unavailable]:
-    """Put the walls up, the system call filter last. `memory` is the limit that `held_limit` found."""
-    return [_limit(limits, memory), capabilities.apply(), seccomp.apply(program)]
+def confine(limits: dict[str, int], *, memory: int, program: bytes, alone: bool) -> list[Applied | Unavailable]:
+    """Put the walls up, the system call filter last. `memory` is the limit that `held_limit` found.
+
+    Not `alone`: this kernel is the host's, which counts the processes of all containers of an account together; then
+    the container's own limit holds.
+    """
+    return [_limit(limits, memory, alone=alone), capabilities.apply(), seccomp.apply(program)]
 
 
-def _limit(limits: dict[str, int], memory: int) -> Applied | Unavailable:
+def _limit(limits: dict[str, int], memory: int, *, alone: bool) -> Applied | Unavailable:
     held = rlimits.vm_data() if memory == resource.RLIMIT_DATA else rlimits.vm_data(b"VmSize:")
     most = held + limits["memory_bytes"]
     wanted = {
@@ -88,12 +92,13 @@ def _limit(limits: dict[str, int], memory: int) -> Applied | Unavailable:
             most,
             most + rlimits.DATA_HEADROOM_BYTES,
         ),
-        "processes": (resource.RLIMIT_NPROC, limits["processes"], limits["processes"]),
         "file size": (resource.RLIMIT_FSIZE, limits["file_bytes"], limits["file_bytes"]),
         "open files": (resource.RLIMIT_NOFILE, limits["open_files"], limits["open_files"]),
         "core": (resource.RLIMIT_CORE, rlimits.CORE_BYTES, rlimits.CORE_BYTES),
         "stack": (resource.RLIMIT_STACK, rlimits.STACK_BYTES, rlimits.STACK_CEILING_BYTES),
     }
+    if alone:
+        wanted["processes"] = (resource.RLIMIT_NPROC, limits["processes"], limits["processes"])
     try:
         shown = ", ".join(f"{name} {rlimits.lower(*limit)}" for name, limit in wanted.items())
     except (OSError, ValueError) as error:

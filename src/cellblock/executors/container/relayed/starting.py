@@ -99,6 +99,7 @@ class Contained:
 
     def remove(self) -> None:
         with contextlib.suppress(IsolationUnavailable):
+            ask(self.engine.words("kill", "--signal", "KILL", self.name))  # podman's rm would first wait for SIGTERM
             ask(self.engine.words("rm", "--force", self.name))
 
     def refused(self, said: str) -> IsolationUnavailable:
