@@ -98,7 +98,7 @@ def _found(wanted: str) -> Engine:
             reasons.append(f"{name} is not installed")
             continue
         try:
-            return answering(program)
+            return answering(os.path.abspath(program))
         except IsolationUnavailable as error:
             if wanted:
                 raise
@@ -153,7 +153,8 @@ def _of_docker(program: str, told: Mapping[str, Any]) -> Engine:
 def aside() -> str:
     """A directory of this user's for engines to run in: what watches over a container leaves a file `oom` where it was
     started, when that has run out of memory."""
-    return "/run" if os.getuid() == 0 else os.environ.get("XDG_RUNTIME_DIR") or os.path.expanduser("~")
+    own = "/run" if os.getuid() == 0 else os.environ.get("XDG_RUNTIME_DIR", os.path.expanduser("~"))
+    return own if os.path.isdir(own) else "/"
 
 
 def ask(words: Sequence[str], *, seconds: float = _ASK_SECONDS) -> subprocess.CompletedProcess[str]:
