@@ -217,7 +217,7 @@ def test_session_names_what_it_has_and_what_it_lacks(image: str) -> None:
         assert session.run("open('/workspace/a.txt').read()").value == "of the host"
         session.run("open('/tmp/b.txt', 'w').write('of a cell')")
         assert session.files.read("/tmp/b.txt") == b"of a cell"
-        with pytest.raises(CellblockError, match="kernel of its own"):
+        with pytest.raises(CellblockError, match="over its engine's command"):
             session.undo()
         with pytest.raises(CellblockError, match="cannot be branched"):
             session.branch()

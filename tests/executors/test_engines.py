@@ -149,7 +149,5 @@ def test_container_that_names_options_is_refused(wrong: dict[str, object]) -> No
 def test_container_is_for_sandboxed_sessions() -> None:
     with pytest.raises(ValueError, match="sandboxed"):
         Session(container="some/image")
-    with pytest.raises(ValueError, match="walls"):
-        Session(trust_level="sandboxed", walls="reduced")
     with pytest.raises(TypeError):
         Session(trust_level="sandboxed", container=3)  # type: ignore[arg-type]

@@ -29,8 +29,7 @@ QUICK, LONG = 200, 300
 """Programs of the quick run, and seconds of the long one."""
 SOURCES = [
     program.source
-    for folder in (corpus.PARITY, corpus.ESCAPES)
-    for path in corpus.files(folder)
+    for path in (*corpus.files(corpus.PARITY), *corpus.ESCAPES)
     for program in corpus.programs(path)
     if program.runs_here
 ]

@@ -136,8 +136,6 @@ def place(arguments: argparse.Namespace) -> dict[str, Any]:
         if given := [name for name, value in named.items() if value]:
             raise source.Unusable(f"--{given[0]} is for --trust-level sandboxed")
         return {"trust_level": level, "walls": None if level == "local" else walls}
-    if walls != "full":
-        raise source.Unusable("--walls is for --trust-level isolated")
     try:
         container = Container(**{name: value for name, value in named.items() if value})
     except ValueError as error:

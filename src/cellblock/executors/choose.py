@@ -16,12 +16,10 @@ def launcher_for(trust_level: str, walls: str = "full") -> Launcher:
 
         return LocalLauncher()
     if trust_level == "sandboxed":
-        if walls != "full":
-            raise ValueError(f"walls={walls!r} is for trust_level='isolated'")
         require_linux("trust_level='sandboxed'", mechanism="container")
         from cellblock.executors.container.launcher import ContainerLauncher
 
-        return ContainerLauncher()
+        return ContainerLauncher(nested=walls == "full")
     if trust_level != "isolated":
         raise ValueError(f"trust_level must be 'local', 'isolated' or 'sandboxed', not {trust_level!r}")
     if walls == "full":

@@ -34,8 +34,7 @@ def not_started(engine: Engine, image: str, python: str, failures: list[tuple[st
     return IsolationUnavailable(
         f"{engine.said} cannot start a container of {image}: {told}",
         mechanism="container",
-        hint="name another runtime that is installed, container=Container(runtime='runc') say; `cellblock doctor "
-        "--trust-level sandboxed` tries this machine's",
+        hint="name another runtime that is installed: container=Container(runtime='runc'), say",
     )
 
 

@@ -32,17 +32,19 @@ _SHARING = ("runc", "crun", "youki", "io.containerd.runc.v2")
 class ContainerLauncher:
     """Opens kernels in containers, each in one of its own, which branches of it share."""
 
-    def __init__(self, containers: Pool | None = None) -> None:
-        """By default containers are of the one pool of this process."""
+    def __init__(self, containers: Pool | None = None, *, nested: bool = True) -> None:
+        """By default containers are of the one pool of this process. Those that are not `nested` have no walls inside
+        but those that need no namespaces, whatever their runtime."""
         self._pool = containers or pool.shared()
+        self._nested = nested
 
     async def open(self, spec: KernelSpec) -> ProcessKernel | RelayedKernel:
-        if await to_thread.run_sync(_is_apart, spec):
+        if not self._nested or await to_thread.run_sync(_is_apart, spec):
             return await RelayedLauncher().open(spec)
         return await awaited(_opening(spec, self._pool))
 
     def keep_ready(self, spec: KernelSpec, count: int) -> None:
-        if _is_apart(spec):
+        if not self._nested or _is_apart(spec):
             RelayedLauncher().keep_ready(spec, count)
             return
         self._pool.keep(box_of(spec), kind_of(spec.limits, door=spec.has_door), count)

@@ -17,7 +17,7 @@ from cellblock.executors.reduced.kernel import ReducedKernel
 from cellblock.walls import Applied, Unavailable, Wall
 from cellblock.wire.messages import Hello
 
-_RELAYED = "a container with a kernel of its own"
+_RELAYED = "a container that is reached over its engine's command"
 _DIRECT = 'name a runtime that shares the host\'s kernel: container=Container(runtime="runc")'
 _LACKING: tuple[Wall, ...] = (
     Unavailable(mechanism="checkpoints", reason=f"{_RELAYED} keeps none, and no branches", remedy=_DIRECT),
