@@ -49,7 +49,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--trust-level",
         choices=("isolated", "local", "sandboxed"),
         default="isolated",
-        help="what is attacked (isolated)",
+        help="what --attack attacks (isolated)",
     )
     parser.set_defaults(command=doctor)
 
@@ -61,6 +61,9 @@ def doctor(arguments: argparse.Namespace) -> int:
         return DONE
     if arguments.attack is not None:
         return _attack(arguments)
+    if arguments.trust_level != "isolated":
+        print(f"cellblock: --trust-level {arguments.trust_level} is for --attack", file=sys.stderr)
+        return USAGE
     import anyio
 
     machine = inspect()

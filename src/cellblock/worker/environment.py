@@ -71,14 +71,19 @@ def lead_to_packages(prefix: str, *, door: bool) -> None:
         return
     import sysconfig  # sessions that have no door, and no packages of their own, open sooner
 
-    scheme, here = sysconfig.get_preferred_scheme("prefix"), {"base": prefix, "platbase": prefix}
-    libraries = list(dict.fromkeys(sysconfig.get_path(name, scheme, here) for name in ("purelib", "platlib")))
+    # Debian's Python prefers a scheme of its own, which only Debian's pip keeps to
+    schemes, here = (sysconfig.get_preferred_scheme("prefix"), "posix_prefix"), {"base": prefix, "platbase": prefix}
+
+    def of(*names: str) -> list[str]:
+        return list(dict.fromkeys(sysconfig.get_path(name, scheme, here) for scheme in schemes for name in names))
+
+    libraries = of("purelib", "platlib")
     for one in libraries:
         os.makedirs(one, exist_ok=True)  # what is no directory yet is never looked into again
     before = next((at for at, one in enumerate(sys.path) if one.endswith("-packages")), len(sys.path))
     sys.path[before:before] = libraries
     os.environ["PYTHONPATH"] = os.pathsep.join(libraries)
-    os.environ["PATH"] = f"{sysconfig.get_path('scripts', scheme, here)}:{os.environ['PATH']}"
+    os.environ["PATH"] = os.pathsep.join([*of("scripts"), os.environ["PATH"]])
     os.environ["PIP_PREFIX"] = prefix
     os.environ["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
     os.environ["PIP_NO_CACHE_DIR"] = "1"  # every file of the session is kept with its versions

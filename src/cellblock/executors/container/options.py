@@ -22,12 +22,19 @@ INSIDE = "/opt/cellblock/cellblock"
 PYTHON = "python3"
 """The interpreter of an image, unless another is named."""
 
-WALLS = (
+_WALLS = (
     "--rm", "--pull", "never", "--network", "none", "--read-only", "--cap-drop", "ALL", "--ipc", "private",
+    "--cgroupns", "private",
     "--security-opt", "no-new-privileges", "--hostname", "cellblock", "--log-driver", "none", "--label", "cellblock",
     "--env", "PYTHONHASHSEED=0", "--env", "LANG=C.UTF-8", "--workdir", "/",
 )  # fmt: skip
-"""What every container of ours is started with."""
+_OF_PODMAN = ("--read-only-tmpfs=false", "--no-hosts")
+"""Else there are places to write to, of no bound but the container's memory."""
+
+
+def walls(engine: Engine) -> tuple[str, ...]:
+    """What every container of ours is started with."""
+    return (*_WALLS, *(_OF_PODMAN if engine.kind == "podman" else ()))
 
 
 def nesting(engine: Engine) -> Iterator[str]:
@@ -35,8 +42,6 @@ def nesting(engine: Engine) -> Iterator[str]:
     profile = files("cellblock") / "cli" / "profiles" / "seccomp.json"
     yield from ("--security-opt", f"seccomp={profile}")
     yield from ("--security-opt", "unmask=ALL" if engine.kind == "podman" else "systempaths=unconfined")
-    if engine.kind == "podman":
-        yield from ("--read-only-tmpfs=false", "--no-hosts")
     if os.path.exists("/sys/module/apparmor/parameters/enabled"):  # whose profile denies every mount
         yield from ("--security-opt", "apparmor=unconfined")
     if os.path.exists("/sys/fs/selinux/enforce"):  # whose policy denies the socket

@@ -6,6 +6,7 @@ messages and descriptors on that socket. One kernel serves both: with runc, crun
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import secrets
@@ -27,12 +28,12 @@ from cellblock.executors.container.engine import Engine, aside, ask, engine_of, 
 from cellblock.executors.container.failing import not_started
 from cellblock.executors.container.options import (
     INSIDE,
-    WALLS,
     limits_of,
     mount,
     nesting,
     readable_package,
     user_of,
+    walls,
 )
 
 _MEETING = "/run/cellblock"
@@ -101,7 +102,7 @@ def run(container: Container, *, python: str, memory_bytes: int, processes: int)
     limits = limits_of(container, memory_bytes, processes)
     with _meeting() as (directory, listener):
         mounts = mount(readable_package(), INSIDE, engine) + mount(directory, _MEETING, engine)
-        options = [*WALLS, *nesting(engine), *user_of(engine), *limits, *engine.limits(), *mounts]
+        options = [*walls(engine), *nesting(engine), *user_of(engine), *limits, *engine.limits(), *mounts]
         failures = []
         for runtime in engine.runtimes(container.runtime):
             name = f"cellblock-{os.getpid()}-{secrets.token_hex(6)}"
@@ -116,7 +117,7 @@ def run(container: Container, *, python: str, memory_bytes: int, processes: int)
                 raise
             if ends is not None:
                 return Running(engine, runtime, container.image, name, *ends)
-            failures.append((runtime, starting.said))
+            failures.append((runtime, starting.said if starting.status else "its first process ended without a word"))
         raise not_started(engine, container.image, python, failures)
 
 
@@ -127,6 +128,7 @@ def _meeting() -> Iterator[tuple[Path, socket.socket]]:
     if len(str(private)) > _MOST_SOCKET_PATH:
         private.rmdir()
         private = Path(tempfile.mkdtemp(prefix="cellblock-", dir="/tmp"))
+    _meetings.add(private)
     try:
         directory = private / "meet"
         directory.mkdir()
@@ -138,6 +140,20 @@ def _meeting() -> Iterator[tuple[Path, socket.socket]]:
             yield directory, listener
     finally:
         shutil.rmtree(private, ignore_errors=True)
+        _meetings.discard(private)
+
+
+_meetings: set[Path] = set()
+"""Under way: a thread that starts a container beforehand is not waited for at the end of the program."""
+
+
+@atexit.register
+def _leave_none() -> None:
+    for private in list(_meetings):
+        shutil.rmtree(private, ignore_errors=True)
+
+
+os.register_at_fork(after_in_child=_meetings.clear)
 
 
 class _Starting:

@@ -6,6 +6,7 @@ Security border: every byte comes from inside a container.
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Callable
 
@@ -13,6 +14,7 @@ from cellblock.worker.relayed.line import Broken
 
 MOST_BYTES = 16 * 1024
 _MOST_TEXT = 4000
+_HELD = re.compile(r"[0-9]{1,9} MB, nearly all that its container has")
 
 Notice = dict[str, object]
 
@@ -33,6 +35,11 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and len(value) <= _MOST_TEXT
 
 
+def _is_held(value: object) -> bool:
+    """What is held, in the relay's own words alone: a cell is told them as the host's."""
+    return isinstance(value, str) and _HELD.fullmatch(value) is not None
+
+
 def _is_flag(value: object) -> bool:
     return isinstance(value, bool)
 
@@ -48,7 +55,7 @@ _FIELDS: tuple[dict[str, Callable[[object], bool]], ...] = (
     {"failed": _is_text, "reason": _is_text, "module": _is_text},
     {"failed": _is_text, "reason": _is_text, "module": _is_text, "remedy": _is_text},
     {"ended": _is_number, "status": _is_status},
-    {"curbed": _is_text, "worker": _is_flag, "unruly": _is_flag},
+    {"curbed": _is_held, "worker": _is_flag, "unruly": _is_flag},
     {"swept": _is_true},
     {"count": _is_number},
     {"outgrown": _is_text},

@@ -15,7 +15,7 @@ from cellblock.errors import IsolationUnavailable
 from cellblock.executors.container.bounds import Bounds
 from cellblock.executors.container.engine import Engine, aside, ask, engine_of
 from cellblock.executors.container.failing import not_started
-from cellblock.executors.container.options import INSIDE, PYTHON, WALLS, limits_of, mount, readable_package, user_of
+from cellblock.executors.container.options import INSIDE, PYTHON, limits_of, mount, readable_package, user_of, walls
 from cellblock.executors.process.enclosure import MECHANISM, Enclosure
 from cellblock.executors.protocol import KernelSpec
 from cellblock.limits import ExecutionLimits
@@ -119,7 +119,7 @@ def contained(spec: KernelSpec, home: str) -> Contained:
     name = f"cellblock-{os.getpid()}-{secrets.token_hex(6)}"
     memory = memory_bytes(spec.limits)
     processes = 2 * spec.limits.max_processes + _KERNEL_PROCESSES
-    options = [*WALLS, *user_of(engine), *limits_of(container, memory, processes), *engine.limits()]
+    options = [*walls(engine), *user_of(engine), *limits_of(container, memory, processes), *engine.limits()]
     options += mount(readable_package(), INSIDE, engine)
     for part, place in (("workspace", layout.WORKSPACE), ("workspace", "/workspace"), ("tmp", TMP)):
         options += ("--mount", f"type=bind,source={Path(home) / part},target={place}")
