@@ -155,7 +155,7 @@ def test_exit_is_a_name_like_any_other_once_it_is_bound(repl: Repl) -> None:
 
 @pytest.mark.parametrize("command", ["repl", "run"])
 def test_ctrl_c_while_it_opens_leaves_at_once(repl: Repl, tmp_path: Path, command: str) -> None:
-    (tmp_path / "python").write_text("#!/bin/sh\nexec sleep 10\n")
+    (tmp_path / "python").write_text("#!/bin/sh\nexec sleep 4\n")
     (tmp_path / "python").chmod(0o755)
     (tmp_path / "script.py").write_text("")
     script = ["script.py"] if command == "run" else []

@@ -25,7 +25,7 @@ from cellblock.guard import rewrite
 from cellblock.guard.check import check
 from cellblock.guard.program import Program
 
-QUICK, LONG = 200, 300
+QUICK, LONG = 120, 300
 """Programs of the quick run, and seconds of the long one."""
 SOURCES = [
     program.source

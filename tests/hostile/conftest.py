@@ -80,11 +80,11 @@ def _outcomes(run: Run | str) -> dict[str, dict[str, object]]:
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """As the second user, two of three attacks are among the tests that take long: the machine has both at once."""
+    """As the second user, three of four attacks are among the tests that take long: the machine has both at once."""
     for fixture in ("outcomes", "reduced_outcomes"):
         tried = [item for item in items if _user(item, fixture) == ORDINARY]
         for number, item in enumerate(tried):
-            if number % 3:
+            if number % 4:
                 item.add_marker("slow")
 
 

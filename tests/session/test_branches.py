@@ -245,6 +245,7 @@ async def test_of_an_async_session() -> None:
         assert (await session.run("state")).value == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_spares")
 def test_a_hundred_leave_nothing(alike: Callable[[], tuple[int, int]]) -> None:
     with Session(limits=LIMITS) as session:

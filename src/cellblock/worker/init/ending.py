@@ -19,7 +19,7 @@ Processes = Callable[[], Iterable[int]]
 """Lists those of the session: by default all of this pid namespace but its first."""
 
 _AFTER_THE_WORKER = 10
-_GONE_SECONDS = 5.0
+_GONE_SECONDS = 10.0
 """How long the end of what was killed is waited for: it counts as a process until then. On a machine that is busy the
 kernel takes seconds to end some dozens."""
 
