@@ -22,7 +22,7 @@ from cellblock.executors.process.cgroups import Group
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.waits import SECONDS, Waits
 from cellblock.executors.protocol import WorkerGone
-from cellblock.wire.connection import Connection
+from cellblock.wire.connection import Connection, State
 from cellblock.wire.frames import PACKET_BYTES, ProtocolError
 from cellblock.wire.messages import Awake, Event, Finished, Hello, Request
 from cellblock.wire.text import NONCE_BYTES
@@ -93,6 +93,11 @@ class Link:
         link = Link(taken)
         link.beside = self.beside
         return link
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request is under way."""
+        return self._connection.state is not State.IDLE
 
     def close_ends(self) -> None:
         """Close the worker's ends, so that its own are the last."""

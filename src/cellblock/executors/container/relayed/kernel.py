@@ -89,6 +89,11 @@ class RelayedKernel(ReducedKernel):
         around = Applied(mechanism="container", detail=said), *(() if bounds is None else (bounds,))
         return (*around, *_LACKING, self._files_wall(), *told)
 
+    def interrupt(self) -> None:
+        """See `Kernel`. Between two requests nothing is sent: it could come after the request that is next."""
+        if self._link is not None and self._link.busy:
+            super().interrupt()
+
     def _signal(self, number: signal.Signals) -> None:
         if self._link is not None and os.getpid() == self._host:
             self._keeper.tell("kill" if number == signal.SIGKILL else "interrupt")
