@@ -61,12 +61,12 @@ def _opening(spec: KernelSpec, containers: Pool) -> Waits[ProcessKernel]:
     require_memory(spec)
     screen_of(spec)  # before anything is made
     mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
+    box, kind = box_of(spec), kind_of(spec.limits, door=spec.has_door)
     for _ in range(_TRIES):
-        kind = kind_of(spec.limits, door=spec.has_door)
-        family: ContainerFamily = yield partial(containers.take, box_of(spec), kind, spec.progress)
+        family: ContainerFamily = yield partial(containers.take, box, kind, spec.progress)
         try:
             with contextlib.suppress(FamilyGone):
-                return (yield from kernel_in(family, spec, mounts))
+                return (yield from kernel_in(family, spec, kind, mounts))
         except BaseException:
             family.end_soon()
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -34,7 +35,14 @@ _OF_PODMAN = ("--read-only-tmpfs=false", "--no-hosts")
 
 def walls(engine: Engine) -> tuple[str, ...]:
     """What every container of ours is started with."""
-    return (*_WALLS, *(_OF_PODMAN if engine.kind == "podman" else ()))
+    of_podman = _OF_PODMAN if engine.kind == "podman" else ()
+    labelled = os.path.exists("/sys/fs/selinux/enforce")  # whose policy denies what is mounted, the socket among it
+    return (*_WALLS, *of_podman, *(("--security-opt", "label=disable") if labelled else ()))
+
+
+def new_name() -> str:
+    """A name for a container of this process."""
+    return f"cellblock-{os.getpid()}-{secrets.token_hex(6)}"
 
 
 def nesting(engine: Engine) -> Iterator[str]:
@@ -44,8 +52,6 @@ def nesting(engine: Engine) -> Iterator[str]:
     yield from ("--security-opt", "unmask=ALL" if engine.kind == "podman" else "systempaths=unconfined")
     if os.path.exists("/sys/module/apparmor/parameters/enabled"):  # whose profile denies every mount
         yield from ("--security-opt", "apparmor=unconfined")
-    if os.path.exists("/sys/fs/selinux/enforce"):  # whose policy denies the socket
-        yield from ("--security-opt", "label=disable")
 
 
 def user_of(engine: Engine) -> tuple[str, ...]:

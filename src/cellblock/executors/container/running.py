@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import secrets
 import select
 import shutil
 import signal
@@ -31,6 +30,7 @@ from cellblock.executors.container.options import (
     limits_of,
     mount,
     nesting,
+    new_name,
     readable_package,
     user_of,
     walls,
@@ -105,7 +105,7 @@ def run(container: Container, *, python: str, memory_bytes: int, processes: int)
         options = [*walls(engine), *nesting(engine), *user_of(engine), *limits, *engine.limits(), *mounts]
         failures = []
         for runtime in engine.runtimes(container.runtime):
-            name = f"cellblock-{os.getpid()}-{secrets.token_hex(6)}"
+            name = new_name()
             program = [f"{INSIDE}/worker/__main__.py", "contained", f"{_MEETING}/{_SOCKET}", str(_IDLE_SECONDS), INSIDE]
             words = ["--entrypoint", python, container.image, "-s", "-P", "-S", *program]
             line = ["run", "--detach", "--name", name, *options, *words]

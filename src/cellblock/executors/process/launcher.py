@@ -7,7 +7,7 @@ import sys
 from functools import partial
 
 from cellblock.errors import IsolationUnavailable
-from cellblock.executors.process.demand import kind_of
+from cellblock.executors.process.demand import Kind, kind_of
 from cellblock.executors.process.families import family_of, keep, running
 from cellblock.executors.process.family import Family, FamilyGone, Profile
 from cellblock.executors.process.kernel import ProcessKernel
@@ -55,12 +55,11 @@ def _opening(spec: KernelSpec) -> Waits[ProcessKernel]:
     mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
     profile, kind = _profile(spec), kind_of(spec.limits, door=spec.has_door)
     family = running(profile) or (yield partial(family_of, profile, spec.progress, None if mounts else kind))
-    return (yield from kernel_in(family, spec, mounts))
+    return (yield from kernel_in(family, spec, kind, mounts))
 
 
-def kernel_in(family: Family, spec: KernelSpec, mounts: tuple[Mount, ...]) -> Waits[ProcessKernel]:
-    """A kernel of this family."""
-    kind = kind_of(spec.limits, door=spec.has_door)
+def kernel_in(family: Family, spec: KernelSpec, kind: Kind, mounts: tuple[Mount, ...]) -> Waits[ProcessKernel]:
+    """A kernel of this family, in a session of the kind that the spec means."""
     if spec.saved:
         family.save()
     family.stir()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import secrets
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,16 @@ from cellblock.errors import IsolationUnavailable
 from cellblock.executors.container.bounds import Bounds
 from cellblock.executors.container.engine import Engine, aside, ask, engine_of
 from cellblock.executors.container.failing import not_started
-from cellblock.executors.container.options import INSIDE, PYTHON, limits_of, mount, readable_package, user_of, walls
+from cellblock.executors.container.options import (
+    INSIDE,
+    PYTHON,
+    limits_of,
+    mount,
+    new_name,
+    readable_package,
+    user_of,
+    walls,
+)
 from cellblock.executors.process.enclosure import MECHANISM, Enclosure
 from cellblock.executors.protocol import KernelSpec
 from cellblock.limits import ExecutionLimits
@@ -116,15 +123,13 @@ def contained(spec: KernelSpec, home: str) -> Contained:
     """As `Starter`: the container that a session names."""
     container = spec.container or Container()
     engine, image, python = engine_of(container.engine), container.image or default_image(), spec.python or PYTHON
-    name = f"cellblock-{os.getpid()}-{secrets.token_hex(6)}"
+    name = new_name()
     memory = memory_bytes(spec.limits)
     processes = 2 * spec.limits.max_processes + _KERNEL_PROCESSES
     options = [*walls(engine), *user_of(engine), *limits_of(container, memory, processes), *engine.limits()]
     options += mount(readable_package(), INSIDE, engine)
     for part, place in (("workspace", layout.WORKSPACE), ("workspace", "/workspace"), ("tmp", TMP)):
         options += ("--mount", f"type=bind,source={Path(home) / part},target={place}")
-    if os.path.exists("/sys/fs/selinux/enforce"):  # whose policy denies the mounts
-        options += ("--security-opt", "label=disable")
     line = ["run", "--interactive", "--name", name, *options, "--entrypoint", python, image]
     line += ["-s", "-P", "-S", f"{INSIDE}/worker/__main__.py", "relayed"]
     process = subprocess.Popen(
