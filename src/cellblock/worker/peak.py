@@ -19,13 +19,19 @@ class Peak:
         """Of this process, or of another."""
         self._of = process or "self"
         self._file = -1
+        self._owed = False
         self.find()
 
     def find(self) -> None:
-        """Open the file if it is not open: a worker hides for a moment while it makes a copy."""
+        """Open the file if it is not open: a worker hides for a moment while it makes a copy.
+
+        A reset that was asked for meanwhile is made up for.
+        """
         if self._file < 0:
             with suppress(OSError):
                 self._file = open_file(procfs.path(f"{self._of}/clear_refs"), O_WRONLY | O_CLOEXEC)
+                if self._owed:
+                    self.reset()
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -34,8 +40,9 @@ class Peak:
 
     def reset(self) -> None:
         """Have the peak begin again from what is held now."""
+        self._owed = self._file < 0
         with suppress(OSError):  # the process is gone, or its cell has closed every descriptor
-            if self._file >= 0:
+            if not self._owed:
                 pwrite(self._file, b"5", 0)
 
     def close(self) -> None:

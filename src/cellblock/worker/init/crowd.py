@@ -121,6 +121,8 @@ class Crowd:
         before = self._still.get(process, ran)
         if stand is holdings.Stand.STILL:
             self._still[process] = ran
+        else:  # what it runs until it obeys again is counted now, if at all
+            self._still.pop(process, None)
         if stand is holdings.Stand.ENDING:
             return False
         return stand is holdings.Stand.RUNNING or ran - before > _SLACK_NS

@@ -141,6 +141,8 @@ class Service:
             return
         self._budget.add(process, number, channel)
         self._count_copies(making=False)
+        if self._peak is not None:  # the worker, which has made it, hides no longer
+            self._peak.find()
 
     def _count_copies(self, *, making: bool | None = None) -> None:
         """What the budget knows as copies counts to no limit of the session's."""
