@@ -8,6 +8,8 @@ PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 STAMPS := .venv/.stamps
 SUITES := build/integrations/bin/python
+# of ten thousand tests one may wait too long for a busy machine: three may be tried once more, and are named (CONTRIBUTING.md)
+AGAIN := --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks
 
 # directories are listed too, so that a deleted file rebuilds the wheel
 SOURCES := $(shell find src -name __pycache__ -prune -o -print) pyproject.toml $(wildcard README.md)
@@ -28,7 +30,7 @@ demo: $(STAMPS)/data  ## install the wheel and show what cellblock does
 
 test: lint  ## build and install the wheel, lint it, test it
 	@echo "-- pytest"
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest $(AGAIN) $(ARGS)
 
 slow: $(STAMPS)/dev $(STAMPS)/as-wheel  ## the tests that take long
 	@$(PY) -m pytest -m slow $(ARGS) || [ $$? = 5 ]  # 5: none was selected

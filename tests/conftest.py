@@ -22,6 +22,14 @@ def pytest_report_header() -> str:
     return f"cellblock: {cellblock.__file__}"
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What a wall let through once is a hole: its tests are never tried again."""
+    if config.pluginmanager.hasplugin("rerunfailures"):
+        for item in items:
+            if item.get_closest_marker("hostile") or item.get_closest_marker("threat"):
+                item.add_marker(pytest.mark.flaky(reruns=0))
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
