@@ -2,94 +2,76 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from page_server import PageServer, page_server
 
 from cellblock.cli import main
 
 Cellblock = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 
-class Page(http.server.BaseHTTPRequestHandler):
-    """Answers everything with two letters, and counts."""
-
-    hits = 0
-
-    def do_GET(self) -> None:
-        Page.hits += 1
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"ok")
-
-    def log_message(self, *words: object) -> None:
-        """Says nothing."""
-
-
 @pytest.fixture
-def place() -> Iterator[str]:
-    Page.hits = 0
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield f"127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+def server() -> Iterator[PageServer]:
+    with page_server() as server:
+        yield server
 
 
 def _get(place: str) -> str:
     return f"import urllib.request\nprint(urllib.request.urlopen('http://{place}/').read())"
 
 
-def test_run_reaches_what_is_listed(cellblock: Cellblock, place: str) -> None:
-    done = cellblock("run", "--network", "example.com:443", "--network", place, "-", stdin=_get(place).encode())
-    assert (done.returncode, done.stdout, Page.hits) == (0, b"b'ok'\n", 1)
+def test_run_reaches_what_is_listed(cellblock: Cellblock, server: PageServer) -> None:
+    done = cellblock(
+        "run", "--network", "example.com:443", "--network", server.place, "-", stdin=_get(server.place).encode()
+    )
+    assert (done.returncode, done.stdout, len(server.asked)) == (0, b"b'ok'\n", 1)
 
 
-def test_without_it_the_error_says_what_to_list(cellblock: Cellblock, place: str) -> None:
-    done = cellblock("run", "-", stdin=_get(place).encode())
+def test_without_it_the_error_says_what_to_list(cellblock: Cellblock, server: PageServer) -> None:
+    done = cellblock("run", "-", stdin=_get(server.place).encode())
     assert done.returncode == 1
     assert b"the session has no network" in done.stderr
-    assert Page.hits == 0
+    assert len(server.asked) == 0
 
 
 @pytest.mark.parametrize("option", [("--private",), ("--private-path", "pay*")])
 def test_a_private_script_reaches_nobody(
-    cellblock: Cellblock, place: str, tmp_path: Path, option: tuple[str, ...]
+    cellblock: Cellblock, server: PageServer, tmp_path: Path, option: tuple[str, ...]
 ) -> None:
     (tmp_path / "payroll.csv").write_text("1")
-    words = ("run", "--network", place, *option, "--file", "payroll.csv", "-")
-    done = cellblock(*words, stdin=_get(place).encode())
-    assert (done.returncode, Page.hits) == (1, 0)
+    words = ("run", "--network", server.place, *option, "--file", "payroll.csv", "-")
+    done = cellblock(*words, stdin=_get(server.place).encode())
+    assert (done.returncode, len(server.asked)) == (1, 0)
     assert b"the session is private" in done.stderr
 
 
-def test_the_repl_reaches_what_is_listed(cellblock: Cellblock, place: str) -> None:
-    done = cellblock("repl", "--network", place, stdin=f"{_get(place)}\n".encode())
-    assert (done.returncode, done.stdout, Page.hits) == (0, b"b'ok'\n", 1)
+def test_the_repl_reaches_what_is_listed(cellblock: Cellblock, server: PageServer) -> None:
+    done = cellblock("repl", "--network", server.place, stdin=f"{_get(server.place)}\n".encode())
+    assert (done.returncode, done.stdout, len(server.asked)) == (0, b"b'ok'\n", 1)
 
 
 @pytest.mark.parametrize("private", [False, True])
 def test_a_document_reaches_what_is_listed_and_says_that_it_was_private(
-    cellblock: Cellblock, place: str, tmp_path: Path, private: bool
+    cellblock: Cellblock, server: PageServer, tmp_path: Path, private: bool
 ) -> None:
     cell = {
         "cell_type": "code",
         "id": "a",
         "metadata": {},
-        "source": _get(place),
+        "source": _get(server.place),
         "outputs": [],
         "execution_count": None,
     }
     document = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
     (tmp_path / "page.ipynb").write_text(json.dumps(document))
-    words = ["notebook", "run", "--network", place, "--save", "out.ipynb", *(["--private"] if private else [])]
+    words = ["notebook", "run", "--network", server.place, "--save", "out.ipynb", *(["--private"] if private else [])]
     done = cellblock(*words, "page.ipynb")
-    assert (done.returncode, Page.hits) == ((1, 0) if private else (0, 1))
+    assert (done.returncode, len(server.asked)) == ((1, 0) if private else (0, 1))
     made = json.loads((tmp_path / "out.ipynb").read_text())
     assert made["metadata"].get("cellblock") == ({"private": "opened as private"} if private else None)
     if private:

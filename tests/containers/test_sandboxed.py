@@ -8,16 +8,15 @@ import shutil
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from page_server import page_server
 
 from cellblock import (
     CodeAgent,
@@ -300,30 +299,15 @@ def test_agent_works_and_explores_in_a_container(image: str) -> None:
 
 
 def test_door_leads_out_of_a_container_to_what_is_listed_alone(box: Callable[..., Session]) -> None:
-    seen: list[str] = []
-
-    class Page(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            seen.append(self.path)
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"ok")
-
-        def log_message(self, *_: object) -> None: ...
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        get = f"import urllib.request\nurllib.request.urlopen('http://127.0.0.1:{server.server_port}/{{}}').read()"
-        try:
-            session = box(network=[f"127.0.0.1:{server.server_port}"])
-            cell = session.run(get.format("a"))
-            assert (cell.value, cell.usage.connections) == (b"ok", 1), cell.text
-            session.mark_private("payroll")
-            assert session.run(get.format("b")).error is not None
-            assert box().run(get.format("c")).error is not None
-        finally:
-            server.shutdown()
-    assert seen == ["/a"]
+    with page_server() as server:
+        get = f"import urllib.request\nurllib.request.urlopen('http://{server.place}/{{}}').read()"
+        session = box(network=[server.place])
+        cell = session.run(get.format("a"))
+        assert (cell.value, cell.usage.connections) == (b"ok", 1), cell.text
+        session.mark_private("payroll")
+        assert session.run(get.format("b")).error is not None
+        assert box().run(get.format("c")).error is not None
+    assert server.asked == ["/a"]
 
 
 def test_policy_is_laid_over_a_session_in_a_container(box: Callable[..., Session]) -> None:

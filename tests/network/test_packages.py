@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import http.server
 import io
-import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from page_server import page_server
 
 from cellblock import ExecutionLimits, Session, Versioned
 
@@ -43,32 +42,12 @@ def _hash(text: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
 
 
-class Index(http.server.BaseHTTPRequestHandler):
-    """A package index of one package."""
-
-    wheel = _wheel()
-
-    def do_GET(self) -> None:
-        pages = {"/simple/pebble/": f'<a href="/{_WHEEL}">{_WHEEL}</a>'.encode(), f"/{_WHEEL}": self.wheel}
-        body = pages.get(self.path)
-        self.send_response(404 if body is None else 200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body or b"")))
-        self.end_headers()
-        self.wfile.write(body or b"")
-
-    def log_message(self, *words: object) -> None:
-        """Says nothing."""
-
-
 @pytest.fixture(scope="module")
 def index() -> Iterator[str]:
-    """Where it is."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Index)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield f"127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    """Where a package index of one package is."""
+    link = f'<a href="/{_WHEEL}">{_WHEEL}</a>'.encode()
+    with page_server({"/simple/pebble/": link, f"/{_WHEEL}": _wheel()}) as server:
+        yield server.place
 
 
 def _install(index: str) -> str:
