@@ -92,17 +92,24 @@ def _reads_while_mounts_change(host: Host) -> object:
     return sorted(found)
 
 
-def _takes_rights_away(host: Host) -> object:
-    """A cell takes every right from the directories that the host goes through, then its process ends."""
-    with Session(limits=LIMITS) as session:
-        session.files.write("kept", b"kept")
-        session.run("import os\nfor path in ('/session/workspace', '/session/tmp', '/session'): os.chmod(path, 0)")
-        files = session.files
-        calls = ((files.read, "kept"), (files.write, "new", b"x"), (files.delete, "kept"), (files.list,))
-        refused = {str(refusal_of(*call)).split(":")[0] for call in calls}
-        session.kill()
-        session.run("pass")
-        return [sorted(refused), bytes(files.read("kept")).decode(), files.list()]
+def takes_rights_from(directories: str) -> Callable[[Host], object]:
+    """A cell takes every right from the directories that the host goes through, then its process ends.
+
+    `directories` is an expression of the cell's: their paths.
+    """
+
+    def take(host: Host) -> object:
+        with Session(limits=LIMITS) as session:
+            session.files.write("kept", b"kept")
+            session.run(f"import os\nfor path in ({directories}): os.chmod(path, 0)")
+            files = session.files
+            calls = ((files.read, "kept"), (files.write, "new", b"x"), (files.delete, "kept"), (files.list,))
+            refused = {str(refusal_of(*call)).split(":")[0] for call in calls}
+            session.kill()
+            session.run("pass")
+            return [sorted(refused), bytes(files.read("kept")).decode(), files.list()]
+
+    return take
 
 
 _SWAPPER = """
@@ -196,7 +203,7 @@ ATTACKS: tuple[Attack, ...] = (
             ),
             "no error of another kind, and all as it was with the new process",
         ),
-        _takes_rights_away,
+        takes_rights_from("'/session/workspace', '/session/tmp', '/session'"),
     ),
     _host(
         "magic-link",

@@ -374,18 +374,6 @@ _EMPTY = "import os\nfor number in range(10**7): os.close(os.open(str(number), o
 _NESTED = "import os\nwhile True:\n    os.mkdir('d'); os.chdir('d')"
 
 
-def _takes_rights_away(host: Host) -> object:
-    with Session(limits=LIMITS) as session:
-        session.files.write("kept", b"kept")
-        session.run("import os\nfor path in (os.getcwd(), os.environ['TMPDIR']): os.chmod(path, 0)")
-        files = session.files
-        calls = ((files.read, "kept"), (files.write, "new", b"x"), (files.delete, "kept"), (files.list,))
-        refused = {str(refusal_of(*call)).split(":")[0] for call in calls}
-        session.kill()
-        session.run("pass")
-        return [sorted(refused), bytes(files.read("kept")).decode(), files.list()]
-
-
 _SWAPS = """
 import threading, time
 os.makedirs("shut/in", exist_ok=True)
@@ -509,7 +497,11 @@ found
     ),
     _host("W1", "neighbours-files", _KEEPER + "; Landlock", subset_of("EACCES", "ENOENT", "EXDEV"), _neighbours_files),
     _host(
-        "W1", "directories-without-rights", "the keeper", [["FileRefused", "[]"], "kept", ["kept"]], _takes_rights_away
+        "W1",
+        "directories-without-rights",
+        "the keeper",
+        [["FileRefused", "[]"], "kept", ["kept"]],
+        host_files.takes_rights_from("os.getcwd(), os.environ['TMPDIR']"),
     ),
     # --- W2 ---
     _host("W2", "signals-to-the-keeper", _SCOPE, ["EPERM"], _signals_the_keeper),
