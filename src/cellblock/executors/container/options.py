@@ -33,11 +33,15 @@ _OF_PODMAN = ("--read-only-tmpfs=false", "--no-hosts")
 """Else there are places to write to, of no bound but the container's memory."""
 
 
-def walls(engine: Engine) -> tuple[str, ...]:
-    """What every container of ours is started with."""
-    of_podman = _OF_PODMAN if engine.kind == "podman" else ()
-    labelled = os.path.exists("/sys/fs/selinux/enforce")  # whose policy denies what is mounted, the socket among it
-    return (*_WALLS, *of_podman, *(("--security-opt", "label=disable") if labelled else ()))
+def options_of(container: Container, engine: Engine, *, memory_bytes: int, processes: int) -> list[str]:
+    """What every container of ours is started with: its walls, its user, its bounds, and this package to read."""
+    bounds = [*_limits_of(container, memory_bytes, processes), *engine.limits()]
+    return [*_walls(engine), *_user_of(engine), *bounds, *mount(_readable_package(), INSIDE, engine)]
+
+
+def program(python: str, image: str, *words: str) -> list[str]:
+    """What follows the options: the image, and the worker's program in it, with the words that it is given."""
+    return ["--entrypoint", python, image, "-s", "-P", "-S", f"{INSIDE}/worker/__main__.py", *words]
 
 
 def new_name() -> str:
@@ -54,22 +58,8 @@ def nesting(engine: Engine) -> Iterator[str]:
         yield from ("--security-opt", "apparmor=unconfined")
 
 
-def user_of(engine: Engine) -> tuple[str, ...]:
-    """Who it runs as: on the host that is an account that owns nothing, or for an ordinary user that user."""
-    if os.getuid() == 0:
-        return ("--user", f"{SANDBOX_UID}:{SANDBOX_UID}")
-    own = f"{os.getuid()}:{os.getgid()}"
-    if engine.kind == "podman":
-        return ("--userns", "keep-id", "--user", own)
-    return ("--user", "0:0" if engine.rootless else own)
-
-
-def limits_of(container: Container, memory_bytes: int, processes: int) -> list[str]:
-    words = ["--memory", str(memory_bytes), "--memory-swap", str(memory_bytes), "--pids-limit", str(processes)]
-    return words if container.cpus is None else [*words, "--cpus", str(container.cpus)]
-
-
 def mount(source: Path, target: str, engine: Engine) -> tuple[str, ...]:
+    """The option that shows it a directory of the host's, read-only."""
     return (
         "--mount",
         f"type=bind,source={source},target={target},{'readonly' if engine.kind == 'docker' else 'ro=true'}",
@@ -77,7 +67,7 @@ def mount(source: Path, target: str, engine: Engine) -> tuple[str, ...]:
 
 
 @functools.cache
-def readable_package() -> Path:
+def _readable_package() -> Path:
     """Where this package lies for anybody to read: a copy, where its own place is for its owner alone."""
     if all(_is_for_all(path) for path in (_PACKAGE, _PACKAGE / "worker", _PACKAGE / "worker" / "__main__.py")):
         return _PACKAGE
@@ -88,6 +78,27 @@ def readable_package() -> Path:
     for path in (copy, *copy.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     return copy
+
+
+def _walls(engine: Engine) -> tuple[str, ...]:
+    of_podman = _OF_PODMAN if engine.kind == "podman" else ()
+    labelled = os.path.exists("/sys/fs/selinux/enforce")  # whose policy denies what is mounted, the socket among it
+    return (*_WALLS, *of_podman, *(("--security-opt", "label=disable") if labelled else ()))
+
+
+def _user_of(engine: Engine) -> tuple[str, ...]:
+    """Who it runs as: on the host that is an account that owns nothing, or for an ordinary user that user."""
+    if os.getuid() == 0:
+        return ("--user", f"{SANDBOX_UID}:{SANDBOX_UID}")
+    own = f"{os.getuid()}:{os.getgid()}"
+    if engine.kind == "podman":
+        return ("--userns", "keep-id", "--user", own)
+    return ("--user", "0:0" if engine.rootless else own)
+
+
+def _limits_of(container: Container, memory_bytes: int, processes: int) -> list[str]:
+    words = ["--memory", str(memory_bytes), "--memory-swap", str(memory_bytes), "--pids-limit", str(processes)]
+    return words if container.cpus is None else [*words, "--cpus", str(container.cpus)]
 
 
 def _remove(directory: Path, owner: int) -> None:

@@ -25,16 +25,7 @@ from cellblock.container import Container
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.container.engine import Engine, aside, ask, engine_of, reason_in
 from cellblock.executors.container.failing import not_started
-from cellblock.executors.container.options import (
-    INSIDE,
-    limits_of,
-    mount,
-    nesting,
-    new_name,
-    readable_package,
-    user_of,
-    walls,
-)
+from cellblock.executors.container.options import INSIDE, mount, nesting, new_name, options_of, program
 
 _MEETING = "/run/cellblock"
 _SOCKET = "socket"
@@ -99,16 +90,14 @@ class Running:
 def run(container: Container, *, python: str, memory_bytes: int, processes: int) -> Running:
     """Start a container. Blocks; IsolationUnavailable says what is missing."""
     engine = engine_of(container.engine)
-    limits = limits_of(container, memory_bytes, processes)
+    words = ("contained", f"{_MEETING}/{_SOCKET}", str(_IDLE_SECONDS), INSIDE)
+    options = [*options_of(container, engine, memory_bytes=memory_bytes, processes=processes), *nesting(engine)]
     with _meeting() as (directory, listener):
-        mounts = mount(readable_package(), INSIDE, engine) + mount(directory, _MEETING, engine)
-        options = [*walls(engine), *nesting(engine), *user_of(engine), *limits, *engine.limits(), *mounts]
+        options += mount(directory, _MEETING, engine)
         failures = []
         for runtime in engine.runtimes(container.runtime):
             name = new_name()
-            program = [f"{INSIDE}/worker/__main__.py", "contained", f"{_MEETING}/{_SOCKET}", str(_IDLE_SECONDS), INSIDE]
-            words = ["--entrypoint", python, container.image, "-s", "-P", "-S", *program]
-            line = ["run", "--detach", "--name", name, *options, *words]
+            line = ["run", "--detach", "--name", name, *options, *program(python, container.image, *words)]
             starting = _Starting(engine.words(*line, runtime=runtime))
             try:
                 ends = _met(listener, starting, engine, name)

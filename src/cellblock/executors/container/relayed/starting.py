@@ -13,16 +13,7 @@ from cellblock.errors import IsolationUnavailable
 from cellblock.executors.container.bounds import Bounds
 from cellblock.executors.container.engine import Engine, aside, ask, engine_of
 from cellblock.executors.container.failing import not_started
-from cellblock.executors.container.options import (
-    INSIDE,
-    PYTHON,
-    limits_of,
-    mount,
-    new_name,
-    readable_package,
-    user_of,
-    walls,
-)
+from cellblock.executors.container.options import PYTHON, new_name, options_of, program
 from cellblock.executors.process.enclosure import MECHANISM, Enclosure
 from cellblock.executors.protocol import KernelSpec
 from cellblock.limits import ExecutionLimits
@@ -126,12 +117,10 @@ def contained(spec: KernelSpec, home: str) -> Contained:
     name = new_name()
     memory = memory_bytes(spec.limits)
     processes = 2 * spec.limits.max_processes + _KERNEL_PROCESSES
-    options = [*walls(engine), *user_of(engine), *limits_of(container, memory, processes), *engine.limits()]
-    options += mount(readable_package(), INSIDE, engine)
+    options = options_of(container, engine, memory_bytes=memory, processes=processes)
     for part, place in (("workspace", layout.WORKSPACE), ("workspace", "/workspace"), ("tmp", TMP)):
         options += ("--mount", f"type=bind,source={Path(home) / part},target={place}")
-    line = ["run", "--interactive", "--name", name, *options, "--entrypoint", python, image]
-    line += ["-s", "-P", "-S", f"{INSIDE}/worker/__main__.py", "relayed"]
+    line = ["run", "--interactive", "--name", name, *options, *program(python, image, "relayed")]
     process = subprocess.Popen(
         engine.words(*line, runtime=container.runtime),
         bufsize=0,
