@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Lock
-from typing import Any
 
 import anyio
 
 from cellblock.errors import SessionClosed
 from cellblock.executors.protocol import Died, TurnEvent
 from cellblock.executors.text import TextBudget
+from cellblock.waking import waker
 from cellblock.wire.messages import Finished, ToolReply, ToolRoom
 from cellblock.wire.text import Text
 
@@ -33,7 +32,7 @@ class LocalTurn:
         self._take = take
         self._look = look
         self._lock = Lock()
-        self._wake: Callable[[], Any] | None = None
+        self._wake: Callable[[], None] | None = None
         self._fresh = True
         self._closed = False
         self.ended = False
@@ -86,7 +85,7 @@ class LocalTurn:
                 pass
             arrived = anyio.Event()
             with self._lock:
-                self._wake = _waker(arrived)
+                self._wake = waker(arrived.set)
                 waiting = self._events.empty()
             if waiting:
                 with anyio.move_on_after(_LOOK_SECONDS):
@@ -108,20 +107,3 @@ class LocalTurn:
             self._events.put(None)
             raise SessionClosed("the session was closed", hint="open a new one")
         return event
-
-
-def _waker(event: anyio.Event) -> Callable[[], Any]:
-    """What sets an event of the running loop from another thread."""
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        import trio
-
-        token = trio.lowlevel.current_trio_token()
-        return lambda: token.run_sync_soon(event.set)
-
-    def wake() -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(event.set)
-
-    return wake
