@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import getpid
 from threading import RLock
 
-from cellblock.wire.messages import Display, Event
+from cellblock.wire.messages import Event
 from cellblock.worker.channel import Channel
 from cellblock.worker.interrupts import whole
 from cellblock.worker.show.mime import Bundle
@@ -32,14 +32,7 @@ class Voice:
         """Show a bundle at this place of the text. A forked child shows nothing: the host takes nothing of it."""
         if getpid() != self._pid:
             return
-        event = Display(
-            data=shown.data,
-            mimes=tuple(shown.buffers),
-            buffers=tuple(shown.buffers.values()),
-            is_result=is_result,
-            mark=self._streams.place(),
-        )
-        whole(self.speak, event)
+        whole(self.speak, shown.display(is_result=is_result, mark=self._streams.place()))
 
     def speak(self, event: Event) -> None:
         """Send one event: not between another thread's packets, and not left half said."""

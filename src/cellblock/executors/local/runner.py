@@ -26,7 +26,6 @@ from cellblock.values import portable
 from cellblock.values.represent import type_name
 from cellblock.wire.messages import (
     Clear,
-    Display,
     Equip,
     Failure,
     Fetch,
@@ -329,16 +328,8 @@ class Runner:
 
     def _show(self, value: object, *, is_result: bool) -> None:
         shown = bundle(value, self._max_text)
-        self._tell(
-            Display(
-                data=shown.data,
-                mimes=tuple(shown.buffers),
-                buffers=tuple(shown.buffers.values()),
-                is_result=is_result,
-                mark=0,
-                size=sum(map(len, shown.buffers.values())) + sum(len(str(part)) for part in shown.data.values()),
-            )
-        )
+        size = sum(map(len, shown.buffers.values())) + sum(len(str(part)) for part in shown.data.values())
+        self._tell(shown.display(is_result=is_result, mark=0, size=size))
 
     def _encode(self, value: object) -> tuple[portable.Buffer, ...]:
         """The portable form of a value, or of an `Opaque` that stands for it."""

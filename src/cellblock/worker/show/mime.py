@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from json import JSONDecoder, JSONEncoder
 
 from cellblock.values.represent import exact, represent, type_name
+from cellblock.wire.messages import Display
 from cellblock.worker.interrupts import Interrupted
 
 MAX_BINARY_BYTES = 10_000_000
@@ -25,6 +26,17 @@ class Bundle:
 
     data: dict[str, object] = field(default_factory=dict)
     buffers: dict[str, bytes] = field(default_factory=dict)
+
+    def display(self, *, is_result: bool, mark: int, size: int = 0) -> Display:
+        """The event that tells the host of it."""
+        return Display(
+            data=self.data,
+            mimes=tuple(self.buffers),
+            buffers=tuple(self.buffers.values()),
+            is_result=is_result,
+            mark=mark,
+            size=size,
+        )
 
 
 class Parts:
