@@ -349,7 +349,7 @@ def test_undo_without_a_step_to_undo_says_so(repl: Repl) -> None:
 def test_memory_and_time_limits_name_their_options(repl: Repl) -> None:
     terminal = repl("--timeout", "0.5", "--memory", "100")
     assert terminal.result("x = b'x' * 10**9").endswith(
-        "cellblock: memory: MemoryError (--memory MB allows more)\n"
+        "cellblock: memory: the cell ran out of memory (--memory MB allows more)\n"
         "cellblock: the session is as it was before this cell\n"
     )  # fmt: skip
     shown = terminal.result("import time; time.sleep(60)")

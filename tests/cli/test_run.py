@@ -157,7 +157,7 @@ def test_ten_megabytes_of_source_run(cellblock: Cellblock) -> None:
 def test_ten_megabytes_of_statements_fail_as_a_value(cellblock: Cellblock) -> None:
     done = cellblock("run", "-", stdin=b"x = 1\n" * 1_700_000)
     assert done.returncode == 3
-    assert done.stderr.endswith(b"cellblock: memory: MemoryError (--memory MB allows more)\n")
+    assert done.stderr.endswith(b"cellblock: memory: the cell ran out of memory (--memory MB allows more)\n")
 
 
 def test_decode_keeps_lone_carriage_returns_as_line_ends() -> None:

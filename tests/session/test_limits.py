@@ -129,6 +129,7 @@ def test_memory_limit_is_an_error_that_costs_the_cell_alone(small: Session, sour
     cell = small.run("x = 42\nopen('kept', 'w').write('2')\n" + source)
     assert cell.error is not None
     assert (cell.state, cell.error.kind, cell.error.type) == (CellState.ERROR, "memory", "MemoryError")
+    assert cell.error.message == "the cell ran out of memory"
     assert cell.error.hint == (
         "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…); "
         "the session is as it was before this cell"

@@ -30,6 +30,23 @@ def test_status_other_than_0_is_the_cells_error(session: Session, command: str, 
     assert message in cell.text
 
 
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [
+        ("no-such-command", "the session has no program of that name: `command -v NAME` finds those it has"),
+        (
+            "echo 1 > plain; ./plain",
+            "the shell may not execute that file: give it to its interpreter, as in `python3 FILE`",
+        ),
+        ("exit 2", ""),
+    ],
+)
+def test_what_the_shell_says_by_a_status_is_explained(session: Session, command: str, hint: str) -> None:
+    cell = session.shell(command)
+    assert cell.error is not None
+    assert cell.error.hint == hint
+
+
 def test_output_of_a_command_comes_while_it_runs(session: Session) -> None:
     events = session.stream("echo begun; sleep 60", kind="shell")
     first = next(events)

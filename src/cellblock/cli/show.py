@@ -101,10 +101,9 @@ class Screen:
             self._err.line(error.traceback, self._paint.traceback)
         if error.kind != "raised":
             option = _OPTION.get(error.kind, "")
-            self._note(f"{error.kind}: {error.message or error.type}" + (f" ({option})" if option else ""))
+            self._note(f"{error.kind}: {error.message}" + (f" ({option})" if option else ""))
         elif not error.traceback:
             self._err.line(f"{error.type}: {error.message}", self._paint.traceback)
-
         if error.hint and error.kind == "raised":
             self._note(f"hint: {error.hint}")
 

@@ -28,6 +28,11 @@ _IN_TURN = (
     "in a crowd processes are stopped until it is their turn: leave it to the session to continue them (SIGCONT), "
     "or start fewer at once"
 )
+_OF_STATUS = {
+    "exit status 126": "the shell may not execute that file: give it to its interpreter, as in `python3 FILE`",
+    "exit status 127": "the session has no program of that name: `command -v NAME` finds those it has",
+}
+"""What shells say by a status; the others are the command's own, which its output explains."""
 _RESTORED = "the session is as it was before this cell"
 _RESUMES = "the next call resumes the session from its newest commit, as it was before this cell"
 _OLDER = "the session is as it was some cells ago, as its newest checkpoints were gone: run what is missing again"
@@ -128,8 +133,10 @@ class Recorder:
             error = replace(error, kind="memory", hint=_LESS_MEMORY)
         if error is not None and rolled_back:
             error = replace(error, hint=f"{error.hint}; {_RESTORED}")
-        if error is not None and error.kind == "raised" and not error.hint and self.reach is not None:
-            error = replace(error, hint=self._hint_of_network(error, self.reach()))
+        if error is not None and error.kind == "raised" and not error.hint:
+            network = "" if self.reach is None else self._hint_of_network(error, self.reach())
+            status = _OF_STATUS.get(error.message, "") if error.type == "CommandFailed" else ""
+            error = replace(error, hint=network or status)
         usage = Usage(duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak)
         result = Deferred(partial(_decode, event.buffers), _size(event.buffers)) if event.buffers else NOTHING
         return self._close(error, usage, result, lost, rolled_back)
@@ -316,16 +323,16 @@ _KINDS: dict[str, ErrorKind] = {"memory": "memory", "refused": "refused"}
 
 
 def _raised(failure: Failure, cell: Cell) -> CellError:
-    hint = failure.hint
+    hint, message = failure.hint, failure.message
     if failure.kind == "memory":
-        hint = _LESS_MEMORY
+        hint, message = _LESS_MEMORY, message or "the cell ran out of memory"
     elif failure.type == "SyntaxError" and _MAGIC.search(cell.source):
         hint = "IPython's % and ! lines are not Python: leave % lines out, and run commands with session.shell(…)"
     elif failure.type == "PermissionError" and cell.kind == "shell":
         hint = "a branch executes no programs: run this in the session it is of, or in another"
     return CellError(
         type=failure.type,
-        message=failure.message,
+        message=message,
         traceback="" if cell.kind == "shell" else failure.traceback,  # a command has no Python frames
         hint=hint,
         kind=_KINDS.get(failure.kind, "raised"),
