@@ -5,30 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Literal, Self, TypeVar
 
-import anyio
-
 from cellblock import __version__
-from cellblock.agent import describing, spans
+from cellblock.agent import briefing, describing, spans
 from cellblock.agent.attempts import Verifier, best_of
 from cellblock.agent.branches import branch_of, drop
 from cellblock.agent.context import Context
 from cellblock.agent.freezing import frozen_after
 from cellblock.agent.loop import Loop, step_limit
 from cellblock.agent.memory import AgentMemory
-from cellblock.agent.observing import preview
-from cellblock.agent.privately import marks_passed
 from cellblock.agent.prompts import Prompts
-from cellblock.agent.recording import accepting, recorded
+from cellblock.agent.recording import accepting
 from cellblock.agent.result import RunResult, Step, how_ended
 from cellblock.agent.setting import Setting, Tell, present
-from cellblock.agent.signals import NAMES, SIGNALS
+from cellblock.agent.signals import NAMES
 from cellblock.agent.trace import Trace
+from cellblock.agent.workplace import Workplace
 from cellblock.container import Container
 from cellblock.errors import CellblockError
 from cellblock.events import Event
@@ -41,7 +36,7 @@ from cellblock.observe.spans import Spans, spans_for
 from cellblock.policy import Policy
 from cellblock.session.hostloop import interruptibly
 from cellblock.session.session import AsyncSession
-from cellblock.state import Live, State, Versioned
+from cellblock.state import State
 from cellblock.tools.registry import Registry
 from cellblock.tools.tool import Visibility
 from cellblock.walls import TrustLevel, Walls
@@ -53,17 +48,7 @@ if TYPE_CHECKING:
 
 Registered = TypeVar("Registered", bound=Callable[..., Any])
 
-_STATES_A_STEP = 3
-"""A cell, and what is put before it and read after it where it speaks of memory."""
-_MOST_STATES = 40
-"""How many an exploration may go back over."""
 _DEEPEST = 3
-
-_NETWORK = "of the network there is only {}, by HTTP(S) through the proxy that the environment names"
-_INSTALLED = "Packages can be imported; pip, run with subprocess, installs what an index that is listed has."
-_MARK = """\
-def mark_private(reason): ...                    # closes the network and what reaches outside, for good: call it before
-                                                 # you read what nobody outside may have"""
 
 
 class CodeAgent:
@@ -113,8 +98,6 @@ class CodeAgent:
         if on_limit not in ("return", "raise"):
             raise ValueError(f'on_limit must be "return" or "raise", not {on_limit!r}')
         self.model: Connected = connect(model)
-        self.limits = limits or ExecutionLimits()
-        self.state = state
         self.verify_completion = verify_completion
         self.on_limit = on_limit
         self.prompts = prompts or Prompts()
@@ -126,8 +109,7 @@ class CodeAgent:
         self._telemetry = telemetry, telemetry_content
         self._spans()
         guarded = trust_level == "local" or policy is not None
-        self._registry = Registry(tools, guarded=guarded, policy=policy, reserved=NAMES)
-        self._options: dict[str, Any] = {
+        options: dict[str, Any] = {
             "trust_level": trust_level,
             "user": user,
             "seed": seed,
@@ -139,13 +121,24 @@ class CodeAgent:
             "network": None if network is None else network if isinstance(network, str) else tuple(network),
             "private": private if isinstance(private, bool | str) else tuple(private),
         }
-        destinations(self._options["network"] or ())
-        self._name = name or ("agent" if isinstance(state, Versioned) else None)
-        self._session: AsyncSession | None = None
-        self._running = anyio.Lock()
+        destinations(options["network"] or ())
+        self._registry = Registry(tools, guarded=guarded, policy=policy, reserved=NAMES)
+        self._workplace = Workplace(
+            self._registry, limits or ExecutionLimits(), state=state, name=name, options=options
+        )
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.model.name}, {self._options['trust_level']}>"
+        return f"<{type(self).__name__} {self.model.name}, {self._workplace.options['trust_level']}>"
+
+    @property
+    def limits(self) -> ExecutionLimits:
+        """Those of its sessions and its runs."""
+        return self._workplace.limits
+
+    @property
+    def state(self) -> State | None:
+        """What outlives a run."""
+        return self._workplace.state
 
     # ------------------------------------------------------------------------ capabilities
 
@@ -263,20 +256,22 @@ class CodeAgent:
         if type(attempts) is not int or attempts < 1:
             raise ValueError(f"attempts must be a whole number from 1, not {attempts!r}")
         tell = Trace(self.limits.max_steps, tell) if self._verbose else tell
-        contents = await _contents(files or {})
+        inputs, contents = inputs or {}, await briefing.contents(files or {})
+        for name in inputs:
+            self.require_free(name)
         async with self._logged(self._new_log(log)) as events:
-            events.write("run", **self._described(task, attempts, inputs or {}, contents, accept))
-            async with self.model, self._in_session(session) as (working, again), self._span() as span:
+            events.write("run", **self._described(task, attempts, inputs, contents, accept))
+            async with self.model, self._workplace.session(session) as (working, again), self._span() as span:
                 setting = self._setting(working, events, tell)
-                asked = await self._asked(working, task, inputs or {}, contents)
-                events.write("begin", asked=asked, again=again, cells=last_number(working))
+                asked = await briefing.handed_over(self.prompts, working, task, inputs, contents)
+                events.write("begin", asked=asked, again=again, cells=_last_number(working))
                 loop = partial(self._loop, asked=asked, task=task, accept=accept)
                 async with frozen_after(working, events) if freezes else nullcontext():
                     if attempts == 1:
                         result = await loop(setting).run(again=again)
                     else:
                         result, kept = await best_of(attempts, setting, loop, verifier, again=again)
-                        await self._keep(working, kept)
+                        await self._workplace.keep(working, kept)
                         self.memory = result.memory if self.state is not None else self.memory
                 spans.note_result(span, result)
         if result.partial and self.on_limit == "raise":
@@ -304,7 +299,7 @@ class CodeAgent:
         from cellblock.agent.resuming import Resumed, require_resumable
 
         require_resumable(past_run(read_log(log), log), self._described("", 1, {}, {}, accept), log)
-        async with self._in_session(None) as (working, _), self.model, self._span() as span:
+        async with self._workplace.session(None) as (working, _), self.model, self._span() as span:
             # whoever has the session writes the log
             past = past_run(read_log(log), log)
             async with self._logged(EventLog.resumed(log, redactor=self._redactor)) as events:
@@ -314,8 +309,8 @@ class CodeAgent:
                     tell = Trace(self.limits.max_steps, tell, before=len(past.attempt(1).ended_steps()))
                 setting = self._setting(working, events, tell)
                 setting.accept = None if accept is None else accepting(accept)
-                context = Context(self._system(), past.asked, budget=self._context_characters)
-                loop = Resumed(setting, past.run["task"], context, past=past.attempt(1), last=past.last_number)
+                context, before = self._context(past.asked), past.attempt(1)
+                loop = Resumed(setting, past.run["task"], context, past=before, last=past.last_number)
                 result = await loop.resume()
                 spans.note_result(span, result)
         if result.partial and self.on_limit == "raise":
@@ -355,9 +350,7 @@ class CodeAgent:
 
     async def aclose(self) -> None:
         """The async twin of `close`."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        await self._workplace.close()
 
     def __enter__(self) -> Self:
         return self
@@ -383,7 +376,7 @@ class CodeAgent:
 
     @asynccontextmanager
     async def _span(self) -> AsyncIterator[spans.Span]:
-        level, name = self._options["trust_level"], self._name
+        level, name = self._workplace.options["trust_level"], self._workplace.name
         with spans.of_run(self._spans(), type(self).__name__, self.model, level=level, session=name) as span:
             yield span
 
@@ -403,44 +396,6 @@ class CodeAgent:
         finally:
             events.close()
 
-    @asynccontextmanager
-    async def _in_session(self, given: AsyncSession | None) -> AsyncIterator[tuple[AsyncSession, bool]]:
-        """A session to run in, and whether it has run agents before."""
-        async with (
-            self._own_or(given) as (session, again),
-            marks_passed(session.mark_private, lambda: session.private),
-        ):
-            yield session, again
-
-    @asynccontextmanager
-    async def _own_or(self, given: AsyncSession | None) -> AsyncIterator[tuple[AsyncSession, bool]]:
-        if given is not None:
-            yield given, True
-        elif self.state is None:
-            async with self._new_session(Live()) as session:
-                await self._equip(session)
-                yield session, False
-        else:
-            async with self._running:
-                again = self._session is not None
-                if self._session is None:
-                    self._session = await self._new_session(self.state).open()
-                    again = self._session.resumed is not None
-                    await self._equip(self._session)
-                yield self._session, again
-
-    def _new_session(self, state: State) -> AsyncSession:
-        checkpoints = min(max(self.limits.max_checkpoints, _STATES_A_STEP * self.limits.max_steps + 2), _MOST_STATES)
-        limits = replace(self.limits, max_checkpoints=checkpoints if self.limits.max_checkpoints else 0)
-        tools: list[Callable[..., Any]] = [*SIGNALS, *map(recorded, self._registry.tools)]
-        return AsyncSession(
-            self._name, state=state, limits=limits, tools=tools, policy=self._registry.policy, **self._options
-        )
-
-    async def _equip(self, session: AsyncSession) -> None:
-        for name, cls in self._registry.classes.items():
-            await session.set(name, cls)
-
     def _setting(self, session: AsyncSession, events: EventLog, tell: Tell | None) -> Setting:
         caller = present.get(None)
         return Setting(
@@ -458,7 +413,10 @@ class CodeAgent:
 
     def _loop(self, setting: Setting, *, asked: str, task: str, accept: Callable[[object], object] | None) -> Loop:
         setting.accept = None if accept is None else accepting(accept)
-        return Loop(setting, task, Context(self._system(), asked, budget=self._context_characters))
+        return Loop(setting, task, self._context(asked))
+
+    def _context(self, asked: str) -> Context:
+        return Context(briefing.system(self.prompts, self._workplace), asked, budget=self._context_characters)
 
     def _described(
         self,
@@ -474,20 +432,7 @@ class CodeAgent:
             "python": describing.python_told(),
             "task": task,
             "model": self.model.name,
-            "name": self._name,
-            "user": self._options["user"],
-            "state": None if self.state is None else type(self.state).__name__,
-            "trust_level": self._options["trust_level"],
-            "walls": self._options["walls"] or "full",
-            "image": describing.image_told(self._options["trust_level"], self._options["container"]),
-            "limits": {name: getattr(self.limits, name) for name in self.limits.__slots__},
-            "seed": self._options["seed"],
-            "preload": self._options["preload"],
-            "mounts": sorted(self._options["mounts"] or ()),
-            "network": [str(one) for one in destinations(self._options["network"] or ())],
-            "policy": describing.policy_told(self._registry.policy),
-            "tools": describing.tools_told(self._registry.tools),
-            "classes": sorted(self._registry.classes),
+            **describing.workplace_told(self._workplace),
             "verify": self.verify_completion,
             "accepts": accept is not None,
             "attempts": attempts,
@@ -495,76 +440,14 @@ class CodeAgent:
             "files": describing.files_told(files),
         }
 
-    def _system(self) -> str:
-        level, limits = self._options["trust_level"], self.limits
-        policy, listed = self._registry.policy, destinations(self._options["network"] or ())
-        modules = (
-            "the audited standard library" if policy is None or policy.modules is None else ", ".join(policy.modules)
-        )
-        rules = self.prompts.fill(
-            "rules_local" if policy is not None else "rules_isolated",
-            seconds=f"{limits.timeout_seconds:g}",
-            megabytes=limits.max_memory_mb,
-            output=limits.max_output_bytes,
-            modules=", ".join([modules, *(policy.libraries if policy is not None else ())]),
-            network=_NETWORK.format(", ".join(map(str, listed))) if listed else "there is no network",
-            packages=_INSTALLED if listed else "Packages can be imported, none can be installed.",
-        )
-        return self.prompts.fill(
-            "system",
-            rules=rules,
-            private=_MARK if self._options["network"] or self._registry.reaches_outside else "",
-            capabilities="\n".join(self._registry.stubs()),
-            explore="" if level == "local" else "; if a cell fails before commit(), all is undone",
-            steps=limits.max_steps,
-        )
-
-    async def _asked(
-        self,
-        session: AsyncSession,
-        task: str,
-        inputs: Mapping[str, object],
-        files: Mapping[str, bytes],
-    ) -> str:
-        """Put in what comes with a task; the text that tells of it."""
-        lines = []
-        for name, value in inputs.items():
-            self.require_free(name)
-            await session.set(name, value)
-        names = await session.names() if inputs else {}
-        lines += [f"- {name}: {preview(names[name])}" for name in inputs if name in names]
-        for path, content in files.items():
-            await session.files.write(path, content)
-            lines.append(f"- the file {path}, {len(content)} bytes")
-        return self.prompts.fill("task", task=task, inputs="\n".join(["", "There are:", *lines]) if lines else "")
-
-    async def _keep(self, session: AsyncSession, winner: AsyncSession) -> None:
-        """Go on with the branch that won, where a session outlives the run."""
-        if self._session is not session:
-            await winner.close()
-        elif isinstance(self.state, Versioned):
-            await session.merge(winner, prefer="theirs")
-            await drop(winner)
-        else:
-            self._session = winner
-            await session.close()
-
     def _require_not_open(self) -> None:
-        if self._session is not None:
+        if self._workplace.is_open:
             raise CellblockError(
                 "the agent's session is open, and gets no more functions, classes or modules",
                 hint="register before the first run, or close() the agent first",
             )
 
 
-async def _contents(files: Mapping[str, bytes | str | os.PathLike[str]]) -> dict[str, bytes]:
-    """What is in files that are given with a task, of which some are paths of the host's."""
-    return {
-        path: given if isinstance(given, bytes) else await anyio.to_thread.run_sync(Path(given).read_bytes)
-        for path, given in files.items()
-    }
-
-
-def last_number(session: AsyncSession) -> int:
+def _last_number(session: AsyncSession) -> int:
     """The number of the newest cell that a session has."""
     return max((cell.number for cell in session.notebook), default=0)

@@ -10,7 +10,9 @@ from typing import Any
 
 from cellblock.agent.recording import TOO_LARGE as TOO_LARGE
 from cellblock.agent.recording import to_plain
+from cellblock.agent.workplace import Workplace
 from cellblock.container import Container, default_image
+from cellblock.network import destinations
 from cellblock.observe.redaction import BYTES
 from cellblock.policy import Policy
 from cellblock.session.tools import describe
@@ -18,6 +20,27 @@ from cellblock.tools.tool import about
 
 _MOST_BYTES = 512 * 1024
 """What a log keeps of all inputs of a run, and as much of its files."""
+
+
+def workplace_told(workplace: Workplace) -> dict[str, object]:
+    """Where a run works: its session's arguments and limits, and what is registered."""
+    options, registry = workplace.options, workplace.registry
+    return {
+        "name": workplace.name,
+        "user": options["user"],
+        "state": None if workplace.state is None else type(workplace.state).__name__,
+        "trust_level": options["trust_level"],
+        "walls": options["walls"] or "full",
+        "image": _image_told(options["trust_level"], options["container"]),
+        "limits": {name: getattr(workplace.limits, name) for name in workplace.limits.__slots__},
+        "seed": options["seed"],
+        "preload": options["preload"],
+        "mounts": sorted(options["mounts"] or ()),
+        "network": [str(one) for one in destinations(options["network"] or ())],
+        "policy": _policy_told(registry.policy),
+        "tools": _tools_told(registry.tools),
+        "classes": sorted(registry.classes),
+    }
 
 
 def inputs_told(inputs: Mapping[str, object]) -> dict[str, object]:
@@ -53,19 +76,24 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def tools_told(tools: Iterable[Callable[..., Any]]) -> list[dict[str, object]]:
+def python_told() -> str:
+    """The interpreter's version."""
+    return f"{platform.python_implementation()} {platform.python_version()}"
+
+
+def _tools_told(tools: Iterable[Callable[..., Any]]) -> list[dict[str, object]]:
     """Functions with their signatures, as cells see them."""
     return [{**describe(tool.__name__, tool), "outward": about(tool).outward} for tool in tools]
 
 
-def image_told(trust_level: str, container: Container | str | None) -> str | None:
+def _image_told(trust_level: str, container: Container | str | None) -> str | None:
     """Of which image the container is that a run was in."""
     if trust_level != "sandboxed":
         return None
     return (container.image if isinstance(container, Container) else container) or default_image()
 
 
-def policy_told(policy: Policy | None) -> dict[str, object] | None:
+def _policy_told(policy: Policy | None) -> dict[str, object] | None:
     """What a policy says; of what it grants of the host the names."""
     if policy is None:
         return None
@@ -78,8 +106,3 @@ def policy_told(policy: Policy | None) -> dict[str, object] | None:
         "classes": [grant.name for grant in policy.classes],
         "granted": [grant.name for grant in policy.granted],
     }
-
-
-def python_told() -> str:
-    """The interpreter's version."""
-    return f"{platform.python_implementation()} {platform.python_version()}"

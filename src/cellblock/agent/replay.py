@@ -19,6 +19,7 @@ import anyio
 
 from cellblock import __version__
 from cellblock.agent import describing
+from cellblock.agent.briefing import contents
 from cellblock.agent.code import CodeAgent
 from cellblock.agent.comparing import Replay, compare
 from cellblock.agent.context import Context
@@ -29,6 +30,7 @@ from cellblock.agent.recording import from_plain, is_whole, raised
 from cellblock.agent.result import Step
 from cellblock.agent.setting import Setting
 from cellblock.agent.signals import said
+from cellblock.agent.workplace import Workplace
 from cellblock.errors import LogError, ModelError, TaskFailed
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Message, OnText, Reply, ScriptedModel, ToolSchema
@@ -38,7 +40,6 @@ from cellblock.observe.log import EventLog, read_log
 from cellblock.observe.redaction import BYTES, MASK
 from cellblock.policy import Policy
 from cellblock.session.hostloop import interruptibly
-from cellblock.state import Live
 from cellblock.tools.tool import tool as declared
 from cellblock.values.portable import MalformedValue
 from cellblock.walls import Walls
@@ -74,7 +75,7 @@ async def areplay(
     if not logs:
         raise ValueError("a log to replay is missing")
     pasts = [past_run(await anyio.to_thread.run_sync(read_log, path), path) for path in logs]
-    given = await _contents(files or {})
+    given = await contents(files or {})
     done = Replay()
     first = pasts[0]
     if first.begin is not None and first.begin["again"]:
@@ -88,8 +89,7 @@ async def areplay(
             _note_versions(past, done)
             replaying.load(past, done)
             asked = read_as_log(path, _inputs, past, path, inputs or {})
-            contents = read_as_log(path, _files, past, path, given, done)
-            await replaying.again(past, asked, contents)
+            await replaying.again(past, asked, read_as_log(path, _files, past, path, given, done))
             read_as_log(path, compare, number, past, past_run(replaying.log.events, path), done)
     return done
 
@@ -105,13 +105,12 @@ class _Replaying(CodeAgent):
     _done: Replay
 
     @classmethod
-    def like(cls, agent: CodeAgent) -> Self:
-        """The same agent, with a session of its own."""
+    def like(cls, agent: CodeAgent, workplace: Workplace) -> Self:
+        """The same agent, elsewhere."""
         made = object.__new__(cls)
         made.__dict__.update(agent.__dict__)
-        made.model, made.state, made.memory = ScriptedModel([]), Live(), AgentMemory()
-        made._name, made._session, made._verbose = None, None, False
-        made._running, made._telemetry = anyio.Lock(), (False, False)
+        made.model, made.memory = ScriptedModel([]), AgentMemory()
+        made._workplace, made._verbose, made._telemetry = workplace, False, (False, False)
         return made
 
     def load(self, past: PastRun, done: Replay) -> None:
@@ -241,24 +240,24 @@ def _agent_for(
                 hint="replay it there: replay(log, agent=agent)",
             )
         agent = _standing_in(run, policy)
-    replaying = _Replaying.like(agent)
-    missing = sorted(set(run["mounts"]) - set(mounts or replaying._options["mounts"] or ()))
+    options = agent._workplace.options
+    mounts, walls, network = mounts or options["mounts"], walls or options["walls"], network or options["network"]
+    missing = sorted(set(run["mounts"]) - set(mounts or ()))
     if missing:
         raise LogError(f"the run in {path} saw the mount {missing[0]!r}", hint="give mounts= (--mount NAME=PATH)")
-    if not set(run.get("network", ())) <= set(map(str, destinations(network or replaying._options["network"] or ()))):
+    if not set(run.get("network", ())) <= set(map(str, destinations(network or ()))):
         raise LogError(
             f"the run in {path} could connect to {', '.join(run['network'])}",
             hint="give network= (--network HOST:PORT)",
         )
-    if run["walls"] != (walls or replaying._options["walls"] or "full"):
+    if run["walls"] != (walls or "full"):
         raise LogError(
             f"the run in {path} had {run['walls']} walls", hint=f'give walls="{run["walls"]}" (--walls {run["walls"]})'
         )
-    replaying._options = {**replaying._options, "mounts": mounts or replaying._options["mounts"], "seed": run["seed"]}
-    replaying._options["network"] = network or replaying._options["network"]
-    replaying._options["walls"] = walls or replaying._options["walls"]
-    replaying.limits, replaying.verify_completion = ExecutionLimits(**run["limits"]), run["verify"]
-    replaying.on_limit = "return"
+    limits = ExecutionLimits(**run["limits"])
+    workplace = agent._workplace.afresh(limits, mounts=mounts, seed=run["seed"], network=network, walls=walls)
+    replaying = _Replaying.like(agent, workplace)
+    replaying.verify_completion, replaying.on_limit = run["verify"], "return"
     return replaying
 
 
@@ -344,13 +343,6 @@ def _content(told: Mapping[str, Any]) -> bytes | None:
     if "base64" in told and told["base64"] != MASK:
         return base64.b64decode(told["base64"].removeprefix(BYTES))
     return None
-
-
-async def _contents(files: Mapping[str, bytes | str | os.PathLike[str]]) -> dict[str, bytes]:
-    return {
-        name: given if isinstance(given, bytes) else await anyio.Path(given).read_bytes()
-        for name, given in files.items()
-    }
 
 
 def _note_versions(past: PastRun, done: Replay) -> None:

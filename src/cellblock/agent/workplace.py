@@ -1,0 +1,110 @@
+"""The session that an agent's runs work in: one for each run, or one that outlives them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import anyio
+
+from cellblock.agent.branches import drop
+from cellblock.agent.privately import marks_passed
+from cellblock.agent.recording import recorded
+from cellblock.agent.signals import SIGNALS
+from cellblock.limits import ExecutionLimits
+from cellblock.session.session import AsyncSession
+from cellblock.state import Live, State, Versioned
+from cellblock.tools.registry import Registry
+
+_STATES_A_STEP = 3
+"""A cell, and what is put before it and read after it where it speaks of memory."""
+_MOST_STATES = 40
+"""How many an exploration may go back over."""
+
+
+class Workplace:
+    """Opens sessions with what an agent registered. With a state it keeps one, in which one run works at a time."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        limits: ExecutionLimits,
+        *,
+        state: State | None,
+        name: str | None,
+        options: dict[str, Any],
+    ) -> None:
+        """`options` are what else `AsyncSession` is given, by name."""
+        self.registry = registry
+        self.limits = limits
+        self.state = state
+        self.name = name or ("agent" if isinstance(state, Versioned) else None)
+        self.options = options
+        self._session: AsyncSession | None = None
+        self._running = anyio.Lock()
+
+    def afresh(self, limits: ExecutionLimits, **options: Any) -> Workplace:
+        """Another one, with a live session of its own, other limits, and these options in place of its own."""
+        return Workplace(self.registry, limits, state=Live(), name=None, options={**self.options, **options})
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it keeps a session that is open."""
+        return self._session is not None
+
+    @asynccontextmanager
+    async def session(self, given: AsyncSession | None = None) -> AsyncIterator[tuple[AsyncSession, bool]]:
+        """A session for one run, and whether it has run agents before. One that is `given` is the caller's to close."""
+        async with (
+            self._own_or(given) as (session, again),
+            marks_passed(session.mark_private, lambda: session.private),
+        ):
+            yield session, again
+
+    async def keep(self, session: AsyncSession, winner: AsyncSession) -> None:
+        """Go on with the branch that won, where the session outlives the run."""
+        if self._session is not session:
+            await winner.close()
+        elif isinstance(self.state, Versioned):
+            await session.merge(winner, prefer="theirs")
+            await drop(winner)
+        else:
+            self._session = winner
+            await session.close()
+
+    async def close(self) -> None:
+        """End the session that is kept. The next run opens another, or the same from its store."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    @asynccontextmanager
+    async def _own_or(self, given: AsyncSession | None) -> AsyncIterator[tuple[AsyncSession, bool]]:
+        if given is not None:
+            yield given, True
+        elif self.state is None:
+            async with self._made(Live()) as session:
+                await self._equip(session)
+                yield session, False
+        else:
+            async with self._running:
+                again = self._session is not None
+                if self._session is None:
+                    self._session = await self._made(self.state).open()
+                    again = self._session.resumed is not None
+                    await self._equip(self._session)
+                yield self._session, again
+
+    def _made(self, state: State) -> AsyncSession:
+        """A session, not open yet, that keeps as many states as explorations go back over."""
+        checkpoints = min(max(self.limits.max_checkpoints, _STATES_A_STEP * self.limits.max_steps + 2), _MOST_STATES)
+        limits = replace(self.limits, max_checkpoints=checkpoints if self.limits.max_checkpoints else 0)
+        tools: list[Callable[..., Any]] = [*SIGNALS, *map(recorded, self.registry.tools)]
+        policy = self.registry.policy
+        return AsyncSession(self.name, state=state, limits=limits, tools=tools, policy=policy, **self.options)
+
+    async def _equip(self, session: AsyncSession) -> None:
+        for name, cls in self.registry.classes.items():
+            await session.set(name, cls)
