@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import json
 import os
 import subprocess
@@ -9,6 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from levels import local_session
+
+from cellblock import ExecutionLimits
 
 PROGRAM = Path(__file__).parent / "picture.py"
 EVERY = 25
@@ -38,6 +43,41 @@ def test_some_attempts_leave_the_host_as_it_was():
 @pytest.mark.threat("L8")
 def test_all_attempts_leave_the_host_as_it_was():
     assert changed(1, timeout=580) == {}
+
+
+def test_what_the_host_has_the_collector_call_is_not_ended_with_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is called in the cell's thread; here after every object that is made."""
+    calls: list[str] = []
+    unraisable: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+
+    def told(phase: str, _: object) -> None:
+        calls.append(f"{phase} begins")
+        _counted()
+        calls.append(f"{phase} ends")
+
+    thresholds = gc.get_threshold()
+    with local_session(limits=ExecutionLimits(timeout_seconds=0.2)) as session:
+        gc.callbacks.append(told)
+        gc.set_threshold(1)
+        try:
+            cell = session.run(
+                "def f():\n    return [[]]\nwhile True:\n    try:\n        f()\n    finally:\n        f()"
+            )
+        finally:
+            gc.set_threshold(*thresholds)
+            gc.callbacks.remove(told)
+    assert cell.error is not None
+    assert cell.error.kind == "timeout"
+    assert set(itertools.pairwise(calls)) == {
+        ("start begins", "start ends"), ("start ends", "stop begins"), ("stop begins", "stop ends"),
+        ("stop ends", "start begins"),
+    }  # fmt: skip
+    assert unraisable == []
+
+
+def _counted() -> None:
+    """A call of a callback's own."""
 
 
 def test_a_picture_shows_what_was_changed():

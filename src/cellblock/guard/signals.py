@@ -9,6 +9,7 @@ frames that are under way pass it on. Whoever takes it after the cell sets `over
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
 import threading
 from collections.abc import Iterator
@@ -46,7 +47,7 @@ def _tracing(kind: type[Stop]) -> Any:
     ending = kind.ending
 
     def trace(frame: FrameType, event: str, argument: object) -> None:
-        if event == "call" and not ending.over and frame.f_code is not _INIT:
+        if event == "call" and not ending.over and frame.f_code is not _INIT and not _of_collector(frame):
             _raise_async(threading.get_ident(), kind)
 
     return trace
@@ -84,8 +85,23 @@ class _Monitor:
 
     def _call(self, *_: object) -> None:
         kind = self._kinds.get(threading.get_ident())
-        if kind is not None and not kind.ending.over:
+        if kind is not None and not kind.ending.over and not _of_collector(sys._getframe(1)):
             raise kind.__new__(kind)
+
+
+def _of_collector(frame: FrameType | None) -> bool:
+    """Whether it is, or is called by, what the host has the garbage collector call in whatever thread it runs in.
+
+    It is none of the cell's: raised there, the exception would break what the host counts, and be printed and lost.
+    """
+    callbacks = {
+        getattr(callback, "__code__", getattr(type(callback).__call__, "__code__", _INIT)) for callback in gc.callbacks
+    }
+    while callbacks and frame is not None:
+        if frame.f_code in callbacks:
+            return True
+        frame = frame.f_back
+    return False
 
 
 _monitor = _Monitor()
@@ -148,7 +164,8 @@ class Ending:
             self._raised = True
             if _MONITORING:
                 _monitor.arm(self.thread, self.kind(reason))
-            _raise_async(self.thread, self.kind(reason))
+            if not _of_collector(sys._current_frames().get(self.thread)):  # else it is for the next time
+                _raise_async(self.thread, self.kind(reason))
             loops = list(self._loops)
         for loop in loops:
             with suppress(RuntimeError):  # closed meanwhile
