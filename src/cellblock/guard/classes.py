@@ -67,7 +67,11 @@ class Classes:
                 self._require_metaclass(metaclass)
             elif not self.own(metaclass):
                 metaclass = self._refusing(metaclass, bases[0])
-        self._require_namespace(prepared, metaclass, exact=not self._is_foreign(metaclass))
+        if not self._is_foreign(metaclass):  # what code has in hand would be where the body's names are looked up
+            self._require_namespace(prepared, metaclass)
+            prepared = type(prepared)(prepared)
+        else:
+            self._require_namespace(prepared, metaclass, exact=False)
 
         def finish(name: str, bases: tuple[type, ...], defined: Any, **named: Any) -> Any:
             if bases is not given and bases != given:

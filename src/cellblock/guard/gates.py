@@ -18,7 +18,6 @@ from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
 from cellblock.guard.names import (
     DESCRIBING,
     ERROR_PARTS,
-    HEAVY,
     OPERATIONS,
     TYPING,
     WRITABLE,
@@ -31,11 +30,21 @@ from cellblock.guard.refusal import Denied, denied
 from cellblock.guard.scopes import Group
 from cellblock.guard.standins import Holding, Module, Range, TypeOfTypes, TypeStandIn, Watched, module_name
 from cellblock.guard.tables import BUILTIN_TYPES, Method, TypeAudit, view_of_copy
+from cellblock.guard.unbound import Unbound, require_instance
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 _MAX_KNOWN = 20_000
+_OF_CLASSES = frozenset(
+    [
+        *("__annotations__", "__match_args__", "__slots__", "__members__", "__abstractmethods__", "__post_init__"),
+        *("__instancecheck__", "__subclasscheck__", "__prepare__", "__parameters__", "__type_params__"),
+        *("__required_keys__", "__optional_keys__", "__total__", "__dataclass_fields__", "__isabstractmethod__"),
+    ]
+)
+"""What a class of the code's own tells of itself though another class or its metaclass defines it."""
+_DESCRIBED = frozenset(["__get__", "__set__", "__delete__"])
 _OF_FUNCTIONS = frozenset(
     ["__dict__", "__annotations__", "__defaults__", "__kwdefaults__", "__wrapped__", "__type_params__"]
 )
@@ -55,6 +64,7 @@ class Gates:
         self._types = world.types
         self._own = world.classes.own
         self._heirs = world.classes.heirs
+        self._unbound = Unbound()
         self.reads: dict[str, set[type]] = {}
         self.writes: dict[str, set[type]] = {}
         self._statics: dict[str, set[type]] = {}
@@ -75,8 +85,6 @@ class Gates:
                     kind for kind, audit in self._types.items() if name in audit.reads and not issubclass(kind, type)
                 )
                 known.add(Module)
-            elif name == "__init__" and not self._world.host_types:
-                known.add(super)
         return known
 
     def known_writes(self, name: str) -> set[type]:
@@ -105,9 +113,6 @@ class Gates:
 
     def learn(self, audits: dict[type, TypeAudit]) -> None:
         """Types that were granted just now."""
-        if self._world.host_types and "__init__" in self.reads:
-            self.reads["__init__"].discard(super)
-            self._ask_first("__init__", None)
         for name in self._swaps:
             self._swap(name, audits)
         self._swapped.clear()
@@ -315,10 +320,13 @@ class Gates:
             if audit is not None and name in audit.static_replaced:
                 return Holding(name, audit.static_replaced[name](self._world, value))
             if audit is not None and name in audit.replaced:
-                return Holding(name, self._unbound(audit, name))
+                return Holding(name, self._unbound_replaced(audit, name))
             if audit is not None and name in audit.statics and where is not None:
-                self._remember(self._statics, name, value)
-                return value
+                checked = self._of_instances(where, name)
+                if checked is None:
+                    self._remember(self._statics, name, value)
+                    return value
+                return checked
         if where is None:
             return self._read_metaclass(value, kind, name)
         if _is_member(value, name):
@@ -336,7 +344,12 @@ class Gates:
             return value
         raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted", "type")
 
-    def _unbound(self, audit: TypeAudit, name: str) -> Any:
+    def _of_instances(self, where: type, name: str) -> Holding | None:
+        """What is had of a class in place of what it defines for its instances; None for what may be had as it is."""
+        found = self._unbound.of(where, name, host=where in self._world.host_types)
+        return None if found is None else Holding(name, found)
+
+    def _unbound_replaced(self, audit: TypeAudit, name: str) -> Any:
         def unbound(instance: Any, *given: Any, **named: Any) -> Any:
             method: Any = audit.replaced[name](self._world, self._instance(audit.type, name, instance))
             return method(*given, **named)
@@ -366,20 +379,21 @@ class Gates:
         if where is None or self._own(where):
             return value
         if name == "__init__" and where in self._world.host_types:
-            return Holding(name, self._own_init(value))
+            return Holding(name, self._own_init(value, where))
         inherited = name in OPERATIONS or name in ("__init__", "__init_subclass__", "__class_getitem__")
         if inherited and (where in self._types or where is type):
-            return value
-        if self._own(value) and name not in HEAVY:
-            return value
+            return self._of_instances(where, name) or value
+        if self._own(value) and (inherited or name in _OF_CLASSES or (name in _DESCRIBED and where is property)):
+            return self._of_instances(where, name) or value
         if name in ("__members__", "__annotations__", "__match_args__", "__parameters__") and self._audited(value):
             return value
         raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted", "type")
 
-    def _own_init(self, kind: Any) -> Any:
-        """`__init__` of a class of the host, for what the code made: it would make a host's object anew."""
+    def _own_init(self, kind: Any, where: type) -> Any:
+        """`__init__` of a class of the host, for what the code made of it: it would make a host's object anew."""
 
         def init(instance: Any, /, *given: Any, **named: Any) -> None:
+            require_instance(where, "__init__", instance)
             if not self._own(type(instance)):
                 raise denied(f"{name_of(type(instance))!r} cannot be initialised again", "store")
             kind.__init__(instance, *given, **named)
@@ -397,7 +411,11 @@ class Gates:
         where = holder(rest, name)
         if name == "__init__" and where in self._world.host_types and not self._own(type(itself)):
             raise denied(f"{name_of(type(itself))!r} cannot be initialised again", "store")
-        if where is None or self._own(where) or name in DESCRIBING or name == "__init__":
+        if where is None or self._own(where) or name in DESCRIBING:
+            return value
+        if issubclass(type(itself), type) and where not in lineage(type(itself)):
+            value = self._of_instances(where, name) or value  # `super(C, C)` binds nothing
+        if name == "__init__":
             return value
         if name in ("__setattr__", "__delattr__", "__getattribute__") and where is object:
             return Holding(name, self._checked_method(itself, name))

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from copy import deepcopy
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import lineage, namespace
 from cellblock.guard.audits import LIBRARIES, audit_of, audited
+from cellblock.guard.handed import copy_of_data, is_data
 from cellblock.guard.standins import Module
-from cellblock.guard.tables import ModuleAudit, TypeAudit, view_of_copy
+from cellblock.guard.tables import ModuleAudit, TypeAudit
 from cellblock.policy import Policy
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
-_MUTABLE = (list, dict, set, bytearray, MappingProxyType)
 _FUTURE = ("annotations", "division", "generator_stop", "print_function", "unicode_literals", "absolute_import")
 
 
@@ -132,20 +131,10 @@ class Importer:
 
 
 def class_data(kind: type, granted: Any) -> dict[str, Any]:
-    """What stands in for a class's own lists, dicts and sets, of those that are granted: copies."""
+    """What stands in for the data that a class holds, lists and dicts say, of what is granted: copies."""
 
     def copied(name: str) -> Any:
         return lambda world, value: copy_of_data(getattr(value, name))
 
-    held = {name for one in lineage(kind)[:-1] for name, value in namespace(one).items() if type(value) in _MUTABLE}
+    held = {name for one in lineage(kind)[:-1] for name, value in namespace(one).items() if is_data(value)}
     return {name: copied(name) for name in held if name in granted}
-
-
-def copy_of_data(value: Any) -> Any:
-    """A copy of a host's list, dict, set or bytearray, which code could change; anything else as it is.
-
-    A read-only view of a dict is one of a copy: comparing it hands the dict to the other side's `__eq__`.
-    """
-    if type(value) is MappingProxyType:
-        return view_of_copy(value)
-    return deepcopy(value) if type(value) in _MUTABLE else value

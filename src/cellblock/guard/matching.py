@@ -1,7 +1,8 @@
-"""What is asked before a pattern of `match` is tried."""
+"""What is asked before a pattern of `match` is tried, and of each object that a class pattern is tried on."""
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -17,21 +18,84 @@ _SELF = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tu
 """Types that a positional pattern matches whole."""
 
 
-def matcher(world: World) -> Callable[..., bool]:
-    """`guard.match`: False, or raises where the pattern after it would read what is not granted."""
+_MANY = 1000
+"""Class patterns that are known at a time."""
 
-    def match(root: Any, names: tuple[str, ...], keywords: tuple[str, ...] | None, positions: int) -> bool:
+
+class Value:
+    """What a value pattern compares with."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+class Checking(type):
+    """The class of what stands in a class pattern for the class that is named there.
+
+    It has the instances which that has, and asks the gates about each object before its attributes are read: which
+    those will be is not told by the class, whose `__subclasshook__` and registry may take in any other.
+    """
+
+    kind: type
+    positional: object
+    reads: tuple[str, ...]
+    world: World
+
+    def __instancecheck__(cls, value: object) -> bool:
+        if not isinstance(value, cls.kind):
+            return False
+        gates = cls.world.gates
+        for name in cls.reads:
+            if type(value) not in gates.known_reads(name) and gates.read(value, name) is not value:
+                raise denied(f"attribute {name!r} of {name_of(type(value))!r} is not granted in a pattern", "pattern")
+        return True
+
+
+def matcher(world: World) -> Callable[..., object]:
+    """`guard.match`: what a pattern is to use for the class or the value that it names.
+
+    Raises where the pattern would read what is not granted.
+    """
+    known: dict[tuple[int, tuple[str, ...], int], Checking] = {}
+
+    def match(root: Any, names: tuple[str, ...], keywords: tuple[str, ...] | None, positions: int) -> object:
         value = root
         for depth, name in enumerate(names):
             if keywords is None and depth == len(names) - 1:
-                world.gates.read(value, name)
-                return False
+                return Value(getattr(world.gates.read(value, name), name))
             value = _settled(world, value, name)
-        if keywords is not None and (keywords or positions):
-            _require(world, value, keywords, positions)
-        return False
+        if not isinstance(value, type) or keywords is None or not (keywords or positions):
+            return value  # where it is no class, CPython says so
+        key = (id(value), keywords, positions)
+        found = known.get(key)
+        if found is None or found.kind is not value or found.positional is not _positional(value):
+            if len(known) >= _MANY:
+                known.clear()
+            found = known[key] = _checking(world, value, keywords, positions)
+        return found
 
     return match
+
+
+def _checking(world: World, kind: type, keywords: tuple[str, ...], positions: int) -> Checking:
+    """What stands for a class in a pattern that reads these attributes, and so many more by position."""
+    _require(world, kind, keywords, positions)
+    positional = _positional(kind)
+    base = next((one for one in _SELF if issubclass(kind, one)), object) if positional is None else object
+    defined: dict[str, Any] = {} if positional is None else {"__match_args__": positional}
+    found: Any = Checking(name_of(kind), (int if base is bool else base,), defined)
+    found.world, found.kind, found.positional = world, kind, positional
+    by_place = positional[:positions] if type(positional) is tuple else ()
+    found.reads = (*by_place, *keywords)
+    return found  # type: ignore[no-any-return]
+
+
+def _positional(kind: type) -> Any:
+    """`__match_args__` as the class or one it inherits from defines it; None where none does."""
+    where = holder(lineage(kind), "__match_args__")
+    return None if where is None else namespace(where)["__match_args__"]
 
 
 def _settled(world: World, value: Any, name: str) -> Any:
@@ -46,10 +110,8 @@ def _settled(world: World, value: Any, name: str) -> Any:
     raise denied(f"attribute {name!r} cannot be part of a pattern: bind it to a name first", "pattern")
 
 
-def _require(world: World, kind: Any, keywords: tuple[str, ...], positions: int) -> None:
+def _require(world: World, kind: type, keywords: tuple[str, ...], positions: int) -> None:
     """That the attributes which a class pattern reads may be read on every object that it can match."""
-    if not isinstance(kind, type):
-        return  # CPython says that it is no class
     if not keywords and positions == 1 and any(kind is one for one in _SELF):
         return
     for one in lineage(type(kind)):
@@ -57,11 +119,9 @@ def _require(world: World, kind: Any, keywords: tuple[str, ...], positions: int)
             raise denied(f"{name_of(kind)} decides by itself what it matches", "pattern")
     if _is_abc(type(kind)) and not world.classes.own(kind):
         raise denied(f"{name_of(kind)} matches what it does not know", "pattern")
-    self_matching = issubclass(kind, _SELF) and holder(lineage(kind), "__match_args__") is None
-    where = holder(lineage(kind), "__match_args__")
-    positional = namespace(where)["__match_args__"] if where is not None and not self_matching else ()
+    positional = _positional(kind)
     if type(positional) is not tuple:
-        return  # CPython says so
+        positional = ()  # CPython says so
     for name in (*positional[:positions], *keywords):
         if type(name) is not str or name.startswith("_") or never_read(name):
             raise denied(f"attribute {name!r:.100} is not granted in a pattern", "pattern")
@@ -84,4 +144,4 @@ def _require_read(world: World, kind: type, name: str) -> None:
 
 
 def _is_abc(kind: type) -> bool:
-    return kind.__module__ == "abc" and kind.__name__ == "ABCMeta"
+    return kind is ABCMeta

@@ -344,6 +344,7 @@ RESERVED = frozenset(
         "__builtins__",
         "__import__",
         "__build_class__",
+        "__classdict__",
         "__loader__",
         "__spec__",
         "__package__",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from itertools import count
 from typing import Any
 
 from cellblock.guard import build, sizes, spelling
@@ -29,6 +30,7 @@ _TEMPS, _SOFT, _ITERABLE = 1, 2, 4
 """Flags of a place: names may be bound in it for a moment; an ImportError raised there is caught; it is part of what
 a comprehension goes through, where lambdas bind none either."""
 
+_SOURCES = count(1)
 _SHORT = 1_000_000
 """Characters of a text that one call splits or pads without delay."""
 _IMPORT_ERRORS = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
@@ -676,12 +678,15 @@ class Rewriter:
     def _match(self, node: ast.Match, scope: Scope, flags: int, slot: Slot) -> None:
         cases: list[ast.match_case] = []
         for case in node.cases:
-            for test in checks_of(case.pattern, self._refuse):
+            for kept in checks_of(case.pattern, self._refuse, lambda: self._found(scope)):
+                asked: Any = kept.value
                 wildcard = build.placed(ast.MatchAs(), case.pattern)
                 nothing = build.placed(ast.Pass(), case.pattern)
-                guard = ast.match_case(wildcard, test, [nothing])
-                cases.append(guard)
-                self._stack.append((test.args[0], scope, flags, (test.args, 0)))
+                never = build.chain(case.pattern, kept, "is", build.name(case.pattern, spelling.MATCH))
+                cases.append(ast.match_case(wildcard, never, [nothing]))
+                self._stack.append((asked.args[0], scope, flags, (asked.args, 0)))
+                if scope.kind == "class":
+                    self._refuse("pattern", "this pattern cannot be checked inside a class body", case.pattern)
             cases.append(case)
             self._push_list(case.body, scope, flags)
             self._push(case, "guard", scope, flags)
@@ -695,6 +700,10 @@ class Rewriter:
                     self._refuse("node", f"{type(part).__name__} is not known in a pattern", part)
         node.cases = cases
         self._push(node, "subject", scope, flags)
+
+    def _found(self, scope: Scope) -> str:
+        """A name for what a pattern uses. One of a module is its source's own: another may run while it is in use."""
+        return f"{scope.temporary()}.{next(_SOURCES)}" if scope.kind == "module" else scope.temporary()
 
     def _if(self, node: ast.If, scope: Scope, flags: int, slot: Slot) -> None:
         """What is imported for type checkers alone is never run."""

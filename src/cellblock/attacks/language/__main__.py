@@ -184,7 +184,8 @@ def _state(given: dict[str, Any], toolbox: Any, vaults: Any) -> dict[str, str]:
 
 
 def _identity(value: object) -> str:
-    return repr(value) if isinstance(value, (str, int, list, dict)) else str(id(value))
+    plain = (str, int, list, dict, tuple, types.MappingProxyType)
+    return repr(value) if isinstance(value, plain) else str(id(value))
 
 
 # --- a process for each -------------------------------------------------------------------------------------

@@ -1,11 +1,17 @@
 """A module of the host that is granted whole. It holds more than it means to give."""
 
 import os
+from collections import OrderedDict
+from types import MappingProxyType
 from typing import ClassVar
 
 _hidden = os.environ["CANARY"]
 WHERE = os.environ["CANARY_FILE"]
+environ = os.environ
 SIZES = ["small", "large"]
+SHELVES = (["nails"], ["screws"])
+PRICES = OrderedDict(hammer=3)
+PLACES = MappingProxyType({"wall": ["hook"]})
 
 
 class Tool:
