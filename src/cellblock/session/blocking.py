@@ -18,7 +18,7 @@ from cellblock.executors.protocol import Capabilities
 from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
 from cellblock.session.files import MAX_READ_BYTES, AsyncFiles
-from cellblock.session.hostloop import answer_of, call, in_task
+from cellblock.session.hostloop import answer_of, call, in_task, interruptibly
 from cellblock.session.notebook import Notebook
 from cellblock.session.session import AsyncSession
 from cellblock.state import Resumed, State
@@ -77,7 +77,11 @@ class Session:
             state=state,
         )
         self._tasks: set[asyncio.Task[None]] = set()
-        call(self._session.open)
+        try:
+            interruptibly(self._session.open)
+        except BaseException:  # after it was opened, too
+            self.close()
+            raise
 
     def __repr__(self) -> str:
         return repr(self._session).replace("AsyncSession", type(self).__name__, 1)
@@ -142,7 +146,7 @@ class Session:
         events = self._session.stream(source, kind=kind, wait=wait)
         try:
             while True:
-                yield self._interruptibly(in_task, self._tasks, partial(anext, events))
+                yield interruptibly(partial(anext, events))
         except StopAsyncIteration:
             return
         finally:
@@ -196,8 +200,19 @@ class Session:
         The branch of a session that lasts is one of its own, under a name in the same store; `merge` brings it back.
         """
         branch = Session.__new__(Session)
-        branch._session = call(self._session.branch, name)
         branch._tasks = set()
+        made: list[AsyncSession] = []
+
+        async def make() -> None:
+            made.append(await self._session.branch(name))
+
+        try:
+            interruptibly(make)
+        except BaseException:
+            for one in made:
+                call(one.close)
+            raise
+        (branch._session,) = made
         return branch
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import anyio.lowlevel
 
@@ -18,6 +19,7 @@ from cellblock.outputs import Output
 from cellblock.session.calls import Answer, Calls
 from cellblock.session.record import Recorder, death_error, ended_error, how, losses, timeout_error
 from cellblock.session.tools import Toolbox
+from cellblock.session.unbroken import unbroken
 from cellblock.wire.messages import (
     Display,
     Equip,
@@ -136,13 +138,11 @@ class Execution:
                 case Reserved():
                     self._calls.offer(event)
                 case Finished() if self._must_relieve(event):
-                    self.cell = await self._relieve(event)
-                    return Done(cell=self.cell)
+                    return await unbroken(partial(self._relieve, event))
                 case Died(untaken=True) if not self._given_again:
                     await self._give_again(event)
                 case Died():
-                    self.cell = await self._bury(event)
-                    return Done(cell=self.cell)
+                    return await unbroken(partial(self._bury, event))
                 case Finished() if (note := await self._end_what_it_started()) is not None:
                     self._left = event
                     return note
@@ -216,13 +216,12 @@ class Execution:
     async def abandon(self) -> Cell:
         """The caller went away in the middle: interrupt the cell, and kill it when that does not end it.
 
-        Cannot be cancelled: the session would be left with a cell that nobody follows. Takes the grace at most.
+        To be carried out `unbroken`, or the session is left with a cell that nobody follows. Takes the grace at most.
         """
         self._abandoned = True
         self._deadline = time.monotonic()
-        with anyio.CancelScope(shield=True):
-            with contextlib.suppress(SessionClosed):
-                await self.to_end()
+        with contextlib.suppress(SessionClosed):
+            await self.to_end()
         return self.cell or self._recorder.die(self._abandoned_error(), (), self._elapsed_ms())
 
     def _abandoned_error(self) -> CellError:
@@ -276,14 +275,13 @@ class Execution:
         if not self._expired or self._swept:
             return None
         self._swept = True
-        with anyio.CancelScope(shield=True):
-            count = await self._kernel.end_since(time.monotonic() - self._began)
+        count = await unbroken(partial(self._kernel.end_since, time.monotonic() - self._began))
         return self._recorder.ended(count) if count else None
 
-    async def _bury(self, death: Died) -> Cell:
+    async def _bury(self, death: Died) -> Done:
         """The process is gone: go back to before the cell, and tell what could not be brought back."""
         if (recovery := await self._recovered()) is None:
-            return self._ended()
+            return self._done(self._ended())
         if self._abandoned:
             error = self._abandoned_error()
         elif self._expired:
@@ -291,7 +289,7 @@ class Execution:
         else:
             error = death_error(death, recovery)
         lost = self._lost + losses(recovery, "the session's process ended")
-        return self._recorder.die(error, lost, self._elapsed_ms(), rolled_back=recovery.exact)
+        return self._done(self._recorder.die(error, lost, self._elapsed_ms(), rolled_back=recovery.exact))
 
     def _must_relieve(self, event: TurnEvent) -> bool:
         """Whether the cell ended at its memory limit, and there is a state to go back to."""
@@ -304,12 +302,16 @@ class Execution:
             and self._kernel.steps > 0
         )
 
-    async def _relieve(self, event: Finished) -> Cell:
+    async def _relieve(self, event: Finished) -> Done:
         """The cell ended at its memory limit: go back to before it, where there is room."""
         if (recovery := await self._recovered(1)) is None:
-            return self._ended()
+            return self._done(self._ended())
         lost = self._lost + losses(recovery, "the cell ended at its memory limit")
-        return self._recorder.finish(event, timed_out=None, lost=lost, rolled_back=recovery.exact)
+        return self._done(self._recorder.finish(event, timed_out=None, lost=lost, rolled_back=recovery.exact))
+
+    def _done(self, cell: Cell) -> Done:
+        self.cell = cell
+        return Done(cell=cell)
 
     async def _recovered(self, steps: int = 0) -> Recovery | None:
         """What the session went back to; None where it cannot go on, and the next call resumes it."""
@@ -337,20 +339,22 @@ async def recover(kernel: Kernel, steps: int = 0, *, toolbox: Toolbox) -> Recove
 
     Cannot be cancelled: half way there is no process that a later cell could run in. Takes about 10 ms.
     """
-    with anyio.CancelScope(shield=True):
-        try:
-            recovery = await kernel.recover(steps)
-            if recovery.fresh:
-                await equip(kernel, toolbox)
-            return recovery
-        except (CellblockError, OSError, WorkerGone) as error:
-            await kernel.close()
-            reason, hint = (error.args[0], error.hint) if isinstance(error, CellblockError) else (error, "")
-            raise SessionClosed(
-                f"the session's process ended and no other could be started: {reason}",
-                hint=hint or "open a new session",
-            ) from error
-    raise AssertionError("a shielded scope is not left early")
+    return await unbroken(partial(_recover, kernel, steps, toolbox))
+
+
+async def _recover(kernel: Kernel, steps: int, toolbox: Toolbox) -> Recovery:
+    try:
+        recovery = await kernel.recover(steps)
+        if recovery.fresh:
+            await equip(kernel, toolbox)
+        return recovery
+    except (CellblockError, OSError, WorkerGone) as error:
+        await kernel.close()
+        reason, hint = (error.args[0], error.hint) if isinstance(error, CellblockError) else (error, "")
+        raise SessionClosed(
+            f"the session's process ended and no other could be started: {reason}",
+            hint=hint or "open a new session",
+        ) from error
 
 
 async def equip(kernel: Kernel, toolbox: Toolbox) -> None:

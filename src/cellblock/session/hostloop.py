@@ -37,7 +37,13 @@ def in_task(tasks: set[asyncio.Task[None]], function: Callable[[], Awaitable[obj
     """On our loop: carry out a call in a task. `tasks` holds it until it is done; the loop itself holds none."""
     task = asyncio.get_running_loop().create_task(_fulfil(function, answer))
     tasks.add(task)
-    task.add_done_callback(tasks.discard)
+    task.add_done_callback(partial(_ended, tasks, answer))
+
+
+def _ended(tasks: set[asyncio.Task[None]], answer: Future[Any], task: asyncio.Task[None]) -> None:
+    tasks.discard(task)
+    if not answer.done():
+        answer.set_exception(asyncio.CancelledError())  # before it began
 
 
 async def _fulfil(function: Callable[[], Awaitable[object]], answer: Future[Any]) -> None:

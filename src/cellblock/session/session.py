@@ -7,10 +7,10 @@ import random
 import secrets
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self
 
-import anyio
 from anyio import to_thread
 
 from cellblock.cell import Cell, Lost
@@ -23,11 +23,11 @@ from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.network import destinations
 from cellblock.policy import Policy
-from cellblock.session.execution import equip, recover
+from cellblock.session.execution import equip
 from cellblock.session.files import AsyncFiles
 from cellblock.session.hoststeps import HostStep, aside
-from cellblock.session.record import losses
 from cellblock.session.tools import Toolbox
+from cellblock.session.unbroken import unbroken
 from cellblock.session.versions import Versions
 from cellblock.state import Live, State, Versioned
 from cellblock.tools.tool import about
@@ -252,8 +252,7 @@ class AsyncSession(Versions):
         What a session that lasts has done is in its store by then.
         """
         self._closed = True
-        with anyio.CancelScope(shield=True):
-            await self._let_go()
+        await unbroken(self._let_go)
 
     async def _let_go(self) -> None:
         lasting, self._lasting = self._lasting, None
@@ -360,11 +359,7 @@ class AsyncSession(Versions):
                     raise self._not_undone(steps, kernel.steps, bound)
                 await self._go_to(self._lasting, await self._lasting.resolve(f"HEAD~{steps}"))
                 return
-            recovery = await recover(kernel, steps, toolbox=self._toolbox)
-            self._lost += losses(recovery, "the session was set back")
-            if self._lasting is not None:
-                self._settle()
-                await self._lasting.went_back(kernel.states[-1])
+            await unbroken(partial(self._set_back, kernel, steps, "the session was set back"))
         finally:
             self._give_turn()
 
@@ -446,16 +441,20 @@ class AsyncSession(Versions):
             branch.state, branch._spec = self.state, replace(branch._spec, saved=True, scoped=self._spec.scoped)
             branch.name, branch.user = name or f"{self.name}-{self._branched}", self.user
             branch._lasting = await self._lasting.fork(branch.name, seed)
-        with anyio.CancelScope(shield=True):
-            try:
-                spec = replace(branch._spec, private=bool(self._private))
-                branch._kernel, rows = kernel, _ = await kernel.branch(spec)
-                if self._private:  # since it was forked in the store, maybe
-                    branch._close_off(self._private, self._private_since)
-                    await branch.mark_private(self._private)
-            except BaseException:
-                await branch._let_go()
-                raise
+        try:
+            await unbroken(partial(self._part, kernel, branch))
+        except BaseException:
+            await branch.close()
+            raise
+        return branch
+
+    async def _part(self, stem: Kernel, branch: AsyncSession) -> None:
+        """Give a branch its kernel, and a record like this session's."""
+        spec = replace(branch._spec, private=bool(self._private))
+        branch._kernel, rows = kernel, _ = await stem.branch(spec)
+        if self._private:  # since it was forked in the store, maybe
+            branch._close_off(self._private, self._private_since)
+            await branch.mark_private(self._private)
         branch._state, branch._count = kernel.states[-1], self._count
         branch.notebook = self.notebook.copy()
         branch.notebook.private = branch.private
@@ -464,7 +463,6 @@ class AsyncSession(Versions):
         )
         if branch._lasting is not None:
             branch._lasting.stands(branch._state, None)
-        return branch
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""

@@ -21,6 +21,7 @@ from cellblock.session.hoststeps import HostStep, host_step
 from cellblock.session.notebook import Blob, Notebook
 from cellblock.session.record import losses, refused_cell, unsaved_error
 from cellblock.session.tools import Toolbox
+from cellblock.session.unbroken import unbroken
 from cellblock.wire.messages import Bind, Clear, Request, Run, Shell, ToolCalled, ToolReply
 
 TYPE_CHECKING = False
@@ -221,17 +222,24 @@ class Turns:
     async def _end(self, execution: Execution) -> Cell:
         """Record a cell, ended first if its caller left it, and give the turn on; the cell as it is recorded."""
         try:
-            cell = execution.cell or await execution.abandon()
-            parts = execution.recorder.blobs
-            self.notebook.record(cell, parts)
-            if self._lasting is not None and (kernel := self._kernel) is not None:
-                self._settle(execution.cell_id)
-                await self._lasting.ended(kernel, cell, parts, self.notebook.cells)
-                if self._lasting.strict and not cell.rolled_back:
-                    cell = await self._refused(self._lasting, kernel, cell, parts)
-            return cell
+            if execution.cell is None:
+                return await unbroken(partial(self._abandon, execution))
+            return await self._record(execution, execution.cell)
         finally:
             self._give_turn(execution.cell_id)
+
+    async def _abandon(self, execution: Execution) -> Cell:
+        return await self._record(execution, await execution.abandon())
+
+    async def _record(self, execution: Execution, cell: Cell) -> Cell:
+        parts = execution.recorder.blobs
+        self.notebook.record(cell, parts)
+        if self._lasting is not None and (kernel := self._kernel) is not None:
+            self._settle(execution.cell_id)
+            await self._lasting.ended(kernel, cell, parts, self.notebook.cells)
+            if self._lasting.strict and not cell.rolled_back:
+                cell = await self._refused(self._lasting, kernel, cell, parts)
+        return cell
 
     async def _refused(self, lasting: Lasting, kernel: Kernel, cell: Cell, parts: Mapping[str, Blob]) -> Cell:
         """The cell, or, where it bound a name to what cannot be saved, that cell with an error, and rolled back."""
@@ -251,11 +259,16 @@ class Turns:
         """To before the newest step: where that has left no checkpoint, by its commit, in another kernel."""
         if not kernel.steps:
             return await self._go_to(lasting, await lasting.resolve("HEAD~1"))
-        recovery = await recover(kernel, 1, toolbox=self._toolbox)
-        self._lost += losses(recovery, "the step was refused")
-        self._settle()
-        await lasting.went_back(kernel.states[-1])
+        await unbroken(partial(self._set_back, kernel, 1, "the step was refused"))
         return kernel
+
+    async def _set_back(self, kernel: Kernel, steps: int, why: str) -> None:
+        """Have the kernel go back, and with it what the store takes for the session's state."""
+        recovery = await recover(kernel, steps, toolbox=self._toolbox)
+        self._lost += losses(recovery, why)
+        if self._lasting is not None:
+            self._settle()
+            await self._lasting.went_back(kernel.states[-1])
 
     def _reseed(self, number: int) -> None:
         """Have cells named by how many there were before."""
@@ -315,7 +328,7 @@ class Turns:
             cell = await execution.to_end()
         finally:
             if execution.cell is None:
-                await execution.abandon()
+                await unbroken(execution.abandon)
         self._lost += cell.lost  # of a host's request nobody sees it: the next cell says so
         return cell
 

@@ -21,6 +21,7 @@ from cellblock.session.hoststeps import HostStep
 from cellblock.session.notebook import Notebook
 from cellblock.session.tools import Toolbox
 from cellblock.session.turns import Turns
+from cellblock.session.unbroken import unbroken
 from cellblock.state import Resumed
 
 TYPE_CHECKING = False
@@ -256,9 +257,7 @@ class Versions(Turns):
             with anyio.CancelScope(shield=True):
                 await new.close()
             raise
-        with anyio.CancelScope(shield=True):
-            await lasting.move(commit)
-            await old.close()
+        await unbroken(partial(_leave, lasting, commit, old))
         return new
 
     async def merge(self, other: Versions | str, *, prefer: Literal["ours", "theirs"] | None = None) -> Commit:
@@ -296,6 +295,11 @@ class Versions(Turns):
         if self._lasting is None:
             raise CellblockError(f"{what} is for sessions with versions", hint='open it with a name: Session("name")')
         return self._lasting
+
+
+async def _leave(lasting: Lasting, commit: Commit, old: Kernel) -> None:
+    await lasting.move(commit)
+    await old.close()
 
 
 def _without(left_out: dict[str, str] | None, ended: Unloadable) -> dict[str, str]:

@@ -1,0 +1,132 @@
+"""Who stops waiting leaves a session that goes on: by scopes of anyio's, by asyncio's own means, by Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import threading
+from collections.abc import Awaitable, Callable
+
+import anyio
+import pytest
+
+from cellblock import AsyncSession, Session
+from cellblock.session.hostloop import Run
+from cellblock.session.unbroken import unbroken
+
+
+class Work:
+    """Something that takes until it is let go."""
+
+    def __init__(self) -> None:
+        self.begun, self.let_go, self.ended = anyio.Event(), anyio.Event(), False
+
+    async def __call__(self) -> int:
+        self.begun.set()
+        await self.let_go.wait()
+        self.ended = True
+        return 7
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_unbroken_work_outlives_the_scope_of_its_caller() -> None:
+    work = Work()
+    async with anyio.create_task_group() as tasks:
+
+        async def call() -> None:
+            assert await unbroken(work) == 7
+
+        tasks.start_soon(call)
+        await work.begun.wait()
+        tasks.cancel_scope.cancel()
+        work.let_go.set()
+    assert work.ended
+
+
+@pytest.mark.anyio
+async def test_unbroken_work_outlives_its_task_which_is_cancelled_then() -> None:
+    work = Work()
+    task = asyncio.create_task(unbroken(work))
+    await work.begun.wait()
+    for _ in range(3):
+        task.cancel()
+        await asyncio.sleep(0)
+    assert not task.done()
+    work.let_go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert work.ended
+
+
+@pytest.mark.anyio
+async def test_time_that_is_up_during_unbroken_work_is_a_timeout_and_nothing_more() -> None:
+    work = Work()
+    asyncio.get_running_loop().call_later(0.01, work.let_go.set)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(unbroken(work), 0.001)
+    assert work.ended
+    await asyncio.sleep(0)
+
+
+@pytest.mark.anyio
+async def test_what_unbroken_work_raises_is_raised() -> None:
+    async def fail() -> None:
+        raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        await unbroken(fail)
+
+
+async def _branch(session: AsyncSession) -> None:
+    await (await session.branch()).close()
+
+
+CALLS: dict[str, Callable[[AsyncSession], Awaitable[object]]] = {
+    "undo": AsyncSession.undo,
+    "branch": _branch,
+    "crash": lambda session: session.run("import os; os._exit(1)"),
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("call", CALLS)
+async def test_session_goes_on_whenever_its_caller_is_cancelled(call: str) -> None:
+    async with AsyncSession() as session:
+        await session.run("x = 0; kept = [x]")
+        for milliseconds in (1, 3, 6, 10):
+            await session.run("x += 1; kept = [x]")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(milliseconds / 1e3):
+                    await CALLS[call](session)
+            assert (await session.run("kept == [x]")).value is True
+
+
+def test_call_that_is_ended_before_it_has_begun_has_ended() -> None:
+    for _ in range(20):
+        Run(anyio.sleep_forever).end()
+
+
+def _run(session: Session, source: str) -> None:
+    session.run(source)
+
+
+def _follow(session: Session, source: str) -> None:
+    for _ in session.stream(source):
+        pass
+
+
+@pytest.mark.parametrize("call", [_run, _follow])
+def test_ctrl_c_is_raised_and_the_session_goes_on(
+    open_session: Callable[..., Session], call: Callable[[Session, str], None]
+) -> None:
+    def press() -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    session = open_session(tools=[press])
+    session.run("x = 1")
+    with pytest.raises(KeyboardInterrupt):
+        call(session, "press()\nwhile True: pass")
+    assert session.run("x").value == 1
+    assert session.notebook[1].error.type == "KeyboardInterrupt"  # type: ignore[union-attr]
