@@ -70,12 +70,13 @@ def _of_fresh_python() -> float:
 
 
 def held_by(process: int) -> int:
-    """Bytes of a process: PSS and page tables."""
+    """Bytes of a process: PSS and page tables; none of one that has ended since it was listed."""
     try:
-        held = _field(process, "smaps_rollup", "Pss:")
+        return _field(process, "smaps_rollup", "Pss:") + _field(process, "status", "VmPTE:")
     except PermissionError:
         raise Unavailable("run it as root: an ordinary user may not read the memory of a session's init") from None
-    return held + _field(process, "status", "VmPTE:")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
 
 
 def _field(process: int, file: str, name: str) -> int:
