@@ -9,6 +9,8 @@ from functools import partial
 from types import ModuleType, TracebackType
 from typing import Any, Literal, Self, TypeVar
 
+from anyio import to_thread
+
 from cellblock import __version__
 from cellblock.agent import briefing, describing, spans
 from cellblock.agent.attempts import Verifier, best_of
@@ -264,7 +266,8 @@ class CodeAgent:
             async with self.model, self._workplace.session(session) as (working, again), self._span() as span:
                 setting = self._setting(working, events, tell)
                 asked = await briefing.handed_over(self.prompts, working, task, inputs, contents)
-                events.write("begin", asked=asked, again=again, cells=_last_number(working))
+                cells = await to_thread.run_sync(_last_number, working)
+                events.write("begin", asked=asked, again=again, cells=cells)
                 loop = partial(self._loop, asked=asked, task=task, accept=accept)
                 async with frozen_after(working, events) if freezes else nullcontext():
                     if attempts == 1:
@@ -449,5 +452,5 @@ class CodeAgent:
 
 
 def _last_number(session: AsyncSession) -> int:
-    """The number of the newest cell that a session has."""
+    """The number of the newest cell that a session has. Of one that was resumed its cells are read from the store."""
     return max((cell.number for cell in session.notebook), default=0)

@@ -125,7 +125,9 @@ class OpenSessions:
         """The notebook of a session, of the store where it is not open: no process is started."""
         key = (user, checked_name(name, "session"))
         if (entry := self._entries.get(key)) is not None and entry.session is not None:
-            return entry.session.notebook
+            notebook = entry.session.notebook
+            await to_thread.run_sync(len, notebook)  # a resumed session's is read then, and not on the event loop
+            return notebook
         store = await self._opened_store()
 
         def read() -> Notebook:

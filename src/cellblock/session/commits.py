@@ -10,6 +10,7 @@ from typing import Any
 from cellblock.cell import Cell, Lost
 from cellblock.differences import Name
 from cellblock.session.archive import from_plain, to_plain
+from cellblock.session.notebook import Kept
 from cellblock.session.shown import Blob
 from cellblock.snapshots import Buffer, File, Group, SavedName, Snapshot
 from cellblock.store import JSON, Batch, Commit, StoredSession, blobs, records
@@ -20,7 +21,10 @@ _CELLS_AT_ONCE = 100
 
 @dataclass
 class Written:
-    """What the newest commit holds, by tree: of the next one only what differs is written."""
+    """What the newest commit holds, by tree: of the next one only what differs is written.
+
+    `trees` has what was put; the cells are written by `CellTree`, change by change.
+    """
 
     roots: dict[str, str | None] = field(default_factory=dict)
     trees: dict[str, Tree] = field(default_factory=dict)
@@ -40,8 +44,9 @@ class Written:
 
 
 def read_written(session: StoredSession, commit: Commit) -> Written:
-    """What a commit holds, to write the next one by."""
-    return Written(dict(commit.trees), {kind: dict(session.tree(root).pairs()) for kind, root in commit.trees.items()})
+    """What a commit holds, to write the next one by. Its cells are not read: how many there are history decides."""
+    state = {kind: root for kind, root in commit.trees.items() if kind != "cells"}
+    return Written(dict(commit.trees), {kind: dict(session.tree(root).pairs()) for kind, root in state.items()})
 
 
 def put_snapshot(batch: Batch, written: Written, snapshot: Snapshot) -> dict[str, JSON]:
@@ -64,11 +69,11 @@ def get_snapshot(session: StoredSession, commit: Commit) -> Snapshot | None:
     if not detail.get("environment"):
         return None
     trees = {kind: session.tree(commit.trees.get(kind)) for kind in ("groups", "names", "files")}
-    groups: Any = trees["groups"].pairs()
+    groups = {key: _addresses(link, "@")[0] for key, link in trees["groups"].pairs()}
     names: Any = trees["names"].pairs()
     files: Any = trees["files"].pairs()
     return Snapshot(
-        groups=tuple(_group_of(key, session.record(_addresses(link, "@")[0])) for key, link in groups),
+        groups=tuple(map(_group_of, groups, map(json.loads, session.get_many(groups.values())))),
         names=tuple(_name_of(name, one) for name, one in sorted(names)),
         files=tuple(_file_of(path, one) for path, one in sorted(files)),
         lost=tuple(Lost(name=a, type=b, reason=c, remedy=d) for a, b, c, d in detail["lost"]),
@@ -112,13 +117,6 @@ def put_cell(batch: Batch, cell: Cell, parts: Mapping[str, Blob]) -> str:
     return batch.record({"id": cell.id, "cell": blobs(batch.put(text)), "parts": kept})
 
 
-def put_cell_again(batch: Batch, session: StoredSession, cell: Cell, link: JSON) -> str:
-    """The address of a record for a cell of which only the marks have changed, not what it showed."""
-    (address,) = _addresses(link, "@")
-    before: Any = session.record(address)
-    return batch.record({**before, "cell": blobs(batch.put(json.dumps(to_plain(cell)).encode()))})
-
-
 def place_key(place: int) -> str:
     """A cell's key in the tree of cells, which sorts as its place."""
     return f"{place:08}"
@@ -141,6 +139,14 @@ def get_cells(session: StoredSession, addresses: Sequence[str]) -> Iterator[tupl
         for record in found:
             parts = {uri: Blob(one["mime"], _joined(data, one["data"])) for uri, one in record["parts"].items()}
             yield from_plain(json.loads(_joined(data, record["cell"]))), parts
+
+
+def newest_cells(session: StoredSession, root: str | None, most: int) -> Iterator[tuple[int, Kept]]:
+    """The last cells of a tree, each with its place, in order."""
+    tree: Any = dict(session.tree(root).pairs())
+    newest = sorted(tree)[-most:]
+    for key, found in zip(newest, get_cells(session, [_addresses(tree[key], "@")[0] for key in newest]), strict=True):
+        yield int(key), found
 
 
 def cells_of(session: StoredSession, commit: Commit) -> Iterator[tuple[Cell, dict[str, Blob]]]:

@@ -9,7 +9,8 @@ when the session is resumed from there.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal
@@ -23,16 +24,17 @@ from cellblock.errors import CaptureFailed, CellblockError, SessionClosed
 from cellblock.executors.protocol import Capture, Chunk, Kernel
 from cellblock.session.ahead import Ahead
 from cellblock.session.background import Background
+from cellblock.session.celltree import CellTree
 from cellblock.session.commits import (
     Written,
-    place_key,
     put_cell,
-    put_cell_again,
     put_snapshot,
     read_written,
 )
+from cellblock.session.earlier import Earlier, Source
 from cellblock.session.hoststeps import HostStep
 from cellblock.session.merging import merge
+from cellblock.session.notebook import Changes, Notebook
 from cellblock.session.past import Past, answer_entry, followed_by, leading_to
 from cellblock.session.shown import Blob
 from cellblock.session.timeline import difference, find, why_private
@@ -57,7 +59,7 @@ class _Step:
     state: int
     cell: Cell | None
     parts: Mapping[str, Blob]
-    places: dict[int, Cell]
+    changes: Changes
     answers: list[JSON]
     through: int
     host: HostStep | None = None
@@ -95,8 +97,12 @@ class Lasting:
         self._written = Written()
         self._snapshot: Snapshot | None = None
         self._ahead: Ahead | None = None
-        self._places: dict[str, int] = {}
-        self._kept: dict[int, Cell] = {}
+        self._source = Source(store, held)
+        self._notebook = Notebook()
+        self.tree = CellTree()
+        """Where the notebook's cells have their places."""
+        self._unwritten = Changes()
+        """Of the notebook: what was to be written by a commit that failed."""
         self._answers: list[JSON] = []
         self._commits: dict[int, str] = {}
         self._last = 0
@@ -121,6 +127,11 @@ class Lasting:
         return self._held.settings
 
     @property
+    def rereads(self) -> bool:
+        """Whether what is not read of the store can be read once the session is closed."""
+        return self._store.lasts
+
+    @property
     def quick(self) -> bool:
         """Whether the journal may be written on the event loop."""
         return self._store.quick
@@ -141,6 +152,7 @@ class Lasting:
     def _close(self) -> None:
         try:
             self.end_reading(wait=True)
+            self._source.close()
             self._held.release()
         finally:
             self._store.close()
@@ -168,23 +180,38 @@ class Lasting:
 
     # ------------------------------------------------------------------------------ commits
 
-    async def ended(self, kernel: Kernel, cell: Cell, parts: Mapping[str, Blob], cells: Sequence[Cell]) -> None:
+    def follow(self, notebook: Notebook, tree: CellTree | None = None) -> None:
+        """Commit what changes of a notebook from now on; what it holds is in the store, at the places of `tree`."""
+        notebook.note_changes()
+        self._notebook, self.tree = notebook, tree or CellTree()
+
+    @contextmanager
+    def as_it_was(self) -> Iterator[None]:
+        """Follow what is followed now, and stand where the session stands, unless what is done within succeeds."""
+        followed = self._notebook, self.tree, dict(self._commits)
+        try:
+            yield
+        except BaseException:
+            self._notebook, self.tree, self._commits = followed
+            raise
+
+    async def ended(self, kernel: Kernel, cell: Cell, parts: Mapping[str, Blob]) -> None:
         """A cell has ended: log that, and have it committed. Returns when it is logged."""
         await self._append({"do": "end", "id": cell.id, "number": cell.number, "rolled_back": cell.rolled_back})
-        self.commit(kernel, cell, parts, cells)
+        self.commit(kernel, cell, parts)
 
-    def commit(self, kernel: Kernel, cell: Cell, parts: Mapping[str, Blob], cells: Sequence[Cell]) -> None:
+    def commit(self, kernel: Kernel, cell: Cell, parts: Mapping[str, Blob]) -> None:
         """Have a cell that is in the journal committed."""
         first = cell.source.strip().partition("\n")[0]
-        self._enqueue(kernel, cell.kind, first, cell.number, cell, parts, cells)
+        self._enqueue(kernel, cell.kind, first, cell.number, cell, parts)
 
-    def step(self, kernel: Kernel, step: HostStep, number: int, cells: Sequence[Cell]) -> None:
+    def step(self, kernel: Kernel, step: HostStep, number: int) -> None:
         """The host did something to the session: have it committed. `committed` tells when it is."""
-        self._enqueue(kernel, "host", step.message, number, None, {}, cells, step)
+        self._enqueue(kernel, "host", step.message, number, None, {}, step)
 
     async def start(self, kernel: Kernel) -> None:
         """The first commit of a session: nothing is there."""
-        step = _Step("open", "", 0, kernel.states[-1], None, {}, {}, [], self._last)
+        step = _Step("open", "", 0, kernel.states[-1], None, {}, Changes(), [], self._last)
         await to_thread.run_sync(self._write_apart, step, Snapshot())
 
     def _write_apart(self, step: _Step, snapshot: Snapshot | None) -> None:
@@ -231,16 +258,12 @@ class Lasting:
         number: int,
         cell: Cell | None,
         parts: Mapping[str, Blob],
-        cells: Sequence[Cell],
         host: HostStep | None = None,
     ) -> None:
-        places = {}
-        for one in cells:
-            place = self._places.setdefault(one.id, len(self._places))
-            places[place] = one
+        changes = self._notebook.changes()
         answers, self._answers = self._answers, []
         step = _Step(
-            kind, message[:_MESSAGE], number, kernel.states[-1], cell, parts, places, answers, self._last, host
+            kind, message[:_MESSAGE], number, kernel.states[-1], cell, parts, changes, answers, self._last, host
         )
         self._queue.append(step)
         self._background.start(self._fork, kernel, step)
@@ -279,6 +302,7 @@ class Lasting:
                     self._failure = None
                 except CellblockError as error:  # the journal still has the step; whoever asks for it is told
                     self._failure = error
+                    self._unwritten = self._unwritten.then(step.changes)
                 finally:
                     if step.capture is not None:
                         step.capture.close()
@@ -322,18 +346,10 @@ class Lasting:
     def _write(self, batch: Batch, step: _Step, snapshot: Snapshot | None) -> Commit:
         written = self._written.copy()
         detail: dict[str, JSON] = {} if snapshot is None else put_snapshot(batch, written, snapshot)
-        cells: dict[str, JSON] = {}
-        before = written.trees.get("cells", {})
-        for place, cell in step.places.items():
-            key = place_key(place)
-            if step.cell is not None and cell.id == step.cell.id:
-                cells[key] = records(put_cell(batch, cell, step.parts))
-                detail["cell"] = cells[key]
-            elif key in before and self._kept.get(place) is not cell:
-                cells[key] = records(put_cell_again(batch, self._held, cell, before[key]))
-            elif key in before:
-                cells[key] = before[key]
-        written.put(batch, "cells", cells)
+        changes = self._unwritten.then(step.changes)
+        written.roots["cells"], links = self.tree.write(batch, self._held, written.roots.get("cells"), changes)
+        if step.cell is not None:
+            detail["cell"] = links.get(step.cell.id) or records(put_cell(batch, step.cell, step.parts))
         if step.answers:
             detail["answers"] = records(batch.record(step.answers))
         if snapshot is None:
@@ -351,7 +367,7 @@ class Lasting:
             detail=detail,
             through=step.through,
         )
-        self._written, self._kept = written, step.places
+        self._written, self._unwritten = written, Changes()
         return commit
 
     # ----------------------------------------------------------------------------- resuming
@@ -412,7 +428,7 @@ class Lasting:
                 store.close()
                 raise
             other._written, other._snapshot, other._last = self._written.copy(), self._snapshot, 0
-            other._places, other._kept = dict(self._places), dict(self._kept)
+            other.tree = self.tree.copy(other._source)
             return other
 
         return await to_thread.run_sync(forked)
@@ -431,7 +447,7 @@ class Lasting:
 
         def moved() -> None:
             self._held.move(commit.id, through=self._last)
-            self._written = read_written(self._held, commit)
+            self._written, self._unwritten = read_written(self._held, commit), Changes()
 
         await to_thread.run_sync(moved)
 
@@ -443,8 +459,6 @@ class Lasting:
 
         def read() -> Past:
             past = leading_to(self._held, head)
-            for place, cell, _ in past.cells:
-                self._places[cell.id], self._kept[place] = place, cell
             if journal:
                 self._written, self._snapshot = read_written(self._held, head), past.snapshot
                 entries = self._held.journal()
@@ -457,6 +471,10 @@ class Lasting:
         if past.snapshot is not None:
             self._ahead = Ahead(self._get, past.snapshot)
         return past
+
+    def earlier(self, past: Past) -> Earlier:
+        """The cells that the notebook of what leads to a commit begins with."""
+        return Earlier(self._source, past.cells)
 
     async def fetch(self, addresses: Sequence[str]) -> Sequence[bytes]:
         """Bytes of the state that `past` told of."""

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from cellblock.cell import Cell, CellState, Deferred
 from cellblock.errors import UnknownCell
 from cellblock.session.shown import Blob, Shown, shown
 
-__all__ = ["Blob", "Notebook"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cellblock.session.earlier import Earlier  # what only sessions that last need
+
+__all__ = ["Blob", "Changes", "Kept", "Notebook"]
+
+Kept: TypeAlias = tuple[Cell, Mapping[str, Blob]]
+"""A cell and the binary parts of its outputs, by URI."""
 
 MAX_VALUES_BYTES = 256 * 2**20
 """What a notebook keeps of its cells' values in all; older ones are let go."""
@@ -28,10 +36,30 @@ def _dropped() -> object:
 _DROPPED = Deferred(_dropped)
 
 
-class Notebook:
-    """Cells by place or id, and bytes by URI. Sessions write it; what reads it may do so at any time."""
+@dataclass(slots=True)
+class Changes:
+    """What became of a notebook's cells, by id: None where one was deleted. `cleared`: all were, before that."""
 
-    def __init__(self) -> None:
+    cleared: bool = False
+    cells: dict[str, Kept | None] = field(default_factory=dict)
+
+    def then(self, later: Changes) -> Changes:
+        """These and what came after them."""
+        return later if later.cleared else Changes(self.cleared, {**self.cells, **later.cells})
+
+
+class Notebook:
+    """Cells by place or id, and bytes by URI. Sessions write it; what reads it may do so at any time.
+
+    That of a resumed session begins with cells in a store, which are read when somebody asks for them: `StoreError`
+    where they cannot be. To record a cell, and to ask for a recorded one by its id, reads none.
+    """
+
+    def __init__(self, earlier: Earlier | None = None) -> None:
+        self._earlier = earlier
+        self._gone: set[str] = set()
+        """Earlier ones that were deleted."""
+        self._changes: Changes | None = None
         self._cells: dict[str, Cell] = {}
         self._blobs: dict[str, dict[str, Blob]] = {}
         self._values: dict[str, int] = {}
@@ -42,39 +70,63 @@ class Notebook:
     @property
     def cells(self) -> tuple[Cell, ...]:
         """Every cell, in the order of first execution."""
-        return tuple(self._cells.values())
+        if self._earlier is None:
+            return tuple(self._cells.values())
+        earlier = {key: kept[0] for key, kept in self._earlier.cells().items() if key not in self._gone}
+        return tuple({**earlier, **self._cells}.values())
 
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
 
     def __len__(self) -> int:
-        return len(self._cells)
+        return len(self.cells)
 
     def __getitem__(self, key: int | str) -> Cell:
         """A cell by its place, from the end where negative, or by its id."""
+        if not isinstance(key, int):
+            return self._kept(key)[0]
         cells = self.cells
-        if isinstance(key, int):
-            if -len(cells) <= key < len(cells):
-                return cells[key]
-            raise UnknownCell(f"no cell at {key}", hint=f"the notebook has {_count(len(cells))}")
-        cell = self._cells.get(key)
-        if cell is None:
-            raise UnknownCell(f"no cell {_named(key)}", hint=f"{_known(cells)}; a deleted cell's id is not used again")
-        return cell
+        if -len(cells) <= key < len(cells):
+            return cells[key]
+        raise UnknownCell(f"no cell at {key}", hint=f"the notebook has {_count(len(cells))}")
 
-    def copy(self) -> Notebook:
-        """Another notebook of the same cells, but for one that runs."""
-        other = Notebook()
+    def _kept(self, key: str) -> Kept:
+        cell = self._cells.get(key)
+        if cell is not None:
+            return cell, self._blobs.get(key, {})
+        if self._earlier is not None and key not in self._gone:
+            kept = self._earlier.cells().get(key)
+            if kept is not None:
+                return kept
+        hint = f"{_known(self.cells)}; a deleted cell's id is not used again"
+        raise UnknownCell(f"no cell {_named(key)}", hint=hint)
+
+    def copy(self, earlier: Earlier | None = None) -> Notebook:
+        """Another notebook of the same cells, but for one that runs; those from a store by `earlier`."""
+        other = Notebook(None if self._earlier is None else earlier or self._earlier)
+        other._gone |= self._gone
         other.private = self.private
-        for cell in self.cells:
+        for key, cell in self._cells.copy().items():
             if cell.state is not CellState.RUNNING:
-                other.record(cell, self._blobs.get(cell.id, {}))
+                other.record(cell, self._blobs.get(key, {}))
         return other
+
+    def note_changes(self) -> None:
+        """From now on remember what changes, for `changes`."""
+        self._changes = Changes()
+
+    def changes(self) -> Changes:
+        """What has changed since the last call, where it is remembered."""
+        changes = self._changes
+        if changes is None:
+            return Changes()
+        self._changes = Changes()
+        return changes
 
     def record(self, cell: Cell, blobs: Mapping[str, Blob]) -> None:
         """Add a cell, or replace the one of the same id in its place, its blobs included."""
         self._blobs[cell.id] = dict(blobs)
-        self._cells[cell.id] = cell
+        self._put(cell)
         self._forget_value(cell.id)
         if cell.result.size:
             self._values[cell.id] = cell.result.size
@@ -82,12 +134,17 @@ class Notebook:
         while self._held > MAX_VALUES_BYTES and len(self._values) > 1:  # a cell that the caller holds keeps its own
             oldest = next(iter(self._values))
             self._forget_value(oldest)
-            self._cells[oldest] = replace(self._cells[oldest], result=_DROPPED)
+            self._put(replace(self._cells[oldest], result=_DROPPED))
+
+    def _put(self, cell: Cell) -> None:
+        self._cells[cell.id] = cell
+        if self._changes is not None:
+            self._changes.cells[cell.id] = cell, self._blobs.get(cell.id, {})
 
     def mark_undone(self, cell_id: str) -> None:
-        """The session went back past a cell; nothing where the cell was deleted."""
+        """The session went back past a cell that was recorded here; nothing where it was deleted."""
         if cell_id in self._cells:
-            self._cells[cell_id] = replace(self._cells[cell_id], undone=True)
+            self._put(replace(self._cells[cell_id], undone=True))
 
     def _forget_value(self, cell_id: str) -> None:
         self._held -= self._values.pop(cell_id, 0)
@@ -95,9 +152,13 @@ class Notebook:
     def delete(self, cell_id: str) -> None:
         """Remove a cell and its blobs."""
         cell = self[cell_id]
+        if self._earlier is not None:
+            self._gone.add(cell.id)
         self._cells.pop(cell.id, None)
         self._blobs.pop(cell.id, None)
         self._forget_value(cell.id)
+        if self._changes is not None:
+            self._changes.cells[cell.id] = None
 
     def clear(self) -> None:
         """Remove every cell and blob."""
@@ -105,6 +166,9 @@ class Notebook:
         self._blobs.clear()
         self._values.clear()
         self._held = 0
+        self._earlier = None
+        if self._changes is not None:
+            self._changes = Changes(cleared=True)
 
     def read(self, uri: str) -> bytes:
         """The bytes behind an output's URI; the cell may be named by its place as well."""
@@ -116,8 +180,8 @@ class Notebook:
         if match is None:
             raise UnknownCell(f"{_named(uri)} is no output's URI", hint="they look like notebook://cell/ID/image/0")
         name, number = match.groups()
-        cell = self[int(name)] if name not in self._cells and _PLACE.fullmatch(name) else self[name]
-        blobs = self._blobs.get(cell.id, {})
+        by_place = name not in self._cells and _PLACE.fullmatch(name)
+        cell, blobs = self._kept(self[int(name)].id if by_place else name)
         blob = blobs.get(f"notebook://cell/{cell.id}/image/{number}")
         if blob is None:
             raise UnknownCell(f"cell {cell.id} has no image {number}", hint=f"it has {len(blobs)}, counted from 0")
@@ -137,7 +201,7 @@ class Notebook:
 
     def shown(self) -> list[Shown]:
         """Every cell with its outputs and their binary parts, as exports take them."""
-        return [shown(cell, self._blobs.get(cell.id, {})) for cell in self.cells]
+        return [shown(*self._kept(cell.id)) for cell in self.cells]
 
 
 def _named(text: str) -> str:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import base64
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cellblock.cell import Cell, CellError, CellKind, CellState
 from cellblock.errors import StoreError
 from cellblock.session.calls import Answer
-from cellblock.session.commits import get_cell, get_cells, get_snapshot
+from cellblock.session.commits import get_cell, get_snapshot
 from cellblock.session.hoststeps import HostStep
-from cellblock.session.shown import Blob
 from cellblock.snapshots import Snapshot
 from cellblock.store import JSON, Commit, Entry, StoredSession, linked
 from cellblock.wire.messages import ToolCalled, ToolReply
 
-MOST_CELLS = 500
-"""Cells that a resumed session's notebook starts with; older ones are in the log."""
 _MOST_ANSWER_BYTES = 4 * 2**20
 
 
@@ -50,15 +47,15 @@ class Replay:
 class Past:
     """What leads to a commit, `head`: the state of `base`, and the cells that came after it.
 
-    `begun` is a cell that had not ended when its program did; it is not run again. `cells` are those of the notebook,
-    each with its place and its binary parts.
+    `begun` is a cell that had not ended when its program did; it is not run again. `cells` is the root of the tree of
+    those of the notebook.
     """
 
     head: str
     base: str
     number: int
     snapshot: Snapshot | None
-    cells: list[tuple[int, Cell, dict[str, Blob]]]
+    cells: str | None
     replays: list[Replay | HostStep] = field(default_factory=list)
     begun: Replay | None = None
 
@@ -70,7 +67,7 @@ def leading_to(session: StoredSession, head: Commit) -> Past:
         replays.append(_replay_of(session, commit))
         commit = session.resolve(commit.parents[0])
     snapshot = get_snapshot(session, commit) if commit.snapshot else None
-    return Past(head.id, commit.id, head.number, snapshot, list(_cells(session, head)), replays[::-1])
+    return Past(head.id, commit.id, head.number, snapshot, head.trees.get("cells"), replays[::-1])
 
 
 def followed_by(past: Past, journal: Iterable[Entry]) -> None:
@@ -169,10 +166,3 @@ def _replay_of(session: StoredSession, commit: Commit) -> Replay | HostStep:
         committed=True,
         rolled_back=bool(detail.get("rolled_back")),
     )
-
-
-def _cells(session: StoredSession, commit: Commit) -> Iterator[tuple[int, Cell, dict[str, Blob]]]:
-    tree: Any = dict(session.tree(commit.trees.get("cells")).pairs())
-    newest = sorted(tree)[-MOST_CELLS:]
-    for key, found in zip(newest, get_cells(session, [tree[key]["@"] for key in newest]), strict=True):
-        yield (int(key), *found)

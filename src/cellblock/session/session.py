@@ -456,12 +456,13 @@ class AsyncSession(Versions):
             branch._close_off(self._private, self._private_since)
             await branch.mark_private(self._private)
         branch._state, branch._count = kernel.states[-1], self._count
-        branch.notebook = self.notebook.copy()
+        branch.notebook = self.notebook.copy(None if branch._lasting is None else branch._lasting.tree.earlier)
         branch.notebook.private = branch.private
         branch._lost = tuple(
             Lost(name=name, type=kind, reason=reason, remedy=remedy) for name, kind, reason, remedy in rows
         )
         if branch._lasting is not None:
+            branch._lasting.follow(branch.notebook, branch._lasting.tree)
             branch._lasting.stands(branch._state, None)
 
     def interrupt(self) -> None:

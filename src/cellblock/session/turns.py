@@ -236,7 +236,7 @@ class Turns:
         self.notebook.record(cell, parts)
         if self._lasting is not None and (kernel := self._kernel) is not None:
             self._settle(execution.cell_id)
-            await self._lasting.ended(kernel, cell, parts, self.notebook.cells)
+            await self._lasting.ended(kernel, cell, parts)
             if self._lasting.strict and not cell.rolled_back:
                 cell = await self._refused(self._lasting, kernel, cell, parts)
         return cell
@@ -252,7 +252,7 @@ class Turns:
         self._count = cell.number
         self._reseed(cell.number)
         self.notebook.record(cell, parts)
-        lasting.commit(kernel, cell, parts, self.notebook.cells)
+        lasting.commit(kernel, cell, parts)
         return cell
 
     async def _go_back(self, lasting: Lasting, kernel: Kernel) -> Kernel:
@@ -380,7 +380,7 @@ class Turns:
         """What the host did to a session that lasts is on its way into the store; `_committed` must follow."""
         if self._lasting is not None and self._kernel is not None:
             self._settle()
-            self._lasting.step(self._kernel, step, self._count, self.notebook.cells)
+            self._lasting.step(self._kernel, step, self._count)
 
     async def _committed(self) -> None:
         """Until all that was done is in the store; what keeps it out is raised."""

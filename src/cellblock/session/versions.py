@@ -9,6 +9,7 @@ from functools import partial
 from typing import Literal
 
 import anyio
+from anyio import to_thread
 
 from cellblock.cell import Cell, CellState, Lost
 from cellblock.differences import Diff
@@ -63,6 +64,7 @@ class Versions(Turns):
         try:
             kernel = self._living()
             if past is None:
+                lasting.follow(self.notebook)
                 await lasting.start(kernel)
             else:
                 self.resumed = await self._rebuild(lasting, kernel, past)
@@ -75,10 +77,7 @@ class Versions(Turns):
 
         lost = () if past.snapshot is None else await self._restore(lasting, kernel, past.snapshot)
         if not keep_notebook:
-            self.notebook = Notebook()
-            self.notebook.private = self._private
-            for _, cell, parts in past.cells:
-                self.notebook.record(cell, parts)
+            await self._begin_notebook(lasting, past)
         notebook = self.notebook
         self._reseed(past.number)
         self._cells, self._state = {}, kernel.states[-1]
@@ -93,12 +92,12 @@ class Versions(Turns):
                 continue
             if replay.rolled_back:
                 notebook.record(rolled_back(replay), {})
-                lasting.commit(kernel, notebook[replay.id], {}, notebook.cells)
+                lasting.commit(kernel, notebook[replay.id], {})
                 continue
             if self._replays_live:
                 notebook.record(unrepeated(replay), {})
                 if not replay.committed:
-                    lasting.commit(kernel, notebook[replay.id], {}, notebook.cells)
+                    lasting.commit(kernel, notebook[replay.id], {})
                 continue
             self._count = replay.number - 1
             draft = Cell(
@@ -111,15 +110,27 @@ class Versions(Turns):
             if replay.committed:
                 lasting.stands(kernel.states[-1], past.head)
             else:
-                lasting.commit(kernel, replayed[-1], execution.recorder.blobs, notebook.cells)
+                lasting.commit(kernel, replayed[-1], execution.recorder.blobs)
                 await lasting.forked()
         self._count = past.number
         begun = None if past.begun is None else interrupted(past.begun)
         if begun is not None:
             notebook.record(begun, {})
-            lasting.commit(kernel, begun, {}, notebook.cells)
+            lasting.commit(kernel, begun, {})
         self._lost += lost
         return Resumed(commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost)
+
+    async def _begin_notebook(self, lasting: Lasting, past: Past) -> None:
+        """A notebook of what leads to a commit. Its cells are read here only where they will be needed, or gone."""
+        from cellblock.session.celltree import CellTree
+
+        earlier = lasting.earlier(past)
+        again = past.begun is not None or not all(isinstance(one, HostStep) for one in past.replays)
+        if again or not lasting.rereads:
+            await to_thread.run_sync(earlier.cells)
+        self.notebook = Notebook(earlier)
+        self.notebook.private = self._private
+        lasting.follow(self.notebook, CellTree(earlier))
 
     def _reseed(self, number: int) -> None:
         """Have cells named by how many there were before."""
@@ -249,11 +260,14 @@ class Versions(Turns):
     async def _go_to(self, lasting: Lasting, commit: Commit) -> Kernel:
         past = await lasting.past(commit, journal=False)
         old, new = self._living(), await self._opened_for(lasting)
+        stood = self.notebook, self._count, self._ids, self._cells, self._state
         self._kernel = new
         try:
-            await self._rebuild(lasting, new, past)
+            with lasting.as_it_was():
+                await self._rebuild(lasting, new, past)
         except BaseException:
             self._kernel = old
+            self.notebook, self._count, self._ids, self._cells, self._state = stood
             with anyio.CancelScope(shield=True):
                 await new.close()
             raise

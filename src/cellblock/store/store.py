@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -34,8 +36,20 @@ def open_store(url: str | None = None, *, quota: Quota = DEFAULT_QUOTA, lease_se
     none of their own. `lease_seconds`: how long a host that is not heard of holds its sessions.
     """
     parts = parse_url(default_url() if url is None else url)
+    if parts.kind == "sqlite":  # this directory's, wherever the process goes
+        parts = replace(parts, location=os.path.abspath(parts.location))
     place = open_place(parts.objects)
-    return Store(_database(parts), place, shown=parts.shown, quota=quota, lease_seconds=lease_seconds)
+    return Store(
+        _database(parts), place, shown=parts.shown, quota=quota, lease_seconds=lease_seconds,
+        connect=None if parts.kind == "memory" else lambda: _there(parts),
+    )  # fmt: skip
+
+
+def _there(parts: StoreUrl) -> Database:
+    """A database that has been open before."""
+    if parts.kind == "sqlite" and not os.path.exists(parts.location):
+        raise StoreError(f"the store {parts.location} is not there any more", hint="what was not read of it is lost")
+    return _database(parts)
 
 
 def _database(parts: StoreUrl) -> Database:
@@ -62,8 +76,11 @@ class Store:
         shown: str = "",
         quota: Quota = DEFAULT_QUOTA,
         lease_seconds: float = lease.SECONDS,
+        connect: Callable[[], Database] | None = None,
     ) -> None:
+        """`connect` opens the database again; None where it ends with its being closed."""
         self.url = shown
+        self._connect = connect
         self.quick = database.quick
         self._database = database
         self._place = place
@@ -180,6 +197,17 @@ class Store:
             bytes=sum(one.bytes for one in swept),
             strays=sum(one.strays for one in swept),
         )
+
+    @property
+    def lasts(self) -> bool:
+        """Whether there is anything to open again once it is closed."""
+        return self._connect is not None
+
+    def again(self) -> Store:
+        """The same store, opened anew, after it was closed or in a process that was forked. StoreError: it is gone."""
+        if self._connect is None:
+            raise StoreError(f"the store {self.url} ended when it was closed")
+        return Store(self._connect(), self._place, shown=self.url, quota=self._quota, connect=self._connect)
 
     def close(self) -> None:
         """Let go of the database. Sessions that are held stay so until released, or until their leases run out."""

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from anyio import to_thread
+
 from cellblock.cell import Cell, CellState
 from cellblock.errors import CellblockError, FileRefused, UnknownCommit
 from cellblock.integrations.langgraph.searching import Search, search
@@ -65,7 +67,7 @@ def key_of(call_id: str, task: str) -> str:
 async def run_prepared(thread: Thread, call: Call) -> Told:
     """Keep the content under its name, and run it."""
     session, path = thread.opened, call["file_path"]
-    if _done(session, call.key) is None:
+    if await _done(session, call.key) is None:
         await _write(session, path, call.content)
     told = await _run_once(session, call.content, call.key)
     return replace(told, created=(path, *told.created))
@@ -79,25 +81,25 @@ async def run(thread: Thread, call: Call) -> Told:
 async def run_file(thread: Thread, call: Call) -> Told:
     """Run a file of the session's."""
     session = thread.opened
-    if (cell := _done(session, call.key)) is not None:
+    if (cell := await _done(session, call.key)) is not None:
         return _told(session, cell)
     data = await session.files.read(call["file_path"], max_bytes=MOST_FILE_BYTES)
     return await _run_once(session, _text(data, call["file_path"]), call.key)
 
 
 async def _run_once(session: AsyncSession, source: str, key: str) -> Told:
-    if (cell := _done(session, key)) is not None:
+    if (cell := await _done(session, key)) is not None:
         return _told(session, cell)
     before = await _names(session)
     cell = await session.run(source + _MARK + key if key else source)
     return _told(session, cell, tuple(sorted(await _names(session) - before)))
 
 
-def _done(session: AsyncSession, key: str) -> Cell | None:
+async def _done(session: AsyncSession, key: str) -> Cell | None:
     """The cell of a call that was carried out before. One that its program's end cut off was not."""
     if not key:
         return None
-    for cell in reversed(session.notebook.cells):
+    for cell in reversed(await to_thread.run_sync(lambda: session.notebook.cells)):
         if cell.source.endswith(_MARK + key) and not cell.undone:
             cut = cell.error is not None and cell.error.type in ("Interrupted", "RolledBack")
             return None if cut or cell.state in (CellState.IDLE, CellState.RUNNING) else cell

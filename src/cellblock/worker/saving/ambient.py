@@ -10,6 +10,7 @@ import linecache
 import logging
 import os
 import random
+import re
 import signal
 import sys
 import time
@@ -31,7 +32,9 @@ ORDER = "order"
 NAMES_A_BLOCK = 64
 CELLS_A_BLOCK = 16
 """So many cells' sources are saved together: those of earlier cells stay as they are."""
-_CELL = "<cell"
+_CELLS_A_VOLUME = 256
+"""Once there are so many they are saved as one, so that a long session is opened by reading few."""
+_CELL = re.compile(r"<cell (\d{1,9})>", re.ASCII)
 
 
 def collect(namespace: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -51,7 +54,7 @@ def collect(namespace: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]
     last = getattr(namespace.get("__builtins__"), "__dict__", {}).get("_")
     if last is not None:
         yield "last", lambda: (last,)
-    for number, block in enumerate(blocks()):
+    for number, block in _volumes(blocks()).items():
         yield f"sources:{number}", lambda block=block: block  # type: ignore[misc]
     yield "levels", lambda: dict(logging._levelToName)
     for logger in (logging.root, *list(logging.root.manager.loggerDict.values())):
@@ -108,14 +111,30 @@ def _put(put: Callable[[Any, Any], object], value: Any, module: Any) -> None:
     put(module, value)
 
 
-def blocks() -> list[dict[str, str]]:
-    """The sources of all cells, by their file names, a few cells together."""
-    found = [
-        (name, "".join(entry[2]))
+def blocks() -> dict[int, dict[str, str]]:
+    """The sources of all cells in the order they ran, by their file names, a few cells together.
+
+    Each block is called by the number of the first cell that it has room for: what is in it no other cell changes.
+    """
+    found = sorted(
+        (int(match[1]), name, "".join(entry[2]))
         for name, entry in list(linecache.cache.items())
-        if type(name) is str and name.startswith(_CELL) and len(entry) == 4
-    ]
-    return [dict(found[start : start + CELLS_A_BLOCK]) for start in range(0, len(found), CELLS_A_BLOCK)]
+        if type(name) is str and (match := _CELL.fullmatch(name)) is not None and len(entry) == 4
+    )
+    blocks: dict[int, dict[str, str]] = {}
+    for number, name, source in found:
+        blocks.setdefault(number - number % CELLS_A_BLOCK, {})[name] = source
+    return blocks
+
+
+def _volumes(blocks: dict[int, dict[str, str]]) -> dict[int, dict[str, str]]:
+    """The blocks, of which those that no later cell belongs beside are one."""
+    newest = max(blocks, default=0)
+    volumes: dict[int, dict[str, str]] = {}
+    for number, block in blocks.items():
+        volume = number - number % _CELLS_A_VOLUME
+        volumes.setdefault(number if volume + _CELLS_A_VOLUME > newest else volume, {}).update(block)
+    return volumes
 
 
 def _process() -> dict[str, Any]:

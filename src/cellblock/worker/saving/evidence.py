@@ -6,7 +6,7 @@ session's own memory was never written, and would look unchanged for ever.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from json import dumps, loads
 from typing import Any
@@ -56,7 +56,7 @@ class Evidence:
         self._taken[start, length, owner] = chunks
         return chunks
 
-    def targets(self, blocks: list[dict[str, str]]) -> list[list[str]]:
+    def targets(self, blocks: Iterable[dict[str, str]]) -> list[list[str]]:
         """What the cells' sources set in other objects; only blocks that the last snapshot did not have are parsed."""
         known, self._targets = self._targets, {}
         for block in blocks:

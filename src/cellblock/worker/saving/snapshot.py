@@ -100,7 +100,7 @@ class _Snapshot:
             else:
                 if value is not None:
                     self._around[f"@{label}"] = value
-        chains = self.evidence.targets(ambient.blocks())
+        chains = self.evidence.targets(ambient.blocks().values())
         found = dict.fromkeys(patches.find(chains, self._namespace, self._origins))
         found.update(dict.fromkeys(patch for patch, _ in patches.of_workspace()))
         for patch in found:
