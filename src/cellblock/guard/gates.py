@@ -28,6 +28,7 @@ from cellblock.guard.owndict import OwnDict, owner_of
 from cellblock.guard.printing import STREAMS, Settings
 from cellblock.guard.refusal import Denied, denied
 from cellblock.guard.scopes import Group
+from cellblock.guard.sizes import check_spec
 from cellblock.guard.standins import Holding, Module, Range, TypeOfTypes, TypeStandIn, Watched, module_name
 from cellblock.guard.tables import BUILTIN_TYPES, Method, TypeAudit, view_of_copy
 from cellblock.guard.unbound import Unbound, require_instance
@@ -263,6 +264,8 @@ class Gates:
         if name == "__new__":
             return Holding(name, self._world.maker(kind))
         where = holder(lineage(kind), name)
+        if name == "__format__" and not self._own(where or kind):
+            return Holding(name, lambda spec: value.__format__(_bearable(spec)))
         if name == "__dict__" and (where is None or type(namespace(where)[name]) is types.GetSetDescriptorType):
             return Holding(name, self._world.own_dict(value)) if own else self._refuse(kind, name)
         if where is not None and self._own(where):
@@ -380,6 +383,9 @@ class Gates:
             return value
         if name == "__init__" and where in self._world.host_types:
             return Holding(name, self._own_init(value, where))
+        if name == "__format__":
+            method: Any = namespace(where)[name]
+            return Holding(name, lambda instance, spec: method(instance, _bearable(spec)))
         inherited = name in OPERATIONS or name in ("__init__", "__init_subclass__", "__class_getitem__")
         if inherited and (where in self._types or where is type):
             return self._of_instances(where, name) or value
@@ -413,6 +419,8 @@ class Gates:
             raise denied(f"{name_of(type(itself))!r} cannot be initialised again", "store")
         if where is None or self._own(where) or name in DESCRIBING:
             return value
+        if name == "__format__" and not issubclass(type(itself), type):
+            return Holding(name, lambda spec: value.__format__(_bearable(spec)))
         if issubclass(type(itself), type) and where not in lineage(type(itself)):
             value = self._of_instances(where, name) or value  # `super(C, C)` binds nothing
         if name == "__init__":
@@ -601,6 +609,11 @@ class _Shared:
 
     def __delattr__(self, name: str) -> None:
         raise TypeError("cannot delete __dict__")
+
+
+def _bearable(spec: Any) -> Any:
+    """A format specification with no width that could not be borne."""
+    return check_spec(str.__str__(spec)) if isinstance(spec, str) else spec
 
 
 def _is_member(kind: type, name: str) -> bool:

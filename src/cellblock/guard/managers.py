@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cellblock.guard.delegating import Delegating
 from cellblock.guard.signals import Ending
 
 
@@ -32,17 +33,20 @@ class Manager:
 class AsyncManager:
     """As `Manager`, for `async with`."""
 
-    __slots__ = ("_ending", "_manager")
+    __slots__ = ("_delegating", "_ending", "_manager")
 
-    def __init__(self, ending: Ending, manager: Any) -> None:
+    def __init__(self, ending: Ending, delegating: Delegating, manager: Any) -> None:
         self._ending = ending
+        self._delegating = delegating
         self._manager = manager
         if not hasattr(type(manager), "__aenter__") or not hasattr(type(manager), "__aexit__"):
             name = type(manager).__name__
             raise TypeError(f"{name!r} object does not support the asynchronous context manager protocol")
 
     async def __aenter__(self) -> Any:
-        return await type(self._manager).__aenter__(self._manager)
+        return await self._delegating.awaited(type(self._manager).__aenter__(self._manager))
 
     async def __aexit__(self, *how: object) -> Any:
-        return False if self._ending.foreign() else await type(self._manager).__aexit__(self._manager, *how)
+        if self._ending.foreign():
+            return False
+        return await self._delegating.awaited(type(self._manager).__aexit__(self._manager, *how))

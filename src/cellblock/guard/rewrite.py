@@ -560,6 +560,11 @@ class Rewriter:
         scope.home.suspends = True
         if scope.home is self.module and isinstance(node, ast.Yield | ast.YieldFrom):
             self.module.plain = True
+        if isinstance(node, ast.YieldFrom | ast.Await):
+            by = spelling.AWAITED if isinstance(node, ast.Await) else spelling.ITERATED
+            node.value = build.call(node.value, by, node.value)
+        elif isinstance(node, ast.AsyncFor):
+            node.iter = build.call(node.iter, spelling.STEPPED_ASYNC, node.iter)
         if isinstance(node, ast.AsyncFor):
             self._loop(node, scope, flags, slot)
         else:
@@ -575,6 +580,8 @@ class Rewriter:
         inner = self._scope("comprehension", scope.owner, scope)
         for number, part in enumerate(node.generators):
             ranged = self._real_range(part)
+            if part.is_async:
+                part.iter = build.call(part.iter, spelling.STEPPED_ASYNC, part.iter)
             self._push(part, "iter", inner if number else scope, (flags | _ITERABLE) & ~_TEMPS)
             for name in targets(part.target):
                 self._binds(name.id, name, inner, ranged)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import operator
 import re
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
-from decimal import Decimal
+from decimal import Context, Decimal, getcontext
 from fractions import Fraction
 from typing import Any
 
@@ -23,6 +24,10 @@ MAX_ITEMS = 10_000_000
 """Of a sequence that one operation makes; `MAX_BYTES` bounds texts."""
 MAX_BYTES = 100_000_000
 MAX_WIDTH = 10_000_000
+MAX_SPEC = 10_000
+"""Characters of a format."""
+MAX_DIGITS = 1_000
+"""Of decimal logarithms and powers with a fraction: a tenth of a second, and ten times that for twice as many."""
 _COUNTED_BITS = 64
 _FEW_BITS = 20_000
 
@@ -107,6 +112,8 @@ def power_by(base: Any, exponent: Any) -> Any:
                 raise _too_large("a power", bits * abs(int.__index__(exponent)), MAX_RATIO_BITS)
         if bits > 1 and bits * abs(int.__index__(exponent)) > MAX_BITS:
             raise _too_large("a power", bits * abs(int.__index__(exponent)))
+    elif issubclass(type(exponent), Decimal) and exponent.is_finite() and exponent != exponent.to_integral_value():
+        require_digits()
     return exponent
 
 
@@ -229,9 +236,38 @@ def _require_fields(text: Any, given: Any) -> None:
 
 
 def check_spec(spec: str) -> str:
-    """A format specification, once its widths are known to be bearable."""
+    """A format specification, once its widths are known to be bearable, and its length where it is one of dates."""
+    if len(spec) > MAX_SPEC:
+        raise MemoryError(f"a format of {len(spec):,} characters [size]")
     _check_widths(spec)
     return spec
+
+
+def narrow(function: Callable[..., Any], most: int = 10_000) -> Callable[..., Any]:
+    """A function whose integers are widths, counts and the like, and no larger than this."""
+
+    def bounded(*given: Any, **named: Any) -> Any:
+        for one in (*given, *named.values()):
+            require_narrow(one, most)
+        return function(*given, **named)
+
+    for part in ("__name__", "__qualname__", "__doc__"):
+        setattr(bounded, part, getattr(function, part, None) or "function")
+    return bounded
+
+
+def require_narrow(value: object, most: int = 10_000) -> None:
+    """That a width is no larger than this, or a text that stands for one no longer."""
+    size = value if isinstance(value, int) else len(value) if isinstance(value, str) else 0
+    if size > most:
+        raise MemoryError(f"a width of {size:,} [size]")
+
+
+def require_digits(context: Context | None = None) -> None:
+    """That a logarithm or a power in a decimal context ends soon."""
+    found = getcontext() if context is None else context
+    if found.prec > MAX_DIGITS:
+        raise OverflowError(f"a logarithm or power of {found.prec:,} digits: the most are {MAX_DIGITS:,} [size]")
 
 
 def _check_widths(text: str) -> None:
@@ -245,6 +281,21 @@ def formatted(value: object, conversion: int, spec: str) -> str:
     if conversion != -1:
         value = _CONVERSIONS[conversion](value)
     return format(light(value), check_spec(spec))
+
+
+def from_bytes(kind: type[int]) -> Callable[..., int]:
+    """`from_bytes` of `int` or an heir."""
+
+    def bounded(bytes: Any, byteorder: Any = "big", *, signed: Any = False) -> int:
+        found = bytes if isinstance(bytes, (builtins.bytes, bytearray)) else builtins.bytes(bytes)
+        if len(found) > MAX_BITS // 8:
+            raise OverflowError(
+                f"an integer of {len(found) * 8:,} bits: more than {MAX_BITS:,} cannot be interrupted [size]"
+            )
+        return kind.from_bytes(found, byteorder, signed=signed)
+
+    bounded.__name__ = bounded.__qualname__ = "from_bytes"
+    return bounded
 
 
 def width(function: Callable[..., Any]) -> Callable[..., Any]:

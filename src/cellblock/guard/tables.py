@@ -147,8 +147,8 @@ _TEXT = names("format format_map") | _WIDE
 
 _DATA: tuple[TypeAudit, ...] = (
     *(audit(kind, subclassable=True) for kind in (float, list, dict, set, frozenset, tuple, object)),
-    audit(int, but=["to_bytes"], subclassable=True),
-    audit(bool, but=["to_bytes"]),
+    audit(int, but=["to_bytes", "from_bytes"], subclassable=True),
+    audit(bool, but=["to_bytes", "from_bytes"]),
     audit(complex, subclassable=True),
     audit(str, but=_TEXT, subclassable=True),
     audit(bytes, but=_WIDE - {"translate"}, subclassable=True),
@@ -222,7 +222,7 @@ BUILTIN_TYPES: dict[type, TypeAudit] = {
 """Python's own types."""
 BUILTIN_TYPES.pop(type, None)
 
-SPECIAL = _TEXT | names("to_bytes")
+SPECIAL = _TEXT | names("to_bytes from_bytes")
 """Names that Python's own types have something else for."""
 
 READS: dict[type, frozenset[str]] = {kind: one.reads for kind, one in BUILTIN_TYPES.items()}

@@ -19,6 +19,7 @@ from cellblock.guard.anatomy import holder, lineage, name_of
 from cellblock.guard.builtins import Globals, builtins_of
 from cellblock.guard.check import check
 from cellblock.guard.classes import Classes
+from cellblock.guard.delegating import Delegating
 from cellblock.guard.formatting import bound_format, bound_format_map
 from cellblock.guard.gates import Gates
 from cellblock.guard.imports import Importer, class_data, grants
@@ -96,6 +97,7 @@ class World:
         self._standins: dict[type, TypeStandIn] = {}
         self.type = TypeOfTypes(self)
         self.classes = Classes(self)
+        self.delegating = Delegating(self.ending, self.classes.own)
         self._grant_strings()
         self.gates = Gates(self)
         self._reaches: dict[str, Callable[[Any], Any]] = {}
@@ -341,9 +343,13 @@ class World:
             own = _TEXT_METHODS[textual]
             replaced = {**own, **(text if textual is str else {})}
             self.types[textual] = audit(textual, but=replaced, subclassable=True, replaced=replaced)
-        to_bytes: dict[str, Any] = {"to_bytes": Method("int.to_bytes", lambda world: _TO_BYTES)}
-        self.types[int] = audit(int, but=to_bytes, subclassable=True, replaced=to_bytes)
-        self.types[bool] = audit(bool, but=to_bytes, replaced=to_bytes)
+        static: dict[str, Any] = {"from_bytes": lambda world, kind: sizes.from_bytes(kind)}
+        replaced = {
+            "to_bytes": Method("int.to_bytes", lambda world: _TO_BYTES),
+            "from_bytes": lambda world, value: sizes.from_bytes(type(value)),
+        }
+        self.types[int] = audit(int, but=replaced, subclassable=True, replaced=replaced, static_replaced=static)
+        self.types[bool] = audit(bool, but=replaced, replaced=replaced, static_replaced=static)
         for kind, reads in _OWN_TYPES.items():
             self.types[kind] = TypeAudit(type=kind, reads=reads, constructable=False)
         self.types[Range] = TypeAudit(type=Range, constructable=True)
@@ -461,7 +467,10 @@ class World:
             spelling.ESCAPING: ending.escaping,
             spelling.SPLIT: ending.split,
             spelling.ENTER: partial(Manager, ending),
-            spelling.ENTER_ASYNC: partial(AsyncManager, ending),
+            spelling.ENTER_ASYNC: partial(AsyncManager, ending, self.delegating),
+            spelling.ITERATED: self.delegating.iterated,
+            spelling.AWAITED: self.delegating.awaited,
+            spelling.STEPPED_ASYNC: self.delegating.stepped,
             spelling.MATCH: matcher(self),
             spelling.RANGE: Range,
             spelling.RANGE_REAL: range,

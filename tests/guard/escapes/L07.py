@@ -437,3 +437,112 @@ except ZeroDivisionError:
             raise ValueError
         except ValueError:
             pass
+#: close-of-what-a-generator-goes-through
+#: threat: L7
+#: from: a generator that is dropped closes what it yields from
+#: proves: hangs
+#: harmless: what the code made is not called when its cell is over
+class Numbers:
+    def __iter__(self):
+        return self
+    def __next__(self):
+        return 1
+    def close(self):
+        while True:
+            pass
+def numbers():
+    yield from Numbers()
+left = numbers()
+next(left)
+#: attribute-of-what-a-generator-goes-through
+#: threat: L7
+#: from: a generator that is dropped looks for `close`
+#: proves: hangs
+#: harmless: what the code made is not called when its cell is over
+class Numbers:
+    def __iter__(self):
+        return self
+    def __next__(self):
+        return 1
+    def __getattr__(self, name):
+        while True:
+            pass
+left = (lambda: (yield from Numbers()))()
+next(left)
+#: close-of-what-a-coroutine-waits-for
+#: threat: L7
+#: from: a coroutine that is dropped closes what it waits for
+#: proves: hangs
+#: harmless: what the code made is not called when its cell is over
+class Steps:
+    def __await__(self):
+        return self
+    __iter__ = __await__
+    def __next__(self):
+        return None
+    def close(self):
+        while True:
+            pass
+async def wait():
+    await Steps()
+left = wait()
+left.send(None)
+#: close-of-what-a-task-waits-for
+#: threat: L7
+#: from: a coroutine that is dropped closes what it waits for
+#: proves: hangs
+#: harmless: what the code made is not called when its cell is over
+import asyncio
+class Steps:
+    def __await__(self):
+        return self
+    __iter__ = __await__
+    def __next__(self):
+        return None
+    def close(self):
+        while True:
+            pass
+async def wait():
+    await asyncio.gather(Steps())
+left = asyncio.create_task(wait())
+await asyncio.sleep(0.01)
+#: close-of-what-is-entered
+#: threat: L7
+#: from: a coroutine that is dropped closes what it waits for
+#: proves: hangs
+#: harmless: what the code made is not called when its cell is over
+class Steps:
+    def __aenter__(self):
+        return self
+    async def __aexit__(self, *how):
+        pass
+    __iter__ = __await__ = __aenter__
+    def __next__(self):
+        return None
+    def close(self):
+        while True:
+            pass
+async def enter():
+    async with Steps():
+        pass
+left = enter()
+left.send(None)
+#: close-of-what-is-stepped-through
+#: threat: L7
+#: from: a coroutine that is dropped closes what it waits for
+#: proves: hangs
+#: harmless: what the code made is not called when its cell is over
+class Steps:
+    def __aiter__(self):
+        return self
+    __iter__ = __await__ = __anext__ = __aiter__
+    def __next__(self):
+        return None
+    def close(self):
+        while True:
+            pass
+async def step():
+    async for one in Steps():
+        pass
+left = step()
+left.send(None)

@@ -13,7 +13,7 @@ import pprint
 import struct
 import uuid
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
@@ -51,10 +51,22 @@ def _of(base: type, cls: Any) -> Any:
     return cls
 
 
+class JSONEncoder(json.JSONEncoder):
+    """An encoder whose indents and separators are not wider than can be borne."""
+
+    def iterencode(self, o: Any, _one_shot: bool = False) -> Iterator[str]:
+        for width in (self.indent, self.item_separator, self.key_separator):
+            sizes.require_narrow(width, 1000)
+        return super().iterencode(o, _one_shot)
+
+
+JSONEncoder.__module__, JSONEncoder.__qualname__ = "json.encoder", "JSONEncoder"
+
+
 def _dumps(world: World) -> Callable[..., str]:
     def dumps(obj: Any, *, cls: Any = None, **options: Any) -> str:
-        if isinstance(options.get("indent"), int) and options["indent"] > 1000:
-            raise MemoryError(f"an indent of {options['indent']:,} [size]")
+        for width in (options.get("indent"), *(options.get("separators") or ())):
+            sizes.require_narrow(width, 1000)
         return json.dumps(light(obj), cls=_of(json.JSONEncoder, cls), **options)
 
     return dumps
@@ -84,9 +96,29 @@ def _dict_writer(world: World) -> type:
     return DictWriter
 
 
+_MOST_QUOTES = 4_000_000
+"""Of quotes times characters: a guess at a dialect then takes about a second, and nothing ends it."""
+
+
+class Sniffer(csv.Sniffer):
+    """A guesser of dialects that is given no more than it can guess from soon."""
+
+    def sniff(self, sample: str, delimiters: str | None = None) -> type[csv.Dialect]:
+        quotes = sample.count('"') + sample.count("'")
+        if quotes * len(sample) > _MOST_QUOTES:
+            raise MemoryError(f"a sample of {len(sample):,} characters with {quotes:,} quotes: give it less [size]")
+        return super().sniff(str.__str__(sample), delimiters)
+
+
+Sniffer.__module__ = "csv"
+
+
+_pformat: Callable[..., str] = sizes.narrow(pprint.pformat, 1000)
+
+
 def _pprint(world: World) -> Callable[..., None]:
     def pprint_(value: Any, stream: Any = None, *given: Any, **named: Any) -> None:
-        text = pprint.pformat(value, *given, **named) + "\n"
+        text = _pformat(value, *given, **named) + "\n"
         world.builtins["print"](text, end="", file=stream)
 
     return pprint_
@@ -161,12 +193,18 @@ def _seek(world: World, stream: Any) -> Callable[..., int]:
 AUDITS = (
     ModuleAudit(
         name="json",
-        members=names("JSONDecodeError JSONEncoder JSONDecoder"),
-        replaced={"load": _load, "dump": _dump, "loads": _loads, "dumps": _dumps},
+        members=names("JSONDecodeError JSONDecoder"),
+        replaced={
+            "JSONEncoder": lambda world: JSONEncoder,
+            "load": _load,
+            "dump": _dump,
+            "loads": _loads,
+            "dumps": _dumps,
+        },
         types=(
             audit(json.JSONDecodeError, also=["msg", "doc", "pos", "lineno", "colno"], subclassable=True),
             audit(
-                json.JSONEncoder,
+                JSONEncoder,
                 subclassable=True,
                 also=["indent", "sort_keys", "skipkeys", "ensure_ascii", "item_separator", "key_separator"],
             ),
@@ -211,10 +249,10 @@ AUDITS = (
     ModuleAudit(
         name="csv",
         members=names(
-            "reader DictReader Dialect excel excel_tab unix_dialect Sniffer Error list_dialects get_dialect "
+            "reader DictReader Dialect excel excel_tab unix_dialect Error list_dialects get_dialect "
             "QUOTE_ALL QUOTE_MINIMAL QUOTE_NONE QUOTE_NONNUMERIC QUOTE_NOTNULL QUOTE_STRINGS"
         ),
-        replaced={"writer": _writer, "DictWriter": _dict_writer},
+        replaced={"writer": _writer, "DictWriter": _dict_writer, "Sniffer": lambda world: Sniffer},
         types=(
             TypeAudit(type=type(csv.reader([])), reads=names("line_num dialect"), constructable=False),
             TypeAudit(
@@ -227,7 +265,7 @@ AUDITS = (
             audit(csv.excel, subclassable=True),
             audit(csv.excel_tab, subclassable=True),
             audit(csv.unix_dialect, subclassable=True),
-            audit(csv.Sniffer),
+            audit(Sniffer),
             audit(csv.Error, subclassable=True),
         ),
         note="registering dialects changes them for the whole process",
@@ -252,8 +290,8 @@ AUDITS = (
     ),
     ModuleAudit(
         name="pprint",
-        members=names("pformat isreadable isrecursive saferepr"),
-        replaced={"pprint": _pprint, "pp": _pp},
+        members=names("isreadable isrecursive saferepr"),
+        replaced={"pformat": lambda world: _pformat, "pprint": _pprint, "pp": _pp},
         note="PrettyPrinter writes to the host's output where it is given no stream",
     ),
     ModuleAudit(

@@ -256,7 +256,14 @@ def _with_replacement(pool: Any, r: int) -> float:
     return math.comb(min(len(pool) + max(r, 0), 2000), min(max(r, 0), 2000))
 
 
-_PLAIN_ITERTOOLS = names("chain compress islice pairwise tee zip_longest batched")
+def _counted(name: str) -> Callable[[World], Callable[..., Any]]:
+    """A function that makes as much at once as its second argument says."""
+    function = sizes.narrow(getattr(itertools, name), 1_000_000)
+    return lambda world: lambda iterable, n=2, /, **options: function(iterable, n, **options)
+
+
+_COUNTED = [name for name in ("tee", "batched") if hasattr(itertools, name)]
+_PLAIN_ITERTOOLS = names("chain compress islice pairwise zip_longest")
 _FILTERING = ("dropwhile", "filterfalse", "starmap", "takewhile")
 
 # ----------------------------------------------------------------------------------- operator
@@ -492,6 +499,7 @@ AUDITS = (
             "accumulate": _accumulate,
             "groupby": _groupby,
             **{name: _filtering(name) for name in _FILTERING},
+            **{name: _counted(name) for name in _COUNTED},
             "product": _many(itertools.product, _products),
             "permutations": _many(itertools.permutations, _permutations),
             "combinations": _many(itertools.combinations, _combinations),
@@ -499,7 +507,7 @@ AUDITS = (
         },
         types=tuple(
             audit(getattr(itertools, name))
-            for name in sorted({*_PLAIN_ITERTOOLS, *_FILTERING, "accumulate", "groupby"})
+            for name in sorted({*_PLAIN_ITERTOOLS, *_FILTERING, *_COUNTED, "accumulate", "groupby"})
             if isinstance(getattr(itertools, name, None), type)
         ),
         note="what goes on without end, or very long, passes through Python, where it can be ended",

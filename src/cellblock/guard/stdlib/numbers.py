@@ -16,9 +16,9 @@ from typing import Any
 
 from cellblock.guard.members import listed
 from cellblock.guard.portions import ticking
-from cellblock.guard.sizes import MAX_BITS, multiply
+from cellblock.guard.sizes import MAX_BITS, multiply, require_digits
 from cellblock.guard.stdlib.exponents import Decimal, DecimalType, Fraction, FractionType
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, names
 
 _LARGEST_FACTORIAL = 20_000
 _TOWER = "Number Complex Real Rational Integral"
@@ -129,7 +129,7 @@ def _random(name: str) -> Callable[[Any], object]:
 
 
 _DIGITS = 50_000
-"""The most digits of a decimal context: a logarithm of so many takes about a second."""
+"""The most digits of a decimal context."""
 _EXPONENT = 999_999
 
 
@@ -154,11 +154,43 @@ class BoundedContext(decimal.Context):
     def copy(self) -> BoundedContext:
         return _bounded_context(self)
 
+    def ln(self, x: Any, /) -> decimal.Decimal:
+        require_digits(self)
+        return super().ln(x)
+
+    def log10(self, x: Any, /) -> decimal.Decimal:
+        require_digits(self)
+        return super().log10(x)
+
+    def exp(self, x: Any, /) -> decimal.Decimal:
+        require_digits(self)
+        return super().exp(x)
+
+    def power(self, a: Any, b: Any, modulo: Any = None) -> decimal.Decimal:
+        if modulo is None and isinstance(b, decimal.Decimal) and b != b.to_integral_value():
+            require_digits(self)
+        return super().power(a, b, modulo)
+
     __copy__ = copy
 
 
 BoundedContext.__name__ = BoundedContext.__qualname__ = "Context"
 BoundedContext.__module__ = "decimal"
+
+
+def _of_digits(name: str) -> Method:
+    """A method of `Decimal` that takes long for many digits."""
+    function = getattr(decimal.Decimal, name)
+
+    def bounded(self: Any, context: Any = None) -> Any:
+        require_digits(context)
+        return function(self, context)
+
+    bounded.__name__ = bounded.__qualname__ = name
+    return Method(f"Decimal.{name}", lambda world: bounded)
+
+
+_LONG = {name: _of_digits(name) for name in ("ln", "log10", "exp")}
 
 
 def _bounded_context(found: decimal.Context) -> BoundedContext:
@@ -278,8 +310,8 @@ AUDITS = (
             "localcontext": _localcontext,
         },
         types=(
-            audit(decimal.Decimal, constructable=False),
-            replace(audit(decimal.Decimal, subclassable=True), type=Decimal),
+            audit(decimal.Decimal, but=_LONG, constructable=False, replaced=_LONG),
+            replace(audit(decimal.Decimal, but=_LONG, subclassable=True, replaced=_LONG), type=Decimal),
             TypeAudit(type=DecimalType),
             audit(
                 BoundedContext,

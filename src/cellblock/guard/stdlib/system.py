@@ -127,6 +127,25 @@ _TASK = names(
     "uncancel cancelling"
 )
 
+
+def _waiting(name: str) -> Callable[[World], Callable[..., Any]]:
+    """A function that waits for what it is given, or for each item of it."""
+    function = getattr(asyncio, name)
+
+    def make(world: World) -> Callable[..., Any]:
+        awaited = world.delegating.awaited
+
+        def waiting(*given: Any, **named: Any) -> Any:
+            if name == "as_completed" and given:
+                return function([awaited(one) for one in given[0]], *given[1:], **named)
+            return function(*map(awaited, given), **named)
+
+        waiting.__name__ = waiting.__qualname__ = name
+        return waiting
+
+    return make
+
+
 AUDITS = (
     ModuleAudit(
         name="sys",
@@ -172,8 +191,8 @@ AUDITS = (
     ),
     ModuleAudit(
         name="asyncio",
-        members=_ASYNC,
-        replaced={"run": _run},
+        members=_ASYNC - names("gather wait_for shield as_completed"),
+        replaced={"run": _run, **{name: _waiting(name) for name in ("gather", "wait_for", "shield", "as_completed")}},
         types=(
             TypeAudit(type=asyncio.Task, reads=_TASK, constructable=False),
             TypeAudit(type=asyncio.Future, reads=_TASK | names("set_result set_exception"), constructable=False),

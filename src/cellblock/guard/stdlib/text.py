@@ -8,10 +8,12 @@ import enum
 import re
 import string
 import textwrap
+import unicodedata
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.refusal import denied
-from cellblock.guard.sizes import check_spec
+from cellblock.guard.sizes import check_spec, require_narrow
 from cellblock.guard.stdlib import expressions
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, viewed
 
@@ -36,6 +38,54 @@ def _formatter(world: World) -> type:
     Formatter.__module__, Formatter.__qualname__ = "string", "Formatter"
     world.grant_types({Formatter: audit(Formatter, subclassable=True)})
     return Formatter
+
+
+class TextWrapper(textwrap.TextWrapper):
+    """A wrapper whose tabs are not wider than can be borne."""
+
+    def _munge_whitespace(self, text: str) -> str:
+        require_narrow(self.tabsize)
+        return super()._munge_whitespace(text)
+
+
+TextWrapper.__module__ = "textwrap"
+
+
+def _wrapped(name: str) -> Callable[[World], Callable[..., Any]]:
+    def make(world: World) -> Callable[..., Any]:
+        def wrapping(text: Any, width: Any = 70, **options: Any) -> Any:
+            if name != "shorten":
+                return getattr(TextWrapper(width=width, **options), name)(text)
+            return TextWrapper(width=width, max_lines=1, **options).fill(" ".join(text.strip().split()))
+
+        wrapping.__name__ = wrapping.__qualname__ = name
+        return wrapping
+
+    return make
+
+
+_MARKS = 2_000
+"""Marks in a row that are put in order one by one."""
+
+
+def _normal(name: str) -> Callable[[World], Callable[..., Any]]:
+    """A function that puts the marks after each letter in order, which takes the square of their number."""
+    function = getattr(unicodedata, name)
+
+    def make(world: World) -> Callable[..., Any]:
+        def normal(form: Any, unistr: Any, /) -> Any:
+            if isinstance(unistr, str) and not unistr.isascii() and len(unistr) > _MARKS:
+                marks = 0
+                for one in str.__str__(unistr):
+                    marks = marks + 1 if unicodedata.combining(one) else 0
+                    if marks > _MARKS:
+                        raise MemoryError(f"more than {_MARKS:,} marks in a row [size]")
+            return function(form, unistr)
+
+        normal.__name__ = normal.__qualname__ = name
+        return normal
+
+    return make
 
 
 _WRAPPER = names(
@@ -80,8 +130,12 @@ AUDITS = (
     ),
     ModuleAudit(
         name="textwrap",
-        members=names("wrap fill shorten dedent indent TextWrapper"),
-        types=(audit(textwrap.TextWrapper, but=_WRAPPER_PATTERNS, also=_WRAPPER, writes=_WRAPPER),),
+        members=names("dedent indent"),
+        replaced={
+            "TextWrapper": lambda world: TextWrapper,
+            **{name: _wrapped(name) for name in ("wrap", "fill", "shorten")},
+        },
+        types=(audit(TextWrapper, but=_WRAPPER_PATTERNS, also=_WRAPPER, writes=_WRAPPER),),
     ),
     ModuleAudit(
         name="difflib",
@@ -100,9 +154,10 @@ AUDITS = (
     ModuleAudit(
         name="unicodedata",
         members=names(
-            "bidirectional category combining decimal decomposition digit east_asian_width is_normalized lookup "
-            "mirrored name normalize numeric unidata_version"
+            "bidirectional category combining decimal decomposition digit east_asian_width lookup mirrored name "
+            "numeric unidata_version"
         ),
+        replaced={name: _normal(name) for name in ("normalize", "is_normalized")},
         note="ucd_3_2_0 is an object of the same functions, of another version",
     ),
 )

@@ -8,10 +8,11 @@ import enum
 import time
 import zoneinfo
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.members import listed
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, public
+from cellblock.guard.sizes import check_spec, narrow
+from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, names, public
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -32,12 +33,52 @@ def _sleep(world: World) -> Callable[[float], None]:
     return sleep
 
 
+def _strftime(kind: type) -> Method:
+    function: Any = vars(kind)["strftime"]
+    return Method(
+        f"{kind.__name__}.strftime", lambda world: lambda self, format: function(self, check_spec(str.__str__(format)))
+    )
+
+
+def _strftime_of_tuple(world: World) -> Callable[..., str]:
+    def strftime(format: str, *given: Any) -> str:
+        return time.strftime(check_spec(str.__str__(format)), *given)
+
+    return strftime
+
+
+_MOVED = {kind: {"strftime": _strftime(kind)} for kind in (datetime.date, datetime.time)}
+_MOVED[datetime.datetime] = _MOVED[datetime.date]
+
+_WIDTHS = (
+    "formatday",
+    "formatweek",
+    "formatweekday",
+    "formatweekheader",
+    "formatmonthname",
+    "formatmonth",
+    "formatyear",
+)
+TextCalendar: Any = type(
+    "TextCalendar",
+    (calendar.TextCalendar,),
+    {"__module__": "calendar", **{name: narrow(getattr(calendar.TextCalendar, name)) for name in _WIDTHS}},
+)
+"""A calendar of columns that are not wider than can be borne."""
+
+
+def _drawn(name: str) -> Callable[[World], Callable[..., Any]]:
+    return lambda world: narrow(getattr(calendar, name))
+
+
+_DRAWN = ("calendar", "month", "weekheader")
+
 AUDITS = (
     ModuleAudit(
         name="datetime",
         members=names("date datetime time timedelta timezone tzinfo UTC MINYEAR MAXYEAR"),
         types=(
-            *(audit(kind, subclassable=True) for kind in (datetime.date, datetime.datetime, datetime.time)),
+            *(audit(kind, but=moved, subclassable=True, replaced=moved) for kind, moved in _MOVED.items()),
             *(audit(kind, subclassable=True) for kind in (datetime.timedelta, datetime.tzinfo)),
             audit(datetime.timezone),
             audit(type(datetime.date(2000, 1, 1).isocalendar()), constructable=False),
@@ -48,20 +89,24 @@ AUDITS = (
         name="time",
         members=names(
             "time time_ns perf_counter perf_counter_ns monotonic monotonic_ns process_time process_time_ns thread_time "
-            "strftime strptime gmtime localtime mktime ctime asctime struct_time timezone altzone daylight tzname"
+            "strptime gmtime localtime mktime ctime asctime struct_time timezone altzone daylight tzname"
         ),
-        replaced={"sleep": _sleep},
+        replaced={"sleep": _sleep, "strftime": _strftime_of_tuple},
         types=(audit(time.struct_time),),
         note="nothing that sets a clock or the zone of the process",
     ),
     ModuleAudit(
         name="calendar",
-        members=listed("calendar"),
+        members=listed("calendar") - names("TextCalendar calendar month weekheader"),
+        replaced={
+            "TextCalendar": lambda world: TextCalendar,
+            **{name: _drawn(name) for name in _DRAWN},
+        },
         refused=names("setfirstweekday prmonth prcal prweek LocaleTextCalendar LocaleHTMLCalendar"),
         types=(
             *(
                 audit(kind, but=["prmonth", "pryear", "prweek"], subclassable=True)
-                for kind in (calendar.Calendar, calendar.TextCalendar, calendar.HTMLCalendar)
+                for kind in (calendar.Calendar, TextCalendar, calendar.HTMLCalendar)
             ),
             TypeAudit(type=enum.EnumType),
             *(TypeAudit(type=kind, reads=public(int) | names("name value")) for kind in _ENUMS),

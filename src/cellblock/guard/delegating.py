@@ -1,0 +1,89 @@
+"""What code that may be suspended waits for: closed with it by its cell alone.
+
+A generator or coroutine that is dropped closes what it waits for, by a method that the code may have written, in
+whatever thread drops it, long after the cell. What is handed over here has no such method then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cellblock.guard.anatomy import holder, lineage
+from cellblock.guard.signals import Ending
+
+_FORWARDED = frozenset(("send", "throw", "close"))
+
+
+class Delegate:
+    """Stands for an iterator of the code's own."""
+
+    __slots__ = ("_ending", "_inner")
+
+    def __init__(self, ending: Ending, inner: Any) -> None:
+        self._ending = ending
+        self._inner = inner
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._inner)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _FORWARDED or self._ending.foreign():
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+
+class Delegating:
+    """Hands over what is waited for. `own` tells the classes of the code."""
+
+    def __init__(self, ending: Ending, own: Callable[[type], bool]) -> None:
+        self._ending = ending
+        self._own = own
+
+    def iterated(self, value: Any) -> Any:
+        """What `yield from value` goes through."""
+        found = iter(value)
+        return Delegate(self._ending, found) if self._own(type(found)) else found
+
+    def awaited(self, value: Any) -> Any:
+        """What `await value` waits for."""
+        kind = type(value)
+        if not self._own(kind) or holder(lineage(kind), "__await__") is None:
+            return value
+        return _Awaited(self, value)
+
+    def stepped(self, value: Any) -> Any:
+        """What `async for … in value` goes through."""
+        kind = type(value)
+        if not self._own(kind) or holder(lineage(kind), "__aiter__") is None:
+            return value
+        return _Stepped(self, value)
+
+
+class _Awaited:
+    __slots__ = ("_delegating", "_value")
+
+    def __init__(self, delegating: Delegating, value: Any) -> None:
+        self._delegating = delegating
+        self._value = value
+
+    def __await__(self) -> Any:
+        return self._delegating.iterated(type(self._value).__await__(self._value))
+
+
+class _Stepped:
+    __slots__ = ("_delegating", "_steps", "_value")
+
+    def __init__(self, delegating: Delegating, value: Any) -> None:
+        self._delegating = delegating
+        self._value = value
+
+    def __aiter__(self) -> Any:
+        self._steps = type(self._value).__aiter__(self._value)
+        return self if self._delegating._own(type(self._steps)) else self._steps
+
+    def __anext__(self) -> Any:
+        return self._delegating.awaited(type(self._steps).__anext__(self._steps))
