@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import copy
+import gc
 import importlib.util
 import inspect
 import io
@@ -52,6 +53,8 @@ def attempt(program: Program, how: str) -> dict[str, object]:
     given = {"vault": vaults.Vault(), "rows": [1, [2, 3], {"k": "v"}], "greet": vaults.greet}
     before = _state(given, toolbox, vaults)
     found = _plainly(program.source, given) if how == "plain" else _guarded(program, given)
+    if program.keys["threat"] == "L7":
+        gc.collect()  # what a session left is dropped by the host's thread
     after = _state(given, toolbox, vaults)
     changed = sorted(key for key in before if before[key] != after.get(key)) + sorted(after.keys() - before.keys())
     shown = found.pop("shown")
