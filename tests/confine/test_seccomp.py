@@ -309,6 +309,14 @@ CASES: list[tuple[str, tuple[int, ...], int]] = [
     ("setpriority", (2, 0, 19), P),  # PRIO_USER
     ("prlimit64", (0, 7, 0x7FFF00000000), 0),
     ("prlimit64", (77, 7, 0), 0),
+    ("prlimit64", (0, 4, 0), 0),
+    ("prlimit64", (0, 4, 0x7FFF00000000), seccomp.IGNORED),  # RLIMIT_CORE
+    ("prlimit64", (0, 4, 0x1000), seccomp.IGNORED),
+    ("setrlimit", (4, 0x1000), seccomp.IGNORED),
+    ("setrlimit", (7, 0x1000), 0),
+    ("sync", (), seccomp.IGNORED),
+    ("syncfs", (3,), seccomp.IGNORED),
+    ("fsync", (3,), 0),
     ("prlimit64", (77, 7, 0x7FFF00000000), P),
     ("prlimit64", (77, 7, 0x1000), P),
     ("fchmod", (3, 0o755), 0),

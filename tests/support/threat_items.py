@@ -114,7 +114,8 @@ ITEMS: dict[str, dict[str, str]] = {
         "zygote memory": "secrecy-memory-of-the-worker secrecy-memory-scan-works secrecy-objects-of-the-collector",
         "other sessions' workspaces": "secrecy-files-of-a-neighbour",
         "other sessions' store rows": "test_one_users_objects_do_not_exist_for_another",
-        "core dumps": "secrecy-core-dumps secrecy-raise-the-core-limit",
+        "core dumps": "secrecy-core-dumps secrecy-raise-the-core-limit "
+        "secrecy-lower-the-core-limit-to-start-the-crash-handler",
         "/dev/shm": "secrecy-shared-memory-starts-empty secrecy-shared-memory-segments-of-the-host",
     },
     "W6": {

@@ -164,16 +164,30 @@ status = os.waitpid(child, 0)[1]
     ),
     _cell(
         "raise-the-core-limit",
-        "a hard limit only shrinks",
-        "ValueError",
+        "seccomp: it stays what it is",
+        [1, 1],
         """
 import resource
-try:
-    resource.setrlimit(resource.RLIMIT_CORE, (2, 2))
-    answer = "raised"
-except ValueError as error:
-    answer = type(error).__name__
-answer
+resource.setrlimit(resource.RLIMIT_CORE, (2, 2))
+list(resource.getrlimit(resource.RLIMIT_CORE))
+""",
+    ),
+    _cell(
+        "lower-the-core-limit-to-start-the-crash-handler",
+        "seccomp: it stays what it is",
+        {"limits": [[1, 1], [1, 1], [1, 1]], "dumped": False},
+        """
+import resource, signal, struct
+limits = []
+for lower in (lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 1)),
+              lambda: resource.prlimit(0, resource.RLIMIT_CORE, (0, 0)),
+              lambda: call("setrlimit", resource.RLIMIT_CORE, struct.pack("QQ", 0, 0))):
+    lower()
+    limits.append(list(resource.getrlimit(resource.RLIMIT_CORE)))
+child = os.fork()
+if child == 0:
+    os.kill(os.getpid(), signal.SIGABRT)
+{"limits": limits, "dumped": os.WCOREDUMP(os.waitpid(child, 0)[1])}
 """,
     ),
     _cell(

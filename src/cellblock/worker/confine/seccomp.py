@@ -33,7 +33,7 @@ ALLOWED: Mapping[str, str] = {
         epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2""",
     "files": """stat fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2 getdents
         getdents64 readlink readlinkat getcwd chdir fchdir rename renameat renameat2 rmdir link linkat unlink
-        unlinkat symlink symlinkat truncate ftruncate fallocate fsync fdatasync sync syncfs sync_file_range
+        unlinkat symlink symlinkat truncate ftruncate fallocate fsync fdatasync sync_file_range
         umask chown fchown lchown fchownat utime utimes futimesat utimensat setxattr lsetxattr fsetxattr
         getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr
         setxattrat getxattrat listxattrat removexattrat""",
@@ -52,7 +52,7 @@ ALLOWED: Mapping[str, str] = {
     "identity, which the kernel lets a process without capabilities only lower": """getuid geteuid getgid
         getegid getresuid getresgid getgroups setuid setgid setreuid setregid setresuid setresgid setgroups
         setfsuid setfsgid capget capset""",
-    "the system and limits": "uname sysinfo getrandom getrusage getrlimit setrlimit",
+    "the system and limits": "uname sysinfo getrandom getrusage getrlimit",
     "sockets": """connect accept accept4 bind listen shutdown getsockname getpeername getsockopt
         recvfrom recvmsg recvmmsg""",
 }
@@ -120,7 +120,7 @@ _LEASES = (1024, 1040)  # F_SETLEASE, F_SETDELEG: whoever opens the file next wa
 _LOCKS_OF_OPEN_FILES = (36, 37, 38)  # F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW
 _F_SETSIG, _SIGKILL_AND_SIGSTOP = 10, (9, 19)
 _F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
-_RLIMIT_NPROC = 6
+_RLIMIT_CORE, _RLIMIT_NPROC = 4, 6
 _PR_SET_DUMPABLE = 4
 _EVERY_PROCESS = 0xFFFFFFFF  # kill's pid -1: the twins included
 _PERSONALITY_QUERY = 0xFFFFFFFF
@@ -294,6 +294,8 @@ def _rules(families: frozenset[int], shared_memory: bool) -> dict[str, int | Rul
         # A byte of a page that is sent keeps all of the page, and the socket is charged for the byte. Callers copy.
         "sendfile": errno.EINVAL,
         "splice": errno.EINVAL,
+        # Nothing of a session's needs it, and it has all that the host has not yet written go to its disks.
+        **dict.fromkeys(("sync", "syncfs"), IGNORED),
         "prctl": (
             Clause((_none_of(0, *_PRCTL_REFUSED.values()),)),
             Clause((_one_of(0, *prctl_listed),), errno.EINVAL),
@@ -301,7 +303,14 @@ def _rules(families: frozenset[int], shared_memory: bool) -> dict[str, int | Rul
         "personality": (Clause((_one_of(0, 0, _PERSONALITY_QUERY),)),),
         # Set for the caller only: another process of the same user could be starved with these.
         "setpriority": (Clause((_one_of(0, _PRIO_PROCESS),)), Clause((_one_of(1, 0),))),
-        "prlimit64": (Clause((itself, low_half_null)), Clause((itself, high_half_null))),
+        # At 0, unlike at 1, the kernel starts the host's crash handler, as whoever that is.
+        "setrlimit": (Clause((_none_of(0, _RLIMIT_CORE),), IGNORED),),
+        "prlimit64": (
+            Clause((itself, low_half_null)),
+            Clause((itself, high_half_null)),
+            Clause((_none_of(1, _RLIMIT_CORE), low_half_null), IGNORED),
+            Clause((_none_of(1, _RLIMIT_CORE), high_half_null), IGNORED),
+        ),
         "ioctl": (Clause((_none_of(1, _TIOCSTI, _TIOCLINUX, _TIOCSETD),)),),
         "socket": (
             Clause((_one_of(0, *sorted(families)),), errno.EAFNOSUPPORT),
@@ -338,17 +347,19 @@ def _signals(supervised: bool) -> dict[str, int | Rule]:
 
 def _supervise_owners_and_counts(answers: dict[str, int | Rule]) -> None:
     """Where init supervises: who gets the signals of a descriptor, and how many processes there may be, is for it."""
-    fcntl, ioctl, prlimit = answers["fcntl"], answers["ioctl"], answers["prlimit64"]
+    fcntl, ioctl = answers["fcntl"], answers["ioctl"]
+    prlimit, setrlimit = answers["prlimit64"], answers["setrlimit"]
     assert not isinstance(fcntl, int)
     assert not isinstance(ioctl, int)
     assert not isinstance(prlimit, int)
+    assert not isinstance(setrlimit, int)
     owned = Clause((_none_of(1, _F_SETOWN), _one_of(2, 0)), SUPERVISED)
     answers["fcntl"] = (*fcntl, Clause((_none_of(1, _F_SETOWN_EX),), errno.EINVAL), owned)
     answers["ioctl"] = (*ioctl, Clause((_none_of(1, _FIOSETOWN, _SIOCSPGRP),)))
     of_others = _none_of(1, _RLIMIT_NPROC)
     halves = (_one_of(2, 0), Match(2, (0,), upper=True))
     answers["prlimit64"] = (*prlimit, *(Clause((of_others, half)) for half in halves))
-    answers["setrlimit"] = (Clause((_none_of(0, _RLIMIT_NPROC),)),)
+    answers["setrlimit"] = (*setrlimit, Clause((_none_of(0, _RLIMIT_NPROC),)))
 
 
 def build_for_branch(machine: str = syscalls.MACHINE) -> bytes:
