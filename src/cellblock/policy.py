@@ -130,6 +130,8 @@ class Policy:
         subclassable: bool = False,
     ) -> Self:
         """Grant a class and its instances. `writes` are patterns of attributes that code may set."""
+        if not isinstance(cls, type):
+            raise TypeError(f"a class is registered, not {cls!r:.100}")
         members = Members(include=_patterns(include), exclude=_patterns(exclude))
         grant = ClassGrant(
             cls=cls,

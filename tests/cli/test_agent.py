@@ -113,6 +113,7 @@ def test_what_gives_no_answer_is_exit_status_1(
         (["one", "--max-steps", "0"], "'0' is not a whole number from 1 to 1000"),
         (["one", "--model", "gpt", "--file", "none"], "--file 'none': 'none' does not exist"),
         (["one", "--model", "gpt", "--save", "run.pdf"], "ends neither in .ipynb nor in .html"),
+        (["one", "--model", "gpt", "--save", "none/run.html"], "there is no directory 'none'"),
     ],
 )
 def test_what_cannot_be_asked_is_exit_status_2(tmp_path: Path, words: list[str], said: str) -> None:

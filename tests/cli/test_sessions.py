@@ -145,8 +145,8 @@ def test_verify_gc_and_delete(stored: Run) -> None:
         (["undo", "report", "many"], 2, b"'many' is not a number"),
         (["checkout", "report"], 2, b"REVISION"),
         (["merge", "report", "other"], 2, b"other"),
-        (["list", "--store", "mysql://x"], 1, b"no store is at 'mysql://x'"),
-        (["list", "--store", "sqlite:////proc/none/x.db"], 1, b"/proc/none/x.db"),
+        (["list", "--store", "mysql://x"], 2, b"no store is at 'mysql://x'"),
+        (["list", "--store", "sqlite:////proc/none/x.db"], 2, b"there is no store at sqlite:////proc/none/x.db"),
     ],
 )
 def test_what_cannot_be_done_is_a_line(stored: Run, words: list[str], status: int, said: bytes) -> None:
@@ -154,3 +154,11 @@ def test_what_cannot_be_done_is_a_line(stored: Run, words: list[str], status: in
     assert (done.returncode, done.stdout) == (status, b"")
     assert said in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+def test_store_that_is_not_there_is_not_made(cellblock: Run, tmp_path: Path) -> None:
+    slip = f"sqlite:///{tmp_path}/cels.db"
+    done = cellblock("sessions", "list", environment={"CELLBLOCK_STORE": slip})
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert f"there is no store at {slip}".encode() in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -65,6 +65,15 @@ def test_data_belongs_to_the_mounts_where_there_are_any(open_session: Callable[.
         with pytest.raises(FileRefused, match="is mounted from the host, read-only"):
             session.files.write("/data/b", b"")
         assert session.run("open('/data/b', 'w')").error.message == "[Errno 30] Read-only file system: '/data/b'"
+
+
+def test_path_may_be_a_path_and_what_is_no_data_is_refused(session: Session) -> None:
+    session.files.write(PurePosixPath("in") / "x.txt", bytearray(b"x"))
+    assert session.files.read(PurePosixPath("in/x.txt")) == b"x"
+    session.files.delete(PurePosixPath("in/x.txt"))
+    with pytest.raises(TypeError, match="a file is written from bytes or text, not from int"):
+        session.files.write("in/x.txt", 3)  # type: ignore[arg-type]
+    assert session.files.list() == []
 
 
 def test_text_is_written_as_utf8(session: Session) -> None:

@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from cellblock import AsyncSession, ExecutionLimits, IsolationUnavailable, PreloadFailed, Session
+from cellblock import (
+    AsyncSession,
+    CodeAgent,
+    ExecutionLimits,
+    IsolationUnavailable,
+    PreloadFailed,
+    ScriptedModel,
+    Session,
+)
 from cellblock.walls import Applied
 
 
@@ -79,6 +87,24 @@ def test_what_an_environment_executes_as_it_starts_stands_behind_walls(
     session = open_session(python=str(environment.parents[2] / "bin" / "python"))
     assert session.run("import sys, sitecustomize\nsys.early, sitecustomize.ran").value == ([False, False], True)
     assert not mark.exists()  # what it wrote was a file of the zygote's own
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"preload": "numpy"}, "preload is a list of modules, not the text 'numpy'"),
+        ({"preload": [3]}, "preload is a list of modules by their names, not of 3"),
+        ({"seed": "x"}, "seed must be a whole number, not str"),
+        ({"mounts": {"data": 3}}, "mounts maps names to paths, both str, not 'data' to 3"),
+    ],
+    ids=["text", "number", "seed", "mount"],
+)
+@pytest.mark.parametrize("open_one", [Session, lambda **options: CodeAgent(ScriptedModel(["x"]), **options).run("x")])
+def test_option_of_another_type_is_refused_by_its_name(
+    open_one: Callable[..., object], options: dict[str, object], said: str
+) -> None:
+    with pytest.raises(TypeError, match=said):
+        open_one(**options)
 
 
 def test_unknown_trust_level_is_refused() -> None:

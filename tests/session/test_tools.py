@@ -203,10 +203,11 @@ def test_call_of_a_thread_that_outlives_its_cell_ends(equipped: Session) -> None
         ([lambda: 1], "cannot be the name of a tool"),
         ([twice, twice], "two tools are called 'twice'"),
         ([3], "a tool is a function with a name"),
+        (twice, "tools is a list of functions, not <function twice"),
     ],
-    ids=["lambda", "twice", "number"],
+    ids=["lambda", "twice", "number", "no list"],
 )
-def test_what_cannot_be_a_tool_is_refused_when_the_session_is_made(tools: list[object], error: str) -> None:
+def test_what_cannot_be_a_tool_is_refused_when_the_session_is_made(tools: object, error: str) -> None:
     with pytest.raises((TypeError, ValueError), match=error):
         Session(tools=tools)  # type: ignore[arg-type]
 

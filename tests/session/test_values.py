@@ -97,10 +97,17 @@ def test_value_larger_than_one_message_is_refused_with_a_hint(open_session) -> N
         session["x"] = bytes(100 * 2**20)
 
 
-@pytest.mark.parametrize("name", ["", "1x", "a b", "a.b", "x\n"])
+@pytest.mark.parametrize("name", ["", "1x", "a b", "a.b", "x\n", "class", 3])
 def test_name_that_is_none_is_refused(session: Session, name: str) -> None:
     with pytest.raises(ValueError, match="is not a name"):
         session[name] = 1
+
+
+def test_session_is_no_container_whose_names_are_numbers(session: Session) -> None:
+    with pytest.raises(TypeError):
+        assert "x" in session  # type: ignore[operator]
+    with pytest.raises(TypeError):
+        list(session)  # type: ignore[call-overload]
 
 
 def test_unknown_name_is_a_key_error(session: Session) -> None:

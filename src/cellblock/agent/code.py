@@ -37,7 +37,7 @@ from cellblock.observe.redaction import Redactor
 from cellblock.observe.spans import Spans, spans_for
 from cellblock.policy import Policy
 from cellblock.session.hostloop import interruptibly
-from cellblock.session.session import AsyncSession
+from cellblock.session.session import AsyncSession, modules
 from cellblock.state import State
 from cellblock.tools.registry import Registry
 from cellblock.tools.tool import Visibility
@@ -99,6 +99,8 @@ class CodeAgent:
     ) -> None:
         if on_limit not in ("return", "raise"):
             raise ValueError(f'on_limit must be "return" or "raise", not {on_limit!r}')
+        if not isinstance(prompts, Prompts | None):
+            raise TypeError(f"prompts must be Prompts, not {type(prompts).__name__}")
         self.model: Connected = connect(model)
         self.verify_completion = verify_completion
         self.on_limit = on_limit
@@ -116,7 +118,7 @@ class CodeAgent:
             "user": user,
             "seed": seed,
             "walls": walls,
-            "preload": tuple(preload),
+            "preload": modules(preload),
             "python": python,
             "mounts": mounts,
             "container": container,

@@ -33,7 +33,8 @@ def ask(arguments: argparse.Namespace) -> int:
     try:
         question = _question(arguments)
         model = _model(arguments)
-        _check_save(arguments)
+        if arguments.save is not None:
+            options.target(arguments.save)
         agent, files = _agent(arguments, model), options.inputs(arguments)
     except source.Unusable as error:
         say(str(error))
@@ -114,11 +115,6 @@ def _agent(arguments: argparse.Namespace, model: Connected) -> CodeAgent:
         network=options.network(arguments),
         private=options.private(arguments),
     )
-
-
-def _check_save(arguments: argparse.Namespace) -> None:
-    if arguments.save is not None and Path(arguments.save).suffix not in (".ipynb", ".html"):
-        raise source.Unusable(f"--save {arguments.save!r} ends neither in .ipynb nor in .html")
 
 
 def _save(arguments: argparse.Namespace, result: RunResult | None) -> str:

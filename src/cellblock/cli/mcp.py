@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from cellblock.cli import options, source
 from cellblock.cli.exits import DONE, USAGE
+from cellblock.errors import CellblockError, IsolationUnavailable
 
 if TYPE_CHECKING:
     from cellblock.integrations.mcp import SessionServer
@@ -67,13 +68,13 @@ def serve(arguments: argparse.Namespace) -> int:
     except source.Unusable as error:
         print(f"cellblock: {error}", file=sys.stderr)
         return USAGE
-    from cellblock.integrations.mcp import open_server, serve_stdio
-
     name = arguments.session
     if name is None and not arguments.http:  # a process for each conversation, as clients start them
         name = f"mcp-{secrets.token_hex(4)}"
 
     async def run() -> None:
+        from cellblock.integrations.mcp import open_server, serve_stdio
+
         async with open_server(
             arguments.store, user=arguments.user, session=name, most_open=arguments.most, idle_seconds=arguments.idle,
             tools=arguments.tools, **session,
@@ -82,7 +83,9 @@ def serve(arguments: argparse.Namespace) -> int:
 
     try:
         anyio.run(run)
-    except ValueError as error:
+    except (ValueError, CellblockError) as error:
+        if isinstance(error, IsolationUnavailable):
+            raise
         print(f"cellblock: {error}", file=sys.stderr)
         return USAGE
     return DONE

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         document = _document(arguments.file)
-        save = None if arguments.save is None else _target(arguments.save)
+        save = None if arguments.save is None else options.target(arguments.save)
         job = Job(
             document=document,
             pieces=tuple(pieces(document)),
@@ -79,12 +79,3 @@ def _document(path: str) -> dict[str, object]:
     if not isinstance(document, dict):
         raise source.Unusable(f"{path!r} is no Jupyter document: it holds a {type(document).__name__}")
     return document
-
-
-def _target(path: str) -> Path:
-    target = Path(path)
-    if target.suffix not in (".ipynb", ".html"):
-        raise source.Unusable(f"--save {path!r} ends neither in .ipynb nor in .html")
-    if not target.parent.is_dir():
-        raise source.Unusable(f"--save {path!r}: there is no directory {str(target.parent)!r}")
-    return target

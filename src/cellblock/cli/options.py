@@ -89,7 +89,8 @@ def add_place(parser: Parser, levels: tuple[TrustLevel, ...]) -> None:
     add = parser.add_argument
     add(
         "--trust-level", choices=levels, default="isolated", metavar="LEVEL",
-        help=f"{' or '.join(levels)}: the kernel's walls, or those in a container of podman or docker (isolated)",
+        help=f"{', '.join(levels[:-1])} or {levels[-1]}: the kernel's walls, or those in a container of podman or "
+        "docker (isolated)",
     )  # fmt: skip
     add_walls(parser)
     add("--image", metavar="IMAGE", help="of the container ($CELLBLOCK_IMAGE, else what `cellblock image build` makes)")
@@ -231,3 +232,15 @@ def count(text: str) -> int:
 def words(text: str) -> tuple[str, ...]:
     """Of an option: words with commas between."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def target(path: str) -> Path:
+    """Where `--save` writes a document; `Unusable` where nothing can be written, before anything is run for it."""
+    target = Path(path)
+    if target.suffix not in (".ipynb", ".html"):
+        raise source.Unusable(f"--save {path!r} ends neither in .ipynb nor in .html")
+    if not target.parent.is_dir():
+        raise source.Unusable(f"--save {path!r}: there is no directory {str(target.parent)!r}")
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise source.Unusable(f"--save {path!r}: it cannot be written there")
+    return target

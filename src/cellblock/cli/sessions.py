@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Callable
 
 from cellblock.cli import options
-from cellblock.cli.exits import EPILOG
+from cellblock.cli.exits import EPILOG, USAGE
+from cellblock.errors import StoreError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cellblock.store import Store
 
 _REVISION = "HEAD, HEAD~3, a tag, a branch, or the beginning of a commit's id"
 
@@ -41,7 +48,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     log.add_argument("--limit", type=int, default=20, metavar="N", help="so many at most (20)")
     show = action("show", "show a commit: its cell, what that showed, and all names", ("REVISION", "?", _REVISION))
     show.add_argument("--declarations", action="store_true", help="the imports and definitions up to it, as source")
-    action("diff", "show what differs between two commits", ("BEFORE", "?", "HEAD~1"), ("AFTER", "?", "HEAD"))
+    action(
+        "diff",
+        "show what differs between two commits",
+        ("BEFORE", "?", "a revision (HEAD~1)"),
+        ("AFTER", "?", "another (HEAD)"),
+    )
     action("undo", "go back by some steps", ("STEPS", "?", "how many (1)"))
     action("checkout", "go to a commit", ("REVISION", "", _REVISION))
     action(
@@ -94,8 +106,22 @@ class _Run:
 
     def __call__(self, arguments: argparse.Namespace) -> int:
         from cellblock.cli import stored
-        from cellblock.store import open_store
 
         run: Callable[..., int] = getattr(stored, f"do_{self._name}")
-        with open_store(arguments.store) as store:
+        try:
+            store = _opened(arguments.store or os.environ.get("CELLBLOCK_STORE"))
+        except StoreError as error:
+            print(f"cellblock: {error}", file=sys.stderr)
+            return USAGE
+        with store:
             return run(store, arguments)
+
+
+def _opened(url: str | None) -> Store:
+    """The store that is named; one that a slip of the pen would make is an error."""
+    from cellblock.store import open_store
+    from cellblock.store.urls import parse_url
+
+    if url is not None and (parts := parse_url(url)).kind == "sqlite" and not os.path.exists(parts.location):
+        raise StoreError(f"there is no store at {url}", hint="the first session with a name makes it")
+    return open_store(url)

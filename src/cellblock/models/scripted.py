@@ -33,9 +33,9 @@ class ScriptedModel(Unopened):
         """The next reply of the script. Raises what the script says is raised."""
         number = len(self.asked)
         self.asked.append(deepcopy(messages))
-        if number >= len(self._replies):
+        if number >= (many := len(self._replies)):
             raise ModelError(
-                f"the script has ended after {len(self._replies)} replies",
+                f"the script has ended after {many} {'reply' if many == 1 else 'replies'}",
                 kind="script",
                 hint="give ScriptedModel more replies, or ask less often",
             )

@@ -18,7 +18,7 @@ try:
     import openai as openai  # from here, so that its absence is told in one place
 except ImportError as error:
     raise ModelError(
-        f"endpoints cannot be spoken to: {error}", kind="setup", hint='pip install "cellblock[openai]"'
+        f"an endpoint's models need the package openai: {error}", kind="setup", hint='pip install "cellblock[openai]"'
     ) from None
 
 _BELOW = ("anyio", "h11", "httpcore", "httpx")

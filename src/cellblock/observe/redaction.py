@@ -52,7 +52,9 @@ class Redactor:
     def __init__(
         self, rules: Iterable[str | re.Pattern[str]] = (), *, environment: Mapping[str, str] | None = None
     ) -> None:
-        self._rules = [_AT_WORDS, *(re.compile(rule) if isinstance(rule, str) else rule for rule in rules)]
+        if isinstance(rules, str):
+            raise TypeError(f"redact is a list of patterns, not the text {rules!r:.100}")
+        self._rules = [_AT_WORDS, *map(_compiled, rules)]
         named = os.environ if environment is None else environment
         values = {value.strip() for name, value in named.items() if _NAMED.search(name)}
         ordered = sorted(values, key=lambda value: (-len(value), value))
@@ -94,6 +96,13 @@ class Redactor:
         return bool(_ANYWHERE.search(found)) or any(
             one != self.text(one) for one in (found, plain.decode("utf-8", "replace"))
         )
+
+
+def _compiled(rule: str | re.Pattern[str]) -> re.Pattern[str]:
+    try:
+        return re.compile(rule)
+    except re.error as error:
+        raise ValueError(f"redact: {rule!r:.100} is no pattern: {error}") from None
 
 
 def _written(value: str) -> re.Pattern[str]:

@@ -66,13 +66,13 @@ class Session:
             container=container,
             walls=walls,
             limits=limits,
-            preload=tuple(preload),
+            preload=preload,
             python=python,
             seed=seed,
             mounts=mounts,
-            network=None if network is None else network if isinstance(network, str) else tuple(network),
+            network=network,
             private=private,
-            tools=tuple(tools),
+            tools=tools,
             policy=policy,
             state=state,
         )
@@ -293,6 +293,8 @@ class Session:
         """Bind a name to a copy of any picklable value."""
         self._in_turn(self._session.set, name, value)
 
+    __contains__ = __iter__ = None  # or Python would ask for the names 0, 1, 2, …: `names()` tells which there are
+
     @property
     def types(self) -> dict[str, str]:
         """The names that cells have bound, with their types, as of the last one that ended. Nothing is asked for it."""
@@ -356,11 +358,11 @@ class Files:
     def __init__(self, files: AsyncFiles) -> None:
         self._files = files
 
-    def write(self, path: str, data: bytes | str) -> None:
+    def write(self, path: str | os.PathLike[str], data: bytes | str) -> None:
         """Create or replace a file, with the directories it needs; text is written as UTF-8."""
         call(self._files.write, path, data)
 
-    def read(self, path: str, *, max_bytes: int = MAX_READ_BYTES) -> bytes:
+    def read(self, path: str | os.PathLike[str], *, max_bytes: int = MAX_READ_BYTES) -> bytes:
         """A file's bytes."""
         return call(self._files.read, path, max_bytes=max_bytes)
 
@@ -368,7 +370,7 @@ class Files:
         """Every file of the workspace, sorted."""
         return call(self._files.list)
 
-    def delete(self, path: str) -> None:
+    def delete(self, path: str | os.PathLike[str]) -> None:
         """Remove one file."""
         call(self._files.delete, path)
 

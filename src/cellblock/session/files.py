@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -29,19 +30,21 @@ class AsyncFiles:
         self._find = find
         self._change = change
 
-    async def write(self, path: str, data: bytes | str) -> None:
+    async def write(self, path: str | os.PathLike[str], data: bytes | str) -> None:
         """Create or replace a file, with the directories it needs; text is written as UTF-8."""
+        if not isinstance(data, str | bytes | bytearray | memoryview):
+            raise TypeError(f"a file is written from bytes or text, not from {type(data).__name__}")
         raw = data.encode() if isinstance(data, str) else bytes(data)
-        await self._change(HostStep("write", path, (raw,)))
+        await self._change(HostStep("write", os.fspath(path), (raw,)))
 
-    async def read(self, path: str, *, max_bytes: int = MAX_READ_BYTES) -> bytes:
+    async def read(self, path: str | os.PathLike[str], *, max_bytes: int = MAX_READ_BYTES) -> bytes:
         """A file's bytes."""
-        return await to_thread.run_sync(partial((await self._find()).read, path, max_bytes=max_bytes))
+        return await to_thread.run_sync(partial((await self._find()).read, os.fspath(path), max_bytes=max_bytes))
 
     async def list(self) -> list[str]:
         """Every file of the workspace, sorted."""
         return await to_thread.run_sync((await self._find()).list)
 
-    async def delete(self, path: str) -> None:
+    async def delete(self, path: str | os.PathLike[str]) -> None:
         """Remove one file."""
-        await self._change(HostStep("delete", path))
+        await self._change(HostStep("delete", os.fspath(path)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import os
 import random
 import secrets
@@ -94,7 +95,9 @@ class AsyncSession(Versions):
             raise TypeError(f"policy must be a Policy, not {type(policy).__name__}")
         if not isinstance(limits, ExecutionLimits | None):
             raise TypeError(f"limits must be ExecutionLimits, not {type(limits).__name__}")
-        preload = tuple(preload)
+        preload = modules(preload)
+        if not isinstance(seed, int | None):
+            raise TypeError(f"seed must be a whole number, not {type(seed).__name__}")
         self._said = frozenset(
             what
             for what, value in (
@@ -489,7 +492,7 @@ class AsyncSession(Versions):
 
         At `local` the copy is a deep one, nothing is pickled, and objects of classes that the policy grants stay live.
         """
-        if not name.isidentifier():
+        if not str(name).isidentifier() or keyword.iskeyword(name):
             raise ValueError(f"{name!r} is not a name")
         cell = await self._ask((await self._awake()).binding(name, value))
         if cell.error is not None and cell.error.kind != "raised":
@@ -596,13 +599,24 @@ def _mode(name: str | None, state: State | Literal["default"] | None) -> State |
     return state
 
 
+def modules(preload: Iterable[str]) -> tuple[str, ...]:
+    """The names of modules that `preload=` lists."""
+    if isinstance(preload, str):
+        raise TypeError(f"preload is a list of modules, not the text {preload!r:.100}")
+    names = tuple(preload)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"preload is a list of modules by their names, not of {name!r:.100}")
+    return names
+
+
 def _mounts(mounts: Any) -> tuple[tuple[str, str], ...]:
     """Names and sources; a relative source is one of this process's directory as it is now."""
     if not isinstance(mounts, Mapping):
         raise TypeError(f"mounts must map names to paths, not be a {type(mounts).__name__}")
     found = []
     for name, source in mounts.items():
-        path = os.fspath(source)
+        path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
         if not isinstance(name, str) or not isinstance(path, str):
             raise TypeError(f"mounts maps names to paths, both str, not {name!r:.100} to {source!r:.100}")
         found.append((name, os.path.join(os.getcwd(), path)))

@@ -18,7 +18,7 @@ from weakref import WeakMethod
 from anyio import to_thread
 
 from cellblock.policy import FunctionGrant
-from cellblock.tools.tool import about
+from cellblock.tools.tool import about, listed
 from cellblock.values import portable
 from cellblock.wire.messages import ToolCalled, ToolReply
 
@@ -41,7 +41,7 @@ class Toolbox:
         self.private = ""
         """Why the session holds private data: functions that are declared outward are refused then. "" where not."""
         self._mark: WeakMethod[Mark] | None = None
-        self.tools = tuple(tools)
+        self.tools = listed(tools)
         """The functions that were given as tools."""
         self._tools: dict[str, Tool] = {}
         for tool in self.tools:

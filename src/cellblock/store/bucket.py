@@ -15,7 +15,7 @@ try:
     from obstore.exceptions import BaseError, NotFoundError
     from obstore.store import from_url
 except ImportError as error:
-    raise StoreError(f"buckets cannot be spoken to: {error}", hint='pip install "cellblock[bucket]"') from None
+    raise StoreError(f"a bucket needs the package obstore: {error}", hint='pip install "cellblock[bucket]"') from None
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore

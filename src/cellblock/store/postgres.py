@@ -16,7 +16,9 @@ try:
     from psycopg import sql as _sql
     from psycopg.pq import TransactionStatus
 except ImportError as error:  # the driver itself, or the libpq that it loads
-    raise StoreError(f"PostgreSQL cannot be spoken to: {error}", hint='pip install "cellblock[postgres]"') from None
+    raise StoreError(
+        f"PostgreSQL needs the package psycopg: {error}", hint='pip install "cellblock[postgres]"'
+    ) from None
 
 _IDLE = 4
 """Connections that are kept open while nobody uses them."""

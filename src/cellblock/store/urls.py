@@ -60,7 +60,7 @@ def parse_url(url: str) -> StoreUrl:
         return StoreUrl(kind="memory", location="", schema="", objects=objects, shown="memory:")
     if scheme == "sqlite":
         path = unquote(parts.path.removeprefix("/"))
-        if not path or parts.netloc or parts.fragment:
+        if not path or parts.netloc or parts.fragment or not url[len("sqlite:") :].startswith("///"):
             raise StoreError(
                 f"{url!r} names no file", hint="sqlite:///relative.db, or four slashes: sqlite:////srv/x.db"
             )

@@ -14,7 +14,7 @@ from typing import Any
 
 from cellblock.policy import ClassGrant, ModuleGrant, Policy
 from cellblock.tools.stubs import class_stub, function_stub, module_stub
-from cellblock.tools.tool import Visibility, about
+from cellblock.tools.tool import Visibility, about, listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Registry:
         """Classes that a session is to find by its own imports, by the names that they are bound to."""
         if self.policy is not None:
             self._tell_of(self.policy)
-        for tool in tools:
+        for tool in listed(tools):
             self.tool(tool)
 
     def tool(self, function: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, overload
 
@@ -53,6 +53,13 @@ def tool(
         return marked
 
     return mark if function is None else mark(function)
+
+
+def listed(tools: Iterable[Function]) -> tuple[Function, ...]:
+    """Functions that were given as tools; TypeError where it is one function, and no list."""
+    if not isinstance(tools, Iterable):
+        raise TypeError(f"tools is a list of functions, not {tools!r:.100}")
+    return tuple(tools)
 
 
 def about(function: Callable[..., Any]) -> About:

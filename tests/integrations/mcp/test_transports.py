@@ -255,6 +255,11 @@ def test_an_address_that_is_none_is_refused() -> None:
         listen(f"127.0.0.1:{taken.getsockname()[1]}")
 
 
+def test_an_address_that_is_none_is_a_usage_error(tmp_path: Path) -> None:
+    done = _mcp("--http", "8000", CELLBLOCK_STORE=f"sqlite:///{tmp_path}/c.db")
+    assert (done.returncode, done.stderr) == (2, "cellblock: '8000' is not HOST:PORT (127.0.0.1:8000, [::1]:8000)\n")
+
+
 def test_a_listener_goes_by_its_address_and_by_the_names_that_were_allowed_alone() -> None:
     with listen("127.0.0.1:0") as listener:
         port = listener.getsockname()[1]
