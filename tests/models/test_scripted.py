@@ -51,7 +51,7 @@ async def test_an_exception_of_the_script_is_raised_and_the_next_reply_is_given_
 async def test_past_the_end_of_the_script_it_says_how_long_the_script_was():
     model = ScriptedModel(["one"])
     await model.reply(ASKED, [])
-    with pytest.raises(ModelError, match="the script has ended after 1 replies") as caught:
+    with pytest.raises(ModelError, match="the script has ended after 1 reply") as caught:
         await model.reply(ASKED, [])
     assert (caught.value.kind, len(model.asked)) == ("script", 2)
 
