@@ -193,6 +193,10 @@ class Classes:
                 raise denied(f"a class cannot define {name!r:.100}", "class")
             if is_dunder(name) and name not in DEFINABLE and not name.startswith("__dataclass_"):
                 raise denied(f"a class cannot define {name}", "class")
+        slots = defined.get("__slots__", ())
+        for name in [slots] if isinstance(slots, str) else slots if isinstance(slots, (tuple, list, dict)) else ():
+            if isinstance(name, str) and is_dunder(plain(name)) and plain(name) not in (*DEFINABLE, "__weakref__"):
+                raise denied(f"a class cannot define {plain(name)}", "class")
 
     def _require_methods(self, bases: tuple[Any, ...], defined: Any) -> None:
         if any(isinstance(base, type) and issubclass(base, type) for base in bases):
@@ -212,6 +216,14 @@ class Classes:
             method = dict.get(defined, name) if isinstance(defined, dict) else None
             if type(method) is types.FunctionType:
                 defined[name] = _of_plain_names(method)
+            elif method is not None and type(method) is not types.WrapperDescriptorType:
+                raise denied(f"{name} is to be a function", "class")
+
+    def tame_lookups(self, kind: type) -> None:
+        """Have instances of a class, the dict of one of which code has in hand, show libraries no protocols in it."""
+        where = holder(lineage(kind), "__getattribute__")
+        if where is not None and not self.own(where):
+            type.__setattr__(kind, "__getattribute__", _of_plain_names(namespace(where)["__getattribute__"]))
 
     def require_defined(self, kind: type, name: str) -> None:
         """That a class may get an attribute of this name."""
@@ -219,7 +231,7 @@ class Classes:
             raise denied(f"a class cannot define {name}", "class")
 
 
-def _of_plain_names(method: types.FunctionType) -> Callable[[Any, str], Any]:
+def _of_plain_names(method: Any) -> Callable[[Any, str], Any]:
     """An attribute hook that libraries cannot ask for their own protocols, numpy's interfaces among them."""
 
     def hook(self: Any, name: str) -> Any:

@@ -46,9 +46,7 @@ _OF_CLASSES = frozenset(
 )
 """What a class of the code's own tells of itself though another class or its metaclass defines it."""
 _DESCRIBED = frozenset(["__get__", "__set__", "__delete__"])
-_OF_FUNCTIONS = frozenset(
-    ["__dict__", "__annotations__", "__defaults__", "__kwdefaults__", "__wrapped__", "__type_params__"]
-)
+_OF_FUNCTIONS = frozenset(["__annotations__", "__defaults__", "__kwdefaults__", "__wrapped__", "__type_params__"])
 _OF_ALIASES = frozenset(["__origin__", "__args__", "__parameters__", "__unpacked__", "__class__"])
 _origin = vars(types.GenericAlias)["__origin__"].__get__
 _LIKELY = (list, dict, str, set, Module)
@@ -451,6 +449,8 @@ class Gates:
         if name in DESCRIBING or name in OPERATIONS:
             return value
         if self._world.made(function):
+            if name == "__dict__":
+                return Holding(name, self._world.own_dict(function))
             if not is_dunder(name) or name in _OF_FUNCTIONS:
                 return value
         elif name in self._world.open_functions.get(function, ()):
@@ -545,8 +545,9 @@ class Gates:
     def _inherits(self, kind: type) -> bool:
         return any(one in self._world.host_types for one in lineage(kind))
 
-    def real_dict(self, given: Any) -> Any:
+    def real_dict(self, given: Any, value: Any) -> Any:
         """The dict that an object is to have: the one that was given, or that of the object whose `__dict__` it is."""
+        self._world.classes.tame_lookups(type(value))
         if type(given) is not OwnDict:
             if type(given) is not dict:
                 raise TypeError(f"__dict__ must be set to a dictionary, not a {name_of(type(given))!r}")
@@ -605,7 +606,7 @@ class _Shared:
         object.__setattr__(self, "_value", value)
 
     def __setattr__(self, name: str, given: Any) -> None:
-        object.__setattr__(self._value, "__dict__", self._gates.real_dict(given))
+        object.__setattr__(self._value, "__dict__", self._gates.real_dict(given, self._value))
 
     def __delattr__(self, name: str) -> None:
         raise TypeError("cannot delete __dict__")

@@ -74,12 +74,13 @@ def _parser(world: World) -> type:
         def _require(self, world: World) -> None:
             """That what has been told to it are names, bounded texts, and actions that were granted or made here."""
             texts: list[Any] = [self.prog, self.usage, self.description, self.epilog, *self._defaults]
+            for dest in (*self._defaults, *(action.dest for action in self._actions)):
+                if type(dest) is not str or is_dunder(dest):
+                    raise denied(f"{dest!r:.100} cannot be set", "store")
             for action in self._actions:
                 own = world.classes.own(type(action))
                 if not own and type(action).__module__ != "argparse":
                     raise denied(f"{name_of(type(action))} is no action that was granted", "class")
-                if type(action.dest) is not str or is_dunder(action.dest):
-                    raise denied(f"{action.dest!r:.100} cannot be set", "store")
                 texts += [action.help, action.metavar]
             for text in texts:
                 if isinstance(text, str) and (_WIDE.search(text) or len(text) > 100_000):
