@@ -160,6 +160,9 @@ def test_commands(sandbox: Sandbox) -> None:
     with pytest.raises(CommandExitException) as raised:
         sandbox.commands.run("echo out; exit 3")
     assert (raised.value.exit_code, raised.value.stdout) == (3, "out\n")
+    with pytest.raises(CommandExitException) as raised:
+        sandbox.commands.run("kill -9 $$")
+    assert (raised.value.exit_code, raised.value.error) == (137, "killed by SIGKILL")
     with pytest.raises(TimeoutException, match=r"the command ran longer than 0\.5 s"):
         sandbox.commands.run("sleep 15", timeout=0.5)
     assert sandbox.run_code("echo bash", language="bash").logs.stdout == ["bash\n"]

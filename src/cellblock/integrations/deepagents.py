@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError, FileRefused
-from cellblock.integrations.endings import status_of, was_cut
+from cellblock.integrations.commands import status_of, was_cut
 from cellblock.integrations.timed import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output

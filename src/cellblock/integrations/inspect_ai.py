@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
-import re
 import secrets
 import shlex
 from typing import Any, Literal
@@ -14,7 +13,7 @@ import anyio
 
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError, FileRefused, LeaseLost, SessionClosed
-from cellblock.integrations.endings import status_of, was_cut
+from cellblock.integrations.commands import ended, exports, was_cut
 from cellblock.integrations.timed import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
@@ -45,7 +44,6 @@ _LIMITS = {"timeout_seconds": 3600, "max_output_bytes": 20 * 2**20, "max_memory_
 _WORKSPACE = "/session/workspace"
 _MOST_LINE = 100_000
 """Bytes of a command that are given to the shell as an argument; a longer one is a file's."""
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CANNOT_EXECUTE = 126
 _ELSEWHERE = (None, errno.EXDEV, errno.ELOOP)
 """Why the host refuses a path that commands inside may still use."""
@@ -128,8 +126,7 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
         if user is not None:
             await self._require_user(user)
         line = f"cd -- {shlex.quote(posixpath.join(_WORKSPACE, cwd or ''))} || exit\n"
-        line += "".join(f"export {_checked(name)}={shlex.quote(value)}\n" for name, value in (env or {}).items())
-        line += f"exec {shlex.join(cmd)}"
+        line += f"{exports(env)}exec {shlex.join(cmd)}"
         if input is not None:
             given = await self._put(input)
             line = f"exec < {given}; rm -f {given}\n{line}"
@@ -232,17 +229,11 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
 
 def _result(cell: Cell) -> ExecResult[str]:
     """How a command ended, as a shell numbers it. What of its output is missing is an error, as Inspect has it."""
-    stdout = "".join(one.text for one in cell.outputs if one.stream == "stdout")
-    stderr = "".join(one.text for one in cell.outputs if one.stream == "stderr")
-    most = SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
-    for text in (stdout, stderr):
+    end, most = ended(cell.error, cell.outputs), SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
+    for text in (end.stdout, end.stderr):
         if was_cut(text) or len(text.encode()) > most:
             raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR, text[:most])
-    error, status = cell.error, status_of(cell.error)
-    if error is not None and status is None:
-        stderr += f"\n{error.type}: {error.message} ({error.hint})"
-    status = 1 if status is None else status
-    return ExecResult(success=status == 0, returncode=status, stdout=stdout, stderr=stderr)
+    return ExecResult(success=end.status == 0, returncode=end.status, stdout=end.stdout, stderr=end.stderr)
 
 
 def _raise_as_system_error(refused: FileRefused, file: str) -> None:
@@ -262,9 +253,3 @@ def _raise_as_told(result: ExecResult[str], file: str) -> None:
 
 def _new_name() -> str:
     return f"/tmp/.inspect-{secrets.token_hex(12)}"
-
-
-def _checked(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} cannot be the name of a variable of the environment")
-    return name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ import anyio
 
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError, LeaseLost, SessionClosed
-from cellblock.integrations.endings import status_of, was_cut
+from cellblock.integrations.commands import ended, exports, was_cut
 from cellblock.integrations.timed import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
@@ -37,8 +36,6 @@ __all__ = ["CellblockWorkspace"]
 
 LIMITS = ExecutionLimits(timeout_seconds=120, max_output_bytes=4_000_000)
 """Where none are given: files are read through a command's output, which has to be whole."""
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class CellblockWorkspace:
@@ -100,7 +97,7 @@ class CellblockWorkspace:
         line = command if isinstance(command, str) else shlex.join(command)
         if not line:
             raise ValueError("there is no command")
-        line = "".join(f"export {_checked(name)}={shlex.quote(value)}\n" for name, value in (env or {}).items()) + line
+        line = exports(env) + line
         session = await self.session()
         outputs: list[Output] = []
         try:
@@ -112,23 +109,12 @@ class CellblockWorkspace:
 
 def _result(cell: Cell | None, outputs: list[Output], seconds: float | None, session: AsyncSession) -> CommandResult:
     """How a command ended, in the protocol's words: a status, or an error where there is none."""
-    shown = outputs if cell is None else cell.outputs
-    stdout = "".join(one.text for one in shown if one.stream == "stdout")
-    stderr = "".join(one.text for one in shown if one.stream == "stderr")
     error = None if cell is None else cell.error
+    end = ended(error, outputs if cell is None else cell.outputs)
+    printed = {"stdout": end.stdout, "stderr": end.stderr}
     if cell is None or (error is not None and error.kind == "timeout"):
-        raise WorkspaceTimeoutError(f"the command ran longer than {seconds:g} s", stdout=stdout, stderr=stderr)
-    limit = session.limits.max_output_bytes
-    if was_cut(stdout) or was_cut(stderr):
-        raise WorkspaceOutputLimitError("the command printed too much", limit=limit, stdout=stdout, stderr=stderr)
-    status = status_of(error)
-    if error is not None and status is None:
-        stderr += f"\n{error.type}: {error.message} ({error.hint})"
-    status = 1 if status is None else status
-    return CommandResult(exit_code=status, stdout=stdout, stderr=stderr)
-
-
-def _checked(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} cannot be the name of a variable of the environment")
-    return name
+        raise WorkspaceTimeoutError(f"the command ran longer than {seconds:g} s", **printed)
+    if was_cut(end.stdout) or was_cut(end.stderr):
+        limit = session.limits.max_output_bytes
+        raise WorkspaceOutputLimitError("the command printed too much", limit=limit, **printed)
+    return CommandResult(exit_code=end.status, **printed)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from cellblock.integrations.commands import exports, status_of
 from cellblock.integrations.e2b.exceptions import InvalidArgumentException, SandboxException, TimeoutException
 from cellblock.integrations.timed import wait_timed
 from cellblock.outputs import Output
 from cellblock.session.blocking import Session
-
-_STATUS = re.compile(r"exit status (\d{1,3})")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass
@@ -60,7 +57,10 @@ class Commands:
             raise InvalidArgumentException("no command runs in the background", hint="run it to its end")
         if user not in (None, "user"):
             raise InvalidArgumentException(f"there is no user {user!r} in the sandbox", hint="leave user= out")
-        before = "".join(f"export {_checked(name)}={shlex.quote(value)}\n" for name, value in (envs or {}).items())
+        try:
+            before = exports(envs)
+        except ValueError as wrong:
+            raise InvalidArgumentException(str(wrong)) from None
         before += f"cd {shlex.quote(cwd)} || exit 1\n" if cwd is not None else ""
         said: dict[str, list[str]] = {"stdout": [], "stderr": []}
 
@@ -74,20 +74,13 @@ class Commands:
         if cell is None or (cell.error is not None and cell.error.kind == "timeout"):
             seconds = timeout if cell is None else self._session.limits.timeout_seconds
             raise TimeoutException(f"the command ran longer than {seconds:g} s", hint="give timeout=, or do less")
-        error = cell.error
-        status = _STATUS.fullmatch(error.message) if error is not None else None
+        error, status = cell.error, status_of(cell.error)
         result = CommandResult(
             stderr="".join(said["stderr"]),
             stdout="".join(said["stdout"]),
-            exit_code=0 if error is None else int(status[1]) if status else 1,
+            exit_code=1 if status is None else status,
             error=None if error is None else error.message + (f" ({error.hint})" if error.hint else ""),
         )
         if result.exit_code:
             raise CommandExitException(result)
         return result
-
-
-def _checked(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise InvalidArgumentException(f"{name!r} cannot be the name of a variable of the environment")
-    return name

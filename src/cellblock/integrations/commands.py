@@ -1,0 +1,62 @@
+"""Commands as other frameworks give them and take their ends, made of shell cells."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cellblock.cell import CellError
+from cellblock.outputs import Output
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_STATUS = re.compile(r"exit status (\d{1,3})")
+_SIGNAL = re.compile(r"killed by (SIG[A-Z0-9]+)")
+_CUT = re.compile(r"\[\.\.\. \d+ bytes of output cut: the limit is \d+ \.\.\.\]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a command ended: its exit status, as a shell numbers it, and what it printed."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+def exports(variables: Mapping[str, str] | None) -> str:
+    """What stands before a command for it to have variables, a line each; ValueError for a name that is none."""
+    lines = []
+    for name, value in (variables or {}).items():
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} cannot be the name of a variable of the environment")
+        lines.append(f"export {name}={shlex.quote(value)}\n")
+    return "".join(lines)
+
+
+def ended(error: CellError | None, outputs: Sequence[Output]) -> Ended:
+    """How the command of a cell ended. Where a limit or a wall ended it, the status is 1 and stderr says which."""
+    stdout = "".join(one.text for one in outputs if one.stream == "stdout")
+    stderr = "".join(one.text for one in outputs if one.stream == "stderr")
+    status = status_of(error)
+    if error is not None and status is None:
+        stderr += f"\n{error.type}: {error.message} ({error.hint})"
+    return Ended(status=1 if status is None else status, stdout=stdout, stderr=stderr)
+
+
+def status_of(error: CellError | None) -> int | None:
+    """A command's exit status, 128 and more for a signal; None where a limit or a wall ended the cell instead."""
+    if error is None:
+        return 0
+    if found := _STATUS.fullmatch(error.message):
+        return int(found[1])
+    if found := _SIGNAL.fullmatch(error.message):
+        return 128 + int(getattr(signal, found[1], 0))
+    return None
+
+
+def was_cut(text: str) -> bool:
+    """Whether the middle of an output was left out, for its limit."""
+    return _CUT.search(text) is not None
