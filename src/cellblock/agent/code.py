@@ -36,8 +36,9 @@ from cellblock.observe.log import FORMAT, EventLog, read_log
 from cellblock.observe.redaction import Redactor
 from cellblock.observe.spans import Spans, spans_for
 from cellblock.policy import Policy
+from cellblock.session.arguments import modules_of
 from cellblock.session.hostloop import interruptibly
-from cellblock.session.session import AsyncSession, modules
+from cellblock.session.session import AsyncSession
 from cellblock.state import State
 from cellblock.tools.registry import Registry
 from cellblock.tools.tool import Visibility
@@ -118,7 +119,7 @@ class CodeAgent:
             "user": user,
             "seed": seed,
             "walls": walls,
-            "preload": modules(preload),
+            "preload": modules_of(preload),
             "python": python,
             "mounts": mounts,
             "container": container,

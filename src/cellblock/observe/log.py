@@ -24,7 +24,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -131,11 +131,6 @@ def _event(line: bytes, path: object, number: int) -> Event:
     if not isinstance(event, dict) or not isinstance(event.get("event"), str):
         raise _no_log(path, number)
     return event
-
-
-def without_measures(events: Iterable[Event]) -> list[dict[str, Any]]:
-    """The events without what differs from run to run."""
-    return [{key: value for key, value in event.items() if key != MEASURED} for event in events]
 
 
 def _opened(path: Path, mode: str) -> BinaryIO:

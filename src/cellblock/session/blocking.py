@@ -154,12 +154,12 @@ class Session:
 
     def shell(self, command: str, *, wait: bool = True) -> Cell:
         """Run a command with /bin/sh in the workspace. A status other than 0 is the cell's error."""
-        cell: Cell = self._interruptibly(in_task, self._tasks, partial(self._session.shell, command, wait=wait))
+        cell: Cell = self._wait_for(self._session.shell, command, wait=wait)
         return cell
 
     def rerun(self, cell_id: str, *, wait: bool = True) -> Cell:
         """Run a cell's source again, as a new execution with a new number in the same cell."""
-        cell: Cell = self._interruptibly(in_task, self._tasks, partial(self._session.rerun, cell_id, wait=wait))
+        cell: Cell = self._wait_for(self._session.rerun, cell_id, wait=wait)
         return cell
 
     def delete(self, cell_id: str) -> None:

@@ -24,14 +24,15 @@ from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.network import destinations
 from cellblock.policy import Policy
+from cellblock.session.arguments import container_of, modules_of, mounts_of, require_undeclared, state_of
 from cellblock.session.execution import equip
 from cellblock.session.files import AsyncFiles
 from cellblock.session.hoststeps import HostStep, aside
 from cellblock.session.tools import Toolbox
 from cellblock.session.unbroken import unbroken
+from cellblock.session.undoing import not_undone, steps_to
 from cellblock.session.versions import Versions
-from cellblock.state import Live, State, Versioned
-from cellblock.tools.tool import about
+from cellblock.state import State, Versioned
 from cellblock.walls import TrustLevel, Unavailable, Walls
 from cellblock.wire.messages import Clear, Fetch, Run, Survey
 
@@ -95,7 +96,7 @@ class AsyncSession(Versions):
             raise TypeError(f"policy must be a Policy, not {type(policy).__name__}")
         if not isinstance(limits, ExecutionLimits | None):
             raise TypeError(f"limits must be ExecutionLimits, not {type(limits).__name__}")
-        preload = modules(preload)
+        preload = modules_of(preload)
         if not isinstance(seed, int | None):
             raise TypeError(f"seed must be a whole number, not {type(seed).__name__}")
         self._said = frozenset(
@@ -114,7 +115,7 @@ class AsyncSession(Versions):
             if value is not None
         )
         self.user = user
-        self.state = _mode(name, state)
+        self.state = state_of(name, state)
         self.trust_level: TrustLevel = trust_level or "isolated"
         self.walls: Walls = walls or "full"
         self.seed = secrets.randbits(64) if seed is None else seed
@@ -123,12 +124,12 @@ class AsyncSession(Versions):
             preload=preload,
             python=python,
             seed=self.seed,
-            mounts=_mounts(mounts or {}),
+            mounts=mounts_of(mounts or {}),
             policy=policy,
             forgets=self.state is None,
             saved=isinstance(self.state, Versioned),
             network=destinations(() if network is None else network),
-            container=_container(container, self.trust_level),
+            container=container_of(container, self.trust_level),
         )
         self._launcher = launcher_for(self.trust_level, self.walls)
         self._spec = spec
@@ -148,7 +149,7 @@ class AsyncSession(Versions):
             if why := declared(mounts):
                 self._close_off(why)
         if policy is not None and self.trust_level == "local":
-            _require_undeclared(policy)
+            require_undeclared(policy)
         self._branched = 0
 
     def __repr__(self) -> str:
@@ -355,7 +356,7 @@ class AsyncSession(Versions):
             await self._committed()
             if to is not None and self._keeps_no_states:
                 raise self._not_undone(1, 0, "max_checkpoints")
-            if to is not None and (steps := _steps_to(to, kernel.states)) == 0:
+            if to is not None and (steps := steps_to(to, kernel.states)) == 0:
                 return
             if (bound := await kernel.reserve(steps)) is not None:
                 if self._lasting is None:
@@ -381,26 +382,8 @@ class AsyncSession(Versions):
         return next(lacking, None)
 
     def _not_undone(self, steps: int, able: int, bound: str) -> CellblockError:
-        """The error of steps that cannot be undone, of which `able` can be, for a limit of that name."""
-        many = "1 step" if steps == 1 else f"{steps} steps"
-        if steps <= able:
-            return CellblockError(
-                f"{many} cannot be undone: the copy of the session from before that has ended",
-                hint="undo another number of steps",
-            )
-        message = f"{many} cannot be undone, {able} can" if able else "nothing can be undone"
-        if self.walls == "reduced":
-            hint = 'walls="reduced" keeps no checkpoints: use walls="full" where the machine gives them'
-            return CellblockError(message, hint=hint)
-        if (lacking := self._without_checkpoints) is not None:
-            return CellblockError(f"{message}: {lacking.reason}", hint=lacking.remedy)
-        if bound in _HELD:
-            limits = self.limits
-            megabytes = limits.checkpoint_bytes >> 20 if bound == "max_checkpoint_mb" else limits.max_disk_mb
-            message += f": {_HELD[bound].format(megabytes)}"
-        few = bound in _HELD or able >= self.limits.max_checkpoints
-        hint = f"raise ExecutionLimits({bound}=…) before the session is opened" if few else ""
-        return CellblockError(message, hint=hint)
+        lacking = self._without_checkpoints
+        return not_undone(steps, able, bound, limits=self.limits, walls=self.walls, lacking=lacking)
 
     async def branch(self, name: str | None = None) -> AsyncSession:
         """Another session with the same names, objects and files, from which on the two go apart.
@@ -542,85 +525,9 @@ class AsyncSession(Versions):
         return self.notebook.read(uri)
 
 
-_HELD = {
-    "max_checkpoint_mb": "the memory of older states came to more than ExecutionLimits(max_checkpoint_mb=…), {} MB",
-    "max_disk_mb": "the files of older states came to more than ExecutionLimits(max_disk_mb=…), {} MB",
-}
-
-
-def _steps_to(state: int, states: tuple[int, ...]) -> int:
-    """How many steps lie between a state and the present one; CellblockError where it is no more."""
-    if state not in states:
-        raise CellblockError(
-            "the session cannot go back to that state: it is too long ago, or was undone",
-            hint="raise ExecutionLimits(max_checkpoints=…) before the session is opened",
-        )
-    return len(states) - 1 - states.index(state)
-
-
-def _require_undeclared(policy: Policy) -> None:
-    """At local cells call what a policy grants directly, and nobody is asked."""
-    for grant in policy.functions:
-        said = about(grant.function)
-        if said.outward or said.private:
-            raise ValueError(
-                f"{grant.name}() is declared outward or private, which holds at local where it is in tools="
-            )
-
-
 def _is_live(policy: Policy | None) -> bool:
     """Whether it grants what belongs to the host."""
     return policy is not None and bool(policy.functions or policy.classes or policy.granted)
-
-
-def _container(container: Container | str | None, trust_level: TrustLevel) -> Container | None:
-    """The container of a session at the level `sandboxed`; none at the others."""
-    if not isinstance(container, Container | str | None):
-        raise TypeError(f"container must be a Container or an image's name, not {type(container).__name__}")
-    if trust_level != "sandboxed":
-        if container is not None:
-            raise ValueError('container= is for trust_level="sandboxed"')
-        return None
-    return Container(image=container) if isinstance(container, str) else container or Container()
-
-
-def _mode(name: str | None, state: State | Literal["default"] | None) -> State | None:
-    """What a session remembers, where it is said and where it is not."""
-    if state != "default" and not isinstance(state, State | None):
-        raise TypeError(f"state must be Versioned(), Live() or None, not {type(state).__name__}")
-    if not isinstance(name, str | None):
-        raise TypeError(f"name must be str, not {type(name).__name__}")
-    if name is None and isinstance(state, Versioned):
-        raise ValueError('a session that lasts has a name: Session("name", state=…)')
-    if name is not None and (state is None or isinstance(state, Live)):
-        raise ValueError("a session has a name in a store: leave the name out, or state=")
-    if state == "default":
-        return Live() if name is None else Versioned()
-    return state
-
-
-def modules(preload: Iterable[str]) -> tuple[str, ...]:
-    """The names of modules that `preload=` lists."""
-    if isinstance(preload, str):
-        raise TypeError(f"preload is a list of modules, not the text {preload!r:.100}")
-    names = tuple(preload)
-    for name in names:
-        if not isinstance(name, str):
-            raise TypeError(f"preload is a list of modules by their names, not of {name!r:.100}")
-    return names
-
-
-def _mounts(mounts: Any) -> tuple[tuple[str, str], ...]:
-    """Names and sources; a relative source is one of this process's directory as it is now."""
-    if not isinstance(mounts, Mapping):
-        raise TypeError(f"mounts must map names to paths, not be a {type(mounts).__name__}")
-    found = []
-    for name, source in mounts.items():
-        path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
-        if not isinstance(name, str) or not isinstance(path, str):
-            raise TypeError(f"mounts maps names to paths, both str, not {name!r:.100} to {source!r:.100}")
-        found.append((name, os.path.join(os.getcwd(), path)))
-    return tuple(found)
 
 
 def _answer(cell: Cell, what: str) -> object:

@@ -1,0 +1,73 @@
+"""What a session is given, checked, and brought into the form in which it is used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from cellblock.container import Container
+from cellblock.policy import Policy
+from cellblock.state import Live, State, Versioned
+from cellblock.tools.tool import about
+from cellblock.walls import TrustLevel
+
+
+def state_of(name: str | None, state: State | Literal["default"] | None) -> State | None:
+    """What a session remembers, where it is said and where it is not."""
+    if state != "default" and not isinstance(state, State | None):
+        raise TypeError(f"state must be Versioned(), Live() or None, not {type(state).__name__}")
+    if not isinstance(name, str | None):
+        raise TypeError(f"name must be str, not {type(name).__name__}")
+    if name is None and isinstance(state, Versioned):
+        raise ValueError('a session that lasts has a name: Session("name", state=…)')
+    if name is not None and (state is None or isinstance(state, Live)):
+        raise ValueError("a session has a name in a store: leave the name out, or state=")
+    if state == "default":
+        return Live() if name is None else Versioned()
+    return state
+
+
+def modules_of(preload: Iterable[str]) -> tuple[str, ...]:
+    """The names of modules that `preload=` lists."""
+    if isinstance(preload, str):
+        raise TypeError(f"preload is a list of modules, not the text {preload!r:.100}")
+    names = tuple(preload)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"preload is a list of modules by their names, not of {name!r:.100}")
+    return names
+
+
+def mounts_of(mounts: Any) -> tuple[tuple[str, str], ...]:
+    """Names and sources; a relative source is one of this process's directory as it is now."""
+    if not isinstance(mounts, Mapping):
+        raise TypeError(f"mounts must map names to paths, not be a {type(mounts).__name__}")
+    found = []
+    for name, source in mounts.items():
+        path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+        if not isinstance(name, str) or not isinstance(path, str):
+            raise TypeError(f"mounts maps names to paths, both str, not {name!r:.100} to {source!r:.100}")
+        found.append((name, os.path.join(os.getcwd(), path)))
+    return tuple(found)
+
+
+def container_of(container: Container | str | None, trust_level: TrustLevel) -> Container | None:
+    """The container of a session at the level `sandboxed`; none at the others."""
+    if not isinstance(container, Container | str | None):
+        raise TypeError(f"container must be a Container or an image's name, not {type(container).__name__}")
+    if trust_level != "sandboxed":
+        if container is not None:
+            raise ValueError('container= is for trust_level="sandboxed"')
+        return None
+    return Container(image=container) if isinstance(container, str) else container or Container()
+
+
+def require_undeclared(policy: Policy) -> None:
+    """At local cells call what a policy grants directly, and nobody is asked."""
+    for grant in policy.functions:
+        said = about(grant.function)
+        if said.outward or said.private:
+            raise ValueError(
+                f"{grant.name}() is declared outward or private, which holds at local where it is in tools="
+            )
