@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 IMAGE = "localhost/cellblock"
-"""What `cellblock image build` makes. Nothing of cellblock's is in it, so it need not be made anew for each version."""
+"""What `cellblock image build` makes. Nothing of cellblock's is in it, so it serves every version."""
 IMAGE_VARIABLE = "CELLBLOCK_IMAGE"
 _NAME = re.compile(r"[A-Za-z0-9_./][\w./:@+-]*\Z")
 
@@ -21,7 +21,7 @@ class Container:
     `engine` is `podman` or `docker`, by name or path: by default the first of them that is there.
     `runtime` is an OCI runtime by a name the engine knows: `runc`, `crun`, `runsc` (gVisor), `kata`. By default the
     engine's own, or where that cannot start a container here, the next that can.
-    `cpus` bounds how many processors it has the time of, 1.5 say; None does not.
+    `cpus` bounds its processor time, in processors, as 1.5; None sets no bound.
     """
 
     image: str = ""

@@ -17,11 +17,12 @@ class ExecutionLimits:
 
     `max_checkpoints` is how many steps can be undone, and how many states of the session are kept for that. With 0
     there are none: nothing can be undone, and a session whose process ends goes on with an empty namespace.
-    `max_checkpoint_mb` bounds the memory that these states hold beyond what the session holds by itself, which is what
-    was changed since: past it the oldest are let go, all but the newest. None is as much as `max_memory_mb`. The files
-    that were may hold as much again as `max_disk_mb`; past it the oldest states are let go, too.
+    `max_checkpoint_mb` bounds the memory that these states hold beyond what the session itself holds, which is what
+    has changed since: past it the oldest states are dropped, but never the newest. None means `max_memory_mb`. The
+    files of these states may take another `max_disk_mb`; past that the oldest states are dropped, too.
 
-    `max_connections` are open at a time through `network=`; others wait. `max_network_mb` passes in all, both ways.
+    `max_connections` can be open at a time through `network=`; others wait. `max_network_mb` bounds what passes in
+    all, both ways.
     """
 
     timeout_seconds: float = 30.0

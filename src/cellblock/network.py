@@ -47,7 +47,7 @@ class Traffic:
 
 
 def destinations(listed: Iterable[str]) -> tuple[Destination, ...]:
-    """What `network=` lists, each "host:port" or "[address]:port"; ValueError names what is none."""
+    """What `network=` lists, each "host:port" or "[address]:port"; ValueError names one that is not."""
     if isinstance(listed, str):
         raise TypeError(f'network is a list of "host:port", not the text {listed!r:.100}')
     found: dict[Destination, None] = {}
@@ -57,7 +57,7 @@ def destinations(listed: Iterable[str]) -> tuple[Destination, ...]:
         try:
             found[destination(one)] = None
         except ValueError as error:
-            raise ValueError(f"network: {one!r:.300} is no destination: {error}") from None
+            raise ValueError(f"network: {one!r:.300} is not a destination: {error}") from None
     return tuple(found)
 
 

@@ -1,10 +1,11 @@
 """What a session's code may reach: functions, classes and modules of the host, and the parts of the language.
 
-A policy is a value. `fn`, `cls` and `module` give a new one with a grant more:
+A policy is a value. `fn`, `cls` and `module` return a new one with one more grant:
 
     policy = Policy(modules=["math", "json"]).fn(search).cls(Account, exclude=["close"]).module(geo, include=["area*"])
 
-Patterns are those of `fnmatch`, matched against names of members. What begins with an underscore is never granted.
+Patterns are those of `fnmatch`, matched against names of members. Names that begin with an underscore
+are never granted.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from types import ModuleType
 from typing import Any, Self
 
 FEATURES = ("inheritance", "decorators", "generators", "async", "global", "exceptions")
-"""The parts of the language that can be switched off: N3 to N7."""
+"""The parts of the language that can be switched off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,7 @@ class ModuleGrant:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Policy:
-    """What code may reach. `modules` names audited ones; None is all of the audited standard library."""
+    """What code may reach. `modules` are names of audited modules of the standard library; None is all of them."""
 
     modules: tuple[str, ...] | None
     libraries: tuple[str, ...]
@@ -109,7 +110,7 @@ class Policy:
 
     @classmethod
     def strict(cls) -> Self:
-        """The dialect of the first documents: no inheritance, decorators, generators, async code or `global`."""
+        """A policy for a smaller language: no inheritance, decorators, generators, async code or `global`."""
         return cls(without=[feature for feature in FEATURES if feature != "exceptions"])
 
     def fn(self, function: Callable[..., Any], *, name: str | None = None) -> Self:
@@ -153,7 +154,7 @@ class Policy:
         exclude: Iterable[str] = (),
         replaced: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Grant a module's members, imported by its own name or another. `replaced` stand in for members of a name."""
+        """Grant a module's members, imported by its own name or another. `replaced`: stand-ins for members, by name."""
         grant = ModuleGrant(
             module=module,
             name=name or module.__name__,
@@ -175,5 +176,5 @@ def _patterns(given: Iterable[str]) -> tuple[str, ...]:
 
 def _name(name: str) -> str:
     if not name.isidentifier() or name.startswith("__"):
-        raise ValueError(f"{name!r} is no name that code could call it by: give name=…")
+        raise ValueError(f"{name!r} is not a name that code can use: give name=…")
     return name

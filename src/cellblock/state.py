@@ -18,8 +18,8 @@ class Versioned:
 
     `url` names the store: `sqlite:///cells.db`, `postgresql://…`; None is `$CELLBLOCK_STORE`, or else a file in the
     user's data directory. With `strict`, a cell that binds a name to what cannot be saved fails, and is rolled back;
-    otherwise such names stay while the session's process lives, and are told as `lost`. A session that is not used for
-    `hibernate_after` seconds gives its processes up, until it is used again.
+    otherwise such names last as long as the session's process, and are reported as `lost`. A session that is not used
+    for `hibernate_after` seconds ends its processes, until it is used again.
     """
 
     url: str | None = None
@@ -33,7 +33,7 @@ State = Live | Versioned
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
-    """What a session was resumed from that existed before, or whose processes had all ended.
+    """What a session was resumed from, if it existed before, or if all its processes had ended.
 
     `commit` is the newest one whose state was saved; `replayed` are the cells that were run again after it, with the
     answers that host functions had given them. `interrupted` is a cell that had not ended when its program did: it is

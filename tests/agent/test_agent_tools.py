@@ -166,7 +166,7 @@ def test_a_name_is_registered_once(level: str) -> None:
 
 @pytest.mark.parametrize("wrong", [None, 5, "search", object()])
 def test_what_is_no_function_is_no_tool(wrong: object) -> None:
-    with pytest.raises(TypeError, match="a tool is a function with a name"):
+    with pytest.raises(TypeError, match="a tool must be a function with a name"):
         agent_of("1", tools=[wrong])
 
 
@@ -264,7 +264,7 @@ def test_a_helper_without_an_answer_is_an_error_in_the_callers_cell() -> None:
 
 
 def test_a_task_that_is_no_text_is_refused() -> None:
-    with pytest.raises(TypeError, match="a task is a text, not int"):
+    with pytest.raises(TypeError, match="a task must be a str, not int"):
         agent_of("1").run(5)  # type: ignore[arg-type]
-    with pytest.raises(CellblockError, match="is no model"):
+    with pytest.raises(CellblockError, match="is not a model"):
         CodeAgent(5)

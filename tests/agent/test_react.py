@@ -209,7 +209,7 @@ def test_a_tool_is_registered_once_and_not_as_final_answer() -> None:
 
 
 def test_a_task_that_is_no_text_is_refused() -> None:
-    with pytest.raises(TypeError, match="a task is a text"):
+    with pytest.raises(TypeError, match="a task must be a str"):
         agent_of("x").run(5)  # type: ignore[arg-type]
-    with pytest.raises(CellblockError, match="is no model"):
+    with pytest.raises(CellblockError, match="is not a model"):
         ReactAgent(5)

@@ -137,7 +137,7 @@ def test_runs_in_one_session_are_done_again_one_after_the_other(tmp_path: Path) 
         one.run("first", log=tmp_path / "first")
         one.run("second", log=tmp_path / "second")
     assert replay(tmp_path / "first", tmp_path / "second").differences == []
-    with pytest.raises(LogError, match="went on in a session of earlier runs"):
+    with pytest.raises(LogError, match="continued the session of earlier runs"):
         replay(tmp_path / "second")
 
 
@@ -221,10 +221,10 @@ def test_weaker_walls_and_mounts_are_never_taken_from_a_log(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda text: "", "line 1, is no line of a run's log"),
-        (lambda text: "x = 1\n" + text, "line 1, is no line of a run's log"),
+        (lambda text: "", "line 1, is not a line of a run's log"),
+        (lambda text: "x = 1\n" + text, "line 1, is not a line of a run's log"),
         (lambda text: text.replace('"format": 1', '"format": 9', 1), "is a log of format 9, not 1"),
-        (lambda text: text.replace('"event": "reply"', "", 1), "line 3, is no line of a run's log"),
+        (lambda text: text.replace('"event": "reply"', "", 1), "line 3, is not a line of a run's log"),
         (lambda text: text.replace('"step": 1', '"step": 7', 1), "is damaged: ValueError: cell of step 1"),
         (lambda text: text.replace('"inputs": {}', '"inputs": {"a": {"set": 3}}', 1), "is damaged: MalformedValue"),
         (lambda text: text.replace('"limits": {', '"limits": {"nope": 1, ', 1), "is damaged: TypeError"),

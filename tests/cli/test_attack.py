@@ -33,7 +33,7 @@ def test_classes_are_those_of_the_register() -> None:
 def test_another_class_is_a_usage_error(capsys: Captured) -> None:
     assert main(["doctor", "--attack", "L1"]) == 2
     assert capsys.readouterr().err.startswith(
-        "cellblock: 'L1' is no class of attacks at the level isolated: there are W1, W2"
+        "cellblock: 'L1' is not a class of attacks at the level isolated: there are W1, W2"
     )
 
 

@@ -237,6 +237,6 @@ def test_without_a_place_for_files_it_says_so(monkeypatch: pytest.MonkeyPatch) -
     assert (report.ok, report.walls, report.failure) == (
         False,
         (),
-        "a file for sessions to look for cannot be put out: No usable temporary directory found in ['/tmp'] "
+        "no file can be written for the sessions to look for: No usable temporary directory found in ['/tmp'] "
         "(give this program a /tmp; to a container, --tmpfs /tmp)",
     )

@@ -89,7 +89,7 @@ def test_what_is_no_host_and_port_is_a_usage_error(
     key = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
     done = cellblock(*words, "--network", "pypi.org", environment=key)
     assert done.returncode == 2
-    assert b"--network: 'pypi.org' is no destination: write it with its port, as \"pypi.org:443\"" in done.stderr
+    assert b"--network: 'pypi.org' is not a destination: write it with its port, as \"pypi.org:443\"" in done.stderr
 
 
 @pytest.mark.parametrize("words", [("run",), ("repl",), ("notebook", "run"), ("agent",)])

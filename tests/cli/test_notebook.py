@@ -80,7 +80,7 @@ def test_a_page_and_json(cellblock: Cellblock, tmp_path: Path) -> None:
         (b"{", [], b"is no Jupyter document"),
         (b"[" * 100_000, [], b"is no Jupyter document"),
         (b"[]", [], b"it holds a list"),
-        (b'{"nbformat": 3}', [], b"nbformat 4 but of 3"),
+        (b'{"nbformat": 3}', [], b"nbformat 4, and is of 3"),
         (b'{"nbformat": 4, "cells": []}', ["--save", "out.txt"], b"ends neither in .ipynb nor in .html"),
         (b'{"nbformat": 4, "cells": []}', ["--save", "none/out.ipynb"], b"there is no directory"),
     ],

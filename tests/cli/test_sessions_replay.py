@@ -55,7 +55,7 @@ def test_difference_is_a_row_and_exit_status_1(cellblock: Cellblock, log: Path) 
     [
         (["run.jsonl"], "cellblock: the file 'a.txt' is not in run.jsonl (give it: files= (--file LOCAL:a.txt))"),
         (["none"], "cellblock: the log none cannot be read: No such file or directory (give the path of a log)"),
-        (["a.txt"], "cellblock: a.txt, line 1, is no line of a run's log (give a log that a run has written)"),
+        (["a.txt"], "cellblock: a.txt, line 1, is not a line of a run's log (give a log that a run has written)"),
         (["run.jsonl", "--file", "b.txt"], "cellblock: --file 'b.txt': 'b.txt' does not exist"),
     ],
 )

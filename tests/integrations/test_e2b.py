@@ -1,4 +1,4 @@
-"""E2B's face: what a program written for `e2b_code_interpreter` does, after one changed import."""
+"""E2B's interface: what a program written for `e2b_code_interpreter` does, after one changed import."""
 
 from __future__ import annotations
 

@@ -191,13 +191,19 @@ async def test_a_reply_can_be_cancelled():
 
 
 @pytest.mark.parametrize(
-    ("thing", "said"), [(3, "a int"), (None, "a NoneType"), (Echo, "the class Echo"), (lambda m, t: "", "a function")]
+    ("thing", "said"),
+    [
+        (3, "an object of type int"),
+        (None, "an object of type NoneType"),
+        (Echo, "the class Echo"),
+        (lambda m, t: "", "an object of type function"),
+    ],
 )
 def test_anything_else_is_told_what_is_taken(thing, said):
     with pytest.raises(ModelError) as caught:
         connect(thing)
     assert str(caught.value) == (
-        f"{said} is no model (give the name of an endpoint's model, an object with complete(messages, tools), "
+        f"{said} is not a model (give the name of an endpoint's model, an object with complete(messages, tools), "
         "a LangChain chat model or a ScriptedModel)"
     )
     assert isinstance(caught.value, CellblockError)

@@ -166,7 +166,7 @@ async def test_a_rate_limit_is_waited_for_as_long_as_the_endpoint_says(endpoint,
         (Drop(), "connection", "the connection to {url} broke: .*"),
         (Answer("never whole", cut=2), "connection", "the connection to {url} broke: .*"),
         (Answer("never whole", end=2), "connection", "the answer broke off before its end"),
-        (Answer("never whole", error=2), "server", "{url} answered in the midst of a stream: the engine failed"),
+        (Answer("never whole", error=2), "server", "{url} answered in the middle of a stream: the engine failed"),
         (Stream(('data: {"choices', "")), "malformed", "{url} sent what is no answer: .*"),
         (Stream(("data: 5", "", 'data: {"choices": {}}', "")), "connection", "the answer broke off before its end"),
         (Answer("never whole", finish="error"), "connection", "the answer broke off before its end"),
@@ -377,7 +377,7 @@ async def test_a_mistake_of_the_caller_is_no_failure_of_the_endpoint(endpoint, r
 
 
 def test_a_name_is_not_empty():
-    with pytest.raises(ModelError, match="a model's name is not empty"):
+    with pytest.raises(ModelError, match="a model's name must not be empty"):
         connect("")
 
 
@@ -397,7 +397,7 @@ def test_a_key_that_is_none_is_refused_without_showing_it(monkeypatch, key):
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with pytest.raises(ModelError) as caught:
         connect("gpt")
-    assert str(caught.value) == "the key holds characters that no key has (copy it anew)"
+    assert str(caught.value) == "the key contains characters that no key has (copy it again)"
 
 
 async def test_a_line_end_after_the_key_is_no_part_of_it(endpoint):
@@ -408,7 +408,7 @@ async def test_a_line_end_after_the_key_is_no_part_of_it(endpoint):
 @pytest.mark.parametrize("url", ["localhost:11434/v1", "ftp://host/v1", "http://", "http://host:port/v1", "http://[x/"])
 def test_a_url_that_is_none_is_refused_without_showing_it(monkeypatch, url):
     monkeypatch.setenv("OPENAI_BASE_URL", url)
-    with pytest.raises(ModelError, match=re.escape("the endpoint's URL is none (OPENAI_BASE_URL is to be like")):
+    with pytest.raises(ModelError, match=r"URL is not an HTTP URL \(set OPENAI_BASE_URL to something like"):
         connect("gpt")
 
 

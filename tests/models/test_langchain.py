@@ -194,7 +194,7 @@ async def test_a_role_that_it_has_no_message_for_is_refused():
 
 
 def test_the_class_of_a_chat_model_is_no_model():
-    with pytest.raises(ModelError, match="the class BaseChatModel is no model"):
+    with pytest.raises(ModelError, match="the class BaseChatModel is not a model"):
         connect(BaseChatModel)
 
 

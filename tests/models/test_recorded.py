@@ -69,7 +69,7 @@ async def test_where_the_messages_part_from_the_recording_is_said(tmp_path, aske
     await record(ScriptedModel(["one"]), path).reply(asking("a", "b", "c"), [])
     with pytest.raises(ModelError) as caught:
         await replayed(path).reply(asked, tools)
-    assert str(caught.value) == f"{said} (record it anew if what is asked was meant to change)"
+    assert str(caught.value) == f"{said} (record it again if what is asked was meant to change)"
     assert caught.value.kind == "script"
 
 
@@ -91,7 +91,7 @@ async def test_an_error_of_the_model_is_recorded_and_raised_again(tmp_path):
 def test_a_recording_is_never_written_over(tmp_path):
     path = tmp_path / "run.jsonl"
     path.write_text("precious")
-    with pytest.raises(ModelError, match=r"run\.jsonl is there already \(delete it to record anew\)"):
+    with pytest.raises(ModelError, match=r"run\.jsonl is there already \(delete it to record it again\)"):
         record(ScriptedModel([]), path)
     assert path.read_text() == "precious"
 
@@ -100,7 +100,7 @@ def test_a_recording_is_never_written_over(tmp_path):
 def test_a_file_that_is_no_recording_is_refused(tmp_path, text):
     path = tmp_path / "run.jsonl"
     path.write_text(text)
-    with pytest.raises(ModelError, match="is no recording of replies"):
+    with pytest.raises(ModelError, match="is not a recording of replies"):
         replayed(path)
 
 
@@ -108,7 +108,7 @@ def test_a_file_that_is_no_recording_is_refused(tmp_path, text):
 def test_a_line_that_is_no_reply_is_refused(tmp_path, line):
     path = tmp_path / "run.jsonl"
     path.write_text('{"format": "cellblock replies 1", "model": "m"}\n' + line + "\n")
-    with pytest.raises(ModelError, match="is no recording of replies"):
+    with pytest.raises(ModelError, match="is not a recording of replies"):
         replayed(path)
 
 

@@ -49,5 +49,5 @@ def test_an_agent_of_private_data_reaches_nobody(server: PageServer) -> None:
 
 @pytest.mark.parametrize("listed", ["pypi.org", "https://pypi.org:443"])
 def test_what_is_no_destination_is_refused_as_the_agent_is_made(listed: str) -> None:
-    with pytest.raises(ValueError, match="is no destination"):
+    with pytest.raises(ValueError, match="is not a destination"):
         CodeAgent(ScriptedModel([]), network=[listed])

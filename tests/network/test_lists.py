@@ -48,9 +48,9 @@ def test_a_destination_is_kept_in_one_form(text: str, told: str) -> None:
     ],
 )
 def test_what_is_no_destination_is_refused_with_the_reason(text: str, why: str) -> None:
-    with pytest.raises(ValueError, match="is no destination") as raised:
+    with pytest.raises(ValueError, match="is not a destination") as raised:
         Session(network=[text])
-    assert str(raised.value).endswith(f"is no destination: {why}")
+    assert str(raised.value).endswith(f"is not a destination: {why}")
 
 
 def test_a_text_is_no_list() -> None:

@@ -283,7 +283,7 @@ async def test_an_async_session_can_be_marked_before_it_is_open(listener: Listen
 
 
 def test_a_mark_has_a_reason() -> None:
-    with Session(limits=_LIMITS) as session, pytest.raises(ValueError, match="say why"):
+    with Session(limits=_LIMITS) as session, pytest.raises(ValueError, match="the reason why the session is private"):
         session.mark_private(" ")
 
 

@@ -67,6 +67,6 @@ def test_path_that_cannot_be_written_or_is_taken_is_told(tmp_path: Path) -> None
         EventLog(tmp_path / "log")
     with pytest.raises(LogError, match=r"no log can be written to .*: No such file or directory"):
         EventLog(tmp_path / "none" / "log")
-    with pytest.raises(LogError, match="line 1, is no line of a run's log"):
+    with pytest.raises(LogError, match="line 1, is not a line of a run's log"):
         EventLog.resumed(tmp_path / "log")
     assert (tmp_path / "log").read_text() == "mine"

@@ -182,7 +182,7 @@ print(len(exporter.get_finished_spans()))
 
 
 def test_what_is_no_provider_is_refused() -> None:
-    with pytest.raises(TypeError, match="a tracer provider, False or None is wanted, not str"):
+    with pytest.raises(TypeError, match="telemetry must be a tracer provider, False or None, not str"):
         CodeAgent(ScriptedModel([]), telemetry="yes")
 
 

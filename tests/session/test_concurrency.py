@@ -213,13 +213,13 @@ def test_events_of_a_stream_may_be_taken_by_another_thread(session: Session) -> 
     assert len(rest) >= 1
 
 
-# --- the two faces ---------------------------------------------------------------------------------------------
+# --- the two interfaces ----------------------------------------------------------------------------------------
 
 AS_ITEMS = {"get", "set"}
-"""Given as `session[name]` by the blocking face."""
+"""Given as `session[name]` by the blocking interface."""
 
 ENTERED = {"open"}
-"""Done by the blocking face's constructor."""
+"""Done by the blocking interface's constructor."""
 
 
 def public(cls: type) -> set[str]:

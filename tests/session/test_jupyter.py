@@ -62,9 +62,9 @@ def test_a_cell_may_be_said_to_raise() -> None:
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ([], "no Jupyter document"),
-        ({}, "nbformat 4 but of None"),
-        ({"nbformat": 3, "worksheets": []}, "nbformat 4 but of 3"),
+        ([], "not a Jupyter document"),
+        ({}, "nbformat 4, and is of None"),
+        ({"nbformat": 3, "worksheets": []}, "nbformat 4, and is of 3"),
         ({"nbformat": 4}, "no list of cells"),
         ({"nbformat": 4, "cells": [1]}, "no list of cells"),
         (_document(5), "neither text nor lines"),

@@ -330,7 +330,7 @@ def test_sessions_that_do_not_last_say_so() -> None:
         for call in (session.flush, session.log, session.diff, lambda: session.checkout("HEAD")):
             with pytest.raises(CellblockError, match="for sessions with versions"):
                 call()
-    with pytest.raises(ValueError, match="a session that lasts has a name"):
+    with pytest.raises(ValueError, match="a session that lasts needs a name"):
         Session(state=Versioned("memory:"))
     with pytest.raises(TypeError, match="state must be"):
         Session("one", state="sqlite:///x.db")  # type: ignore[arg-type]

@@ -253,7 +253,7 @@ def test_large_tree_is_neither_walked_nor_listed(
 def test_name_that_is_no_place_is_refused(shared: Path, name: str) -> None:
     with pytest.raises(MountRefused, match="not a place for a mount") as caught:
         Session(mounts={name: str(shared)})
-    assert caught.value.hint == "a name in the workspace, like 'data' or 'in/sales', or a path below /data"
+    assert caught.value.hint == "use a name in the workspace, like 'data' or 'in/sales', or a path below /data"
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ def test_call_of_a_thread_that_outlives_its_cell_ends(equipped: Session) -> None
     [
         ([lambda: 1], "cannot be the name of a tool"),
         ([twice, twice], "two tools are called 'twice'"),
-        ([3], "a tool is a function with a name"),
+        ([3], "a tool must be a function with a name"),
         (twice, "tools is a list of functions, not <function twice"),
     ],
     ids=["lambda", "twice", "number", "no list"],

@@ -286,7 +286,7 @@ def test_store_opened_without_its_place_says_what_is_missing(tmp_path: Path) -> 
 def test_key_that_leads_out_of_the_directory_is_refused(tmp_path: Path, key: str) -> None:
     place = DirectoryPlace(str(tmp_path))
     for call in (place.get, place.delete):
-        with pytest.raises(StoreError, match="is no key"):
+        with pytest.raises(StoreError, match="is not the key"):
             call(key)
 
 

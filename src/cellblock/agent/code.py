@@ -60,14 +60,14 @@ class CodeAgent:
     `model` is the name of an endpoint's model, an object with `complete(messages, tools)`, a LangChain chat model or a
     `ScriptedModel`. `tools` are functions that the code calls by name; `fn`, `cls` and `module` register more.
 
-    `state` says what outlives a run: None nothing; `Live()` the session, its names and the agent's memory, as long as
-    the agent is open; `Versioned(url)` the same in a store, under `name` and `user`.
+    `state` says what outlives a run: None, nothing; `Live()`, the session with its names, and the agent's memory, as
+    long as the agent is open; `Versioned(url)`, the same in a store, under `name` and `user`.
 
-    `verify_completion` has each answer checked by a cell of its own before it is given. `on_limit` says what comes of a
-    run whose steps are used up: a result that is `partial`, or `StepLimitReached`. `context_characters` bounds what a
-    model is shown, about four to a token. `redact` are patterns of what is to be kept out of logs. `telemetry` is
-    an OpenTelemetry tracer provider; by default the one that the program has set, if any; False for none.
-    `telemetry_content`: whether its spans have what was said. The other arguments are those of a session.
+    With `verify_completion` each answer is checked by a cell of its own before it counts. `on_limit` says what follows
+    when a run's steps are used up: a result that is `partial`, or `StepLimitReached`. `context_characters` bounds what
+    a model is shown, at about four characters to a token. `redact` are patterns of what to keep out of logs.
+    `telemetry` is an OpenTelemetry tracer provider: by default the one that the program has set, if any; False for
+    none. `telemetry_content`: whether its spans have the texts. The other arguments are those of a session.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class CodeAgent:
     ) -> Any:
         """Register a function, as `@agent.fn`, `@agent.fn(visibility="signature")` or `agent.fn(f)`.
 
-        At `local` it is given the cells' own objects; elsewhere it is called over the wall, with copies.
+        At `local` it gets the cells' own objects; elsewhere it is called across the wall, with copies.
         """
 
         def register(one: Registered) -> Registered:
@@ -165,9 +165,9 @@ class CodeAgent:
     def cls(
         self, cls: type | None = None, *, name: str | None = None, visibility: Visibility = "full", **grant: Any
     ) -> Any:
-        """Register a class; `include`, `exclude` and the rest are those of `Policy.cls`, and take the guard.
+        """Register a class; `include`, `exclude` and the rest are as in `Policy.cls`, and need the guard.
 
-        Where no guard stands, the class must be one that the session can import.
+        Without a guard the class must be one that the session can import.
         """
 
         def register(one: type) -> type:
@@ -180,7 +180,7 @@ class CodeAgent:
     def module(
         self, module: ModuleType, *, name: str | None = None, visibility: Visibility = "full", **grant: Any
     ) -> ModuleType:
-        """Register a module that code may import; `include` and `exclude` are those of `Policy.module`."""
+        """Register a module that code may import; `include` and `exclude` are as in `Policy.module`."""
         self._require_not_open()
         self._registry.module(module, name=name, visibility=visibility, **grant)
         return module
@@ -198,10 +198,10 @@ class CodeAgent:
         return Task(self)
 
     def as_tool(self, *, name: str = "ask_agent", description: str = "", on_branch: bool = False) -> Callable[..., Any]:
-        """This agent as a function that another agent's code calls with a task, and that gives its answer.
+        """This agent as a function that another agent's code can call with a task, and that returns the answer.
 
-        `on_branch`: it works on a branch of the caller's live session, as it was before the calling cell, so that it
-        sees the same names and files; what it changes there is its own.
+        `on_branch`: it works on a branch of the caller's live session, as that was before the calling cell. So it sees
+        the same names and files, and what it changes there is its own.
         """
 
         async def ask(task: str) -> object:
@@ -247,19 +247,19 @@ class CodeAgent:
     ) -> RunResult:
         """Work on a task until there is an answer, or the steps are used up.
 
-        `inputs` are bound to names first, `files` written: bytes, or a path of the host's. `attempts` are made on as
-        many branches of the session at once; `verifier` gives a number for each result, and the highest is kept.
-        `accept` is given each answer where it is called, and gives it back or raises what is wrong with it. `log` is
-        where the events go, a line of JSON each. `tell` is given what happens, as it does. `session` is one to work in
-        that is the caller's, which this neither opens nor closes. `freezes`: in a stored session functions keep, from
-        the end of this run on, the values of the names that they read; see `cellblock.agent.freezing`.
+        `inputs` are bound to names first, and `files` written: bytes, or the path of a file of the host's. `attempts`
+        are made at once, each on a branch of the session; `verifier` gives each result a number, and the highest is
+        kept. `accept` is called with each answer, and returns it or raises what is wrong with it. `log` is the path of
+        a file for the events, a line of JSON each. `tell` is called with what happens, as it does. `session` is one of
+        the caller's to work in; it is neither opened nor closed here. `freezes`: in a stored session, functions keep
+        from the end of this run on the values of the names that they read; see `cellblock.agent.freezing`.
 
-        Raises `TaskFailed` where the model says that it cannot be done, `ModelError` where there is no model.
+        Raises `TaskFailed` if the model says that the task cannot be done, `ModelError` if the model gives no answer.
         """
         if not isinstance(task, str):
-            raise TypeError(f"a task is a text, not {type(task).__name__}")
+            raise TypeError(f"a task must be a str, not {type(task).__name__}")
         if type(attempts) is not int or attempts < 1:
-            raise ValueError(f"attempts must be a whole number from 1, not {attempts!r}")
+            raise ValueError(f"attempts must be a whole number of at least 1, not {attempts!r}")
         tell = Trace(self.limits.max_steps, tell) if self._verbose else tell
         inputs, contents = inputs or {}, await briefing.contents(files or {})
         for name in inputs:
@@ -297,9 +297,9 @@ class CodeAgent:
     ) -> RunResult:
         """Go on with a run of this agent, whose state is `Versioned`, by the log that it wrote, and add to that.
 
-        A cell that ran when the program ended is shown to the model as one that ended with it, and not run again. A
-        run may be gone on with that ended in an error of its model, or was cancelled. LogError for one that has come to
-        an end, or that is another agent's; it says which.
+        A cell that ran when the program ended is shown to the model as one that ended with it, and is not run again. A
+        run that ended in an error of its model, or was cancelled, can be resumed too. LogError for a run that came to
+        its end, or is another agent's; it says which.
         """
         from cellblock.agent.past import past_run
         from cellblock.agent.resuming import Resumed, require_resumable
@@ -336,9 +336,9 @@ class CodeAgent:
         return await areplay(*logs, agent=self, **options)
 
     def stream(self, task: str, **options: Any) -> Iterator[str | Event | Step | RunResult]:
-        """What happens while a task is worked on, as it does: pieces of the model's text, what cells show, steps.
+        """Work on a task and yield what happens: pieces of the model's text, what cells show, steps, the result last.
 
-        The last is the result. A caller that leaves before the end ends the run.
+        A caller that stops iterating before the end ends the run.
         """
         from cellblock.agent.streaming import blocking
 
@@ -449,7 +449,7 @@ class CodeAgent:
     def _require_not_open(self) -> None:
         if self._workplace.is_open:
             raise CellblockError(
-                "the agent's session is open, and gets no more functions, classes or modules",
+                "nothing more can be registered while the agent's session is open",
                 hint="register before the first run, or close() the agent first",
             )
 

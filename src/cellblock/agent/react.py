@@ -81,7 +81,7 @@ class ReactAgent:
     ) -> RunResult:
         """Work on a task until there is an answer, or the steps are used up. Raises `ModelError`."""
         if not isinstance(task, str):
-            raise TypeError(f"a task is a text, not {type(task).__name__}")
+            raise TypeError(f"a task must be a str, not {type(task).__name__}")
         events = EventLog(log, redactor=self._redactor)
         events.write(
             "run", format=FORMAT, version=__version__, task=task, model=self.model.name, tools=sorted(self._tools)

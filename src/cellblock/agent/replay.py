@@ -73,15 +73,15 @@ async def areplay(
     LogError for what is no log, and for a run that cannot be done again; it says why.
     """
     if not logs:
-        raise ValueError("a log to replay is missing")
+        raise ValueError("give at least one log to replay")
     pasts = [past_run(await anyio.to_thread.run_sync(read_log, path), path) for path in logs]
     given = await contents(files or {})
     done = Replay()
     first = pasts[0]
     if first.begin is not None and first.begin["again"]:
         raise LogError(
-            f"the run in {logs[0]} went on in a session of earlier runs",
-            hint="give their logs before it, in their order",
+            f"the run in {logs[0]} continued the session of earlier runs",
+            hint="give the logs of those runs before it, in order",
         )
     replaying: _Replaying = read_as_log(logs[0], _agent_for, logs[0], first, agent, mounts or {}, walls, network)
     async with replaying:

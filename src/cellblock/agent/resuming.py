@@ -55,7 +55,7 @@ def require_resumable(past: PastRun, agent: Mapping[str, Any], path: object) -> 
     if past.begin is None:
         raise LogError(f"the run in {path} ended before its first step", hint="run it again")
     if first.end is not None and not str(first.end["reason"]).startswith(_NOT_AN_END):
-        raise LogError(f"the run in {path} has ended: {first.end['reason']}", hint="run another, with a log of its own")
+        raise LogError(f"the run in {path} has ended: {first.end['reason']}", hint="start a new run, with its own log")
 
 
 @dataclass(slots=True)

@@ -68,7 +68,7 @@ def classes(words: list[str], trust_level: str = "isolated") -> tuple[str, ...]:
     unknown = [word for word in words if word not in there]
     if unknown:
         raise ValueError(
-            f"{unknown[0]!r} is no class of attacks at the level {trust_level}: there are {', '.join(there)} and all"
+            f"{unknown[0]!r} is not a class of attacks at the level {trust_level}: there are {', '.join(there)} and all"
         )
     return tuple(name for name in there if name in words) or (LOCAL if trust_level == "local" else DEFAULT)
 

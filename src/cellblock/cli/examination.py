@@ -142,7 +142,7 @@ def _laid_out() -> Iterator[Bait]:
         file = tempfile.NamedTemporaryFile("w", prefix="cellblock-doctor-")  # noqa: SIM115 - the next statement closes it
     except FileNotFoundError as error:
         raise CellblockError(
-            f"a file for sessions to look for cannot be put out: {error.strerror}",
+            f"no file can be written for the sessions to look for: {error.strerror}",
             hint="give this program a /tmp; to a container, --tmpfs /tmp",
         ) from None
     with (

@@ -1,1 +1,1 @@
-"""Faces of sessions for other frameworks. Each module needs an extra, and says so where its package is missing."""
+"""Sessions for other frameworks. Each module needs an extra, and says so where its package is missing."""

@@ -47,7 +47,7 @@ class OpenSessions:
     def __init__(self, make: Make, *, url: str | None = None, most: int = 16, idle_seconds: float = 600.0) -> None:
         """`url` is the store in which the sessions that `make` makes are kept."""
         if most < 1 or not idle_seconds > 0:
-            raise ValueError(f"at least one session may be open, idle for more than 0 s, not {most}, {idle_seconds}")
+            raise ValueError(f"most must be at least 1 and idle_seconds above 0, not {most} and {idle_seconds}")
         self._make = make
         self._url = url
         self._most = most

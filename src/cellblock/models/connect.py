@@ -35,8 +35,9 @@ def connect(
                 return LangChainModel(model, timeout_seconds=timeout_seconds)
         if callable(getattr(model, "complete", None)):
             return CalledModel(model, timeout_seconds=timeout_seconds)  # type: ignore[arg-type]  # as far as can be seen
+    what = f"the class {model.__name__}" if isclass(model) else f"an object of type {type(model).__name__}"
     raise ModelError(
-        f"{'the class ' + model.__name__ if isclass(model) else 'a ' + type(model).__name__} is no model",
+        f"{what} is not a model",
         kind="setup",
         hint="give the name of an endpoint's model, an object with complete(messages, tools), a LangChain chat model "
         "or a ScriptedModel",

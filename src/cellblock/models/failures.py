@@ -42,7 +42,7 @@ class Failure(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """An endpoint's answer that is none, as HTTP tells it. `status` is 0 where it came in the midst of a stream."""
+    """An endpoint's answer that is none, as HTTP tells it. `status` is 0 where it came in the middle of a stream."""
 
     status: int
     message: str
@@ -54,7 +54,7 @@ class Refusal:
         kind, hint = self._meaning(model, place)
         said = readable(self.message)
         error = ModelError(
-            f"{place} answered {self.status or 'in the midst of a stream'}" + (f": {said}" if said else ""),
+            f"{place} answered {self.status or 'in the middle of a stream'}" + (f": {said}" if said else ""),
             kind=kind, hint=hint, status=self.status,
         )  # fmt: skip
         return Failure(error, again=kind in ("rate", "server"), after=self.after)

@@ -55,7 +55,7 @@ class EndpointModel:
         on_retry: OnRetry | None = None,
     ) -> None:
         if not name:
-            raise ModelError("a model's name is not empty", kind="setup")
+            raise ModelError("a model's name must not be empty", kind="setup")
         self.name = name
         self._url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
         self._key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip()
@@ -63,7 +63,7 @@ class EndpointModel:
         if not self._key and self._url.rstrip("/") == _OPENAI:
             raise ModelError(f"there is no key for the model {name!r} of OpenAI", kind="key", hint=_NO_KEY)
         if not (self._key.isascii() and self._key.isprintable()):
-            raise ModelError("the key holds characters that no key has", kind="key", hint="copy it anew")
+            raise ModelError("the key contains characters that no key has", kind="key", hint="copy it again")
         self._options = dict(options or {})
         self._patience = patience or Patience()
         self._on_retry = on_retry

@@ -28,7 +28,7 @@ def record(model: str | object, path: str | Path) -> Connected:
         with Path(path).open("x", encoding="utf-8") as file:
             _write(file, {"format": _FORMAT, "model": connected.name})
     except FileExistsError:
-        raise ModelError(f"{path} is there already", kind="setup", hint="delete it to record anew") from None
+        raise ModelError(f"{path} is there already", kind="setup", hint="delete it to record it again") from None
     return RecordedModel(connected, Path(path))
 
 
@@ -41,7 +41,9 @@ def replayed(path: str | Path) -> Connected:
             raise ValueError("no header")
         return ReplayedModel(told["model"], [_Entry(json.loads(line)) for line in lines])
     except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{path} is no recording of replies: {error}", kind="setup", hint="record it anew") from None
+        raise ModelError(
+            f"{path} is not a recording of replies: {error}", kind="setup", hint="record it again"
+        ) from None
 
 
 class RecordedModel:
@@ -107,7 +109,7 @@ class ReplayedModel(Unopened):
             said = f"call {self._given + 1}: {_parting(messages, digests, self._left[0].messages)}"
         else:
             said = f"the recording has ended after {self._given} replies"
-        return ModelError(said, kind="script", hint="record it anew if what is asked was meant to change")
+        return ModelError(said, kind="script", hint="record it again if what is asked was meant to change")
 
 
 def _parting(messages: list[Message], digests: list[str], recorded: list[str]) -> str:

@@ -45,7 +45,7 @@ class Translator:
                 return self.failure("timeout", f"{self.place} does not answer", "raise timeout_seconds")
             case openai.APIConnectionError():
                 return self._unreached(error.__cause__ or error)
-            case openai.APIError():  # in the midst of a stream
+            case openai.APIError():  # in the middle of a stream
                 return self.refused(0, error.body, {}, error.message)
             case json.JSONDecodeError() | UnicodeDecodeError():
                 return self.malformed(error)
@@ -100,7 +100,9 @@ def shown(url: str) -> str:
         host = port = None
     if not host or parts.scheme not in ("http", "https"):
         raise ModelError(
-            "the endpoint's URL is none", kind="setup", hint="OPENAI_BASE_URL is to be like http://localhost:11434/v1"
+            "the endpoint's URL is not an HTTP URL",
+            kind="setup",
+            hint="set OPENAI_BASE_URL to something like http://localhost:11434/v1",
         )
     return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
 

@@ -143,4 +143,4 @@ def _opened(path: Path, mode: str) -> BinaryIO:
 
 
 def _no_log(path: object, number: int) -> LogError:
-    return LogError(f"{path}, line {number}, is no line of a run's log", hint="give a log that a run has written")
+    return LogError(f"{path}, line {number}, is not a line of a run's log", hint="give a log that a run has written")

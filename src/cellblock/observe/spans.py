@@ -117,7 +117,7 @@ def spans_for(provider: Any, redactor: Redactor, *, content: bool = False, versi
     if provider is None:
         provider = _configured()
     elif not callable(getattr(provider, "get_tracer", None)):
-        raise TypeError(f"a tracer provider, False or None is wanted, not {type(provider).__name__}")
+        raise TypeError(f"telemetry must be a tracer provider, False or None, not {type(provider).__name__}")
     else:
         _require()
     return Spans(provider and provider.get_tracer("cellblock", version), redactor, content=content)

@@ -20,9 +20,9 @@ def state_of(name: str | None, state: State | Literal["default"] | None) -> Stat
     if not isinstance(name, str | None):
         raise TypeError(f"name must be str, not {type(name).__name__}")
     if name is None and isinstance(state, Versioned):
-        raise ValueError('a session that lasts has a name: Session("name", state=…)')
+        raise ValueError('a session that lasts needs a name: Session("name", state=…)')
     if name is not None and (state is None or isinstance(state, Live)):
-        raise ValueError("a session has a name in a store: leave the name out, or state=")
+        raise ValueError("only a session that lasts has a name: leave out the name, or state=")
     if state == "default":
         return Live() if name is None else Versioned()
     return state
@@ -47,7 +47,7 @@ def mounts_of(mounts: Any) -> tuple[tuple[str, str], ...]:
     for name, source in mounts.items():
         path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
         if not isinstance(name, str) or not isinstance(path, str):
-            raise TypeError(f"mounts maps names to paths, both str, not {name!r:.100} to {source!r:.100}")
+            raise TypeError(f"mounts must map names to paths, both str, not {name!r:.100} to {source!r:.100}")
         found.append((name, os.path.join(os.getcwd(), path)))
     return tuple(found)
 

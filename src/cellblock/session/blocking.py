@@ -1,4 +1,4 @@
-"""The blocking face: `Session` is `AsyncSession` driven from ordinary code, on an event loop of our own."""
+"""The blocking interface: `Session` is `AsyncSession` driven from ordinary code, on an event loop of our own."""
 
 from __future__ import annotations
 
@@ -171,33 +171,33 @@ class Session:
         self._in_turn(self._session.clear)
 
     def checkpoint(self) -> int:
-        """The number of the state that the session is in, for `undo(to=…)`; while a cell runs, of the one before it."""
+        """The number of the present state, for `undo(to=…)`; while a cell runs, that of the state before it."""
         return self._session.checkpoint()
 
     def undo(self, steps: int = 1, *, to: int | None = None) -> None:
-        """Go back by so many steps, each a cell, a command or a change from the host: names, objects and files.
+        """Undo steps, each a cell, a command or a change from the host: names, objects and files go back.
 
-        `to` is a state by its number, from `checkpoint`. What was rolled back is no step any more. CellblockError where
-        fewer can be undone, or that state is no more.
+        `to` is the number of a state, from `checkpoint`, to go back to. A cell that was rolled back does not count as a
+        step. CellblockError if fewer steps can be undone, or that state is gone.
         """
         self._in_turn(partial(self._session.undo, steps, to=to))
 
     def aside(self, source: str, *, step: str = "") -> object:
-        """The value of source that is no cell: not in the notebook, and nothing is shown of it.
+        """Run source that is not a cell, and return its value: it is not in the notebook, and shows nothing.
 
-        CellblockError where it fails. What it does to names can be undone as a step. `step` says what it is for where
-        it changes names: in a session that lasts it is a commit then, and without that in the store with the next one.
+        CellblockError if it fails. What it does to names can be undone as a step. If it changes names, `step` says
+        what for: in a session that lasts it is then a commit; without `step` it is stored with the next one.
         """
         return self._in_turn(partial(self._session.aside, source, step=step))
 
     def branch(self, name: str | None = None) -> Session:
-        """Another session with the same names, objects and files, from which on the two go apart.
+        """Another session with the same names, objects and files; from then on the two are independent.
 
-        While a cell runs, the state is the one before it. What two processes cannot have both (pipes, sockets, shared
-        memory) is closed in the branch: its next cell says so in `lost`. It executes no programs. Its first state is
-        the oldest that its `undo` goes back to. Takes time by the size of the files, which are copied.
+        While a cell runs, the branch has the state before it. What two processes cannot both have (pipes, sockets,
+        shared memory) is closed in the branch: its next cell says so in `lost`. A branch executes no programs, and its
+        `undo` goes back no further than its first state. Takes time by the size of the files, which are copied.
 
-        The branch of a session that lasts is one of its own, under a name in the same store; `merge` brings it back.
+        The branch of a session that lasts is kept under a name of its own in the same store; `merge` brings it back.
         """
         branch = Session.__new__(Session)
         branch._tasks = set()
@@ -297,7 +297,7 @@ class Session:
 
     @property
     def types(self) -> dict[str, str]:
-        """The names that cells have bound, with their types, as of the last one that ended. Nothing is asked for it."""
+        """The names that cells have bound, with their types, as of the last cell that ended. Asks no process."""
         return self._session.types
 
     def names(self) -> dict[str, Name]:

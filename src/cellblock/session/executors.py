@@ -1,4 +1,4 @@
-"""Code run over a dict of the caller's: the faces `Executor` and `ExecutionResult`, over sessions of each trust level.
+"""Code run over a dict of the caller's: `Executor` and `ExecutionResult`, over sessions of each trust level.
 
     with SubprocessExecutor() as executor:
         names = {"x": 20}

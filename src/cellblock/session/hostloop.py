@@ -1,4 +1,4 @@
-"""An event loop of our own, in a thread of its own, on which blocking faces carry out what is async."""
+"""An event loop of our own, in a thread of its own, on which blocking interfaces carry out what is async."""
 
 from __future__ import annotations
 

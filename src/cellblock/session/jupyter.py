@@ -109,10 +109,10 @@ def _attached(attachments: object) -> Iterator[tuple[str, Blob]]:
 
 def _cells(document: object) -> list[Mapping[str, Any]]:
     if not isinstance(document, Mapping):
-        raise UnreadableNotebook("this is no Jupyter document", hint="it should be a JSON object with cells")
+        raise UnreadableNotebook("this is not a Jupyter document", hint="it should be a JSON object with cells")
     if document.get("nbformat") != 4:
         raise UnreadableNotebook(
-            f"this is no document of nbformat 4 but of {document.get('nbformat')!r}",
+            f"the document must be of nbformat 4, and is of {document.get('nbformat')!r}",
             hint="open and save it in Jupyter, or run: jupyter nbconvert --to notebook --nbformat 4",
         )
     cells = document.get("cells")

@@ -178,7 +178,9 @@ class Notebook:
         """The bytes behind an output's URI, with their MIME type."""
         match = _URI.fullmatch(uri)
         if match is None:
-            raise UnknownCell(f"{_named(uri)} is no output's URI", hint="they look like notebook://cell/ID/image/0")
+            raise UnknownCell(
+                f"{_named(uri)} is not the URI of an output", hint="they look like notebook://cell/ID/image/0"
+            )
         name, number = match.groups()
         by_place = name not in self._cells and _PLACE.fullmatch(name)
         cell, blobs = self._kept(self[int(name)].id if by_place else name)

@@ -30,11 +30,11 @@ def patterns_of(private: object) -> tuple[str, ...]:
     if isinstance(private, bool):
         return ()
     if isinstance(private, str) or not isinstance(private, Iterable):
-        raise TypeError(f"private is True, or a list of patterns of paths, not {private!r:.100}")
+        raise TypeError(f"private must be True or a list of patterns of paths, not {private!r:.100}")
     found = tuple(private)
     for one in found:
         if not isinstance(one, str) or not one:
-            raise TypeError(f"private lists patterns of paths, not {one!r:.100}")
+            raise TypeError(f"private must list patterns of paths, not {one!r:.100}")
     return found
 
 

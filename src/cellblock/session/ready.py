@@ -32,7 +32,7 @@ def keep_ready(
     made for one, and any list of a `network`. None are kept with `walls="reduced"`.
     """
     if type(count) is not int or count < 0:
-        raise ValueError(f"count must be a whole number from 0, not {count!r}")
+        raise ValueError(f"count must be a whole number of at least 0, not {count!r}")
     session = AsyncSession(
         trust_level=trust_level,
         walls=walls,

@@ -52,25 +52,27 @@ class AsyncSession(Versions):
     Calls are first come, first served; `wait=False` raises `SessionBusy` instead of waiting. `interrupt` and
     `kill` never wait. Use it as `async with AsyncSession() as session`, on one event loop.
 
-    `walls="reduced"` goes without namespaces, where a machine gives none: see docs/security.md for what that gives up.
-    Nothing falls back to it.
+    `walls="reduced"` does without namespaces, for machines that have none: docs/limitations/reduced.md says what that
+    gives up. Nothing falls back to it.
 
-    `mounts` are directories or files of the host that cells see, read-only and without a copy: under a name in the
-    workspace, or under a path below `/data`.
+    `mounts` are directories or files of the host that cells see, read-only and uncopied: each under a name in the
+    workspace, or a path below `/data`.
 
-    `network` lists what cells may connect to, as "pypi.org:443": see docs/network.md. By default there is none.
+    `network` lists what cells may connect to, as "pypi.org:443": see docs/network.md. By default that is nothing.
 
-    `private` sessions have no network, and cannot call functions that are declared outward. A list has patterns of
-    paths: the session becomes private with the first mount or written file that matches, as by `mark_private`.
+    A `private` session has no network, and cannot call functions that are declared outward. If `private` is a list of
+    patterns of paths, the session becomes private, as by `mark_private`, with the first mount or written file that
+    matches one.
 
-    `policy` has cells run behind the guard: at `local`, where None is one that grants the audited standard library, and
-    at `isolated` within the walls, where its functions are called as tools are.
+    `policy` has cells run behind the guard. At `local` there always is one: None grants the audited standard library.
+    At `isolated` the guard stands within the walls, and functions of the policy are called as tools are.
 
-    `container` says, at the level `sandboxed`, which image it runs in and what runs that; a text is an image's name.
+    `container` says which image a session of the level `sandboxed` runs in, and which engine runs it; a str is the
+    name of an image.
 
     `state` says what is remembered: `Versioned(…)` every step, in a store, under the session's `name` and `user`;
     `Live()` all names, in memory; None, at `local`, nothing from one cell to the next. By default a session with a name
-    is versioned, in the user's own store, and one without is live.
+    is versioned, in the user's own store, and one without a name is live.
     """
 
     def __init__(
@@ -340,14 +342,14 @@ class AsyncSession(Versions):
         _answer(await self._ask(Clear()), "clear")
 
     def checkpoint(self) -> int:
-        """The number of the state that the session is in, for `undo(to=…)`; while a cell runs, of the one before it."""
+        """The number of the present state, for `undo(to=…)`; while a cell runs, that of the state before it."""
         return self._state if self._asleep else self._living().states[-1]
 
     async def undo(self, steps: int = 1, *, to: int | None = None) -> None:
-        """Go back by so many steps, each a cell, a command or a change from the host: names, objects and files.
+        """Undo steps, each a cell, a command or a change from the host: names, objects and files go back.
 
-        `to` is a state by its number, from `checkpoint`. What was rolled back is no step any more. CellblockError where
-        fewer can be undone, or that state is no more.
+        `to` is the number of a state, from `checkpoint`, to go back to. A cell that was rolled back does not count as a
+        step. CellblockError if fewer steps can be undone, or that state is gone.
         """
         if type(steps) is not int or steps < 1:
             raise ValueError(f"steps must be a whole number above 0, not {steps!r}")
@@ -386,17 +388,17 @@ class AsyncSession(Versions):
         return not_undone(steps, able, bound, limits=self.limits, walls=self.walls, lacking=lacking)
 
     async def branch(self, name: str | None = None) -> AsyncSession:
-        """Another session with the same names, objects and files, from which on the two go apart.
+        """Another session with the same names, objects and files; from then on the two are independent.
 
-        While a cell runs, the state is the one before it. What two processes cannot have both (pipes, sockets, shared
-        memory) is closed in the branch: its next cell says so in `lost`. It executes no programs. Its first state is
-        the oldest that its `undo` goes back to. Takes time by the size of the files, which are copied.
+        While a cell runs, the branch has the state before it. What two processes cannot both have (pipes, sockets,
+        shared memory) is closed in the branch: its next cell says so in `lost`. A branch executes no programs, and its
+        `undo` goes back no further than its first state. Takes time by the size of the files, which are copied.
 
-        The branch of a session that lasts is one of its own, under a name in the same store; `merge` brings it back.
+        The branch of a session that lasts is kept under a name of its own in the same store; `merge` brings it back.
         """
         kernel = await self._awake()
         if name is not None and self._lasting is None:
-            raise ValueError("a branch has a name where the session that it is of has one")
+            raise ValueError("only a branch of a session with a name can have a name")
         if not self.limits.max_checkpoints:
             raise CellblockError(
                 "a session without checkpoints cannot be branched", hint="open it with max_checkpoints above 0"
@@ -487,17 +489,17 @@ class AsyncSession(Versions):
             )
 
     async def aside(self, source: str, *, step: str = "") -> object:
-        """The value of source that is no cell: not in the notebook, and nothing is shown of it.
+        """Run source that is not a cell, and return its value: it is not in the notebook, and shows nothing.
 
-        CellblockError where it fails. What it does to names can be undone as a step. `step` says what it is for where
-        it changes names: in a session that lasts it is a commit then, and without that in the store with the next one.
+        CellblockError if it fails. What it does to names can be undone as a step. If it changes names, `step` says
+        what for: in a session that lasts it is then a commit; without `step` it is stored with the next one.
         """
         kept = HostStep("run", step, (source.encode(),)) if step else None
         return _answer(await self._ask(aside(source), kept), "aside")
 
     @property
     def types(self) -> dict[str, str]:
-        """The names that cells have bound, with their types, as of the last one that ended. Nothing is asked for it."""
+        """The names that cells have bound, with their types, as of the last cell that ended. Asks no process."""
         return {} if self._asleep else self._living().names
 
     async def names(self) -> dict[str, Name]:

@@ -47,7 +47,7 @@ class Toolbox:
         for tool in self.tools:
             name = getattr(tool, "__name__", None)
             if not isinstance(name, str):
-                raise TypeError(f"a tool is a function with a name, not {tool!r:.100}")
+                raise TypeError(f"a tool must be a function with a name, not {tool!r:.100}")
             self._add(name, tool)
         for grant in granted:
             self._add(grant.name, grant.function)

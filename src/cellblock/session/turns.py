@@ -74,7 +74,7 @@ class Turns:
         Does not wait for its turn. When this returns, what is open is cut, and the mark is in the store.
         """
         if not _in_a_line(reason):
-            raise ValueError("say why the session is private, as a text")
+            raise ValueError("the reason why the session is private must be a text of one line")
         self._close_off(reason, self._count)
         if self._lasting is not None and not self._lasting.settings.get("private"):
             settings = {**self._lasting.settings, "private": self._private, "private_since": self._private_since}

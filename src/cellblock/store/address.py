@@ -41,7 +41,7 @@ def is_address(text: object) -> bool:
 def digest(address: str) -> bytes:
     """The 32 bytes of an address, as the tables keep it. StoreError: it is none."""
     if not is_address(address):
-        raise StoreError(f"{address[:80]!r} is no address of an object")
+        raise StoreError(f"{address[:80]!r} is not the address of an object")
     return bytes.fromhex(address[7:])
 
 
@@ -64,7 +64,7 @@ def linked(value: JSON) -> tuple[str, ...]:
     """The addresses of a link. StoreError: the value is none."""
     found = _addresses(value)
     if found is None:
-        raise StoreError(f"{str(value)[:80]} is no link to an object")
+        raise StoreError(f"{str(value)[:80]} is not a link to an object")
     return found
 
 
@@ -104,7 +104,7 @@ def parsed_mapping(data: bytes | str) -> Mapping[str, JSON]:
     """A mapping that `canonical` wrote. StoreError: something else."""
     value = parsed(data)
     if not isinstance(value, dict):
-        raise StoreError(f"a stored record is no mapping: {str(value)[:40]!r}")
+        raise StoreError(f"a stored record is not a mapping: {str(value)[:40]!r}")
     return value
 
 

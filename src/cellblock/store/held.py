@@ -119,7 +119,7 @@ class HeldSession(StoredSession):
     def drop(self, kind: str, name: str) -> None:
         """Take away a branch that the session does not stand on, or a tag; the commits stay."""
         if kind == BRANCH and self.head().branch == name:
-            raise StoreError(f"the session stands on branch {name!r}", hint="move to another first")
+            raise StoreError(f"branch {name!r} is the one that the session is on", hint="check out another first")
         with self._writing() as transaction:
             sql = "DELETE FROM refs WHERE session_id = ? AND kind = ? AND name = ?"
             if not transaction.run(sql, self._id, kind, checked_ref(name, kind)):

@@ -39,7 +39,7 @@ def commit_record(commit: Commit) -> dict[str, JSON]:
 def read_commit(id: str, record: JSON) -> Commit:
     """A commit from its JSON. StoreError: it is none, or of a newer format."""
     if not isinstance(record, Mapping) or record.get("format") != 1:
-        raise StoreError(f"object {id} is no commit that this version of cellblock reads", hint="upgrade cellblock")
+        raise StoreError(f"object {id} is not a commit that this version of cellblock reads", hint="upgrade cellblock")
     try:
         return _read(id, record)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -110,7 +110,7 @@ class History:
         """
         match = _SPEC.fullmatch(spec)
         if match is None:
-            raise UnknownCommit(f"{spec[:80]!r} is no name of a commit", hint=_HOW)
+            raise UnknownCommit(f"{spec[:80]!r} is not the name of a commit", hint=_HOW)
         commit = self.load(self._named(match["name"]))
         for sign, digits in _STEP.findall(match["steps"]):
             commit = self._up(commit, sign, int(digits or 1), spec)

@@ -24,7 +24,7 @@ def checked_name(name: str, what: str) -> str:
     if not isinstance(name, str):
         raise TypeError(f"the name of a {what} must be a str, not {type(name).__name__}")
     if not name or len(name) > _LONGEST:
-        raise StoreError(f"the name of a {what} has 1 to {_LONGEST} characters, not {len(name)}")
+        raise StoreError(f"the name of a {what} must have 1 to {_LONGEST} characters, not {len(name)}")
     _refuse_unseen(name, what)
     plain = unicodedata.normalize("NFKC", name)
     if plain != unicodedata.normalize("NFC", name):

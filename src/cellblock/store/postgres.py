@@ -157,7 +157,10 @@ class PostgresDatabase:
         if self._closed:
             raise StoreError(f"{self._where} was closed")
         if os.getpid() != self._pid:
-            raise StoreError(f"{self._where} was opened by the process this one was forked from", hint="open it anew")
+            raise StoreError(
+                f"{self._where} was opened by the process this one was forked from",
+                hint="open it again in this process",
+            )
         try:
             yield
         except Uncertain as error:

@@ -140,7 +140,7 @@ class SqliteDatabase:
             return
         if self._read_only:
             migrate(_Transaction(connection), self.dialect, max(found, len(migrations)), self._where, migrations)
-            raise StoreError(f"{self._where} is of the older format {found}, and cannot be written to")
+            raise StoreError(f"{self._where} has the older format {found}, and is open for reading only")
         if not tables:
             connection.execute("PRAGMA page_size = 8192")
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -209,7 +209,10 @@ class SqliteDatabase:
         if self._closed:
             raise StoreError(f"{self._where} was closed")
         if os.getpid() != self._pid:
-            raise StoreError(f"{self._where} was opened by the process this one was forked from", hint="open it anew")
+            raise StoreError(
+                f"{self._where} was opened by the process this one was forked from",
+                hint="open it again in this process",
+            )
         if writes and self._read_only:
             raise StoreError(f"{self._where} cannot be written to", hint="its file or file system is read-only")
         try:

@@ -253,7 +253,7 @@ def _load(fetch: Fetch, address: str) -> Leaf | Branch:
         return Leaf(_read_slots(node, address))
     if isinstance(node, Mapping) and "digits" in node:
         return Branch(_read_kids(node, address))
-    raise StoreError(f"object {address} is no node of a tree")
+    raise StoreError(f"object {address} is not a node of a tree")
 
 
 def _read_slots(node: Mapping[str, JSON], address: str) -> _Slots:
@@ -265,14 +265,14 @@ def _read_slots(node: Mapping[str, JSON], address: str) -> _Slots:
 def _pairs(value: JSON, address: str) -> Iterator[tuple[str, JSON]]:
     for pair in value if isinstance(value, list) else [None]:
         if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str):
-            raise StoreError(f"object {address} is no node of a tree")
+            raise StoreError(f"object {address} is not a node of a tree")
         yield pair[0], pair[1]
 
 
 def _read_kids(node: Mapping[str, JSON], address: str) -> _Kids:
     digits, counts, kids = str(node["digits"]), node.get("counts"), linked(node.get("kids"))
     if not isinstance(counts, list) or not len(digits) == len(counts) == len(kids):
-        raise StoreError(f"object {address} is no node of a tree")
+        raise StoreError(f"object {address} is not a node of a tree")
     return {digit: _Kid(kid, int(many)) for digit, many, kid in zip_longest(digits, counts, kids)}
 
 

@@ -74,7 +74,7 @@ def parse_url(url: str) -> StoreUrl:
         return StoreUrl(
             kind="postgresql", location=location, schema=schema, objects=objects, shown=_without_password(url)
         )
-    raise StoreError(f"no store is at {_without_password(url)!r}", hint=f"use one of {_FORMS}")
+    raise StoreError(f"{_without_password(url)!r} is not the URL of a store", hint=f"use one of {_FORMS}")
 
 
 def _refuse_more(url: str, rest: str, query: Mapping[str, str]) -> None:

@@ -56,7 +56,7 @@ class Registry:
     def tool(self, function: Any) -> None:
         """Register a function that is called with copies, whatever the level."""
         if not callable(function) or not isinstance(getattr(function, "__name__", None), str):
-            raise TypeError(f"a tool is a function with a name, not {function!r:.100}")
+            raise TypeError(f"a tool must be a function with a name, not {function!r:.100}")
         self._add(function.__name__, function_stub(function, about(function).visibility))
         self.tools.append(function)
 
@@ -64,11 +64,13 @@ class Registry:
         """Register a function, which behind the guard of `local` gets the cells' own objects."""
         called: object = name or getattr(function, "__name__", None)
         if not isinstance(called, str):
-            raise TypeError(f"a function has a name, or is given one, unlike {function!r:.100}")
+            raise TypeError(f"{function!r:.100} has no name: give name=")
         stub = function_stub(function, visibility, name=called)
         if self.policy is None:
             if called != getattr(function, "__name__", None):
-                raise ValueError("another name takes the guard: give the agent a policy, or wrap the function")
+                raise ValueError(
+                    "only the guard can give a function another name: give the agent a policy, or wrap the function"
+                )
             self._add(called, stub)
             self.tools.append(function)
         else:
@@ -90,7 +92,7 @@ class Registry:
     def module(self, module: ModuleType, *, name: str | None, visibility: Visibility, **grant: Any) -> None:
         """Register a module, granted member by member."""
         if not inspect.ismodule(module):
-            raise TypeError(f"a module is registered, not {module!r:.100}")
+            raise TypeError(f"module() takes a module, not {module!r:.100}")
         one = _last(Policy().module(module, name=name, **grant).granted)
         if self.policy is None:
             self._require_whole(one, Policy().module(module).granted[-1])

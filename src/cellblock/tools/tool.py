@@ -48,7 +48,7 @@ def tool(
 
     def mark(marked: Function) -> Function:
         if not callable(marked):
-            raise TypeError(f"a tool is a function, not {type(marked).__name__}")
+            raise TypeError(f"a tool must be a function, not {type(marked).__name__}")
         setattr(marked, _ATTRIBUTE, About(visibility=visibility, outward=outward, private=private))
         return marked
 

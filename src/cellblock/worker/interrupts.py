@@ -8,7 +8,7 @@ raised after what drops exceptions, a finalizer or a hook of a fork.
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # its Python face makes enum members, at many times the cost
+import _signal  # type: ignore[import-not-found]  # its Python module makes enum members, at many times the cost
 import sys
 from _signal import SIG_UNBLOCK, SIGINT, getsignal, pthread_sigmask
 from _signal import signal as set_handler

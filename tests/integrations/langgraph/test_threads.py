@@ -147,5 +147,5 @@ def test_every_thread_has_a_name_of_its_own() -> None:
 
 
 def test_numbers_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(ValueError, match="at least one session may be open"):
+    with pytest.raises(ValueError, match="most_open must be at least 1"):
         Threads(most_open=0)

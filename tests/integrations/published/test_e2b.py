@@ -1,4 +1,4 @@
-"""E2B's own package beside our face of it: what theirs takes and gives, ours does."""
+"""E2B's own package beside our interface: what theirs takes and gives, ours does."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _is_read_only(process: Path) -> bool:
 
 def _refused(running: Running, reason: str) -> IsolationUnavailable:
     return IsolationUnavailable(
-        f"a container of {running.engine.said} with {running.runtime} is no wall: {reason}",
+        f"a container of {running.engine.said} with {running.runtime} is not a wall: {reason}",
         mechanism="container",
         hint="use another runtime or engine: container=Container(runtime=…)",
     )

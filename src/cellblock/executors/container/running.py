@@ -52,7 +52,9 @@ class Running:
         except OSError as error:
             self.close()
             raise IsolationUnavailable(
-                f"the container ended as it started: {error}", mechanism="container", hint="see whether it has memory"
+                f"the container ended while it was starting: {error}",
+                mechanism="container",
+                hint="check that the machine has memory to spare",
             ) from None
 
     @property

@@ -234,7 +234,7 @@ class Family:
                 report = control.heard(answer)
             except TimeoutError:
                 raise IsolationUnavailable(
-                    f"start: no {count} sessions were ready within {START_SECONDS:.0f} s",
+                    f"start: {count} sessions were not ready within {START_SECONDS:.0f} s",
                     mechanism="start",
                     hint="see whether the machine is overloaded, or ask for fewer",
                 ) from None

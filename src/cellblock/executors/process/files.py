@@ -222,7 +222,7 @@ def locate(path: str) -> str:
     except UnicodeError:
         usable = False
     if not usable:
-        raise FileRefused(f"{path!r:.80} is not a usable path", hint="a name in the workspace, like 'data/in.csv'")
+        raise FileRefused(f"{path!r:.80} is not a usable path", hint="use a name in the workspace, like 'data/in.csv'")
     whole = os.path.normpath(path if path.startswith("/") else f"{layout.WORKSPACE}/{path}")
     for prefix, place in _ROOTS.items():
         if whole.startswith(prefix + "/"):

@@ -83,7 +83,7 @@ def place_of(name: str) -> str:
             return relative
     raise MountRefused(
         f"mounts[{name!r:.300}]: not a place for a mount",
-        hint=f"a name in the workspace, like 'data' or 'in/sales', or a path below {layout.DATA}",
+        hint=f"use a name in the workspace, like 'data' or 'in/sales', or a path below {layout.DATA}",
     )
 
 

@@ -163,7 +163,7 @@ def _inside(path: str) -> str:
     for root, name in _ROOTS.items():
         if path.startswith(root):
             return name + path[len(root) :]
-    raise ValueError(f"{path!r:.200} is no file of a session")
+    raise ValueError(f"{path!r:.200} is not a file of a session")
 
 
 # ----------------------------------------------------------------------------------------- and back
@@ -201,7 +201,7 @@ def check(files: Sequence[File]) -> None:
     for file in sorted(files, key=lambda one: one.path):
         above, _, name = file.path.rpartition("/")
         if name in ("", ".", "..") or "\0" in file.path or above not in directories or file.path in paths:
-            raise ValueError(f"{file.path!r:.200} is no path of a session's file")
+            raise ValueError(f"{file.path!r:.200} is not the path of a session's file")
         if file.kind not in _KINDS.values() or not 0 <= file.mode <= 0o1777:
             raise ValueError(f"{file.path!r:.200} is no file of a kind, or of a mode, that sessions have")
         if file.kind == "file" and len(file.chunks) != -(-file.size // CHUNK_BYTES):

@@ -1,4 +1,4 @@
-"""E2B's face: `Sandbox` of `e2b_code_interpreter`, over a session on this machine. It needs no package of theirs.
+"""E2B's interface: `Sandbox` of `e2b_code_interpreter`, over a session on this machine. It needs no package of theirs.
 
 `from cellblock.integrations.e2b import Sandbox` instead of `from e2b_code_interpreter import Sandbox`.
 """

@@ -1,4 +1,4 @@
-"""What E2B's face raises, by E2B's names; each is a `CellblockError` with a hint as well."""
+"""What E2B's interface raises, by E2B's names; each is a `CellblockError` with a hint as well."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class TimeoutException(SandboxException):
 
 
 class InvalidArgumentException(SandboxException):
-    """An argument that this face has no meaning for."""
+    """An argument that means nothing here."""
 
 
 class NotFoundException(SandboxException):

@@ -29,7 +29,7 @@ _OF_THE_SERVICE = {"api_key", "access_token", "domain", "debug", "request_timeou
 
 
 class Sandbox:
-    """A sandbox on this machine. `session` is what it stands on, for what E2B has not: undo, branches, versions."""
+    """A sandbox on this machine. `session` is the one beneath, for what E2B does not have: undo, branches, versions."""
 
     def __init__(
         self,

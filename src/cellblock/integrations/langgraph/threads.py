@@ -69,7 +69,7 @@ class Threads:
         """`store` is a URL as `Versioned` takes it."""
         if most_open < 1 or not idle_seconds > 0:
             raise ValueError(
-                f"at least one session may be open, idle for more than 0 s, not {most_open}, {idle_seconds}"
+                f"most_open must be at least 1 and idle_seconds above 0, not {most_open} and {idle_seconds}"
             )
         self.limits = limits or ExecutionLimits()
         self._given = limits

@@ -47,7 +47,7 @@ class TokenWall:
         for user, token in tokens.items():
             if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
                 raise CellblockError(
-                    f"the token of {user!r} is none: it has {_SHORTEST_TOKEN} or more visible ASCII characters",
+                    f"the token of {user!r} cannot be one: it needs {_SHORTEST_TOKEN} or more visible ASCII characters",
                     hint="python3 -c 'import secrets; print(secrets.token_urlsafe(32))' makes one",
                 )
         self._app = AuthContextMiddleware(app)

@@ -62,7 +62,8 @@ class SessionServer(MCPServer[Any]):
         name = self._default if session is None else session
         if name is None:
             raise CellblockError(
-                "which session is not said", hint="give session=…: any name, and the same one to go on with it"
+                "the call does not name a session",
+                hint="give session=…: any name, and the same name again to continue that session",
             )
         return name
 

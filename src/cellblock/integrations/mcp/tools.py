@@ -119,7 +119,7 @@ class Tools:
             try:
                 code = source.decode()
             except UnicodeDecodeError as error:
-                raise ToolError(f"{path!r} is no UTF-8: {error} (write it as UTF-8, or run it by shell)") from None
+                raise ToolError(f"{path!r} is not UTF-8: {error} (write it as UTF-8, or run it by shell)") from None
             return await self._follow(ctx, one, code, "python")
 
     async def shell(
@@ -193,7 +193,7 @@ class Tools:
         try:
             raw = base64.b64decode(data, validate=True)
         except binascii.Error as error:
-            raise ToolError(f"data is no base64: {error} (write_file takes text as it is)") from None
+            raise ToolError(f"data is not base64: {error} (write_file takes text as it is)") from None
         return await self._write(session, path, raw)
 
     async def _write(self, session: str | None, path: str, data: bytes) -> CallToolResult:

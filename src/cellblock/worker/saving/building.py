@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _abc  # type: ignore[import-not-found]  # its Python face has no way to ask
+import _abc  # type: ignore[import-not-found]  # its Python module has no way to ask
 import ctypes
 import functools
 import marshal
