@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 
 from cellblock.worker import control
+from cellblock.worker.ended import ended_children
 
 _PID = struct.Struct("=i")
 
@@ -74,13 +75,7 @@ class Children:
 
     def _reap(self) -> None:
         self._learn_inits()  # each was announced before it was ours
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
+        for pid, status in ended_children():
             self._note(pid, status)
 
     def _note(self, pid: int, status: int) -> None:

@@ -19,6 +19,7 @@ from importlib import import_module
 from cellblock.worker import control, laid, late, main
 from cellblock.worker.confine import namespaces
 from cellblock.worker.confine.syscalls import CLONE_NEWPID, PR_SET_DUMPABLE, name_process, prctl, setns
+from cellblock.worker.ended import ended_children
 from cellblock.worker.environment import ENVIRONMENT
 from cellblock.worker.integrity import take_out
 
@@ -141,11 +142,5 @@ def _ended(process: int) -> bool:
 
 def _report_deaths(channel: socket.socket) -> None:
     """Tell the host how each worker ended: its wait status."""
-    while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if pid == 0:
-            return
+    for pid, status in ended_children():
         control.tell(channel, {"ended": pid, "status": status})

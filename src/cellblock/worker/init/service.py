@@ -14,6 +14,7 @@ from typing import NoReturn
 from cellblock.worker import control, holdings
 from cellblock.worker.confine import namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
+from cellblock.worker.ended import ended_children
 from cellblock.worker.init import ending
 from cellblock.worker.init.budget import Budget
 from cellblock.worker.init.captures import Captures
@@ -157,13 +158,7 @@ class Service:
 
     def _reap(self) -> None:
         """Collect the processes that init adopted and that have ended; tell how the worker did, if it is one."""
-        while True:
-            try:
-                process, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if process == 0:
-                return
+        for process, status in ended_children():
             if process == self._adopted:
                 control.tell(self._channel, {"ended": process, "status": status})
 

@@ -23,6 +23,7 @@ from typing import cast
 
 from cellblock.worker import control, main
 from cellblock.worker.confine.syscalls import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
+from cellblock.worker.ended import ended_children
 from cellblock.worker.environment import environment
 from cellblock.worker.init import ending
 from cellblock.worker.init.watch import BUSY_SECONDS, IDLE_SECONDS, Watch
@@ -184,9 +185,8 @@ class Keeper:
         """Take the ends of the worker and of all that was adopted; tell how the worker ended."""
         with contextlib.suppress(BlockingIOError):
             os.read(self._children, 4096)
-        with contextlib.suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                self._note(*ended)
+        for process, status in ended_children():
+            self._note(process, status)
 
     def _note(self, process: int, status: int) -> None:
         if process != self._worker:

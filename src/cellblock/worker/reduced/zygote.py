@@ -19,6 +19,7 @@ from cellblock.walls import Unavailable
 from cellblock.worker import control, laid, main
 from cellblock.worker.confine import landlock, layout, syscalls
 from cellblock.worker.confine.syscalls import PR_SET_CHILD_SUBREAPER, prctl
+from cellblock.worker.ended import ended_children
 from cellblock.worker.environment import enter_packages, environment
 from cellblock.worker.family.zygote import preload
 from cellblock.worker.integrity import take_out
@@ -146,13 +147,11 @@ def _become_keeper(
 def _bury(keepers: dict[int, Account | None]) -> None:
     """Take the ends of keepers. What one that was killed has left behind comes to this process, and is ended."""
     lost: list[Account | None] = []
-    with contextlib.suppress(ChildProcessError):
-        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-            pid, status = ended
-            if pid in keepers:
-                account = keepers.pop(pid)
-                if os.waitstatus_to_exitcode(status):
-                    lost.append(account)
+    for pid, status in ended_children():
+        if pid in keepers:
+            account = keepers.pop(pid)
+            if os.waitstatus_to_exitcode(status):
+                lost.append(account)
     for account in lost:
         _end_all(keepers, account)
 

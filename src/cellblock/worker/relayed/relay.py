@@ -24,6 +24,7 @@ from typing import NoReturn, cast
 from cellblock.worker import control, holdings, laid, main
 from cellblock.worker.confine import layout
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, name_process, prctl
+from cellblock.worker.ended import ended_children
 from cellblock.worker.environment import enter_packages, environment
 from cellblock.worker.family.zygote import preload
 from cellblock.worker.init import ending
@@ -212,9 +213,8 @@ class Relay:
         """Take the ends of the worker and of all that was adopted."""
         with contextlib.suppress(BlockingIOError):
             os.read(self._children, 4096)
-        with contextlib.suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                self._note(*ended)
+        for process, status in ended_children():
+            self._note(process, status)
 
     def _note(self, process: int, status: int) -> None:
         if process == self._worker:
