@@ -3,80 +3,45 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 from cellblock.cli.exits import DONE
 from cellblock.cli.export import Shelf
 from cellblock.cli.inside import Width
 from cellblock.cli.opening import Start, open_session
 from cellblock.cli.script import status_of
+from cellblock.cli.setup import Setup
 from cellblock.cli.show import Screen
 from cellblock.cli.terminal import Printer
-from cellblock.limits import ExecutionLimits
 from cellblock.walls import Applied
-
-if TYPE_CHECKING:
-    from cellblock.session.session import AsyncSession
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
-    """What the command line asks for. None for `pictures` keeps none, for `history` no history."""
-
-    limits: ExecutionLimits = ExecutionLimits()
-    preload: tuple[str, ...] = ()
-    python: str | None = None
-    place: Mapping[str, Any] = field(default_factory=dict)
-    inputs: Mapping[str, Path] = field(default_factory=dict)
-    mounts: Mapping[str, str] = field(default_factory=dict)
-    network: tuple[str, ...] = ()
-    private: bool | tuple[str, ...] = False
-    pictures: Path | None = None
-    history: Path | None = None
 
 
 class Console:
     """One session at a time. `status` is what the worst of its cells means as an exit status."""
 
-    def __init__(self, setup: Setup, start: Start, *, at_terminal: bool) -> None:
-        self.setup = setup
+    def __init__(self, setup: Setup, start: Start, *, pictures: Path | None, at_terminal: bool) -> None:
+        """`pictures` is where they are saved; None keeps none."""
         self.at_terminal = at_terminal
         self.status = DONE
         self.saved: set[Path] = set()
         """Files that `:save` wrote, and may write again."""
-        self._start = start
-        self._shelf = None if setup.pictures is None else Shelf(setup.pictures)
+        self._setup, self._start = setup, start
+        self._shelf = None if pictures is None else Shelf(pictures)
         self._out = Printer(sys.stdout)
         self._err = Printer(sys.stderr)
         self._begin()
 
     def _begin(self) -> None:
-        from cellblock.session.session import AsyncSession
-
-        setup = self.setup
-        self.session: AsyncSession = AsyncSession(
-            **setup.place,
-            limits=setup.limits,
-            preload=setup.preload,
-            python=setup.python,
-            mounts=setup.mounts,
-            network=setup.network,
-            private=setup.private,
-        )
+        self.session = self._setup.session()
         self._screen = Screen(self.session, self._shelf, option="--pictures DIR", tells=True)
         self._width = Width()
 
     async def open(self) -> None:
         """Open the session and put into it what the command line names."""
-        import anyio
-
         await open_session(self.session, self._start, sys.stderr)
-        for name, local in self.setup.inputs.items():
-            await self.session.files.write(name, await anyio.Path(local).read_bytes())
+        await self._setup.put_inputs(self.session)
 
     async def restart(self) -> None:
         """Close the session and open a new one: names, cells and files are gone."""

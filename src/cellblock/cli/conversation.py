@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import cellblock
 from cellblock.cli.commands import COMMANDS, Leave, Refused, run_command
-from cellblock.cli.console import Console, Setup
+from cellblock.cli.console import Console
 from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED
 from cellblock.cli.interrupts import CtrlC
-from cellblock.cli.opening import start_early
+from cellblock.cli.setup import Setup
 from cellblock.cli.terminal import Printer
 from cellblock.errors import CellblockError, SessionClosed
 
@@ -26,16 +27,15 @@ _COMPLETION_SECONDS = 0.5
 _WORDS_THAT_LEAVE = frozenset({"exit", "quit", "exit()", "quit()"})
 
 
-def converse(setup: Setup) -> int:
-    """Open a session and run what is typed, to the end of it; the exit status."""
-    expected = None if setup.mounts or setup.network else setup.limits
-    start = start_early(setup.python, setup.preload, setup.place, expected)
+def converse(setup: Setup, *, pictures: Path | None, history: Path | None) -> int:
+    """Open a session and run what is typed, to the end of it; the exit status. None for what is not to be kept."""
+    start = setup.start()
     from anyio.from_thread import start_blocking_portal
 
     with start_blocking_portal() as portal, CtrlC() as ctrl_c:
-        console = Console(setup, start, at_terminal=sys.stdin.isatty())
+        console = Console(setup, start, pictures=pictures, at_terminal=sys.stdin.isatty())
         try:
-            return _Conversation(console, portal, ctrl_c).hold()
+            return _Conversation(console, portal, ctrl_c, history).hold()
         finally:
             portal.call(console.session.close)
 
@@ -49,8 +49,9 @@ class _Source(Protocol):
 
 
 class _Conversation:
-    def __init__(self, console: Console, portal: BlockingPortal, ctrl_c: CtrlC) -> None:
+    def __init__(self, console: Console, portal: BlockingPortal, ctrl_c: CtrlC, history: Path | None) -> None:
         self._console = console
+        self._history = history
         self._portal = portal
         self._ctrl_c = ctrl_c
 
@@ -131,7 +132,7 @@ class _Conversation:
         from cellblock.cli.history import History
         from cellblock.cli.keyboard import Keyboard
 
-        history, path = None, self._console.setup.history
+        history, path = None, self._history
         if path is not None:
             try:
                 history = History(path)

@@ -7,15 +7,15 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cellblock.cli.exits import DONE, FAILED, INTERRUPTED
-from cellblock.cli.opening import open_session, start_early
+from cellblock.cli.opening import open_session
 from cellblock.cli.script import CtrlC, status_of
+from cellblock.cli.setup import Setup
 from cellblock.cli.show import JsonLines, Screen
-from cellblock.limits import ExecutionLimits
 from cellblock.session.jupyter import Piece, in_order, with_outputs
 from cellblock.session.shown import Prose, Shown
 
@@ -27,17 +27,10 @@ if TYPE_CHECKING:
 class Job:
     """What the command line asks for."""
 
+    setup: Setup
     document: Mapping[str, object]
     pieces: tuple[Piece, ...]
     title: str
-    inputs: Mapping[str, Path] = field(default_factory=dict)
-    mounts: Mapping[str, str] = field(default_factory=dict)
-    network: tuple[str, ...] = ()
-    private: bool | tuple[str, ...] = False
-    limits: ExecutionLimits = ExecutionLimits()
-    preload: tuple[str, ...] = ()
-    python: str | None = None
-    place: Mapping[str, Any] = field(default_factory=dict)
     keep_going: bool = False
     as_json: bool = False
     save: Path | None = None
@@ -45,25 +38,14 @@ class Job:
 
 def execute(job: Job) -> int:
     """Run a job; its exit status, which is that of the worst cell."""
-    start = start_early(job.python, job.preload, job.place, None if job.mounts or job.network else job.limits)
+    start = job.setup.start()
     import anyio
 
     async def run() -> int:
-        from cellblock.session.session import AsyncSession
-
-        session = AsyncSession(
-            **job.place,
-            limits=job.limits,
-            preload=job.preload,
-            python=job.python,
-            mounts=job.mounts,
-            network=job.network,
-            private=job.private,
-        )
+        session = job.setup.session()
         try:
             await open_session(session, start, sys.stderr)
-            for name, local in job.inputs.items():
-                await session.files.write(name, await anyio.Path(local).read_bytes())
+            await job.setup.put_inputs(session)
             return await _run(session, job)
         finally:
             await session.close()

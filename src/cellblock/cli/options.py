@@ -7,12 +7,15 @@ import math
 import os
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cellblock.cli import source
 from cellblock.container import Container
 from cellblock.limits import ExecutionLimits
 from cellblock.walls import TrustLevel
+
+if TYPE_CHECKING:
+    from cellblock.cli.setup import Setup
 
 _MEMORY_MB = 1 << 20
 _OUTPUT_BYTES = 1 << 30
@@ -67,6 +70,22 @@ def add_network(parser: Parser, *, private: bool = True) -> None:
             "--private-path", action="append", default=[], dest="private_paths", metavar="PATTERN",
             help="it becomes private with the first file or mount that matches, as 'payroll*'; may be repeated",
         )  # fmt: skip
+
+
+def setup(arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES) -> Setup:
+    """The session asked for; `output_bytes` of text where no limit was; `source.Unusable` for what cannot be."""
+    from cellblock.cli.setup import Setup
+
+    return Setup(
+        limits=limits(arguments, output_bytes),
+        preload=arguments.preload,
+        python=python(arguments),
+        place=place(arguments),
+        inputs=inputs(arguments),
+        mounts=mounts(arguments),
+        network=network(arguments),
+        private=private(arguments),
+    )
 
 
 def network(arguments: argparse.Namespace) -> tuple[str, ...]:

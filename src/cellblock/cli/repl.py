@@ -42,7 +42,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def repl(arguments: argparse.Namespace) -> int:
     """Read what the command line names, then talk."""
-    from cellblock.cli.console import Setup
     from cellblock.cli.conversation import converse
     from cellblock.cli.history import default_path
     from cellblock.executors.system import require_linux
@@ -52,18 +51,9 @@ def repl(arguments: argparse.Namespace) -> int:
     pictures = arguments.pictures or (_PICTURES if sys.stdin.isatty() else None)
     try:
         return converse(
-            Setup(
-                limits=options.limits(arguments),
-                preload=arguments.preload,
-                python=options.python(arguments),
-                place=options.place(arguments),
-                inputs=options.inputs(arguments),
-                mounts=options.mounts(arguments),
-                network=options.network(arguments),
-                private=options.private(arguments),
-                pictures=None if pictures is None else Path(pictures),
-                history=None if arguments.no_history else default_path(),
-            )
+            options.setup(arguments),
+            pictures=None if pictures is None else Path(pictures),
+            history=None if arguments.no_history else default_path(),
         )
     except source.Unusable as error:
         print(f"cellblock: {error}", file=sys.stderr)

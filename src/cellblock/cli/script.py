@@ -5,20 +5,20 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cellblock.cell import Cell
 from cellblock.cli import source
 from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED
 from cellblock.cli.export import Shelf, contents
 from cellblock.cli.inside import Width, tell_script
-from cellblock.cli.opening import Start, open_session, start_early
+from cellblock.cli.opening import Start, open_session
+from cellblock.cli.setup import Setup
 from cellblock.cli.show import JsonLines, Screen
-from cellblock.limits import ExecutionLimits
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -30,42 +30,25 @@ if TYPE_CHECKING:
 class Job:
     """What the command line asks for. `name` and `code` are None for stdin, which is read while a session opens."""
 
+    setup: Setup
     name: str | None
     code: str | None
     arguments: tuple[str, ...] = ()
-    inputs: Mapping[str, Path] = field(default_factory=dict)
-    mounts: Mapping[str, str] = field(default_factory=dict)
-    network: tuple[str, ...] = ()
-    private: bool | tuple[str, ...] = False
     by_cell: bool = False
-    limits: ExecutionLimits = ExecutionLimits()
-    preload: tuple[str, ...] = ()
-    python: str | None = None
-    place: Mapping[str, Any] = field(default_factory=dict)
     as_json: bool = False
     save: Path | None = None
 
 
 def execute(job: Job) -> int:
     """Run a job; its exit status."""
-    start = start_early(job.python, job.preload, job.place, None if job.mounts or job.network else job.limits)
+    start = job.setup.start()
     import anyio
 
     return anyio.run(_run, job, start)
 
 
 async def _run(job: Job, start: Start) -> int:
-    from cellblock.session.session import AsyncSession
-
-    session = AsyncSession(
-        **job.place,
-        limits=job.limits,
-        preload=job.preload,
-        python=job.python,
-        mounts=job.mounts,
-        network=job.network,
-        private=job.private,
-    )
+    session = job.setup.session()
     async with _opened(session, job, start) as code:
         sources = source.split(code) if job.by_cell else [code]
         await _prepare(session, job, code)
@@ -127,10 +110,7 @@ async def _prepare(session: AsyncSession, job: Job, code: str) -> None:
 
     The script is a file inside because a process that it spawns imports it again, by `__file__`.
     """
-    import anyio
-
-    for name, local in job.inputs.items():
-        await session.files.write(name, await anyio.Path(local).read_bytes())
+    await job.setup.put_inputs(session)
     path = "/tmp/stdin.py" if job.name is None else f"/workspace/{job.name}"  # inside the session
     await session.files.write(path, code.encode("utf-8", "surrogatepass"))
     await tell_script(session, path, (job.name or "-", *job.arguments))
