@@ -141,7 +141,7 @@ def test_an_agent_inside_a_running_loop() -> None:
 def test_what_is_registered_after_the_session_is_open_is_refused() -> None:
     with agent_of("final_answer(1)", state=Live()) as agent:
         agent.run("one")
-        with pytest.raises(CellblockError, match="gets no more functions"):
+        with pytest.raises(CellblockError, match="nothing more can be registered"):
             agent.fn(lambda: 1, name="late")
 
 

@@ -147,7 +147,9 @@ def test_a_function_of_that_name_stays_the_caller_s() -> None:
 
 def test_a_model_is_told_of_it_where_it_closes_anything() -> None:
     def system(**options: object) -> str:
-        return CodeAgent(_says(), **options)._system()  # type: ignore[arg-type]
+        model = _says("final_answer(1)")
+        CodeAgent(model, **options).run("say it")  # type: ignore[arg-type]
+        return str(model.asked[0][0]["content"])
 
     assert "mark_private" not in system()
     assert "mark_private" not in system(tools=[salaries])
