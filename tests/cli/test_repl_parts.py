@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 import stat
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from cellblock.cli.blocks import Block
 from cellblock.cli.completion import MAX_MATCHES, Completer
 from cellblock.cli.history import MAX_ENTRIES, History, default_path
+from cellblock.cli.interrupts import held_back
 from cellblock.cli.opening import start_early, with_elapsed
 
 
@@ -239,3 +241,14 @@ async def test_what_is_done_at_once_writes_nothing_and_raises_as_it_is() -> None
     with pytest.raises(OSError, match="the reason"):
         await with_elapsed(fail, lambda: "opening", screen)
     assert screen.getvalue() == ""
+
+
+def test_ctrl_c_that_is_held_back_comes_when_the_work_is_done() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), held_back():  # noqa: PT012
+        signal.raise_signal(signal.SIGINT)
+        done.append(True)
+    assert done == [True]
+    with held_back():
+        pass
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

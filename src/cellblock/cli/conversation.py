@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,7 +16,7 @@ import cellblock
 from cellblock.cli.commands import COMMANDS, Leave, Refused, run_command
 from cellblock.cli.console import Console
 from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED
-from cellblock.cli.interrupts import CtrlC
+from cellblock.cli.interrupts import CtrlC, held_back
 from cellblock.cli.setup import Setup
 from cellblock.cli.terminal import Printer
 from cellblock.errors import CellblockError, SessionClosed
@@ -32,7 +33,10 @@ def converse(setup: Setup, *, pictures: Path | None, history: Path | None) -> in
     start = setup.start()
     from anyio.from_thread import start_blocking_portal
 
-    with start_blocking_portal() as portal, CtrlC() as ctrl_c:
+    with ExitStack() as entered:
+        with held_back():  # or it waits without end for the thread that it has just started
+            portal = entered.enter_context(start_blocking_portal())
+        ctrl_c = entered.enter_context(CtrlC())
         console = Console(setup, start, pictures=pictures, at_terminal=sys.stdin.isatty())
         try:
             return _Conversation(console, portal, ctrl_c, history).hold()

@@ -8,6 +8,8 @@ import select
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from cellblock.errors import SessionClosed
@@ -90,6 +92,19 @@ class CtrlC:
                 self._session.kill()
         except SessionClosed:  # it is being opened
             raise KeyboardInterrupt from None
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """A Ctrl-C that comes meanwhile is raised at the end."""
+    came = []
+    before = signal.signal(signal.SIGINT, lambda *_: came.append(True))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
 
 
 def _wake(came: int, thread: int) -> None:
