@@ -70,7 +70,7 @@ def test_every_attempt_is_refused_on_this_machine(cellblock: Cellblock) -> None:
 def test_a_group_that_cannot_be_made_is_told_and_is_no_failure(cellblock: Cellblock) -> None:
     done = cellblock("doctor", environment={"CELLBLOCK_CGROUP": "/nonexistent", "PYTHONIOENCODING": "utf-8"})
     lines = done.stdout.decode().splitlines()
-    at = lines.index("- cgroup: /nonexistent is no control group of version 2")
+    at = lines.index("- cgroup: /nonexistent is not a control group of version 2")
     assert lines[at + 1].startswith("    to have it: start the program in a group of its own, systemd-run --user")
     assert "    - not tried: be counted in the host's control group: there is no cgroup" in lines
     assert done.returncode == 0

@@ -77,8 +77,8 @@ def test_a_page_and_json(cellblock: Cellblock, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words", "said"),
     [
-        (b"{", [], b"is no Jupyter document"),
-        (b"[" * 100_000, [], b"is no Jupyter document"),
+        (b"{", [], b"is not a Jupyter document"),
+        (b"[" * 100_000, [], b"is not a Jupyter document"),
         (b"[]", [], b"it holds a list"),
         (b'{"nbformat": 3}', [], b"nbformat 4, and is of 3"),
         (b'{"nbformat": 4, "cells": []}', ["--save", "out.txt"], b"ends neither in .ipynb nor in .html"),

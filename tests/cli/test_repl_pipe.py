@@ -70,7 +70,7 @@ def test_commands_of_a_pipe_do_not_reach_the_hosts_files(cellblock: Cellblock, t
     line = command.format(secret=tmp_path / "secret.py", directory=tmp_path)
     done = cellblock("repl", stdin=f"open('made', 'w').close()\n{line}\n:files\n".encode())
     assert (done.returncode, done.stdout) == (1, b"made\n")
-    assert b"is for the keyboard alone: it reaches your files, and stdin is no terminal" in done.stderr
+    assert b"is for the keyboard alone: it reaches your files, and stdin is not a terminal" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["secret.py"]
 
 

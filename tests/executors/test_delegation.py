@@ -77,7 +77,7 @@ def test_controllers_that_are_not_there_are_named(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_is_no_group_is_named(tmp_path: Path) -> None:
-    assert refusal(tmp_path) == "it is no control group of version 2"
+    assert refusal(tmp_path) == "it is not a control group of version 2"
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")

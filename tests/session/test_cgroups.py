@@ -286,5 +286,5 @@ def test_without_groups_a_session_opens_and_says_why_it_has_none(tmp_path: Path)
     assert done.stderr == ""
     number, _, wall = done.stdout.rstrip().partition(" ")
     assert number == "42"
-    assert wall.startswith(f"Unavailable(mechanism='cgroup', reason='{tmp_path} is no control group of version 2'")
+    assert wall.startswith(f"Unavailable(mechanism='cgroup', reason='{tmp_path} is not a control group of version 2'")
     assert wall.endswith("needed=False)")

@@ -63,7 +63,7 @@ async def handed_over(
 async def contents(files: Mapping[str, bytes | str | os.PathLike[str]]) -> dict[str, bytes]:
     """What is in files that are given with a task, of which some are paths of the host's."""
     if not isinstance(files, Mapping):
-        raise TypeError(f"files maps names to bytes or paths, and is no {type(files).__name__}")
+        raise TypeError(f"files must map names to bytes or paths, not be a {type(files).__name__}")
     return {
         path: given if isinstance(given, bytes) else await anyio.to_thread.run_sync(Path(given).read_bytes)
         for path, given in files.items()

@@ -51,7 +51,7 @@ async def run_command(console: Console, line: str) -> None:
     if command is None:
         raise Refused(f"no command {ascii(name)[1:-1]} (:help lists them)")
     if command.on_host and not console.at_terminal:
-        raise Refused(f"{name} is for the keyboard alone: it reaches your files, and stdin is no terminal")
+        raise Refused(f"{name} is for the keyboard alone: it reaches your files, and stdin is not a terminal")
     await command.action(console, argument.strip())
 
 

@@ -68,7 +68,7 @@ def _document(path: str) -> dict[str, object]:
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise source.Unusable(f"{path!r} is no Jupyter document: {error}") from None
+        raise source.Unusable(f"{path!r} is not a Jupyter document: {error}") from None
     if not isinstance(document, dict):
-        raise source.Unusable(f"{path!r} is no Jupyter document: it holds a {type(document).__name__}")
+        raise source.Unusable(f"{path!r} is not a Jupyter document: it holds a {type(document).__name__}")
     return document

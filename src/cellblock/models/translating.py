@@ -68,7 +68,7 @@ class Translator:
         return refusal.failure(model=self._model, place=self.place)
 
     def malformed(self, error: ValueError) -> Failure:
-        said = f"{self.place} sent what is no answer: {error}"
+        said = f"{self.place} sent something that is not an answer: {error}"
         return self.failure("malformed", said, "is it an OpenAI-compatible endpoint?")
 
     def failure(self, kind: ModelFailure, said: str, hint: str) -> Failure:

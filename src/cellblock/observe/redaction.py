@@ -102,7 +102,7 @@ def _compiled(rule: str | re.Pattern[str]) -> re.Pattern[str]:
     try:
         return re.compile(rule)
     except re.error as error:
-        raise ValueError(f"redact: {rule!r:.100} is no pattern: {error}") from None
+        raise ValueError(f"redact: {rule!r:.100} is not a pattern: {error}") from None
 
 
 def _written(value: str) -> re.Pattern[str]:

@@ -33,7 +33,7 @@ _HELP = re.compile(r"\?{0,2}(?P<name>[A-Za-z_][\w.]*)\?{0,2}")
 
 
 class UnreadableNotebook(CellblockError):
-    """A file is no Jupyter document that can be run."""
+    """A file is not a Jupyter document that can be run."""
 
 
 @dataclass(frozen=True, slots=True)

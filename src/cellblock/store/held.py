@@ -202,7 +202,7 @@ class HeldSession(StoredSession):
             for parent in commit.parents:
                 sql = "SELECT 1 FROM commits WHERE session_id = ? AND address = ?"
                 if not transaction.rows(sql, self._id, digest(parent)):
-                    raise UnknownCommit(f"the parent {shown(parent)} is no commit of session {self.name!r}")
+                    raise UnknownCommit(f"the parent {shown(parent)} is not a commit of session {self.name!r}")
             self._check_head(transaction, head)
             sql = "INSERT INTO commits VALUES (?, ?, ?) ON CONFLICT (session_id, address) DO NOTHING"
             transaction.run(sql, self._id, address, commit.depth)

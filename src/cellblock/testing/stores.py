@@ -408,7 +408,7 @@ class StoreConformance:
 
     def test_parent_of_another_session_is_refused(self, store: Store, held: HeldSession) -> None:
         theirs = commit(store.hold("ana", "other"), {"x": 1})
-        with held.batch() as batch, pytest.raises(UnknownCommit, match="is no commit of session"):
+        with held.batch() as batch, pytest.raises(UnknownCommit, match="is not a commit of session"):
             batch.commit(kind="cell", trees={}, parents=(theirs.id,))
         assert held.head().commit is None
 

@@ -89,7 +89,7 @@ def _version_1(controller: str, path: str) -> Place:
 
 def _version_2(folder: Path, needed: tuple[str, ...]) -> Place:
     if not (folder / "cgroup.controllers").exists():
-        raise NotDelegated(f"{folder} is no control group of version 2")
+        raise NotDelegated(f"{folder} is not a control group of version 2")
     there = (folder / "cgroup.controllers").read_text(encoding="ascii").split()
     missing = set(needed) - set(there)
     if missing:

@@ -88,7 +88,7 @@ class Filesystem:
             raise ValueError(f"depth must be at least 1, not {depth}")
         rows = self._inside(_LIST, path=path, depth=depth)
         if not isinstance(rows, list):
-            raise SandboxException("the sandbox answered with what is no list of files")
+            raise SandboxException("the sandbox answered with something that is not a list of files")
         return [_entry(row) for row in rows]
 
     def exists(self, path: str) -> bool:
@@ -144,7 +144,7 @@ def _entry(row: object) -> EntryInfo:
     match row:
         case [str(name), bool(is_dir), str(path), int(size)]:
             return EntryInfo(name=name, type=FileType.DIR if is_dir else FileType.FILE, path=path, size=size)
-    raise SandboxException("the sandbox answered with what is no entry of a directory")
+    raise SandboxException("the sandbox answered with something that is not a directory entry")
 
 
 def _refused(error: FileRefused) -> SandboxException:
