@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -52,6 +53,13 @@ def test_out_that_is_a_file_is_a_usage_error(cellblock: Cellblock, tmp_path: Pat
     (tmp_path / "taken").write_text("")
     done = cellblock("demo", "--fast", "--out", "taken")
     assert (done.returncode, done.stderr) == (2, b"cellblock: --out 'taken': File exists\n")
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
+def test_out_that_cannot_be_written_is_a_usage_error(cellblock: Cellblock, tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0o500)
+    done = cellblock("demo", "--fast", "--out", "closed")
+    assert (done.returncode, done.stderr) == (2, b"cellblock: --out 'closed': nothing can be written there\n")
 
 
 def test_sales_are_the_same_every_time() -> None:

@@ -48,6 +48,9 @@ def demo(arguments: argparse.Namespace) -> int:
     except OSError as error:
         print(f"cellblock: --out {arguments.out!r}: {error.strerror}", file=sys.stderr)
         return USAGE
+    if not os.access(out, os.W_OK):
+        print(f"cellblock: --out {arguments.out!r}: nothing can be written there", file=sys.stderr)
+        return USAGE
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing and not arguments.fast:
         print(f"{' and '.join(missing)} not found: a smaller demo (the whole: pip install 'cellblock[data]')\n")
