@@ -2,13 +2,12 @@
 
 import ctypes
 import errno
-import json
 import os
 import struct
 import subprocess
-from collections.abc import Callable
 
 import pytest
+from child import in_child
 
 from cellblock.walls import Applied
 from cellblock.worker.confine import capabilities, syscalls
@@ -28,28 +27,6 @@ pytestmark = [
         not os.path.exists("/proc/self/status"), reason="/proc, where the sets are read back, is missing"
     ),
 ]
-
-
-def in_child(action: Callable[[], object], *, uid: int | None = None) -> object:
-    """What `action` returns in a forked child, as JSON; its exception as text."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            if uid is not None:
-                os.setgroups([])
-                os.setresgid(uid, uid, uid)
-                os.setresuid(uid, uid, uid)
-            answer = action()
-        except BaseException as error:
-            answer = repr(error)
-        os.write(writing, json.dumps(answer).encode())
-        os._exit(0)
-    os.close(writing)
-    with open(reading, "rb") as pipe:
-        answer_bytes = pipe.read()
-    os.waitpid(pid, 0)
-    return json.loads(answer_bytes)
 
 
 def sets_in(status: str) -> dict[str, int]:

@@ -1,7 +1,6 @@
 """Landlock: files outside the rules stay secret, inside them work goes on; TCP and signals are walled."""
 
 import errno
-import json
 import os
 import select
 import signal
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from child import in_child
 
 from cellblock.walls import Applied, Unavailable
 from cellblock.worker.confine import landlock, syscalls
@@ -26,28 +26,6 @@ pytestmark = pytest.mark.skipif(ABI == 0, reason="this kernel does not offer Lan
 
 def from_abi(abi: int, what: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(abi > ABI, reason=f"{what} needs Landlock ABI {abi}, this kernel has {ABI}")
-
-
-def in_child(action: Callable[[], object], *, uid: int | None = None) -> object:
-    """What `action` returns in a forked child, as JSON; its exception as text."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            if uid is not None:
-                os.setgroups([])
-                os.setresgid(uid, uid, uid)
-                os.setresuid(uid, uid, uid)
-            answer = action()
-        except BaseException as error:
-            answer = repr(error)
-        os.write(writing, json.dumps(answer).encode())
-        os._exit(0)
-    os.close(writing)
-    with open(reading, "rb") as pipe:
-        answer_bytes = pipe.read()
-    os.waitpid(pid, 0)
-    return json.loads(answer_bytes)
 
 
 @dataclass(frozen=True)

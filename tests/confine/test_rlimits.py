@@ -2,7 +2,6 @@
 
 import ctypes
 import errno
-import json
 import mmap
 import os
 import resource
@@ -12,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import child
 import pytest
 
 from cellblock.walls import Applied
@@ -22,26 +22,13 @@ MB = 1 << 20
 
 
 def in_child(action: Callable[[], object], *, uid: int | None = None) -> object:
-    """What `action` returns in a forked child, as JSON; its exception as text."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            if uid is not None:
-                os.setgroups([])
-                os.setresgid(uid, uid, uid)
-                os.setresuid(uid, uid, uid)
-                prctl(PR_SET_DUMPABLE, 1)  # as the zygote does after the same
-            answer = action()
-        except BaseException as error:
-            answer = repr(error)
-        os.write(writing, json.dumps(answer).encode())
-        os._exit(0)
-    os.close(writing)
-    with open(reading, "rb") as pipe:
-        answer_bytes = pipe.read()
-    os.waitpid(pid, 0)
-    return json.loads(answer_bytes)
+    """As `child.in_child`, with memory that can be looked at: the zygote's copies become dumpable again, too."""
+
+    def dumpable() -> object:
+        prctl(PR_SET_DUMPABLE, 1)
+        return action()
+
+    return child.in_child(dumpable, uid=uid)
 
 
 def apply(**changed: int) -> Applied:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from child import in_child
 
 import cellblock
 from cellblock.walls import Applied, Unavailable
@@ -405,28 +406,6 @@ def test_without_families_only_socketpair_is_left(machine: str) -> None:
 
 
 # --- installed ----------------------------------------------------------------------------------------------
-
-
-def in_child(action: Callable[[], object], *, uid: int | None = None) -> object:
-    """What `action` returns in a forked child, as JSON; its exception as text."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            if uid is not None:
-                os.setgroups([])
-                os.setresgid(uid, uid, uid)
-                os.setresuid(uid, uid, uid)
-            answer = action()
-        except BaseException as error:
-            answer = repr(error)
-        os.write(writing, json.dumps(answer).encode())
-        os._exit(0)
-    os.close(writing)
-    with open(reading, "rb") as pipe:
-        answer_bytes = pipe.read()
-    _, status = os.waitpid(pid, 0)
-    return json.loads(answer_bytes) if answer_bytes else f"died of {status}"
 
 
 def errno_of(call: Callable[..., object], *arguments: object) -> int:

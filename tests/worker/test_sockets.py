@@ -1,11 +1,11 @@
 """What the sockets of a network namespace hold, as init counts it: in a namespace of the test's own."""
 
-import json
 import os
 import socket
 from collections.abc import Callable
 
 import pytest
+from child import in_child
 
 from cellblock.worker.confine import namespaces
 from cellblock.worker.confine.syscalls import CLONE_NEWNET, CLONE_NEWUSER, unshare
@@ -16,21 +16,12 @@ MB = 1 << 20
 
 def in_namespace(action: Callable[[], object]) -> object:
     """What `action` returns in a child with a network namespace of its own, as JSON; its exception as text."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            unshare(CLONE_NEWUSER | CLONE_NEWNET)
-            answer = action()
-        except BaseException as error:
-            answer = repr(error)
-        os.write(writing, json.dumps(answer).encode())
-        os._exit(0)
-    os.close(writing)
-    with open(reading, "rb") as pipe:
-        answer_bytes = pipe.read()
-    os.waitpid(pid, 0)
-    return json.loads(answer_bytes)
+
+    def alone() -> object:
+        unshare(CLONE_NEWUSER | CLONE_NEWNET)
+        return action()
+
+    return in_child(alone)
 
 
 def fill(one: socket.socket) -> int:
