@@ -25,7 +25,8 @@ from cellblock.guard import rewrite
 from cellblock.guard.check import check
 from cellblock.guard.program import Program
 
-QUICK, LONG = 120, 300
+QUICK = 120
+LONG = 300
 """Programs of the quick run, and seconds of the long one."""
 SOURCES = [
     program.source
@@ -341,6 +342,7 @@ def test_grown_programs_do_as_under_cpython() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(2 * LONG)
 def test_programs_that_no_run_before_grew_do_as_under_cpython() -> None:
     first, until = secrets.randbits(40), time.monotonic() + LONG
     count = 0
@@ -351,6 +353,7 @@ def test_programs_that_no_run_before_grew_do_as_under_cpython() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(2 * LONG)
 def test_mutants_that_no_run_before_made_raise_nothing_but_what_the_guard_raises() -> None:
     until = time.monotonic() + LONG / 3
     while time.monotonic() < until:
