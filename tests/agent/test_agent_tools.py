@@ -245,7 +245,7 @@ def test_agents_are_asked_through_three_others_and_no_more() -> None:
 
     agents.append(CodeAgent(Asking(), tools=[ask], limits=ExecutionLimits(max_steps=1)))
     agents[0].run("task")
-    assert [str(error) for error in deepest] == ["agents asked through 3 others already"]
+    assert [str(error) for error in deepest] == ["agents already ask one another 3 levels deep"]
 
 
 def test_a_helper_that_fails_is_an_error_in_the_callers_cell() -> None:

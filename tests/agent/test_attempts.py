@@ -160,5 +160,5 @@ def test_attempts_at_local_are_refused_with_what_to_do() -> None:
 
 def test_a_number_of_attempts_that_is_none_is_refused() -> None:
     for wrong in (0, -1, True, 1.5, "2"):
-        with pytest.raises(ValueError, match="attempts must be a whole number from 1"):
+        with pytest.raises(ValueError, match="attempts must be a whole number of at least 1"):
             agent_of("1").run("task", attempts=wrong)

@@ -159,7 +159,7 @@ def test_keeping_ready_what_cannot_be_opened_raises_what_opening_would() -> None
 
 @pytest.mark.parametrize("count", [-1, 1.0, True, "1"])
 def test_count_that_is_none_is_refused(count: object) -> None:
-    with pytest.raises(ValueError, match="count must be a whole number from 0"):
+    with pytest.raises(ValueError, match="count must be a whole number of at least 0"):
         keep_ready(count)  # type: ignore[arg-type]
 
 

@@ -207,7 +207,7 @@ class CodeAgent:
         async def ask(task: str) -> object:
             caller = present.get(None)
             if caller is not None and caller.depth >= _DEEPEST:
-                raise RecursionError(f"agents asked through {_DEEPEST} others already")
+                raise RecursionError(f"agents already ask one another {_DEEPEST} levels deep")
             session = await branch_of(caller.session, name) if on_branch and caller is not None else None
             try:
                 result = await self.arun(task, session=session)
