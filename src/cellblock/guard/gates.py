@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 _MAX_KNOWN = 20_000
+_TEXTS: set[type] = {str, bytes, bytearray}
 _OF_CLASSES = frozenset(
     [
         *("__annotations__", "__match_args__", "__slots__", "__members__", "__abstractmethods__", "__post_init__"),
@@ -76,6 +77,8 @@ class Gates:
 
     def known_reads(self, name: str) -> set[type]:
         """The set of types on which a name may be read, made when first asked for."""
+        if name.endswith(spelling.CALLED):
+            return _TEXTS
         known = self.reads.get(name)
         if known is None:
             known = self.reads[name] = set()
@@ -182,6 +185,10 @@ class Gates:
     def read(self, value: Any, name: str) -> Any:
         """What to read `name` from instead of `value`."""
         kind = type(value)
+        if kind is super and name == "__init__" and self._binds(value):  # often
+            return value
+        if name[-1:] == ")":  # spelling.CALLED
+            return value if kind in _TEXTS else self.read(value, name.removesuffix(spelling.CALLED))
         swapped = self._swapped.get((kind, name))
         if swapped is not None:
             return types.SimpleNamespace(**{name: swapped(self._world, value)})
@@ -212,6 +219,10 @@ class Gates:
         if found is value and not (own and self._world.hides(kind, name)):
             self._remember(self.reads, name, kind)
         return found
+
+    def _binds(self, value: Any) -> bool:
+        """Whether `__init__` of a super object is bound, and none of a class of the host's."""
+        return not self._world.host_types and not issubclass(type(_super_self(value)), type)
 
     def _audited(self, kind: type) -> bool:
         return any(one in self._types for one in lineage(kind)[:-1]) or kind is object

@@ -14,6 +14,8 @@ from cellblock.guard.sizes import MAX_BYTES, width
 _FEW = 4
 """So many pieces may be joined whatever they are."""
 MAX_PIECES = 5_000_000
+MOST_STRIPPED = 256
+"""Characters to be taken off the ends of a text that C code may look for one by one."""
 _STEP = 1_000_000
 """Characters that are split at once."""
 
@@ -170,6 +172,25 @@ def _tabs(kind: Any) -> Callable[..., Any]:
     return expandtabs
 
 
+def _strip(kind: Any, name: str) -> Callable[..., Any]:
+    """Each item at an end is looked for among those that are taken off: where they are many, in steps."""
+    whole, left, right = getattr(kind, name), name != "rstrip", name != "lstrip"
+
+    def strip(self: Any, chars: Any = None, /) -> Any:
+        if chars is None or not isinstance(chars, (str, bytes, bytearray)) or len(chars) <= MOST_STRIPPED:
+            return whole(self, chars)
+        whole(self, chars[:0])  # which says where they are of another kind
+        wanted = set(chars)
+        begin, end = 0, len(self)
+        while left and begin < end and self[begin] in wanted:
+            begin += 1
+        while right and begin < end and self[end - 1] in wanted:
+            end -= 1
+        return self[begin:end]
+
+    return strip
+
+
 def methods(kind: type, texts: list[type]) -> dict[str, Callable[..., Any]]:
     """What stands in for the methods of a kind of text, by name."""
     found = {
@@ -178,6 +199,7 @@ def methods(kind: type, texts: list[type]) -> dict[str, Callable[..., Any]]:
         "split": _split(kind, "split"),
         "rsplit": _split(kind, "rsplit"),
         "splitlines": _splitlines(kind),
+        **{name: _strip(kind, name) for name in ("strip", "lstrip", "rstrip")},
         "expandtabs": _tabs(kind),
         **{name: width(getattr(kind, name)) for name in ("ljust", "rjust", "center", "zfill")},
     }

@@ -15,6 +15,7 @@ from typing import Any
 
 from cellblock.guard import build, sizes, spelling
 from cellblock.guard.elsewhere import instead_of
+from cellblock.guard.growth import MOST_STRIPPED
 from cellblock.guard.literals import literal_type, plain_format, plain_spec
 from cellblock.guard.magnitude import infer
 from cellblock.guard.names import DEFINABLE, REFUSED_BUILTINS, RESERVED, WRITABLE, is_dunder, mangled, never_read
@@ -24,7 +25,7 @@ from cellblock.guard.refusal import Refusal
 from cellblock.guard.rules import BY_ID
 from cellblock.guard.scopes import LOOP, PARAMETER, Group, Ranged, Scope, Site, settle, targets
 from cellblock.guard.steps import GATHERING
-from cellblock.guard.tables import READS, SWAPPED
+from cellblock.guard.tables import READS, STRIPPING, SWAPPED
 
 _TEMPS, _SOFT, _ITERABLE = 1, 2, 4
 """Flags of a place: names may be bound in it for a moment; an ImportError raised there is caught; it is part of what
@@ -216,7 +217,9 @@ class Rewriter:
             receiver = node.value = build.call(receiver, spelling.CLASS_OF, receiver.value)
         if type(node.ctx) is ast.Load:
             own = scope.kind == "comprehension" and type(receiver) is ast.Name and receiver.id in scope.bound
-            if name in SWAPPED and (own or flags & _TEMPS or _is_text(receiver)):
+            if name in STRIPPING and _strips_few(slot):
+                name += spelling.CALLED
+            elif name in SWAPPED and (own or flags & _TEMPS or _is_text(receiver)):
                 self._swapped(node, name, scope, flags, slot, own=own)
                 return
             kind = literal_type(receiver)
@@ -812,6 +815,15 @@ def _harmless_length(name: str, slot: Slot) -> int:
     if name in ("ljust", "rjust", "center", "zfill") and given and isinstance(given[0], ast.Constant):
         return _SHORT if type(given[0].value) is int and given[0].value <= _SHORT else 0
     return 0
+
+
+def _strips_few(slot: Slot) -> bool:
+    """Whether a method that takes characters off a text is called here without any, or with few constant ones."""
+    call, place = slot
+    if place != "func" or not isinstance(call, ast.Call) or call.keywords:
+        return False
+    given = call.args
+    return not given or (isinstance(given[0], ast.Constant) and len(str(given[0].value)) <= MOST_STRIPPED)
 
 
 def _is_slice(node: ast.expr) -> bool:

@@ -137,13 +137,15 @@ def audit(
 
 
 SWAPPED = names(
-    "expandtabs ljust rjust center zfill join replace translate split rsplit splitlines "
+    "expandtabs ljust rjust center zfill join replace translate split rsplit splitlines strip lstrip rstrip "
     "match fullmatch search findall finditer sub subn"
 )
 """Names of methods that are the guard's own for some types, and often called: code binds them without a gate."""
 
-_WIDE = names("ljust rjust center zfill expandtabs join replace translate split rsplit splitlines")
+_WIDE = names("ljust rjust center zfill expandtabs join replace translate split rsplit splitlines strip lstrip rstrip")
 _TEXT = names("format format_map") | _WIDE
+STRIPPING = names("strip lstrip rstrip")
+"""Methods that are bounded where they are not told what to take off by a few constants."""
 
 _DATA: tuple[TypeAudit, ...] = (
     *(audit(kind, subclassable=True) for kind in (float, list, dict, set, frozenset, tuple, object)),
