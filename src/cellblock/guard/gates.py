@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import spelling
-from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
+from cellblock.guard.anatomy import held, holder, lineage, name_of, namespace, plain
 from cellblock.guard.names import (
     DESCRIBING,
     ERROR_PARTS,
@@ -26,7 +26,7 @@ from cellblock.guard.names import (
 )
 from cellblock.guard.owndict import OwnDict, owner_of
 from cellblock.guard.printing import STREAMS, Settings
-from cellblock.guard.refusal import Denied, denied
+from cellblock.guard.refusal import denied
 from cellblock.guard.scopes import Group
 from cellblock.guard.sizes import check_spec
 from cellblock.guard.standins import Holding, Module, Range, TypeOfTypes, TypeStandIn, Watched, module_name
@@ -148,7 +148,7 @@ class Gates:
                     continue
                 try:
                     ask(value, name)
-                except Denied:
+                except AttributeError:
                     return False
                 if kind not in known(name):
                     return False
@@ -254,6 +254,8 @@ class Gates:
             return value
         if where is None and self._is_closed(kind):
             return value  # there is none, and CPython says so
+        if where is None and kind not in self._world.host_types and _lacks(value, classes, name):
+            object.__getattribute__(value, name)  # raises, as CPython words it
         raise self._refusal(kind, name)
 
     def _is_closed(self, kind: type) -> bool:
@@ -290,11 +292,10 @@ class Gates:
         return self._refuse(kind, name)
 
     def _read_of_class(self, value: Any, kind: type, own: bool) -> Any:
-        """`__class__` of what the code or the standard library made; of plain data and the host's, only its name."""
+        """`__class__` of plain data and of what the code or the standard library made; of the host's, only its name."""
         if own:
             return value
-        known = kind in self._types and kind not in self._world.host_types
-        if not known or (kind in BUILTIN_TYPES and not issubclass(kind, BaseException)):
+        if kind not in self._types or kind in self._world.host_types:
             raise self._refusal(kind, "__class__")
         return Holding("__class__", self._world.typeof(value))
 
@@ -379,7 +380,7 @@ class Gates:
             return value
         if name == "__new__":
             return Holding(name, self._world.maker(value))
-        if name == "__class__" and self._own(value):
+        if name == "__class__" and (self._own(value) or value in BUILTIN_TYPES):
             return Holding(name, self._world.typeof(value))
         if name == "__dict__" and self._own(value):
             return Holding(name, types.MappingProxyType(self._world.shown(namespace(value))))
@@ -459,6 +460,8 @@ class Gates:
     def _read_function(self, value: Any, function: Any, name: str) -> Any:
         if name in DESCRIBING or name in OPERATIONS:
             return value
+        if name == "__class__" and self._world.made(function):
+            return Holding(name, self._world.typeof(value))
         if self._world.made(function):
             if name == "__dict__":
                 return Holding(name, self._world.own_dict(function))
@@ -626,6 +629,13 @@ class _Shared:
 def _bearable(spec: Any) -> Any:
     """A format specification with no width that could not be borne."""
     return check_spec(str.__str__(spec)) if isinstance(spec, str) else spec
+
+
+def _lacks(value: Any, classes: tuple[type, ...], name: str) -> bool:
+    """Whether an object whose classes define no such name has none of its own either, and no code that makes one up."""
+    where = holder(classes, "__getattribute__") or object
+    made_up = type(namespace(where)["__getattribute__"]) is not types.WrapperDescriptorType
+    return not made_up and holder(classes, "__getattr__") is None and name not in held(value)
 
 
 def _is_member(kind: type, name: str) -> bool:

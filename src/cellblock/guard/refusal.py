@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cellblock.errors import SecurityError, SourceRejected
 from cellblock.guard.rules import BY_ID
@@ -42,15 +42,22 @@ def denied(what: str, rule: str = "attribute") -> Denied:
 
 
 def rejection(refusals: list[Refusal], source: str) -> SourceRejected:
-    """The error that tells of all refusals; a SecurityError where one of the rules answers a threat."""
-    refusals = sorted(refusals, key=lambda one: (one.line, one.column))
+    """The error that tells of refusals whose columns count bytes; a SecurityError where a rule answers a threat."""
     lines = source.split("\n")
+    refusals = sorted((_in_characters(one, lines) for one in refusals), key=lambda one: (one.line, one.column))
     threatening = any(BY_ID[one.rule].threat for one in refusals)
     kind = SecurityError if threatening else SourceRejected
     more = f" (and {len(refusals) - 1} more)" if len(refusals) > 1 else ""
     error = kind(refusals[0].message() + more, hint=refusals[0].instead, refusals=tuple(refusals))
     error.excerpts = "\n".join(f"{one.message()}\n{excerpt(one, lines)}" for one in refusals[:10])
     return error
+
+
+def _in_characters(refusal: Refusal, lines: list[str]) -> Refusal:
+    """A refusal with its columns, which the parser counts in bytes, as characters of its line."""
+    line = lines[refusal.line - 1].rstrip().encode() if 0 < refusal.line <= len(lines) else b""
+    start, end = (len(line[:column].decode(errors="ignore")) for column in (refusal.column, refusal.end_column))
+    return replace(refusal, column=start, end_column=max(end, start + 1))
 
 
 def excerpt(refusal: Refusal, lines: list[str]) -> str:

@@ -8,6 +8,7 @@ looked at, and stays the receiver, so that calls, stores, deletions and augmente
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from itertools import count
@@ -151,14 +152,14 @@ class Rewriter:
 
     def _refuse(self, rule: str, what: str, at: Any, instead: str = "") -> None:
         line = getattr(at, "lineno", 1)
-        column = getattr(at, "col_offset", 0)
+        column, end = getattr(at, "col_offset", 0), getattr(at, "end_col_offset", None)
         self.refusals.append(
             Refusal(
                 rule=rule,
                 what=what,
                 line=line,
                 column=column,
-                end_column=getattr(at, "end_col_offset", None) or column + 1,
+                end_column=(end or column + 1) if getattr(at, "end_lineno", line) == line else sys.maxsize,
                 instead=instead or BY_ID[rule].instead,
             )
         )
@@ -251,11 +252,11 @@ class Rewriter:
         receiver = site.node.value
         if not own and not site.flags & _TEMPS:
             if site.stored:
-                call = build.call(receiver, spelling.GATE_WRITE, receiver, build.constant(receiver, site.name))
+                call = build.call(site.node, spelling.GATE_WRITE, receiver, build.constant(receiver, site.name))
             else:
                 self.reaches.add(site.name)
                 self.reads.add(site.name)
-                call = build.call(receiver, spelling.REACH + site.name, receiver)
+                call = build.call(site.node, spelling.REACH + site.name, receiver)
             site.node.value = call
             return call.args, 0
         known, prefix, gate = self.reads, spelling.READ, spelling.GATE
@@ -274,7 +275,7 @@ class Rewriter:
             receiver,
             build.any_of(receiver, *tests),
             build.name(receiver, spelled),
-            build.call(receiver, gate, build.name(receiver, spelled), build.constant(receiver, site.name)),
+            build.call(site.node, gate, build.name(receiver, spelled), build.constant(receiver, site.name)),
         )
         return held, "value"
 
@@ -345,9 +346,12 @@ class Rewriter:
             if scope.kind == "class":
                 self._refuse("size", "this assignment cannot be checked inside a class body", node)
                 return
-            whole = build.placed(ast.If(build.constant(node, True), self._steps(node, scope), []), node)
+            steps = self._steps(node, scope)
+            whole = build.placed(ast.If(build.constant(node, True), [*steps, node], []), node)
             _setter(slot)(whole)
-            self._push_list(whole.body, scope, flags)
+            self._stack.append((node, scope, flags, (whole.body, len(steps))))
+            for step in reversed(steps):
+                self._push(step, "value", scope, flags)
             return
         if sized:
             operation = Operation(node, _setter(slot), scope, flags)
@@ -464,9 +468,9 @@ class Rewriter:
                 first.value = build.call(first.value, spelling.PAUSE, first.value)
         self._push_children(node, scope, flags)
 
-    def _steps(self, node: ast.AugAssign, scope: Scope) -> list[ast.stmt]:
-        """An augmented assignment with what stands in its target evaluated beforehand."""
-        steps: list[ast.stmt] = []
+    def _steps(self, node: ast.AugAssign, scope: Scope) -> list[ast.Assign]:
+        """What stands in the target of an augmented assignment, evaluated before it."""
+        steps: list[ast.Assign] = []
         target: Any = node.target
 
         def before(value: ast.expr) -> ast.Name:
@@ -481,7 +485,6 @@ class Rewriter:
             for part in ("lower", "upper", "step"):
                 if getattr(target.slice, part) is not None:
                     setattr(target.slice, part, before(getattr(target.slice, part)))
-        steps.append(node)
         return steps
 
     # ------------------------------------------------------------------------------ strings

@@ -118,7 +118,7 @@ def _keep_cells(summary: traceback.TracebackException, lines: Mapping[str, list[
 def _with_line(frame: traceback.FrameSummary, lines: Mapping[str, list[str]]) -> traceback.FrameSummary:
     number = frame.lineno or 0
     source = lines[frame.filename]
-    line = source[number - 1] if 0 < number <= len(source) else ""
+    line = source[number - 1] + "\n" if 0 < number <= len(source) else ""  # CPython 3.11 places carets by its end
     if frame.end_lineno != number:  # carets are for what stands on one line
         return traceback.FrameSummary(frame.filename, number, frame.name, lookup_line=False, line=line)
     return traceback.FrameSummary(

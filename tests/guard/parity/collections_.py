@@ -122,3 +122,11 @@ try:
     list(TopologicalSorter({1: [2], 2: [1]}).static_order())
 except CycleError as e:
     print("cycle")
+#: queues-show-what-they-hold
+import queue
+
+for kind in (queue.Queue, queue.LifoQueue, queue.PriorityQueue):
+    q = kind()
+    for n in (3, 1, 2):
+        q.put(n)
+    print(kind.__name__, q.queue[0], list(q.queue), len(q.queue), q.unfinished_tasks)

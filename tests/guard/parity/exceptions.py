@@ -461,3 +461,20 @@ f()
 #: raises: SystemExit
 print("before")
 raise SystemExit(3)
+#: an-attribute-that-an-error-lacks
+import datetime, decimal
+
+def told(e):
+    if hasattr(e, "message"):
+        return e.message, e.code
+    return str(e), getattr(e, "errno", None)
+
+try:
+    int("x")
+except ValueError as e:
+    print(told(e))
+for one in (KeyError("a"), datetime.date(2024, 1, 2), decimal.Decimal(3)):
+    try:
+        one.hours
+    except AttributeError as e:
+        print(type(e), e, e.name)

@@ -116,3 +116,12 @@ pprint([3, 1], width=20)
 import html
 from urllib.parse import urlparse, parse_qs, quote, urlencode, urljoin
 print(html.escape("<a & b>"), html.unescape("&lt;&eacute;"), urlparse("http://x.org:80/p?q=1#f").netloc, parse_qs("a=1&a=2&b="), quote("a b/é"), urlencode({"k": "v w"}), urljoin("http://x/a/b", "../c"))
+#: json-decoder-and-encoder-by-their-modules
+import json
+import json.decoder
+from json.encoder import JSONEncoder
+
+try:
+    json.loads("{]")
+except json.decoder.JSONDecodeError as e:
+    print(e, json.decoder.JSONDecodeError is json.JSONDecodeError, JSONEncoder is json.encoder.JSONEncoder)

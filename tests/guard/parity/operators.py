@@ -238,3 +238,29 @@ class Out:
         return self
 
 print("".join((Out() << "a" << 1 << 2.5).parts))
+#: augmented-targets-are-evaluated-once
+calls = []
+
+def key(x):
+    calls.append(x)
+    return x
+
+def negated(numbers):
+    for i in range(len(numbers)):
+        numbers[abs(numbers[i]) - 1] *= -1
+    return numbers
+
+def changed(d):
+    d[key(1)] *= 3
+    d[key("a")][key(0):key(2)] *= 2
+    d[key(1)] <<= key(2)
+    d[key("z")] %= 3
+
+print(negated([1, 3, 2, 3]))
+d = {1: 2, "a": [1, 2, 3, 4]}
+try:
+    changed(d)
+except KeyError as e:
+    print(repr(e))
+d[key(1)] **= 2
+print(d, calls, sorted(name for name in globals() if not name.startswith("__")))

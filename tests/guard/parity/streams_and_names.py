@@ -244,3 +244,22 @@ class Account:
 
 print(Account("a", 5, note="n"), Account.made, [(f.name, f.type) for f in dataclasses.fields(Account)])
 print(Account.__annotations__)
+#: the-interpreter-by-name
+import sys
+
+print(sys.implementation.name, sys.implementation.version == sys.version_info, sys.implementation.cache_tag)
+for given in ((), (None,), (3,), ("bye",), (1, 2)):
+    try:
+        sys.exit(*given)
+    except SystemExit as e:
+        print(e.args, e.code)
+    except TypeError as e:
+        print(e)
+#: class-of-plain-data
+class Money:
+    def __init__(self, n): self.n = n
+    def __eq__(self, other): return other.__class__ is self.__class__ and other.n == self.n
+
+print(Money(1) == Money(1), Money(1) == 1, Money(1) == None, Money(1) == "x")
+print([one.__class__ for one in (1, "a", b"", None, [], {}, (), {1}, 1.5, True)])
+print([1].__class__([2]), int.__class__, (lambda: 0).__class__ is type(lambda: 0))

@@ -210,7 +210,10 @@ AUDITS = (
             ),
             audit(json.JSONDecoder, subclassable=True, also=["object_hook", "strict"]),
         ),
+        submodules=names("decoder encoder"),
     ),
+    ModuleAudit(name="json.decoder", members=names("JSONDecodeError JSONDecoder")),
+    ModuleAudit(name="json.encoder", members=names("JSONEncoder")),
     ModuleAudit(
         name="base64",
         members=names(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _LOOK_SECONDS = 0.02
 _LONGEST_LITERAL = 10_000_000
 _DEEPEST_LITERAL = 150
-_QUEUE = names("put get put_nowait get_nowait qsize empty full task_done join maxsize")
+_QUEUE = names("put get put_nowait get_nowait qsize empty full task_done join maxsize queue unfinished_tasks")
 
 
 def _waiting(attempt: Callable[[], Any], end: type[Exception], timeout: float | None) -> Any:

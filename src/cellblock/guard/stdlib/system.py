@@ -14,9 +14,26 @@ if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 _SHOWN = names(
-    "version version_info maxsize byteorder float_info int_info hash_info maxunicode platform implementation "
+    "version version_info maxsize byteorder float_info int_info hash_info maxunicode platform "
     "hexversion api_version copyright float_repr_style flags"
 )
+
+
+class Implementation:
+    """`sys.implementation`, as far as it is the same wherever the interpreter runs; itself, it can be changed."""
+
+    __slots__ = ("cache_tag", "hexversion", "name", "version")
+
+    def __init__(self) -> None:
+        for one in self.__slots__:
+            setattr(self, one, getattr(sys.implementation, one))
+
+    def __repr__(self) -> str:
+        shown = ("name", "cache_tag", "version", "hexversion")
+        return f"namespace({', '.join(f'{one}={getattr(self, one)!r}' for one in shown)})"
+
+
+_IMPLEMENTATION = Implementation()
 
 
 def _value(value: Any) -> Callable[[World], Any]:
@@ -24,8 +41,10 @@ def _value(value: Any) -> Callable[[World], Any]:
 
 
 def _exit(world: World) -> Callable[..., None]:
-    def exit(status: object = None, /) -> None:
-        raise SystemExit(status)
+    def exit(*status: object) -> None:
+        if len(status) > 1:
+            raise TypeError(f"exit expected at most 1 argument, got {len(status)}")
+        raise SystemExit(*(one for one in status if one is not None))
 
     return exit
 
@@ -151,6 +170,7 @@ AUDITS = (
         name="sys",
         replaced={
             **{name: _value(getattr(sys, name)) for name in _SHOWN},
+            "implementation": _value(_IMPLEMENTATION),
             "argv": lambda world: [""],
             "path": lambda world: [],
             "stdout": lambda world: world.current("stdout"),
@@ -171,9 +191,12 @@ AUDITS = (
             "getdefaultencoding": _value(sys.getdefaultencoding),
             "get_int_max_str_digits": lambda world: lambda: world.values.get("digits", sys.get_int_max_str_digits()),
         },
-        types=tuple(
-            audit(type(getattr(sys, name)), constructable=False)
-            for name in ("version_info", "float_info", "int_info", "hash_info", "implementation", "flags")
+        types=(
+            *(
+                audit(type(getattr(sys, name)), constructable=False)
+                for name in ("version_info", "float_info", "int_info", "hash_info", "flags")
+            ),
+            TypeAudit(type=Implementation, reads=frozenset(Implementation.__slots__), constructable=False),
         ),
         note="made of values: the real module leads to every other",
     ),
