@@ -39,6 +39,12 @@ DRAWN = {
     ),
     "two figures that nobody shows": ("plt.figure(); plt.hist([1, 2, 2]); plt.figure(); plt.axvline(0); None", 2),
     "colours of points": ("plt.scatter([1, 2], [3, 4], c=[1, 2]); plt.colorbar(); plt.show()", 1),
+    "maps of one's own colours": (
+        "from matplotlib.colors import LinearSegmentedColormap\n"
+        "c = LinearSegmentedColormap.from_list('mine', ['red', 'blue'], N=10**12)\nassert c.N == 100_000 and c.name == 'mine'\n"
+        "plt.imshow(np.eye(3), cmap=LinearSegmentedColormap.from_list('own', [(0, 'white'), (1, 'green')])); plt.show()",
+        1,
+    ),
     "shapes, ticks and dates": (
         "from matplotlib.patches import Rectangle\nfrom matplotlib.ticker import FuncFormatter, MultipleLocator\n"
         "import matplotlib.dates as mdates\nfig, ax = plt.subplots()\nax.add_patch(Rectangle((0, 0), 1, 1, color='r'))\n"

@@ -70,6 +70,16 @@ PROGRAMS = {
     "except KeyError as e:\n    print('no', e)",
     "categories and bins": SALES + "print(pd.cut(df.sold, [0, 2, 5, 10], labels=['l', 'm', 'h']).tolist())\n"
     "c = df['shop'].astype('category')\nprint(c.cat.codes.tolist(), c.cat.categories.tolist())\nprint(pd.get_dummies(df['shop']).sum())",
+    "what a table is": SALES
+    + "out = io.StringIO()\ndf.info(buf=out)\nprint(out.getvalue())\ndf.info()\ndf['sold'].info()\n"
+    "print(type(df) == pd.DataFrame, type(df), type(df['sold']) is pd.Series, type(np.zeros(1)), type(df.index))\n"
+    "print(pd.DataFrame.equals(df, df.copy()), [pd.DataFrame.count(one).sum() for one in (df, df.head(1))])\n"
+    "print(None | pd.DataFrame)",
+    "options": HEAD
+    + "kept = pd.options.display.max_rows\npd.options.display.max_rows = 20\nprint(pd.get_option('display.max_rows'))\n"
+    "pd.set_option('display.max_columns', None, 'display.max_rows', kept)\n"
+    "print(pd.options.display.max_columns, pd.options.display.max_rows == kept)\n"
+    "try:\n    pd.get_option('display.nothing')\nexcept KeyError as e:\n    print(type(e).__name__)",
     "loops over rows": SALES + "for i, row in df.head(2).iterrows():\n    print(i, row['shop'], row.sold)\n"
     "for t in df.head(2).itertuples(index=False):\n    print(t[1], t[2])\nprint(df.to_dict('records')[0]['sold'], df.iloc[1, 2], df.at[0, 'shop'])",
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 _DICT = type.__dict__["__dict__"].__get__
 _MRO = type.__dict__["__mro__"].__get__
+_MODULE = type.__dict__["__module__"].__get__
 _NAME = type.__dict__["__name__"].__get__
 
 
@@ -24,6 +25,12 @@ def lineage(kind: type) -> tuple[type, ...]:
 def name_of(kind: type) -> str:
     """A class's own name."""
     return _NAME(kind)  # type: ignore[no-any-return]
+
+
+def module_of(kind: type) -> str:
+    """The name of the module that a class says it is of; "" where that is no text."""
+    found = _MODULE(kind)
+    return found if type(found) is str else ""
 
 
 def holder(classes: Iterable[type], name: str) -> type | None:

@@ -192,9 +192,11 @@ class Globals(MutableMapping[str, Any]):
     def __repr__(self) -> str:
         return repr(dict(self))
 
-    def __copy__(self) -> dict[str, Any]:
+    def copy(self) -> dict[str, Any]:
+        """The names of now."""
         return dict(self)
 
+    __copy__ = copy
     __deepcopy__ = None
 
 

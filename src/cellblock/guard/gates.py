@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import spelling
-from cellblock.guard.anatomy import held, holder, lineage, name_of, namespace, plain
+from cellblock.guard.anatomy import held, holder, lineage, module_of, name_of, namespace, plain
 from cellblock.guard.names import (
     DESCRIBING,
     ERROR_PARTS,
@@ -351,6 +351,9 @@ class Gates:
         if meta is None:
             if self._own(value) or value in BUILTIN_TYPES or value is Range or _is_member(value, name):
                 return value  # there is none, unless a metaclass makes one
+            audited = value in self._types and value not in self._world.host_types
+            if audited and holder(lineage(kind), "__getattr__") is None:
+                return value  # there is none, and CPython says so
         elif self._own(meta) or (
             self._own(value) and any(name in one.reads for one in map(self._types.get, lineage(kind)) if one)
         ):
@@ -493,6 +496,8 @@ class Gates:
     def _read_stand_in(self, value: Any, name: str) -> Any:
         if name in ("__name__", "__qualname__"):
             return value
+        if name == "__module__":
+            return Holding(name, "builtins" if type(value) is TypeOfTypes else module_of(value._kind))
         if name == "__new__" and type(value) is TypeOfTypes:
             return Holding(name, self._world.maker(type))
         if type(value) is TypeOfTypes and name in ("__call__", "__init__", "__instancecheck__", "__subclasscheck__"):

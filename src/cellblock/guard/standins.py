@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.anatomy import name_of
+from cellblock.guard.anatomy import module_of, name_of
 
 if TYPE_CHECKING:
     from cellblock.guard.gates import Gates
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 LONGEST_RANGE = 5_000_000
 """Numbers that C code may take from a range in one go: about 0.1 s."""
+
+
+_QUALNAME: Callable[[type], str] = vars(type)["__qualname__"].__get__
 
 
 class Single:
@@ -106,13 +109,19 @@ class TypeStandIn(Single):
         raise TypeError(f"type {name_of(self._kind)!r} is not subscriptable")
 
     def __repr__(self) -> str:
-        return f"<class {name_of(self._kind)!r}>"
+        own = module_of(self._kind).partition(".")[0] == "cellblock"
+        return f"<class {name_of(self._kind)!r}>" if own else type.__repr__(self._kind)
 
     @property
     def __name__(self) -> str:
         return name_of(self._kind)
 
     __qualname__ = "type"
+
+    def __getattr__(self, name: str) -> str:
+        if name == "__qualname__":
+            return _QUALNAME(self._kind)
+        raise AttributeError(f"type object {name_of(self._kind)!r} has no attribute {name!r}")
 
 
 class TypeOfTypes(Single):

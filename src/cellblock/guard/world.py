@@ -45,7 +45,7 @@ NO_VALUE = object()
 
 _MAPPING = names("clear get items keys pop popitem setdefault update values")
 _OWN_TYPES: dict[type, frozenset[str]] = {
-    Globals: _MAPPING,
+    Globals: _MAPPING | names("copy"),
     OwnDict: _MAPPING | names("copy"),
     LongRange: names("count index start step stop"),
     Input: names("read readline readlines name encoding closed isatty readable writable"),
@@ -95,6 +95,8 @@ class World:
         self.values: dict[str, Any] = {}
         """What stands in for members met in several places, by a name of the audits' choosing."""
         self._standins: dict[type, TypeStandIn] = {}
+        self.standing: dict[type, object] = {}
+        """Objects that stand for classes of this world's libraries."""
         self.type = TypeOfTypes(self)
         self.classes = Classes(self)
         self.delegating = Delegating(self.ending, self.classes.own)
@@ -378,6 +380,8 @@ class World:
             return _STANDING[kind]
         if kind is Globals or kind is OwnDict:
             return dict
+        if kind in self.standing:
+            return self.standing[kind]
         if self.classes.own(kind):
             return kind
         audit = self.types.get(kind)

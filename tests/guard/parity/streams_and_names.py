@@ -263,3 +263,26 @@ class Money:
 print(Money(1) == Money(1), Money(1) == 1, Money(1) == None, Money(1) == "x")
 print([one.__class__ for one in (1, "a", b"", None, [], {}, (), {1}, 1.5, True)])
 print([1].__class__([2]), int.__class__, (lambda: 0).__class__ is type(lambda: 0))
+#: an-attribute-that-a-class-lacks
+from datetime import datetime
+import collections
+
+for kind, name in ((datetime, "datetime"), (collections.Counter, "counts"), (int, "parse")):
+    try:
+        getattr(kind, name)
+    except AttributeError as e:
+        print(type(e), e)
+try:
+    datetime.datetime(2024, 1, 2)
+except AttributeError as e:
+    print(e)
+#: a-copy-of-the-globals
+x = 1
+kept = globals().copy()
+y = 2
+print(sorted(name for name in kept if not name.startswith("__")), type(kept) is dict)
+#: types-say-their-modules
+import datetime, re
+
+print(type(re.compile("a")), type(re.match("a", "a")), type(datetime.timedelta()), type(iter([])), type(None))
+print(type(re.compile("a")).__name__, type(iter([])).__qualname__, type(re.match("a", "a")).__module__)

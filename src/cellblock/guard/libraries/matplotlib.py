@@ -500,9 +500,19 @@ def _made(module: Any, name: str) -> Callable[[World], Any]:
 
     def make(world: World) -> Any:
         pyplot(world)
-        return _checked(kind)
+        made = _checked(kind)
+        if kind is colors.LinearSegmentedColormap:
+            made.from_list = _from_list  # type: ignore[attr-defined]
+            world.open_functions[made] = frozenset(["from_list"])
+        return made
 
     return make
+
+
+def _from_list(name: Any, given: Any, N: int = 256, gamma: float = 1.0) -> Any:
+    """A colour map that goes through some colours, in at most 100,000 steps."""
+    _require_plain((name, given, N, gamma))
+    return colors.LinearSegmentedColormap.from_list(exact(name), given, min(int(N), 100_000), gamma)
 
 
 def _each(module: Any, listed: frozenset[str]) -> dict[str, Callable[[World], Any]]:

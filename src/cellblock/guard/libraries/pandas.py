@@ -16,6 +16,7 @@ import pandas as pd
 from cellblock.guard.members import listed
 from cellblock.guard.refusal import denied
 from cellblock.guard.stdlib.exact import exact
+from cellblock.guard.stdlib.functions import simple_namespace
 from cellblock.guard.stdlib.patterns import require_bearable
 from cellblock.guard.tables import ModuleAudit, Replaced, TypeAudit, audit, names, public
 
@@ -214,6 +215,23 @@ def _replacing(world: World, value: Any) -> object:
     return replace
 
 
+def _told(world: World, value: Any) -> object:
+    """`info`, which prints what it tells."""
+
+    def info(
+        verbose: Any = None, buf: Any = None, max_cols: Any = None, memory_usage: Any = None, show_counts: Any = None
+    ) -> None:
+        text = io.StringIO()
+        columns = {"max_cols": max_cols} if isinstance(value, pd.DataFrame) or max_cols is not None else {}
+        value.info(verbose=verbose, buf=text, memory_usage=memory_usage, show_counts=show_counts, **columns)
+        if buf is None:
+            world.say("stdout", text.getvalue())
+        else:
+            world.gates.read(buf, "write").write(text.getvalue())
+
+    return info
+
+
 def _filtering(world: World, value: Any) -> object:
     """`filter` by the names of columns."""
 
@@ -272,6 +290,17 @@ class FrameMaker:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        world.standing[pd.DataFrame] = self
+
+    def __getattr__(self, name: str) -> Any:
+        """A method, of whichever table it is called with: read from that as code does."""
+
+        def unbound(table: Any, /, *given: Any, **named: Any) -> Any:
+            if not isinstance(table, pd.DataFrame):
+                raise TypeError(f"DataFrame.{name}() takes a DataFrame first, not {type(table).__name__!r}")
+            return getattr(self._world.gates.read(table, name), name)(*given, **named)
+
+        return unbound
 
     def __call__(self, data: Any = None, *given: Any, **named: Any) -> Any:
         records = isinstance(data, list | tuple) and data and hasattr(type(data[0]), "__dataclass_fields__")
@@ -293,6 +322,9 @@ class FrameMaker:
 
     def __or__(self, other: object) -> object:
         return pd.DataFrame | other
+
+    def __ror__(self, other: Any) -> object:
+        return other | pd.DataFrame
 
     def __repr__(self) -> str:
         return "<class 'pandas.DataFrame'>"
@@ -319,7 +351,7 @@ _PATTERNS = (
 )
 _NEVER = names(
     "to_pickle to_parquet to_feather to_hdf to_sql to_excel to_stata to_orc to_gbq to_clipboard to_xarray to_iceberg "
-    "to_xml to_latex eval query plot hist boxplot style sparse list struct attrs flags set_flags pipe info "
+    "to_xml to_latex eval query plot hist boxplot style sparse list struct attrs flags set_flags pipe "
     "memory_usage array values to_numpy"
 )
 _DATA = ("values", "array", "to_numpy", "memory_usage", "pipe")
@@ -332,6 +364,7 @@ def _pandas(kind: type, *, called: bool = False, more: Mapping[str, Replaced] | 
     replaced: dict[str, Replaced] = {name: _written(name, _TEXTS[name]) for name in _TEXTS if hasattr(kind, name)}
     replaced |= {name: _by_name(name) for name in _CALLED if called and hasattr(kind, name)}
     replaced |= {name: _queried(name) for name in ("query", "eval") if kind is pd.DataFrame}
+    replaced |= {"info": _told} if kind in (pd.DataFrame, pd.Series) else {}
     replaced |= {"replace": _replacing} if kind in (pd.DataFrame, pd.Series) else {}
     replaced |= {"filter": _filtering} if kind in (pd.DataFrame, pd.Series) else {}
     replaced |= more or {}
@@ -385,6 +418,51 @@ def _kinds() -> tuple[TypeAudit, ...]:
     return tuple(audits.values())
 
 
+def _options(world: World) -> Any:
+    """`pandas.options`, an object of the code's own: what is set is remembered, and no more."""
+    found = world.values.get("pandas.options")
+    if found is None:
+        kind = simple_namespace(world)
+
+        def group(part: Any) -> Any:
+            held = {name: getattr(part, name) for name in dir(part) if name.isidentifier() and name[0] != "_"}
+            return kind(**{name: group(one) if type(one) is type(part) else one for name, one in held.items()})
+
+        others = {name: kind() for name in ("mode", "compute", "plotting", "styler", "io", "future")}
+        found = world.values["pandas.options"] = kind(display=group(pd.options.display), **others)
+    return found
+
+
+def _place(world: World, name: Any) -> tuple[dict[str, Any], str]:
+    """The group that an option is in, and its name there."""
+    *path, last = exact(name).split(".")
+    held = vars(_options(world))
+    for one in path or ["display"]:
+        inner = held.get(one)
+        held = vars(inner) if isinstance(inner, types.SimpleNamespace) else {}
+    return held, last
+
+
+def _get_option(world: World) -> Any:
+    def get_option(pat: str) -> Any:
+        held, last = _place(world, pat)
+        if last not in held:
+            raise pd.errors.OptionError(f"No such keys(s): {pat!r}")
+        return held[last]
+
+    return get_option
+
+
+def _set_option(world: World) -> Any:
+    def set_option(*pairs: Any) -> None:
+        for name, value in zip(pairs[::2], pairs[1::2], strict=False):
+            held, last = _place(world, name)
+            if last.isidentifier() and not last.startswith("_"):
+                held[last] = value
+
+    return set_option
+
+
 def _option(world: World) -> Any:
     return lambda *_, **__: None
 
@@ -420,6 +498,10 @@ _FUNCTIONS = names(
     "infer_freq json_normalize lreshape pivot array NA NaT IndexSlice Series"
 )
 
+_METHODS = frozenset(
+    name for name in public(pd.DataFrame) if isinstance(getattr(pd.DataFrame, name, None), types.FunctionType)
+)
+
 AUDITS = (
     ModuleAudit(
         name="pandas",
@@ -429,7 +511,9 @@ AUDITS = (
             "wide_to_long": _wide_to_long,
             **{name: _reader(name) for name in ("read_csv", "read_table", "read_json", "read_fwf")},
             **{name: _pivoted(name) for name in ("pivot_table", "crosstab")},
-            "set_option": _option,
+            "options": _options,
+            "get_option": _get_option,
+            "set_option": _set_option,
             "reset_option": _option,
             "option_context": _option_context,
             "__version__": lambda world: pd.__version__,
@@ -437,10 +521,10 @@ AUDITS = (
         submodules=names("errors"),
         types=(
             *_kinds(),
-            TypeAudit(type=FrameMaker, reads=names("from_dict from_records"), constructable=False),
+            TypeAudit(type=FrameMaker, reads=_METHODS | names("from_dict from_records"), constructable=False),
         ),
         note="no files, pickles, databases or plots; no evaluators but for names, constants and operators; methods "
-        "are called by the names of summaries alone; set_option does nothing, as options are the process's",
+        "are called by the names of summaries alone; options are remembered and no more, as they are the process's",
     ),
     ModuleAudit(name="pandas.errors", members=listed("pandas.errors"), refused=frozenset(), note="all that is public"),
 )

@@ -444,7 +444,9 @@ _ALIASES = {
 } - {type}
 
 
-def _simple_namespace(world: World) -> type:
+def simple_namespace(world: World) -> type:
+    """A class of the code's own in place of `types.SimpleNamespace`."""
+
     class namespace(types.SimpleNamespace):
         def __init__(self, *given: Any, **named: Any) -> None:
             for name in (*named, *(given[0] if given else ())):
@@ -584,7 +586,7 @@ AUDITS = (
         members=names("MappingProxyType GenericAlias UnionType"),
         note="types of the interpreter's own are stand-ins; nothing that makes classes or modules past the checks",
         replaced={
-            "SimpleNamespace": _simple_namespace,
+            "SimpleNamespace": simple_namespace,
             **{name: _kind(name) for name in _KINDS},
         },
     ),
