@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cellblock.guard.anatomy import held
 from cellblock.guard.members import listed
 from cellblock.guard.refusal import denied
 from cellblock.guard.stdlib.exact import exact
@@ -425,8 +426,8 @@ def _options(world: World) -> Any:
         kind = simple_namespace(world)
 
         def group(part: Any) -> Any:
-            held = {name: getattr(part, name) for name in dir(part) if name.isidentifier() and name[0] != "_"}
-            return kind(**{name: group(one) if type(one) is type(part) else one for name, one in held.items()})
+            parts = {name: getattr(part, name) for name in dir(part) if name.isidentifier() and name[0] != "_"}
+            return kind(**{name: group(one) if type(one) is type(part) else one for name, one in parts.items()})
 
         others = {name: kind() for name in ("mode", "compute", "plotting", "styler", "io", "future")}
         found = world.values["pandas.options"] = kind(display=group(pd.options.display), **others)
@@ -436,19 +437,18 @@ def _options(world: World) -> Any:
 def _place(world: World, name: Any) -> tuple[dict[str, Any], str]:
     """The group that an option is in, and its name there."""
     *path, last = exact(name).split(".")
-    held = vars(_options(world))
+    group: Any = _options(world)
     for one in path or ["display"]:
-        inner = held.get(one)
-        held = vars(inner) if isinstance(inner, types.SimpleNamespace) else {}
-    return held, last
+        group = held(group).get(one)
+    return held(group), last
 
 
 def _get_option(world: World) -> Any:
     def get_option(pat: str) -> Any:
-        held, last = _place(world, pat)
-        if last not in held:
+        group, last = _place(world, pat)
+        if last not in group:
             raise pd.errors.OptionError(f"No such keys(s): {pat!r}")
-        return held[last]
+        return group[last]
 
     return get_option
 
@@ -456,9 +456,9 @@ def _get_option(world: World) -> Any:
 def _set_option(world: World) -> Any:
     def set_option(*pairs: Any) -> None:
         for name, value in zip(pairs[::2], pairs[1::2], strict=False):
-            held, last = _place(world, name)
+            group, last = _place(world, name)
             if last.isidentifier() and not last.startswith("_"):
-                held[last] = value
+                group[last] = value
 
     return set_option
 
