@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cellblock.guard.anatomy import held
 from cellblock.guard.members import listed
 from cellblock.guard.refusal import denied
 from cellblock.guard.stdlib.exact import exact
@@ -434,13 +433,17 @@ def _options(world: World) -> Any:
     return found
 
 
+_HELD: Callable[[Any], dict[str, Any]] = vars(types.SimpleNamespace)["__dict__"].__get__
+
+
 def _place(world: World, name: Any) -> tuple[dict[str, Any], str]:
     """The group that an option is in, and its name there."""
     *path, last = exact(name).split(".")
-    group: Any = _options(world)
+    group = _HELD(_options(world))
     for one in path or ["display"]:
-        group = held(group).get(one)
-    return held(group), last
+        inner = group.get(one)
+        group = _HELD(inner) if isinstance(inner, types.SimpleNamespace) else {}
+    return group, last
 
 
 def _get_option(world: World) -> Any:
