@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import GetSetDescriptorType
+from types import GetSetDescriptorType, SimpleNamespace
 from typing import Any
 
 _DICT = type.__dict__["__dict__"].__get__
@@ -45,7 +45,7 @@ def held(value: Any) -> dict[str, Any]:
     """What an object itself holds, whatever its class says of `__dict__`."""
     for kind in lineage(type(value)):
         found = _DICT(kind).get("__dict__")
-        if type(found) is GetSetDescriptorType:
+        if type(found) is GetSetDescriptorType or (found is not None and kind is SimpleNamespace):
             return found.__get__(value)  # type: ignore[no-any-return]
     return {}
 

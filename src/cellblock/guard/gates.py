@@ -277,7 +277,11 @@ class Gates:
         where = holder(lineage(kind), name)
         if name == "__format__" and not self._own(where or kind):
             return Holding(name, lambda spec: value.__format__(_bearable(spec)))
-        if name == "__dict__" and (where is None or type(namespace(where)[name]) is types.GetSetDescriptorType):
+        if name == "__dict__" and (
+            where is None
+            or where is types.SimpleNamespace
+            or type(namespace(where)[name]) is types.GetSetDescriptorType
+        ):
             return Holding(name, self._world.own_dict(value)) if own else self._refuse(kind, name)
         if where is not None and self._own(where):
             return value

@@ -286,3 +286,12 @@ import datetime, re
 
 print(type(re.compile("a")), type(re.match("a", "a")), type(datetime.timedelta()), type(iter([])), type(None))
 print(type(re.compile("a")).__name__, type(iter([])).__qualname__, type(re.match("a", "a")).__module__)
+#: what-a-namespace-holds
+from types import SimpleNamespace
+
+n = SimpleNamespace(a=1, b=2)
+print(n, vars(n), n.__dict__ == {"a": 1, "b": 2})
+n.__dict__["c"] = 3
+vars(n).update(d=4)
+del n.__dict__["a"]
+print(n, sorted(vars(n)), SimpleNamespace(**vars(n)) == n)
