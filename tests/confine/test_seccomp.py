@@ -301,7 +301,7 @@ CASES: list[tuple[str, tuple[int, ...], int]] = [
     ("kill", (1234, 15), 0),
     ("kill", (-1234, 15), 0),
     *[("fcntl", (3, command), 0) for command in (0, 3, 4, 6, 1025, 1030, 1033)],
-    *[("fcntl", (3, command), P) for command in (1024, 1040, 1 << 32 | 1024)],  # F_SETLEASE, F_SETDELEG
+    *[("fcntl", (3, command), P) for command in (1024, 1040, 1026, 1 << 32 | 1024)],  # F_SETLEASE, F_SETDELEG, F_NOTIFY
     ("personality", (0xFFFFFFFF,), 0),
     ("personality", (0,), 0),
     ("personality", (0x0040000,), P),  # ADDR_NO_RANDOMIZE

@@ -117,6 +117,7 @@ _PROGRAMS_OF_SOCKETS = (26, 50, 51, 52)  # SO_ATTACH_FILTER, _BPF, _REUSEPORT_CB
 _IPV6_FLOWLABEL_MGR = 32
 _F_SETPIPE_SZ, _USUAL_PIPE_BYTES = 1031, 65536
 _LEASES = (1024, 1040)  # F_SETLEASE, F_SETDELEG: whoever opens the file next waits for the holder, up to 45 s
+_F_NOTIFY = 1026  # a watch of a directory, as inotify has them, of the host's as well
 _LOCKS_OF_OPEN_FILES = (36, 37, 38)  # F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW
 _F_SETSIG, _SIGKILL_AND_SIGSTOP = 10, (9, 19)
 _F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
@@ -287,7 +288,7 @@ def _rules(families: frozenset[int], shared_memory: bool) -> dict[str, int | Rul
         # Of all pipes of one user of the host's the first 64 MB are free. Locks without an owner cannot be counted.
         "fcntl": (
             no_larger_pipe,
-            Clause((_none_of(1, *_LEASES),)),
+            Clause((_none_of(1, *_LEASES, _F_NOTIFY),)),
             Clause((_none_of(1, _F_SETSIG), _none_of(2, *_SIGKILL_AND_SIGSTOP))),  # the owner may be any process
             Clause((_none_of(1, *_LOCKS_OF_OPEN_FILES),), errno.EINVAL),
         ),
