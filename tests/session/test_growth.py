@@ -19,20 +19,31 @@ SLACK_BYTES = 3 * 2**20
 """Of one process, whose allocator keeps what was used at once."""
 
 
-def held() -> tuple[int, int]:
-    """This process's descriptors, and the processes that descend from it, dead ones that nobody waited for included."""
-    parents: dict[int, int] = {}
+def parents() -> dict[int, int]:
+    """Of every process, dead ones that nobody waited for included."""
+    found: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 stat = (entry / "stat").read_text()
             except OSError:
                 continue
-            parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
-    found, wave = 0, {os.getpid()}
-    while wave := {pid for pid, parent in parents.items() if parent in wave}:
+            found[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+    return found
+
+
+def held() -> tuple[int, int]:
+    """This process's descriptors, and the processes that descend from it."""
+    of, found, wave = parents(), 0, {os.getpid()}
+    while wave := {pid for pid, parent in of.items() if parent in wave}:
         found += len(wave)
     return len(os.listdir("/proc/self/fd")), found
+
+
+def strangers() -> int:
+    """Children that are no family's: a porter, which stays, and what tests that failed have not waited for."""
+    families = {launcher.pid for launcher in launchers()}
+    return sum(parent == os.getpid() and pid not in families for pid, parent in parents().items())
 
 
 def soon(most: tuple[int, int]) -> bool:
@@ -72,6 +83,7 @@ def must_be_flat(begun: dict[str, tuple[int, int]], ended: dict[str, tuple[int, 
 @pytest.fixture(scope="module")
 def before() -> tuple[int, int]:
     """What is held once the family runs and no session is open; control groups are kept for the next ones."""
+    others = strangers()
     sessions = [Session() for _ in range(_KEPT + 1)]
     for session in sessions:
         session.run("1")
@@ -80,7 +92,7 @@ def before() -> tuple[int, int]:
         session.close()
     now = held()
     assert now[0] < open_descriptors
-    family = now[0], 3  # what was launched, its nursery, its zygote
+    family = now[0], 3 + others  # what was launched, its nursery, its zygote
     assert soon(family)
     return family
 
