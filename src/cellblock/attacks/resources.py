@@ -436,9 +436,10 @@ for name in ("RLIMIT_DATA", "RLIMIT_NPROC", "RLIMIT_NOFILE", "RLIMIT_FSIZE", "RL
     soft, hard = resource.getrlimit(number)
     try:
         resource.setrlimit(number, (hard + 1, hard + 1))
-        raised.append(name)
     except ValueError:
-        continue
+        pass
+    if resource.getrlimit(number)[1] != hard:
+        raised.append(name)
 raised
 """,
     ),

@@ -102,7 +102,6 @@ class World:
         self.delegating = Delegating(self.ending, self.classes.own)
         self._grant_strings()
         self.gates = Gates(self)
-        self._reaches: dict[str, Callable[[Any], Any]] = {}
         self.importer = Importer(self, self.policy)
         self.streams = {name: Stream(name, self.say) for name in ("stdout", "stderr")}
         self.builtins: dict[str, Any] = builtins_of(self) | self._spelled()

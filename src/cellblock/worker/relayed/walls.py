@@ -20,7 +20,6 @@ _SIGNALS = "kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo"
 _NOT_THE_RELAY = Clause((Match(0, (1,), negated=True),))
 _FILE_SIZE = int(resource.RLIMIT_FSIZE)
 _CAPABILITIES = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
-_PR_GET_NO_NEW_PRIVS = 39
 _TRIED_BYTES = 64 * 2**20
 
 
@@ -30,7 +29,7 @@ def missing() -> list[str]:
     status = dict(line.split(":", 1) for line in _lines("/proc/self/status") if ":" in line)
     if any(int(status[name], 16) for name in _CAPABILITIES if name in status):
         found.append("dropping every capability")
-    if syscalls.prctl(_PR_GET_NO_NEW_PRIVS) != 1:
+    if syscalls.prctl(syscalls.PR_GET_NO_NEW_PRIVS) != 1:
         found.append("no-new-privileges")
     if any(line.partition(":")[0].strip() != "lo" for line in _lines("/proc/net/dev")[2:]):
         found.append("taking away the network")
