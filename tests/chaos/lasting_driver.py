@@ -43,7 +43,9 @@ def _do(session: Session, what: dict[str, Any]) -> object:
             files = {name: session.files.read(name).decode() for name in session.files.list()}
             names = json.loads(json.dumps(session.run(_STATE).value))
             session.undo()
-            return {"names": names, "files": files, "log": len(session.log(limit=10_000))}
+            log = session.log(limit=10_000)
+            steps = sum(not commit.detail.get("rolled_back") for commit in log) - 1  # the first is the opening's
+            return {"names": names, "files": files, "log": len(log), "steps": steps}
     return {"done": True}
 
 

@@ -24,26 +24,37 @@ NAMES = [f"x{n}" for n in range(4)]
 
 
 class Model:
-    """What the session should hold: names with the lists that they share, files, and every state that led here."""
+    """What the session should hold: names with the lists that they share, files, and every state that led here.
+
+    With each state, whether what came after it was a step: a cell that was rolled back is a commit, and none.
+    """
 
     def __init__(self) -> None:
         self.names: dict[str, list[object]] = {}
         self.files: dict[str, str] = {}
-        self.past: list[tuple[dict[str, list[object]], dict[str, str]]] = []
+        self.past: list[tuple[dict[str, list[object]], dict[str, str], bool]] = []
 
-    def step(self) -> None:
-        self.past.append(copy.deepcopy((self.names, self.files)))
+    @property
+    def steps(self) -> int:
+        return sum(is_step for _, _, is_step in self.past)
 
-    def back(self, steps: int) -> None:
-        self.names, self.files = copy.deepcopy(self.past[-steps])
-        del self.past[-steps:]
+    def step(self, is_step: bool = True) -> None:
+        self.past.append((*copy.deepcopy((self.names, self.files)), is_step))
+
+    def undo(self, steps: int) -> None:
+        places = [place for place, (_, _, is_step) in enumerate(self.past) if is_step]
+        self.back(len(self.past) - places[-steps])
+
+    def back(self, commits: int) -> None:
+        self.names, self.files, _ = copy.deepcopy(self.past[-commits])
+        del self.past[-commits:]
 
     def seen(self) -> dict[str, Any]:
         names = [
             [name, value, sorted(other for other in self.names if self.names[other] is value)]
             for name, value in sorted(self.names.items())
         ]
-        return {"names": names, "files": self.files, "log": len(self.past) + 1}
+        return {"names": names, "files": self.files, "log": len(self.past) + 1, "steps": self.steps}
 
 
 class Driven:
@@ -119,8 +130,8 @@ def _operation(luck: random.Random, model: Model) -> tuple[dict[str, object], An
         model.step()
         model.files[name] = str(value)
 
-    def nothing(model: Model) -> None:
-        model.step()
+    def crash(model: Model) -> None:
+        model.step(is_step=name not in model.names)  # which is an error before it comes to that
 
     choices: list[tuple[dict[str, object], Any]] = [
         ({"do": "run", "source": f"{name} = [{value}]"}, new),
@@ -129,16 +140,16 @@ def _operation(luck: random.Random, model: Model) -> tuple[dict[str, object], An
         ({"do": "run", "source": f"{name} = {other}"}, share),
         ({"do": "run", "source": f"globals().pop({name!r}, None)"}, drop),
         ({"do": "run", "source": f"open({name!r}, 'w').write('{value}')"}, write),
-        ({"do": "run", "source": f"{name} = {name} + [0]; import os; os._exit(3)"}, nothing),
+        ({"do": "run", "source": f"{name} = {name} + [0]; import os; os._exit(3)"}, crash),
         ({"do": "bind", "name": name, "value": [value]}, new),
         ({"do": "write", "name": name, "text": str(value)}, write),
     ]
     if model.past:
-        steps = luck.randint(1, min(len(model.past), 7))
-        choices += [
-            ({"do": "undo", "steps": steps}, lambda model: model.back(steps)),
-            ({"do": "checkout", "revision": f"HEAD~{steps}"}, lambda model: model.back(steps)),
-        ]
+        commits = luck.randint(1, min(len(model.past), 7))
+        choices.append(({"do": "checkout", "revision": f"HEAD~{commits}"}, lambda model: model.back(commits)))
+    if model.steps:
+        steps = luck.randint(1, min(model.steps, 7))
+        choices.append(({"do": "undo", "steps": steps}, lambda model: model.undo(steps)))
     return luck.choice(choices)
 
 
@@ -172,10 +183,11 @@ def _run(url: str, seed: int, steps: int) -> int:
                 driven.kill()
                 driven = Driven(url)
                 begun = copy.deepcopy(model)  # a cell that had begun is a commit that changes nothing
-                begun.step()
+                begun.step(is_step=False)
                 model = _agree(driven, model, after, begun)
             else:  # one of its processes, in the middle or after
-                driven.ask(operation)
+                answer = driven.ask(operation)
+                assert answer.get("done"), (operation, answer)
                 model = after
                 if (process := driven.a_process(luck)) is not None:
                     with contextlib.suppress(ProcessLookupError):

@@ -345,6 +345,34 @@ def test_a_cell_that_was_rolled_back_is_a_commit_that_changes_nothing(opened: Op
     assert [cell.rolled_back for cell in session.notebook.cells] == [False, True, False]
 
 
+def test_undo_counts_no_cell_that_was_rolled_back_however_far_it_goes(opened: Open) -> None:
+    session = opened()
+    for source in ("x = 1", "x = 2", "import os; os._exit(3)"):
+        session.run(source)
+    session.undo()
+    assert [commit.message for commit in session.log()] == ["x = 1", ""]
+    for source in ("x = 2", "import os; os._exit(3)"):
+        session.run(source)
+    session = _again(session, opened)  # no state of it is warm
+    with pytest.raises(UnknownCommit, match="undoing 3 steps goes past the first commit"):
+        session.undo(3)
+    session.undo()
+    assert [commit.message for commit in session.log()] == ["x = 1", ""]
+    assert session.run("x").value == 1
+
+
+def test_undo_of_steps_that_were_done_again_leads_to_their_commits(opened: Open) -> None:
+    session = opened()
+    for text in (b"one", b"two"):
+        session.files.write("x", text)  # no cell has run: there is nothing of which it could be saved
+    session = _again(session, opened)
+    session.undo()
+    assert [commit.message for commit in session.log()] == ["write x", ""]
+    assert session.files.read("x") == b"one"
+    session = _again(session, opened)
+    assert session.files.read("x") == b"one"
+
+
 def test_clear_and_delete_are_kept(opened: Open) -> None:
     session = opened()
     session.run("x = 1")

@@ -296,15 +296,16 @@ class Gates:
         return self._refuse(kind, name)
 
     def _read_of_class(self, value: Any, kind: type, own: bool) -> Any:
-        """`__class__` of plain data and of what the code or the standard library made; of the host's, only its name."""
+        """`__class__` of what the code or the standard library made; of plain data and the host's, only its name."""
         if own:
             return value
-        if kind not in self._types or kind in self._world.host_types:
+        known = kind in self._types and kind not in self._world.host_types
+        if not known or (kind in BUILTIN_TYPES and not issubclass(kind, BaseException)):
             raise self._refusal(kind, "__class__")
         return Holding("__class__", self._world.typeof(value))
 
     def class_of(self, value: Any) -> Any:
-        """What `value.__class__.__name__` reads the name of."""
+        """What `value.__class__.__name__` reads the name of, and what is compared where `value.__class__` is."""
         return value.__class__ if self._own(type(value)) else self._world.typeof(value)
 
     def _refuse(self, kind: type, name: str) -> Any:
@@ -387,7 +388,7 @@ class Gates:
             return value
         if name == "__new__":
             return Holding(name, self._world.maker(value))
-        if name == "__class__" and (self._own(value) or value in BUILTIN_TYPES):
+        if name == "__class__" and self._own(value):
             return Holding(name, self._world.typeof(value))
         if name == "__dict__" and self._own(value):
             return Holding(name, types.MappingProxyType(self._world.shown(namespace(value))))
@@ -467,8 +468,6 @@ class Gates:
     def _read_function(self, value: Any, function: Any, name: str) -> Any:
         if name in DESCRIBING or name in OPERATIONS:
             return value
-        if name == "__class__" and self._world.made(function):
-            return Holding(name, self._world.typeof(value))
         if self._world.made(function):
             if name == "__dict__":
                 return Holding(name, self._world.own_dict(function))

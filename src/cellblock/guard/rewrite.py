@@ -215,7 +215,7 @@ class Rewriter:
             and isinstance(receiver, ast.Attribute)
             and receiver.attr == "__class__"
         ):
-            receiver = node.value = build.call(receiver, spelling.CLASS_OF, receiver.value)
+            receiver = node.value = _class_of(receiver)
         if type(node.ctx) is ast.Load:
             own = scope.kind == "comprehension" and type(receiver) is ast.Name and receiver.id in scope.bound
             if name in STRIPPING and _strips_few(slot):
@@ -395,6 +395,8 @@ class Rewriter:
 
         `<` and `(x, y) in seen`, which are many and mostly of numbers, are looked at where they are run once.
         """
+        if all(isinstance(one, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) for one in node.ops):
+            node.left, *node.comparators = map(_class_compared, (node.left, *node.comparators))
         right = node.comparators[0]
         once = scope.kind == "module" and not flags & LOOP
         kinds = _WALKING_ONCE if once else _EQUAL if isinstance(node.left, ast.Tuple) else _WALKING
@@ -784,6 +786,15 @@ def _checks_sum(scope: Scope, flags: int) -> bool:
 
 def _spreads(node: ast.Call) -> bool:
     return any(isinstance(one, ast.Starred) for one in node.args)
+
+
+def _class_compared(node: ast.expr) -> ast.expr:
+    """`x.__class__`, where it is compared and no more, is what `type(x)` is; any other expression as it is."""
+    return _class_of(node) if isinstance(node, ast.Attribute) and node.attr == "__class__" else node
+
+
+def _class_of(node: ast.Attribute) -> ast.Call:
+    return build.call(node, spelling.CLASS_OF, node.value)
 
 
 def _is_number(node: ast.expr) -> bool:

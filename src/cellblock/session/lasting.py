@@ -20,7 +20,7 @@ from anyio import to_thread
 
 from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff
-from cellblock.errors import CaptureFailed, CellblockError, SessionClosed
+from cellblock.errors import CaptureFailed, CellblockError, SessionClosed, UnknownCommit
 from cellblock.executors.protocol import Capture, Chunk, Kernel
 from cellblock.session.ahead import Ahead
 from cellblock.session.background import Background
@@ -384,6 +384,21 @@ class Lasting:
     async def resolve(self, revision: str) -> Commit:
         """The commit that a revision means."""
         return await to_thread.run_sync(self._held.resolve, revision)
+
+    async def before(self, steps: int) -> Commit:
+        """The commit that so many steps lead back to: a cell that was rolled back is none."""
+
+        def found() -> Commit:
+            commit, undone = self._held.resolve("HEAD"), 0
+            while undone < steps:
+                if not commit.parents:
+                    many = f"{steps} step{'s' * (steps != 1)}"
+                    raise UnknownCommit(f"undoing {many} goes past the first commit", hint=f"{undone} can be undone")
+                undone += not commit.detail.get("rolled_back")
+                commit = self._held.resolve(commit.parents[0])
+            return commit
+
+        return await to_thread.run_sync(found)
 
     async def log(self, revision: str, limit: int) -> list[Commit]:
         """The commits that lead to a revision, newest first."""

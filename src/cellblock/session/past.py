@@ -38,7 +38,6 @@ class Replay:
     kind: CellKind
     source: str
     answers: tuple[Logged, ...] = ()
-    committed: bool = False
     rolled_back: bool = False
     """It changed nothing, and is not run: of its record only this was kept."""
 
@@ -47,8 +46,9 @@ class Replay:
 class Past:
     """What leads to a commit, `head`: the state of `base`, and the cells that came after it.
 
-    `begun` is a cell that had not ended when its program did; it is not run again. `cells` is the root of the tree of
-    those of the notebook.
+    `commits` are the ids of those that the first of the replays led to; the rest is in the journal alone. `begun` is a
+    cell that had not ended when its program did; it is not run again. `cells` is the root of the tree of those of the
+    notebook.
     """
 
     head: str
@@ -57,17 +57,19 @@ class Past:
     snapshot: Snapshot | None
     cells: str | None
     replays: list[Replay | HostStep] = field(default_factory=list)
+    commits: list[str] = field(default_factory=list)
     begun: Replay | None = None
 
 
 def leading_to(session: StoredSession, head: Commit) -> Past:
     """What leads to a commit. `StoreError` where a state was not saved and nothing tells how to make it again."""
-    commit, replays = head, list[Replay | HostStep]()
+    commit, replays, commits = head, list[Replay | HostStep](), list[str]()
     while not commit.snapshot and commit.parents:
         replays.append(_replay_of(session, commit))
+        commits.append(commit.id)
         commit = session.resolve(commit.parents[0])
     snapshot = get_snapshot(session, commit) if commit.snapshot else None
-    return Past(head.id, commit.id, head.number, snapshot, head.trees.get("cells"), replays[::-1])
+    return Past(head.id, commit.id, head.number, snapshot, head.trees.get("cells"), replays[::-1], commits[::-1])
 
 
 def followed_by(past: Past, journal: Iterable[Entry]) -> None:
@@ -163,6 +165,5 @@ def _replay_of(session: StoredSession, commit: Commit) -> Replay | HostStep:
         cell.kind,
         cell.source,
         tuple(map(_logged, answers)),
-        committed=True,
         rolled_back=bool(detail.get("rolled_back")),
     )

@@ -363,7 +363,7 @@ class AsyncSession(Versions):
             if (bound := await kernel.reserve(steps)) is not None:
                 if self._lasting is None:
                     raise self._not_undone(steps, kernel.steps, bound)
-                await self._go_to(self._lasting, await self._lasting.resolve(f"HEAD~{steps}"))
+                await self._go_to(self._lasting, await self._lasting.before(steps))
                 return
             await unbroken(partial(self._set_back, kernel, steps, "the session was set back"))
         finally:

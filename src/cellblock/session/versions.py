@@ -6,6 +6,7 @@ import contextlib
 import random
 import time
 from functools import partial
+from itertools import zip_longest
 from typing import Literal
 
 import anyio
@@ -81,14 +82,15 @@ class Versions(Turns):
         notebook = self.notebook
         self._reseed(past.number)
         self._cells, self._state = {}, kernel.states[-1]
-        lasting.stands(kernel.states[-1], past.head)
+        lasting.stands(kernel.states[-1], past.base)
         replayed = []
-        for replay in past.replays:
+        for replay, commit in zip_longest(past.replays, past.commits):
             if isinstance(replay, HostStep):
                 await self._do_again(kernel, replay)
-                lasting.stands(kernel.states[-1], past.head)
+                lasting.stands(kernel.states[-1], commit)
                 continue
-            if replay.rolled_back and replay.committed:
+            if replay.rolled_back and commit is not None:
+                lasting.stands(kernel.states[-1], commit)
                 continue
             if replay.rolled_back:
                 notebook.record(rolled_back(replay), {})
@@ -96,8 +98,10 @@ class Versions(Turns):
                 continue
             if self._replays_live:
                 notebook.record(unrepeated(replay), {})
-                if not replay.committed:
+                if commit is None:
                     lasting.commit(kernel, notebook[replay.id], {})
+                else:
+                    lasting.stands(kernel.states[-1], commit)
                 continue
             self._count = replay.number - 1
             draft = Cell(
@@ -107,8 +111,8 @@ class Versions(Turns):
             replayed.append(await execution.to_end())
             notebook.record(replayed[-1], execution.recorder.blobs)
             self._settle(draft.id)
-            if replay.committed:
-                lasting.stands(kernel.states[-1], past.head)
+            if commit is not None:
+                lasting.stands(kernel.states[-1], commit)
             else:
                 lasting.commit(kernel, replayed[-1], execution.recorder.blobs)
                 await lasting.forked()

@@ -255,14 +255,14 @@ for given in ((), (None,), (3,), ("bye",), (1, 2)):
         print(e.args, e.code)
     except TypeError as e:
         print(e)
-#: class-of-plain-data
+#: classes-that-are-compared
 class Money:
     def __init__(self, n): self.n = n
     def __eq__(self, other): return other.__class__ is self.__class__ and other.n == self.n
 
 print(Money(1) == Money(1), Money(1) == 1, Money(1) == None, Money(1) == "x")
-print([one.__class__ for one in (1, "a", b"", None, [], {}, (), {1}, 1.5, True)])
-print([1].__class__([2]), int.__class__, (lambda: 0).__class__ is type(lambda: 0))
+print([one.__class__ == type(one) for one in (1, "a", b"", None, [], {}, (), {1}, 1.5, True)])
+print(int.__class__ is type, (lambda: 0).__class__ is not int, 1 .__class__ == int != "".__class__)
 #: an-attribute-that-a-class-lacks
 from datetime import datetime
 import collections
