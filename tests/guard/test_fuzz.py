@@ -289,13 +289,14 @@ def test_bytes_read_as_text_raise_nothing_but_what_the_guard_raises() -> None:
 
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
+_NOTICED = re.compile(r"(?<=maximum recursion depth exceeded) (while|in) [\w ]+")
+"""Where recursion was found to be too deep, of which either has some levels of its own."""
 
 
 def _told(shown: object) -> tuple[object, ...]:
     text, error, line, message = (getattr(shown, name) for name in ("text", "error", "line", "message"))
-    if error == "RecursionError":
-        message = message.partition(" while ")[0]  # where it was noticed
-    return _ADDRESS.sub("0x", text), error, line, _ADDRESS.sub("0x", message)
+    text, message = (_NOTICED.sub("", _ADDRESS.sub("0x", one)) for one in (text, message))
+    return text, error, line, message
 
 
 def _same(seed: int) -> None:
