@@ -93,6 +93,13 @@ def test_diff(stored: Run) -> None:
     assert "~ a: 1 (int) → 2 (int)" in stored("diff", "report", "HEAD~2").stdout.decode()
 
 
+def test_undo_counts_no_cell_that_was_rolled_back(stored: Run, url: str) -> None:
+    with Session("report", state=Versioned(url)) as session:
+        assert session.run("import os; os._exit(3)").rolled_back
+    assert _json(stored("undo", "report", "--json"))["number"] == 2
+    assert b"undoing 9 steps goes past the first commit" in stored("undo", "report", "9").stderr
+
+
 def test_undo_checkout_tag_branch_and_merge(stored: Run, url: str) -> None:
     assert _json(stored("tag", "report", "good", "--json"))["number"] == 3
     assert _json(stored("undo", "report", "--json"))["number"] == 2

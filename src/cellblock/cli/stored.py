@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -18,7 +19,7 @@ from cellblock.declarations import declared
 from cellblock.session.commits import cells_of, get_cell, names_of
 from cellblock.session.merging import merge
 from cellblock.session.notebook import Notebook
-from cellblock.session.timeline import difference
+from cellblock.session.timeline import before, difference
 from cellblock.store import Commit, SessionRow, Store, StoredSession
 
 _MOST_LISTED = 1000
@@ -137,12 +138,12 @@ def do_undo(store: Store, arguments: argparse.Namespace) -> int:
     if not steps.isascii() or not steps.isdigit() or not 0 < int(steps) < 10**6:
         say(f"{steps!r} is not a number of steps above 0")
         return USAGE
-    return _go_to(store, arguments, f"HEAD~{int(steps)}")
+    return _go_to(store, arguments, lambda session: before(session, int(steps)))
 
 
 def do_checkout(store: Store, arguments: argparse.Namespace) -> int:
     """Go to a commit."""
-    return _go_to(store, arguments, arguments.revision)
+    return _go_to(store, arguments, lambda session: session.resolve(arguments.revision))
 
 
 def do_branch(store: Store, arguments: argparse.Namespace) -> int:
@@ -224,9 +225,9 @@ def do_gc(store: Store, arguments: argparse.Namespace) -> int:
 # --------------------------------------------------------------------------------------- inside
 
 
-def _go_to(store: Store, arguments: argparse.Namespace, revision: str) -> int:
+def _go_to(store: Store, arguments: argparse.Namespace, found: Callable[[StoredSession], Commit]) -> int:
     with store.hold(arguments.user, arguments.name, create=False) as session:
-        commit = session.resolve(revision)
+        commit = found(session)
         entries = session.journal()
         session.move(commit.id, through=entries[-1].number if entries else None)
     return _told(arguments, commit, arguments.name)

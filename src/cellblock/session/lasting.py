@@ -20,7 +20,7 @@ from anyio import to_thread
 
 from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff
-from cellblock.errors import CaptureFailed, CellblockError, SessionClosed, UnknownCommit
+from cellblock.errors import CaptureFailed, CellblockError, SessionClosed
 from cellblock.executors.protocol import Capture, Chunk, Kernel
 from cellblock.session.ahead import Ahead
 from cellblock.session.background import Background
@@ -37,7 +37,7 @@ from cellblock.session.merging import merge
 from cellblock.session.notebook import Changes, Notebook
 from cellblock.session.past import Past, answer_entry, followed_by, leading_to
 from cellblock.session.shown import Blob
-from cellblock.session.timeline import difference, find, why_private
+from cellblock.session.timeline import before, difference, find, why_private
 from cellblock.snapshots import Snapshot
 from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, open_store, records
 from cellblock.wire.messages import ToolReply
@@ -386,19 +386,8 @@ class Lasting:
         return await to_thread.run_sync(self._held.resolve, revision)
 
     async def before(self, steps: int) -> Commit:
-        """The commit that so many steps lead back to: a cell that was rolled back is none."""
-
-        def found() -> Commit:
-            commit, undone = self._held.resolve("HEAD"), 0
-            while undone < steps:
-                if not commit.parents:
-                    many = f"{steps} step{'s' * (steps != 1)}"
-                    raise UnknownCommit(f"undoing {many} goes past the first commit", hint=f"{undone} can be undone")
-                undone += not commit.detail.get("rolled_back")
-                commit = self._held.resolve(commit.parents[0])
-            return commit
-
-        return await to_thread.run_sync(found)
+        """The commit that so many steps lead back to."""
+        return await to_thread.run_sync(before, self._held, steps)
 
     async def log(self, revision: str, limit: int) -> list[Commit]:
         """The commits that lead to a revision, newest first."""

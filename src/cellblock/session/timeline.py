@@ -56,6 +56,18 @@ def _steps(session: StoredSession, before: Commit, after: Commit) -> list[StepTa
     return steps[::-1]
 
 
+def before(session: StoredSession, steps: int) -> Commit:
+    """The commit that so many steps lead back to: a cell that was rolled back is none. `UnknownCommit` if too few."""
+    commit, undone = session.resolve("HEAD"), 0
+    while undone < steps:
+        if not commit.parents:
+            many = f"{steps} step{'s' * (steps != 1)}"
+            raise UnknownCommit(f"undoing {many} goes past the first commit", hint=f"{undone} can be undone")
+        undone += not commit.detail.get("rolled_back")
+        commit = session.resolve(commit.parents[0])
+    return commit
+
+
 def find(session: HeldSession, other: str) -> Commit:
     """The commit that a revision means, or where another session of the user stands; `UnknownCommit` if neither."""
     try:
