@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
-from collections import ChainMap, OrderedDict, UserDict, UserList, defaultdict, deque
+from collections import ChainMap, OrderedDict, UserDict, defaultdict
 from collections.abc import Mapping, MutableMapping, MutableSequence, MutableSet
 from copy import deepcopy
 from types import MappingProxyType
 from typing import Any
 
-_CONTAINERS = (
-    list,
-    dict,
-    set,
-    bytearray,
-    deque,
-    array,
-    ChainMap,
-    UserDict,
-    UserList,
-    MutableMapping,
-    MutableSequence,
-    MutableSet,
-)
+_CONTAINERS = (MutableMapping, MutableSequence, MutableSet)
 _PLAIN = (dict, OrderedDict, defaultdict, ChainMap, UserDict)
 _PACKAGES = frozenset(("numpy", "pandas"))
 """Whose arrays and tables are changed by assigning to their items."""
