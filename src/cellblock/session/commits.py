@@ -141,18 +141,17 @@ def get_cells(session: StoredSession, addresses: Sequence[str]) -> Iterator[tupl
             yield from_plain(json.loads(_joined(data, record["cell"]))), parts
 
 
-def newest_cells(session: StoredSession, root: str | None, most: int) -> Iterator[tuple[int, Kept]]:
-    """The last cells of a tree, each with its place, in order."""
+def newest_cells(session: StoredSession, root: str | None, most: int | None) -> Iterator[tuple[int, Kept]]:
+    """The last cells of a tree, or all, each with its place, in order."""
     tree: Any = dict(session.tree(root).pairs())
-    newest = sorted(tree)[-most:]
+    newest = sorted(tree)[-most if most else None :]
     for key, found in zip(newest, get_cells(session, [_addresses(tree[key], "@")[0] for key in newest]), strict=True):
         yield int(key), found
 
 
-def cells_of(session: StoredSession, commit: Commit) -> Iterator[tuple[Cell, dict[str, Blob]]]:
+def cells_of(session: StoredSession, commit: Commit) -> Iterator[Kept]:
     """The notebook of a commit, in order."""
-    tree: Any = dict(session.tree(commit.trees.get("cells")).pairs())
-    yield from get_cells(session, [_addresses(tree[key], "@")[0] for key in sorted(tree)])
+    return (kept for _, kept in newest_cells(session, commit.trees.get("cells"), None))
 
 
 def names_of(session: StoredSession, commit: Commit) -> dict[str, Name]:
