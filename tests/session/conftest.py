@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from cellblock import ExecutionLimits, Session
+from cellblock import ExecutionLimits, Session, Versioned
 
 
 @pytest.fixture
@@ -23,6 +24,26 @@ def open_session() -> Iterator[Callable[..., Session]]:
 
     yield open_one
     for session in opened:
+        session.close()
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """A store of the test's own."""
+    return f"sqlite:///{tmp_path}/cells.db"
+
+
+@pytest.fixture
+def opened(url: str) -> Iterator[Callable[..., Session]]:
+    """Opens sessions of the store `url`, and closes them."""
+    sessions: list[Session] = []
+
+    def open_one(name: str = "one", **options: object) -> Session:
+        sessions.append(Session(name, state=Versioned(url), **options))  # type: ignore[arg-type]
+        return sessions[-1]
+
+    yield open_one
+    for session in sessions:
         session.close()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,26 +16,6 @@ from cellblock.store import Quota, linked, open_store
 from cellblock.store.address import digest
 
 Open = Callable[..., Session]
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    """A store of the test's own."""
-    return f"sqlite:///{tmp_path}/cells.db"
-
-
-@pytest.fixture
-def opened(url: str) -> Iterator[Open]:
-    """Opens sessions of that store, and closes them."""
-    sessions: list[Session] = []
-
-    def open_one(name: str = "one") -> Session:
-        sessions.append(Session(name, state=Versioned(url)))
-        return sessions[-1]
-
-    yield open_one
-    for session in sessions:
-        session.close()
 
 
 def _sources(session: Session) -> list[str]:

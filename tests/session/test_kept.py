@@ -9,7 +9,6 @@ import sys
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,12 +16,6 @@ from cellblock import Policy, Session, UnpicklableError, Versioned
 from cellblock.errors import RestoreFailed, StoreError
 
 Open = Callable[..., Session]
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    """A store of the test's own."""
-    return f"sqlite:///{tmp_path}/cells.db"
 
 
 @pytest.fixture

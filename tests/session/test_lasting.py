@@ -8,7 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,26 +28,6 @@ from cellblock import (
 )
 
 Open = Callable[..., Session]
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    """A store of the test's own."""
-    return f"sqlite:///{tmp_path}/cells.db"
-
-
-@pytest.fixture
-def opened(url: str) -> Iterator[Open]:
-    """Opens sessions of that store, and closes them."""
-    sessions: list[Session] = []
-
-    def open_one(name: str = "one", **options: object) -> Session:
-        sessions.append(Session(name, state=Versioned(url), **options))  # type: ignore[arg-type]
-        return sessions[-1]
-
-    yield open_one
-    for session in sessions:
-        session.close()
 
 
 def _again(session: Session, opened: Open) -> Session:
