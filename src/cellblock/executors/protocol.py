@@ -343,16 +343,18 @@ class Kernel(Protocol):
         """Whether there is a state with a memory to branch from; else a step has to come first."""
         ...
 
-    async def branch(self, spec: KernelSpec) -> tuple[Kernel, tuple[tuple[str, str, str, str], ...]]:
-        """Another kernel in the present state, or that before the request under way, and what it could not bring along.
+    async def branch(
+        self, spec: KernelSpec, state: int | None = None
+    ) -> tuple[Kernel, tuple[tuple[str, str, str, str], ...]]:
+        """Another kernel in one of `states`, the newest if none is named, and what it could not bring along.
 
         It goes on apart, and lives on when this one is closed.
         """
         ...
 
-    async def capture(self, *, seconds: float = 60.0) -> Capture:
-        """The present state, or that before the request under way, held to be saved, within so many seconds of being
-        begun. The state itself may be let go of afterwards.
+    async def capture(self, state: int | None = None, *, seconds: float = 60.0) -> Capture:
+        """One of `states`, held to be saved, within so many seconds of being begun; the newest one if none is named. It
+        may be let go of afterwards.
 
         `CaptureFailed` where there is no such state, or too many are being saved.
         """

@@ -136,14 +136,28 @@ class Session:
         """The session's files, which its cells see as ordinary files."""
         return Files(self._session.files)
 
-    def run(self, source: str, *, wait: bool = True) -> Cell:
-        """Run one cell to its end. Ctrl-C while it runs interrupts the cell and raises here."""
-        cell: Cell = self._interruptibly(self._run, source, wait)
+    def run(self, source: str, *, wait: bool = True, call_id: str | None = None) -> Cell:
+        """Run one cell to its end. Ctrl-C while it runs interrupts the cell and raises here.
+
+        `call_id` becomes the cell's id: 1 to 64 letters, digits, `_` or `-`. A second call of the same id runs nothing,
+        and gives the cell that the first has run; one that another program began and did not end is such a cell, too.
+        """
+        cell: Cell = self._interruptibly(self._run, source, wait, call_id)
         return cell
 
-    def stream(self, source: str, *, kind: Literal["python", "shell"] = "python", wait: bool = True) -> Iterator[Event]:
-        """Run one cell, or a command, and tell what it shows as it happens; the last event is `Done`."""
-        events = self._session.stream(source, kind=kind, wait=wait)
+    def stream(
+        self,
+        source: str,
+        *,
+        kind: Literal["python", "shell"] = "python",
+        wait: bool = True,
+        call_id: str | None = None,
+    ) -> Iterator[Event]:
+        """Run one cell, or a command, and tell what it shows as it happens; the last event is `Done`.
+
+        `call_id`: see `run`.
+        """
+        events = self._session.stream(source, kind=kind, wait=wait, call_id=call_id)
         try:
             while True:
                 yield interruptibly(partial(anext, events))
@@ -152,9 +166,12 @@ class Session:
         finally:
             call(events.aclose)
 
-    def shell(self, command: str, *, wait: bool = True) -> Cell:
-        """Run a command with /bin/sh in the workspace. A status other than 0 is the cell's error."""
-        cell: Cell = self._wait_for(self._session.shell, command, wait=wait)
+    def shell(self, command: str, *, wait: bool = True, call_id: str | None = None) -> Cell:
+        """Run a command with /bin/sh in the workspace. A status other than 0 is the cell's error.
+
+        `call_id`: see `run`.
+        """
+        cell: Cell = self._wait_for(self._session.shell, command, wait=wait, call_id=call_id)
         return cell
 
     def rerun(self, cell_id: str, *, wait: bool = True) -> Cell:
@@ -185,8 +202,9 @@ class Session:
     def aside(self, source: str, *, step: str = "") -> object:
         """Run source that is not a cell, and return its value: it is not in the notebook, and shows nothing.
 
-        CellblockError if it fails. What it does to names can be undone as a step. If it changes names, `step` says
-        what for: in a session that lasts it is then a commit; without `step` it is stored with the next one.
+        CellblockError if it fails. If it changes names, `step` says what for: it is a step then, which can be undone,
+        and in a session that lasts a commit. Without `step` it belongs to the step before: `undo` takes both back. In a
+        session that lasts it is logged, and run again where that is needed.
         """
         return self._in_turn(partial(self._session.aside, source, step=step))
 
@@ -332,14 +350,14 @@ class Session:
         result: T = answer_of(in_task, self._tasks, partial(function, *args))
         return result
 
-    def _run(self, source: str, wait: bool, answer: Future[Any]) -> None:
+    def _run(self, source: str, wait: bool, call_id: str | None, answer: Future[Any]) -> None:
         """On our loop: run a cell here and now where no other call is under way, in a task as far as it takes longer.
 
         A task costs more than a short cell. A call that has one came first, though it may not have begun yet.
         """
         session = self._session
         try:
-            execution = None if self._tasks else session._begin_at_once(source)
+            execution = None if self._tasks or call_id is not None else session._begin_at_once(source)
             cell = None if execution is None else session._end_at_once(execution)
         except BaseException as error:  # the caller's
             answer.set_exception(error)
@@ -349,7 +367,7 @@ class Session:
         elif execution is not None:
             in_task(self._tasks, partial(session._follow, execution), answer)
         else:
-            in_task(self._tasks, partial(session.run, source, wait=wait), answer)
+            in_task(self._tasks, partial(session.run, source, wait=wait, call_id=call_id), answer)
 
 
 class Files:

@@ -55,6 +55,7 @@ class Execution:
         request: Request,
         turn: Turn,
         *,
+        step: str = "",
         began: float,
         seconds: float,
         toolbox: Toolbox,
@@ -96,7 +97,7 @@ class Execution:
         self._resumes = resumes
         self._gone: SessionClosed | None = None
         self._under_way = turn.sent
-        self.cell_id = draft.id
+        self.step = step
         self.cell: Cell | None = None
 
     @property
@@ -198,7 +199,7 @@ class Execution:
 
     async def _replaced(self, death: Died) -> Turn | None:
         """The request, begun on another process than the one that ended between two cells; None where there is none."""
-        if (recovery := await self._recovered()) is None:
+        if (recovery := await self._recovered()) is None or self._kernel.ended:
             self._turn, self._left = None, death
             return None
         self._lost += losses(recovery, f"between two cells the session's process {how(death)}")
@@ -317,11 +318,16 @@ class Execution:
         """What the session went back to; None where it cannot go on, and the next call resumes it."""
         if self._gone is None:
             try:
-                return await recover(self._kernel, steps, toolbox=self._toolbox)
+                recovery = await recover(self._kernel, steps, toolbox=self._toolbox)
             except SessionClosed as closed:
                 if not self._resumes:
                     raise
                 self._gone = closed
+            else:
+                if recovery.exact or recovery.dead or not self._resumes:
+                    return recovery
+                await self._kernel.close()  # an older state is none to go on from: the next call resumes the newest
+                return Recovery(exact=True)
         return None
 
     def _ended(self) -> Cell:

@@ -16,13 +16,14 @@ _UNNAMED = "."
 """How the key of a group begins that is a definition without a name: two versions may call two of them the same."""
 
 
-def merge(session: HeldSession, theirs: Commit, prefer: Literal["ours", "theirs"] | None) -> Commit:
-    """Make a commit of what the session and another commit both changed since they parted.
+def merge(
+    session: HeldSession, ours: Commit, theirs: Commit, prefer: Literal["ours", "theirs"] | None, step: str
+) -> Commit:
+    """Make a commit of what two commits both changed since they parted: a step of this id, after ours.
 
     Names that share objects change together. `MergeConflict` where both changed the same, unless one is preferred. Of
     what surrounds the names, such as options of packages, ours stays where both changed it.
     """
-    ours = session.resolve("HEAD")
     base = session.ancestor(ours.id, theirs.id)
     first, second = (theirs, ours) if prefer == "theirs" else (ours, theirs)
     with session.batch() as batch:
@@ -36,7 +37,7 @@ def merge(session: HeldSession, theirs: Commit, prefer: Literal["ours", "theirs"
             message=f"merged {theirs.id.removeprefix('sha256-')[:12]}",
             number=max(ours.number, theirs.number),
             trees={**ours.trees, **merging.roots},
-            detail={**first.detail, **merging.detail()},
+            detail={**first.detail, **merging.detail(), "step": step},
             parents=(ours.id, theirs.id),
         )
 

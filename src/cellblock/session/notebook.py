@@ -90,14 +90,22 @@ class Notebook:
             return cells[key]
         raise UnknownCell(f"no cell at {key}", hint=f"the notebook has {_count(len(cells))}")
 
-    def _kept(self, key: str) -> Kept:
+    def find(self, cell_id: str) -> Cell | None:
+        """A cell by its id, where there is one."""
+        kept = self._found(cell_id)
+        return None if kept is None else kept[0]
+
+    def _found(self, key: str) -> Kept | None:
         cell = self._cells.get(key)
         if cell is not None:
             return cell, self._blobs.get(key, {})
         if self._earlier is not None and key not in self._gone:
-            kept = self._earlier.cells().get(key)
-            if kept is not None:
-                return kept
+            return self._earlier.cells().get(key)
+        return None
+
+    def _kept(self, key: str) -> Kept:
+        if (kept := self._found(key)) is not None:
+            return kept
         hint = f"{_known(self.cells)}; a deleted cell's id is not used again"
         raise UnknownCell(f"no cell {_named(key)}", hint=hint)
 

@@ -33,6 +33,7 @@ _OF_STATUS = {
     "exit status 127": "the session has no program of that name: `command -v NAME` finds those it has",
 }
 """What shells say by a status; the others are the command's own, which its output explains."""
+_TRY_AGAIN = "see to the store; flush() tries again, and so does the next cell"
 _RESTORED = "the session is as it was before this cell"
 _RESUMES = "the next call resumes the session from its newest commit, as it was before this cell"
 _OLDER = "the session is as it was some cells ago, as its newest checkpoints were gone: run what is missing again"
@@ -275,6 +276,11 @@ def unsaved_error(lost: Sequence[Lost], *, otherwise: str) -> CellError | None:
         hint=f"{first.remedy}; use it in a `with`, or within a function; {otherwise}; {_RESTORED}",
         kind="refused",
     )
+
+
+def at_risk(what: str, why: str) -> Lost:
+    """What a caller is told of steps that the store has not taken."""
+    return Lost(name=what, type="step", reason=f"the store has not taken it: {why}", remedy=_TRY_AGAIN, alive=True)
 
 
 def refused_cell(cell: Cell, error: CellError, max_output_bytes: int) -> Cell:

@@ -56,16 +56,19 @@ def _steps(session: StoredSession, before: Commit, after: Commit) -> list[StepTa
     return steps[::-1]
 
 
-def before(session: StoredSession, steps: int) -> Commit:
-    """The commit that so many steps lead back to: a cell that was rolled back is none. `UnknownCommit` if too few."""
+def before(session: StoredSession, steps: int) -> tuple[Commit, Commit]:
+    """The commit that so many steps lead back to, and the one after it: a cell that was rolled back is no step.
+    `UnknownCommit` if there are too few.
+    """
     commit, undone = session.resolve("HEAD"), 0
+    after = commit
     while undone < steps:
         if not commit.parents:
             many = f"{steps} step{'s' * (steps != 1)}"
             raise UnknownCommit(f"undoing {many} goes past the first commit", hint=f"{undone} can be undone")
         undone += not commit.detail.get("rolled_back")
-        commit = session.resolve(commit.parents[0])
-    return commit
+        after, commit = commit, session.resolve(commit.parents[0])
+    return commit, after
 
 
 def find(session: HeldSession, other: str) -> Commit:

@@ -414,7 +414,7 @@ class StoreConformance:
 
     # --- the journal ---
 
-    def test_journal_keeps_entries_in_order_and_they_leave_with_the_commit_that_holds_them(self, held: HeldSession) -> None:
+    def test_journal_keeps_entries_in_order_until_a_commit_takes_them(self, held: HeldSession) -> None:
         values: list[JSON] = ["x = 1", "\0", "\ud800", "日本語", None, 1.5, ["deep", {"er": {}}], "x" * 100_000]
         numbers = [held.append({"value": value}) for value in values]
         assert numbers == list(range(1, 9))

@@ -140,6 +140,10 @@ class Checkpoints:
         """The state that a failure goes back to."""
         return self._states[-1]
 
+    def of(self, number: int) -> Checkpoint | None:
+        """The state of a number, if it is one that can be gone back to."""
+        return next((one for one in self._states if one.number == number), None)
+
     @property
     def steps(self) -> int:
         """How many steps can be undone."""

@@ -239,6 +239,14 @@ class ProcessKernel(LinkedKernel):
         if self._checkpoints.pending:
             self._keep(*self._checkpoints.add(self._living().names), tentative=tentative)
 
+    async def ending(self) -> bool:
+        if await super().ending():
+            return True
+        if self._link is None or self._link.alive or (memory := self._checkpoints.newest.memory) is None:
+            return False
+        await awaited(self._checkpoints.pids())  # the copy may not have been made yet, or never be
+        return not memory.pid() or memory.ended
+
     @property
     def ended(self) -> bool:
         return not self._open or self._shell.ended or not self._family.alive
@@ -296,7 +304,7 @@ class ProcessKernel(LinkedKernel):
                 raise files_gone()
             return await awaited(self._recover(steps))
 
-    async def capture(self, *, seconds: float = 60.0) -> Captured:
+    async def capture(self, state: int | None = None, *, seconds: float = 60.0) -> Captured:
         async with self._changing:
             self._require_open()
             if self._shell.ended:
@@ -305,7 +313,7 @@ class ProcessKernel(LinkedKernel):
                 raise CaptureFailed("a session without checkpoints cannot be saved", hint="set max_checkpoints to 1")
             if self._captures >= _MOST_CAPTURES:
                 raise CaptureFailed(f"{_MOST_CAPTURES} states are being saved", hint="wait until one of them is")
-            return await awaited(self._capture(seconds))
+            return await awaited(self._capture(state, seconds))
 
     @cached_property
     def _saved(self) -> SavedFiles:
@@ -313,12 +321,12 @@ class ProcessKernel(LinkedKernel):
 
         return SavedFiles()
 
-    def _capture(self, seconds: float) -> Waits[Captured]:
+    def _capture(self, number: int | None, seconds: float) -> Waits[Captured]:
         from cellblock.executors.process.capture import Captured, scribe_ends  # most sessions are not saved
 
         yield from self._checkpoints.pids()
-        state = self._checkpoints.newest
-        if state.memory is None or not state.memory.pid():
+        state = self._checkpoints.newest if number is None else self._checkpoints.of(number)
+        if state is None or state.memory is None or not state.memory.pid():
             raise CaptureFailed("the session has no checkpoint to save", hint="run a cell, then try again")
         *_, root = line = self._line()
         stream, end = scribe_ends()
@@ -382,7 +390,9 @@ class ProcessKernel(LinkedKernel):
     def branchable(self) -> bool:
         return self._checkpoints.newest.memory is not None
 
-    async def branch(self, spec: KernelSpec) -> tuple[ProcessKernel, tuple[Row, ...]]:
+    async def branch(
+        self, spec: KernelSpec, state: int | None = None
+    ) -> tuple[ProcessKernel, tuple[Row, ...]]:
         async with self._changing:
             self._require_open()
             if self._shell.ended:
@@ -390,14 +400,14 @@ class ProcessKernel(LinkedKernel):
             if self._unsettled:
                 await self._settled()
             try:
-                return await awaited(self._branch(spec))
+                return await awaited(self._branch(spec, state))
             except FamilyGone:
                 raise files_gone() from None
 
-    def _branch(self, spec: KernelSpec) -> Waits[tuple[ProcessKernel, tuple[Row, ...]]]:
-        state = self._checkpoints.newest
+    def _branch(self, spec: KernelSpec, number: int | None) -> Waits[tuple[ProcessKernel, tuple[Row, ...]]]:
         yield from self._checkpoints.pids()
-        if state.memory is None or not state.memory.pid():
+        state = self._checkpoints.newest if number is None else self._checkpoints.of(number)
+        if state is None or state.memory is None or not state.memory.pid():
             raise CellblockError("the session has no checkpoint to branch from", hint="run a cell, then try again")
         mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
         self._family.stir()

@@ -165,7 +165,7 @@ class LinkedKernel:
         """See `Kernel`."""
         return True  # which `branch` then refuses
 
-    async def branch(self, spec: KernelSpec) -> tuple[Kernel, tuple[Row, ...]]:
+    async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[Kernel, tuple[Row, ...]]:
         """See `Kernel`."""
         raise CellblockError("a session with reduced walls cannot be branched", hint='open it with walls="full"')
 

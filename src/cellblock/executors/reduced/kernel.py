@@ -180,7 +180,7 @@ class ReducedKernel(LinkedKernel):
             await awaited(self.begin())
             return Recovery(exact=False, fresh=True, lost=lost)
 
-    async def capture(self, *, seconds: float = 60.0) -> Capture:
+    async def capture(self, state: int | None = None, *, seconds: float = 60.0) -> Capture:
         """See `Kernel`."""
         raise CaptureFailed(f"{self.where} saves nothing yet", hint=self.instead)
 
