@@ -56,9 +56,9 @@ before it is committed by its source alone."""
 class _Step:
     """A step on its way into the store.
 
-    `parent` is the step that it came after, `state` the number of the kernel's state that it led to. `entries` are the
-    numbers of what the journal holds of it; `logged` says whether that is enough to take the step again. `asides` were
-    run since the step before.
+    `parent` is the step that it came after, `state` the number of the state of `kernel` that it led to. `entries` are
+    the numbers of what the journal holds of it; `logged` says whether that is enough to take the step again. `asides`
+    were run since the step before.
     """
 
     id: str
@@ -66,6 +66,7 @@ class _Step:
     kind: str
     message: str
     number: int
+    kernel: Kernel
     state: int
     logged: bool
     entries: list[int] = field(default_factory=list)
@@ -79,6 +80,7 @@ class _Step:
     during: str = ""
     capture: Capture | None = None
     has_slot: bool = False
+    was_let_go: bool = False
     failed: bool = False
     unsaved: str = "steps came faster than they could be saved"
     forked: anyio.Event = field(default_factory=anyio.Event)
@@ -302,23 +304,23 @@ class Lasting:
         """Have a cell committed, by the id of its step; `entries` are its numbers in a journal that was read."""
         first = cell.source.strip().partition("\n")[0]
         own, self._entries = [*self._entries, *entries], []
-        step = self._step(id, cell.kind, first, cell.number, state, logged=logged, entries=own)
+        step = self._step(id, cell.kind, first, cell.number, kernel, state, logged=logged, entries=own)
         step.cell, step.parts, step.stopped = cell, parts, stopped
         step.answers, self._answers = self._answers, []
-        self._enqueue(kernel, step)
+        self._enqueue(step)
 
     def step(
         self, kernel: Kernel, state: int, id: str, host: HostStep, number: int, *,
         entries: Sequence[int] = (), during: str = "",
     ) -> None:  # fmt: skip
         """The host did something to the session: have it committed. `committed` tells when it is."""
-        step = self._step(id, "host", host.message, number, state, logged=bool(entries), entries=list(entries))
+        step = self._step(id, "host", host.message, number, kernel, state, logged=bool(entries), entries=entries)
         step.host, step.during = host, during
-        self._enqueue(kernel, step)
+        self._enqueue(step)
 
     async def start(self, kernel: Kernel) -> None:
         """The first commit of a session: nothing is there."""
-        step = self._step("open", "open", "", 0, kernel.states[-1], logged=False)
+        step = self._step("open", "open", "", 0, kernel, kernel.states[-1], logged=False)
 
         def written() -> str:
             with self._held.batch() as batch:
@@ -328,7 +330,7 @@ class Lasting:
         self._tip = step.id
 
     def _step(
-        self, id: str, kind: str, message: str, number: int, state: int, *,
+        self, id: str, kind: str, message: str, number: int, kernel: Kernel, state: int, *,
         logged: bool, entries: Sequence[int] = (),
     ) -> _Step:  # fmt: skip
         """The step after the newest, with what was run aside in between."""
@@ -339,6 +341,7 @@ class Lasting:
             kind=kind,
             message=message[:_MESSAGE],
             number=number,
+            kernel=kernel,
             state=state,
             logged=logged,
             entries=[*entries, *(number for _, number in asides)],
@@ -387,10 +390,10 @@ class Lasting:
         await self.committed()
         await to_thread.run_sync(self._held.flush)
 
-    def _enqueue(self, kernel: Kernel, step: _Step) -> None:
+    def _enqueue(self, step: _Step) -> None:
         self._tip = step.id
         self._queue.append(step)
-        self._background.start(self._fork, kernel, step)
+        self._background.start(self._fork, step)
         if not self._working:
             self._go_on()
 
@@ -398,7 +401,7 @@ class Lasting:
         self._working, self._idle = True, anyio.Event()
         self._background.start(self._work)
 
-    async def _fork(self, kernel: Kernel, step: _Step) -> None:
+    async def _fork(self, step: _Step) -> None:
         if self.by_source:
             step.unsaved = "under a policy a session is made again by running its cells"
             step.forked.set()
@@ -408,7 +411,7 @@ class Lasting:
                 await self._slots.acquire()
                 step.has_slot = True
             if step.has_slot:
-                step.capture = await kernel.capture(step.state)
+                step.capture = await step.kernel.capture(step.state)
         except (CaptureFailed, SessionClosed) as error:  # it is committed by its source
             step.unsaved = str(error)
         finally:
@@ -424,11 +427,13 @@ class Lasting:
             while self._queue:
                 step = self._queue[0]
                 await step.forked.wait()
+                if step.was_let_go:
+                    await self._fork(step)
                 try:
                     await self._commit(step)
                 except CellblockError as error:  # it is tried again once, then by whoever asks, and before the next
                     again, self._failure = not step.failed, error
-                    step.failed, step.unsaved = True, str(error)
+                    step.failed = True
                     self._let_go(self._queue)
                     if not again:
                         return
@@ -447,7 +452,7 @@ class Lasting:
                     step.capture.close()
                 if step.has_slot:
                     self._slots.release()
-                step.capture, step.has_slot = None, False
+                step.capture, step.has_slot, step.was_let_go = None, False, True
 
     async def _commit(self, step: _Step) -> None:
         if step.failed and (made := await to_thread.run_sync(self._made, step)) is not None:

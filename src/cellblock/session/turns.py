@@ -341,7 +341,7 @@ class Turns:
         return await self._go_to(lasting, await lasting.resolve(lasting.commit_of(stand.step)), stand.asides)
 
     async def _go_to(self, lasting: Lasting, commit: Commit, asides: Sequence[HostStep] = ()) -> Kernel:
-        """Have a new kernel in the state of a commit, and of what was run aside after it, take the place of this one."""
+        """Put a new kernel in the place of this one: in the state of a commit and of what was run aside after it."""
         raise NotImplementedError
 
     async def _ask(self, request: Request, host: HostStep | None = None) -> Cell:
