@@ -181,6 +181,10 @@ class Execution:
             self._turn = turn
         except WorkerGone as gone:  # the other one too: what ends processes ends every one
             self._left = gone.death
+        except SessionClosed as closed:
+            if not self._resumes:
+                raise
+            self._gone, self._left = closed, Died()
         except TimeoutError:  # the worker takes nothing: what was sent of the request is of no use
             self._expired = self._killed = True
             self._kernel.kill()

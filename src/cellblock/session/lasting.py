@@ -349,6 +349,13 @@ class Lasting:
             changes=self._notebook.changes(),
         )
 
+    async def let_go_of_logged(self) -> None:
+        """Before the journal is read: what it holds whole is taken from there. What it does not is committed first."""
+        await self._idle.wait()
+        if any(not step.logged for step in self._queue):
+            await self.committed()
+        self._queue.clear()
+
     async def committed(self) -> None:
         """Until all steps are in the store. What keeps the oldest out is raised, and what else is at risk told."""
         if self._queue and not self._working:

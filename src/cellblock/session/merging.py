@@ -37,9 +37,14 @@ def merge(
             message=f"merged {theirs.id.removeprefix('sha256-')[:12]}",
             number=max(ours.number, theirs.number),
             trees={**ours.trees, **merging.roots},
-            detail={**first.detail, **merging.detail(), "step": step},
+            detail={**_detail(first, second), **merging.detail(), "step": step},
             parents=(ours.id, theirs.id),
         )
+
+
+def _detail(first: Commit, second: Commit) -> Mapping[str, JSON]:
+    """What a commit says of its state; a session that has run nothing has no environment, and takes the other's."""
+    return first.detail if first.detail.get("environment") else {**first.detail, **second.detail}
 
 
 @dataclass(frozen=True, slots=True)

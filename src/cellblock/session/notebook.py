@@ -92,10 +92,11 @@ class Notebook:
 
     def find(self, cell_id: str) -> Cell | None:
         """A cell by its id, where there is one."""
-        kept = self._found(cell_id)
+        kept = self.kept(cell_id)
         return None if kept is None else kept[0]
 
-    def _found(self, key: str) -> Kept | None:
+    def kept(self, key: str) -> Kept | None:
+        """The same with the binary parts of its outputs."""
         cell = self._cells.get(key)
         if cell is not None:
             return cell, self._blobs.get(key, {})
@@ -104,7 +105,7 @@ class Notebook:
         return None
 
     def _kept(self, key: str) -> Kept:
-        if (kept := self._found(key)) is not None:
+        if (kept := self.kept(key)) is not None:
             return kept
         hint = f"{_known(self.cells)}; a deleted cell's id is not used again"
         raise UnknownCell(f"no cell {_named(key)}", hint=hint)

@@ -399,8 +399,8 @@ class AsyncSession(Versions):
         What was run aside after a step is part of it.
         """
         states = kernel.states
-        came_by = [self._stands[state].step for state in reversed(states)]
-        for back, (newer, older) in enumerate(pairwise(came_by), 1):
+        made_by = [self._stands[state].made_by for state in reversed(states)]
+        for back, (newer, older) in enumerate(pairwise(made_by), 1):
             steps -= newer != older
             if not steps:
                 return back
@@ -408,7 +408,7 @@ class AsyncSession(Versions):
 
     def _steps_kept(self, kernel: Kernel) -> int:
         """How many steps the kernel can undo."""
-        return len({self._stands[state].step for state in kernel.states}) - 1
+        return len({self._stands[state].made_by for state in kernel.states}) - 1
 
     @property
     def _keeps_no_states(self) -> bool:

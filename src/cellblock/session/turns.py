@@ -45,9 +45,13 @@ Change: TypeAlias = tuple[HostStep, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """Where a session stands: the step that led there, the cell that was, and what was run aside since."""
+    """Where a session stands: the newest step, the cell that it was, and what was run aside since.
+
+    `made_by` is the newest step that changed anything: a cell that was rolled back did not.
+    """
 
     step: str
+    made_by: str
     cell: str | None = None
     asides: tuple[HostStep, ...] = ()
 
@@ -64,7 +68,7 @@ class Turns:
         self._ids = random.Random(seed)  # noqa: S311 - names cells; nothing rests on it
         self._step_count = 0
         self._lost: tuple[Lost, ...] = ()
-        self._stand = Stand("open")
+        self._stand = Stand("open", "open")
         """Where the session stands."""
         self._stands: dict[int, Stand] = {}
         """Where it stood, by the states of its kernel."""
@@ -457,9 +461,9 @@ class Turns:
                 self.notebook.mark_undone(undone)
         stand = self._stands.get(states[-1])
         if stand is None:
-            stand = Stand(self._stand.step, asides=self._stand.asides) if step is None else Stand(step, cell_id)
+            stand = replace(self._stand, cell=None) if step is None else Stand(step, step, cell_id)
         elif step is not None:  # it changed nothing that could be gone back from
-            stand = Stand(step, stand.cell)
+            stand = Stand(step, stand.made_by, stand.cell)
         self._stands[states[-1]] = self._stand = stand
         return states[-1]
 
@@ -522,8 +526,9 @@ class Turns:
             try:
                 await kernel.change_files(partial(host.change(), kernel.files))
             except CellblockError:
-                if kernel is self._kernel:
+                if kernel is self._kernel and not (self._lasting is not None and kernel.ended):
                     raise
+                continue
             if kernel is self._kernel:
                 return kernel
 

@@ -113,9 +113,9 @@ class Versions(Turns):
             elif planned.step:
                 self._commit(kernel, planned.do, planned.step, planned.entries)
             return None
-        blobs: Mapping[str, Blob] = {}
-        replay, record = planned.do, self._not_repeated(planned.do)
-        cell = record
+        replay = planned.do
+        cell, blobs = self._not_repeated(replay)
+        runs = cell is None
         if cell is None:
             self._count = replay.number - 1
             draft = Cell(
@@ -132,21 +132,21 @@ class Versions(Turns):
         else:
             lasting.commit(kernel, state, planned.step, cell, blobs, entries=planned.entries)
             await lasting.forked()
-        return cell if record is None else None
+        return cell if runs else None
 
-    def _not_repeated(self, replay: Replay) -> Cell | None:
-        """The record of a cell that is not run again; None for the others."""
+    def _not_repeated(self, replay: Replay) -> tuple[Cell | None, Mapping[str, Blob]]:
+        """The record of a cell that is not run again, with the binary parts of its outputs; None for the others."""
         from cellblock.session.past import interrupted, rolled_back, unrepeated
 
         if not replay.ended:
-            return interrupted(replay)
+            return interrupted(replay), {}
         if replay.rolled_back:
-            return rolled_back(replay)
+            return self.notebook.kept(replay.id) or (rolled_back(replay), {})
         if replay.stopped:
-            return unrepeated(replay, "it was interrupted, and how far it had come is not known")
+            return unrepeated(replay, "it was interrupted, and how far it had come is not known"), {}
         if self._replays_live:
-            return unrepeated(replay, "its policy grants what is the host's")
-        return None
+            return unrepeated(replay, "its policy grants what is the host's"), {}
+        return None, {}
 
     async def _begin_notebook(self, lasting: Lasting, past: Past) -> None:
         """A notebook of what leads to a commit. Its cells are read here only where they will be needed, or gone."""
@@ -206,7 +206,7 @@ class Versions(Turns):
     async def _resume_ended(self) -> None:
         """As after an end of the program: from the newest commit and what was logged after it."""
         lasting, ended = self._require_lasting("resume"), self._living()
-        await lasting.committed()
+        await lasting.let_go_of_logged()
         self._capabilities = ended.capabilities
         self._kernel, self._asleep = None, True
         with anyio.CancelScope(shield=True):
