@@ -112,6 +112,8 @@ class Versions(Turns):
                 self._settle(planned.step)
             elif planned.step:
                 self._commit(kernel, planned.do, planned.step, planned.entries)
+            else:
+                self._settle()
             return None
         replay = planned.do
         cell, blobs = self._not_repeated(replay)
@@ -251,7 +253,6 @@ class Versions(Turns):
         else:
             await kernel.change_files(partial(step.change(), kernel.files))
             kernel.note_files()
-        self._settle()
 
     async def flush(self) -> None:
         """Until all that was done is in the store for good, a loss of power included; `StoreError` where it is not."""
