@@ -37,14 +37,14 @@ def merge(
             message=f"merged {theirs.id.removeprefix('sha256-')[:12]}",
             number=max(ours.number, theirs.number),
             trees={**ours.trees, **merging.roots},
-            detail={**_detail(first, second), **merging.detail(), "step": step},
+            detail={**merging.detail(), "environment": _environment(first, second), "step": step},
             parents=(ours.id, theirs.id),
         )
 
 
-def _detail(first: Commit, second: Commit) -> Mapping[str, JSON]:
-    """What a commit says of its state; a session that has run nothing has no environment, and takes the other's."""
-    return first.detail if first.detail.get("environment") else {**first.detail, **second.detail}
+def _environment(first: Commit, second: Commit) -> JSON:
+    """What a state was saved with; a version in which nothing has run has none, and takes the other's."""
+    return first.detail.get("environment") or second.detail.get("environment")
 
 
 @dataclass(frozen=True, slots=True)
