@@ -1,4 +1,4 @@
-"""Versioned sessions whose program or processes are killed at any moment: nothing acknowledged is lost or done twice."""
+"""Versioned sessions, their programs and processes killed at any moment: nothing acknowledged is lost or done twice."""
 
 from __future__ import annotations
 
