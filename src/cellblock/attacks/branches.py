@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import cast
 
-from cellblock import Session
+from cellblock import CellblockError, Session
 from cellblock.attacks.attack import Attack, subset_of
+from cellblock.attacks.checkpoints import CLAIM, END
 from cellblock.attacks.host import LIMITS, Host, outcome_of
 
 _SUPERVISOR = "init answers signals, as the supervisor of the system call filter: none reaches a branch's processes"
@@ -104,6 +106,55 @@ def _takes_all_processes(_host: Host) -> object:
             session.run("state = 0")
             session.undo()
             return [*answers, session.run("state").value]
+
+
+_PEEK = """
+import array, socket, time
+if os.fork() == 0:
+    os.setsid()
+    ends = array.array("i")
+    while not ends:
+        try:
+            _, ancillary, _, _ = end.recvmsg(65536, socket.CMSG_SPACE(128), socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except OSError:
+            continue
+        for _, kind, payload in ancillary:
+            ends.frombytes(payload[: len(payload) // 4 * 4] if kind == socket.SCM_RIGHTS else b"")
+    wire, found = socket.socket(fileno=ends[0]), [b""]
+    while True:
+        try:
+            packet = wire.recv(65536, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except OSError:
+            continue
+        if packet not in found:
+            found.append(packet)
+            open("seen", "ab").write(packet)
+            attempt(os.write, ends[1], b"of another")
+end.close()
+time.sleep(0.2)
+"""
+
+
+def _looks_into_the_channel(host: Host) -> object:
+    """A child of the session has its checkpoint's end, and copies every descriptor that the host sends there."""
+    with Session(limits=LIMITS) as session:
+        session.run(f"{host.prelude}\n{END}\n{_PEEK}")
+        with session.branch() as branch:
+            branch["told"] = "a secret"
+            cells = [branch.run("import time\ntime.sleep(0.05)\nprint(told)").text for _ in range(3)]
+        return [sorted(set(cells)), session.run("os.path.exists('seen')").value]
+
+
+def _claimed(host: Host) -> object:
+    """A child of the session says that it is the checkpoint, before the checkpoint does."""
+    with Session(limits=LIMITS) as session:
+        session.run(f"{host.prelude}\n{END}\n{CLAIM}")
+        time.sleep(0.1)
+        try:
+            session.branch().close()
+        except CellblockError as error:
+            return str(error)
+    return "branched"
 
 
 def _ends_over_and_over(_host: Host) -> object:
@@ -233,6 +284,18 @@ os.write(file, b"mine")
         [7, 7, ["kept"]],
         _takes_all_processes,
         "W6",
+    ),
+    _host(
+        "told-over-the-checkpoints-end",
+        "descriptors are sent over a socket that the copy has made, and the kernel stamps who gives it",
+        [["a secret"], False],
+        _looks_into_the_channel,
+    ),
+    _host(
+        "claimed-by-a-child",
+        "what two processes claim to be is neither: there is no branch of it",
+        "the session's checkpoint does not answer (run a cell, then try again)",
+        _claimed,
     ),
     _host(
         "lives-through-the-stems-end", "a sweep spares branches", [["kept"], [["kept"], "kept"]], _ends_over_and_over

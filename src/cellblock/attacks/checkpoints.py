@@ -38,7 +38,7 @@ def _claims(who: str) -> Callable[[Host], object]:
     def host(host: Host) -> object:
         with Session(limits=LIMITS) as session:
             session.run("state = [0]")
-            session.run(f"{host.prelude}\n{_END}\n{who}\nstate = [1]")
+            session.run(f"{host.prelude}\n{END}\n{who}\nstate = [1]")
             session.run("import os; os._exit(1)")
             after = session.run("state")
             session.undo()
@@ -47,13 +47,14 @@ def _claims(who: str) -> Callable[[Host], object]:
     return host
 
 
-_END = """
+END = """
 import os, socket, stat
 end = None
 for number in range(3, 64):
     if number != channel() and os.path.exists(f"/proc/self/fd/{number}") and stat.S_ISSOCK(os.fstat(number).st_mode):
         end = socket.socket(fileno=os.dup(number))
 """
+CLAIM = "import time\nif os.fork() == 0:\n    end.send(b'ready')\n    time.sleep(1000)\ntime.sleep(0.2)"
 _OTHERS = "import os\n[pid for pid in map(int, filter(str.isdigit, os.listdir('/proc'))) if pid != os.getpid()]"
 
 _NUMBERS = """
@@ -124,7 +125,7 @@ ATTACKS: tuple[Attack, ...] = (
         "claimed-by-a-child",
         "what two processes claim to be is neither; an older checkpoint takes its place",
         {"after": [0], "state": [0], "left": []},
-        _claims("import time\nif os.fork() == 0:\n    end.send(b'ready')\n    time.sleep(1000)\ntime.sleep(0.2)"),
+        _claims(CLAIM),
     ),
     _against(
         "killed",

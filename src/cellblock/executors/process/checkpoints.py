@@ -12,6 +12,7 @@ from cellblock.executors.process.waits import Waits
 from cellblock.worker import control
 
 _READY_SECONDS = 5.0
+_MOST_ANSWERS = 100
 
 
 class Frozen:
@@ -81,16 +82,35 @@ class Frozen:
         end.close()
         return awake
 
-    def save(self, message: dict[str, object], end: int) -> None:
+    def apart(self) -> Waits[socket.socket]:
+        """A socket to the copy, which made it, that no cell can have had: for one order with descriptors.
+
+        Cells had the other end of the channel, and may read what is sent there. OSError where the copy gives none, or
+        another process has said that it is the copy.
+        """
+        if not control.spoken_once(self.channel):
+            raise OSError("more than one process says that it is the copy")
+        ours, theirs = _ends()
+        with ours:
+            with theirs:
+                control.send(self.channel, control.APART, [theirs.fileno()], flags=socket.MSG_DONTWAIT)
+            for _ in range(_MOST_ANSWERS):
+                if (apart := control.given(ours, self._copy)) is not None:
+                    apart.setblocking(False)
+                    return apart
+                yield ours.fileno(), _READY_SECONDS
+        raise OSError("others answer in the copy's place")
+
+    def save(self, apart: socket.socket, message: dict[str, object], end: int) -> None:
         """Have the copy make a scribe that speaks on a socket, and go on waiting."""
         with contextlib.suppress(OSError):  # it is gone, which the socket's end of file tells
-            control.send(self.channel, {"save": True, **message}, [end])
+            control.send(apart, {"save": True, **message}, [end])
 
-    def part(self, message: dict[str, object], ends: list[int]) -> Frozen:
+    def part(self, apart: socket.socket, message: dict[str, object], ends: list[int]) -> Frozen:
         """Have the copy make the worker of a branch, and go on waiting; the first checkpoint of the branch."""
         first = Frozen()
         with contextlib.suppress(OSError):  # it is gone, which the worker's silence tells
-            control.send(self.channel, {"branch": True, **message}, [*ends[:3], first.end.fileno(), *ends[3:]])
+            control.send(apart, {"branch": True, **message}, [*ends[:3], first.end.fileno(), *ends[3:]])
         first.end.close()
         return first
 

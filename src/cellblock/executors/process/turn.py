@@ -347,9 +347,7 @@ class ProcessTurn:
         waiting = _waiting(pipe)
         if waiting > 2 * _KEPT_IN_PIPE:
             with contextlib.suppress(BlockingIOError):  # a cell has taken it back since
-                self._budget.skip(
-                    os.splice(pipe, _null(), waiting - _KEPT_IN_PIPE, flags=os.SPLICE_F_NONBLOCK)
-                )
+                self._budget.skip(os.splice(pipe, _null(), waiting - _KEPT_IN_PIPE, flags=os.SPLICE_F_NONBLOCK))
 
 
 def _waiting(pipe: int) -> int:
