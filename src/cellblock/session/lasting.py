@@ -22,6 +22,7 @@ from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff
 from cellblock.errors import CaptureFailed, CellblockError, SessionClosed
 from cellblock.executors.protocol import Capture, Chunk, Kernel
+from cellblock.session.account import Account, Share
 from cellblock.session.ahead import Ahead
 from cellblock.session.background import Background
 from cellblock.session.celltree import CellTree
@@ -40,10 +41,13 @@ from cellblock.session.shown import Blob
 from cellblock.session.timeline import before, difference, find, why_private
 from cellblock.snapshots import Snapshot
 from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, open_store, records
+from cellblock.values.room import held
 from cellblock.wire.messages import ToolReply
 from cellblock.worker.saving.losses import AT_A_GLANCE
 
 _MESSAGE = 200
+_COPIES = 3
+"""How often what waits for a commit is held while that is written: as it is, as JSON and as the bytes of that."""
 _SLOTS, _SLOT_SECONDS = 3, 0.25
 """States that are held to be saved at a time, and how long the next step waits for that: then it goes on, and the one
 before it is committed by its source alone."""
@@ -63,6 +67,7 @@ class _Step:
     answers: list[JSON]
     through: int
     host: HostStep | None = None
+    share: Share | None = None
     capture: Capture | None = None
     has_slot: bool = False
     unsaved: str = "steps came faster than they could be saved"
@@ -104,6 +109,9 @@ class Lasting:
         self._unwritten = Changes()
         """Of the notebook: what was to be written by a commit that failed."""
         self._answers: list[JSON] = []
+        self.account = Account()
+        """What waits to be written counts on it."""
+        self._answers_share = self.account.share()
         self._commits: dict[int, str] = {}
         self._last = 0
 
@@ -162,6 +170,8 @@ class Lasting:
     async def begin(self, draft: Cell) -> None:
         """Log a cell that is about to run."""
         self._answers = []
+        self._answers_share.close()
+        self._answers_share = self.account.share()
         await self._append(
             {"do": "begin", "id": draft.id, "number": draft.number, "kind": draft.kind, "source": draft.source}
         )
@@ -170,6 +180,7 @@ class Lasting:
         """Log what a host function gave a cell, before the cell gets it."""
         entry = answer_entry(name, reply)
         self._answers.append(entry)
+        self._answers_share.add(_COPIES * held(entry))
         await self._append(entry)
 
     async def _append(self, entry: dict[str, JSON]) -> None:
@@ -262,9 +273,11 @@ class Lasting:
     ) -> None:
         changes = self._notebook.changes()
         answers, self._answers = self._answers, []
+        share, self._answers_share = self._answers_share, self.account.share()
         step = _Step(
             kind, message[:_MESSAGE], number, kernel.states[-1], cell, parts, changes, answers, self._last, host
         )
+        step.share = share
         self._queue.append(step)
         self._background.start(self._fork, kernel, step)
         if not self._working:
@@ -308,6 +321,8 @@ class Lasting:
                         step.capture.close()
                     if step.has_slot:
                         self._slots.release()
+                    if step.share is not None:
+                        step.share.close()
                     self._queue.popleft()
         finally:
             self._working = False

@@ -13,7 +13,9 @@ from cellblock.executors.protocol import Curbed, Died, Recovery, Written
 from cellblock.limits import Usage
 from cellblock.network import Traffic
 from cellblock.outputs import Output, OutputType, type_of
+from cellblock.session.account import Share
 from cellblock.session.notebook import Blob
+from cellblock.values.room import held
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Display, Failure, Finished
 
@@ -53,9 +55,11 @@ class Recorder:
     `curbed`: a process that the cell started was killed for the memory that all hold.
     """
 
-    def __init__(self, cell: Cell, max_output_bytes: int) -> None:
+    def __init__(self, cell: Cell, max_output_bytes: int, share: Share) -> None:
+        """`share` is what the cell has shown until there is a `Cell` of it."""
         self._cell = cell
         self._limit = max_output_bytes
+        self._share = share
         self._display_bytes = 0
         self._dropped = 0
         self._cut = 0
@@ -84,6 +88,7 @@ class Recorder:
             self._end_stream()
             self._stream = written.stream
         self._pieces.append(text)
+        self._share.add(len(text))
         return _stream(text, written.stream)
 
     def _end_stream(self) -> None:
@@ -110,6 +115,7 @@ class Recorder:
             self._dropped += 1
             return None
         self._display_bytes += event.size
+        self._share.add(event.size)
         uris = {}
         for mime, buffer in zip(event.mimes, event.buffers, strict=True):
             uri = uris[mime] = f"notebook://cell/{self._cell.id}/image/{len(self.blobs)}"
@@ -120,15 +126,12 @@ class Recorder:
         return output
 
     def finish(
-        self, event: Finished, *, timed_out: float | None, lost: tuple[Lost, ...] = (), rolled_back: bool = False
+        self, event: Finished, *, ended: CellError | None, lost: tuple[Lost, ...] = (), rolled_back: bool = False
     ) -> Cell:
-        """The cell as it ended. `timed_out` is the limit in seconds, if it was interrupted for that.
-
-        `lost` went before the cell began.
-        """
+        """The cell as it ended. `ended` is what it was interrupted for, if it was; `lost` went before it began."""
         error = None if event.failure is None else _raised(event.failure, self._cell)
-        if timed_out is not None:
-            error = timeout_error(timed_out, "" if error is None else error.traceback)
+        if ended is not None:
+            error = replace(ended, traceback="" if error is None else error.traceback)
         if error is not None and error.kind == "raised" and self.curbed:
             error = replace(error, kind="memory", hint=_LESS_MEMORY)
         if error is not None and rolled_back:
@@ -138,7 +141,7 @@ class Recorder:
             status = _OF_STATUS.get(error.message, "") if error.type == "CommandFailed" else ""
             error = replace(error, hint=network or status)
         usage = Usage(duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak)
-        result = Deferred(partial(_decode, event.buffers), _size(event.buffers)) if event.buffers else NOTHING
+        result = Deferred(partial(_decode, event.buffers), _size(event.buffers), held) if event.buffers else NOTHING
         return self._close(error, usage, result, lost, rolled_back)
 
     def _hint_of_network(self, error: CellError, reach: Reach) -> str:
@@ -160,6 +163,7 @@ class Recorder:
         self, error: CellError | None, usage: Usage, result: Deferred, lost: tuple[Lost, ...], rolled_back: bool
     ) -> Cell:
         self._end_stream()
+        self._share.close()
         if self._dropped:
             self._outputs.append(_stream(f"[{self._dropped} displays left out: too many or too large]\n", "stderr"))
         if error is not None:
@@ -219,13 +223,23 @@ def _listed(lost: Sequence[Lost]) -> str:
     return listed + (", …" if len(lost) > 50 else "")
 
 
-def timeout_error(seconds: float, traceback: str = "", *, recovery: Recovery | None = None) -> CellError:
+def full_error(megabytes: int, *, recovery: Recovery | None = None) -> CellError:
+    """The error of a cell that had its host hold more than it may; with a recovery, of one that was killed for it."""
+    hint = "show, return and pass less at a time, or raise ExecutionLimits(max_host_mb=…)"
+    return CellError(
+        type="MemoryError",
+        message=f"the session had the program around it hold more than {megabytes} MB",
+        hint=hint if recovery is None else f"{hint}; {_left(recovery)}",
+        kind="memory",
+    )
+
+
+def timeout_error(seconds: float, *, recovery: Recovery | None = None) -> CellError:
     """The error of a cell that met its time limit; with a recovery, of one that had to be killed for it."""
     hint = "do less in one cell, or raise ExecutionLimits(timeout_seconds=…)"
     return CellError(
         type="TimeoutError",
         message=f"the cell ran longer than {seconds:g} s",
-        traceback=traceback,
         hint=hint if recovery is None else f"{hint}; {_left(recovery)}",
         kind="timeout",
     )

@@ -229,6 +229,7 @@ class AsyncSession(Versions):
 
         given = to_plain(self._spec, self.trust_level, self.walls)
         self._lasting = await Lasting.open(mode.url, self.user, str(self.name), given)
+        self._lasting.account = self._account
         settings = merged(self._lasting.settings, given, self._said)
         self.trust_level, self.walls = settings["trust_level"], settings["walls"]
         settings["private"] = self._lasting.settings.get("private") or self._private
@@ -242,6 +243,7 @@ class AsyncSession(Versions):
             settings["private_since"] = self._private_since
         self._spec = to_spec(settings, self._spec)
         self.limits, self.seed, self._has_door = self._spec.limits, self._spec.seed, self._spec.has_door
+        self._account.limit = self.limits.max_host_mb * 2**20
         self._launcher = launcher_for(self.trust_level, self.walls)
         local = self.trust_level == "local"
         self._lasting.by_source = self._spec.policy is not None and not local
@@ -429,6 +431,7 @@ class AsyncSession(Versions):
             branch.state, branch._spec = self.state, replace(branch._spec, saved=True, scoped=self._spec.scoped)
             branch.name, branch.user = name or f"{self.name}-{self._branched}", self.user
             branch._lasting = await self._lasting.fork(branch.name, seed)
+            branch._lasting.account = branch._account
         try:
             await unbroken(partial(self._part, kernel, branch))
         except BaseException:
@@ -444,7 +447,8 @@ class AsyncSession(Versions):
             branch._close_off(self._private, self._private_since)
             await branch.mark_private(self._private)
         branch._state, branch._count = kernel.states[-1], self._count
-        branch.notebook = self.notebook.copy(None if branch._lasting is None else branch._lasting.tree.earlier)
+        earlier = None if branch._lasting is None else branch._lasting.tree.earlier
+        branch.notebook = self.notebook.copy(earlier, account=branch._account)
         branch.notebook.private = branch.private
         branch._lost = tuple(
             Lost(name=name, type=kind, reason=reason, remedy=remedy) for name, kind, reason, remedy in rows

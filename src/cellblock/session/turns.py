@@ -15,6 +15,7 @@ from cellblock.errors import SessionBusy, SessionClosed, UnpicklableError
 from cellblock.executors.binding import require_sendable
 from cellblock.executors.protocol import Kernel
 from cellblock.limits import ExecutionLimits
+from cellblock.session.account import Account
 from cellblock.session.calls import Answer
 from cellblock.session.execution import Execution, recover
 from cellblock.session.hoststeps import HostStep, host_step
@@ -40,7 +41,8 @@ class Turns:
 
     def __init__(self, *, limits: ExecutionLimits, seed: int, toolbox: Toolbox) -> None:
         self.limits = limits
-        self.notebook = Notebook()
+        self._account = toolbox.account = Account(limits.max_host_mb * 2**20)
+        self.notebook = Notebook(account=self._account)
         self._kernel: Kernel | None = None
         self._turns = anyio.Semaphore(1, fast_acquire=True)
         self._count = 0
@@ -136,6 +138,8 @@ class Turns:
         try:
             draft = self._draft(source, kind, cell_id)
             if self._lasting is not None:
+                if 2 * self._account.held > self._account.limit:  # much of it may wait to be written
+                    await self._lasting.finish()
                 await self._lasting.begin(draft)
         except BaseException:
             self._give_turn()
@@ -189,6 +193,7 @@ class Turns:
                 began=began,
                 seconds=self.limits.timeout_seconds,
                 toolbox=self._toolbox,
+                account=self._account,
                 answer=answer or self._answer,
                 lost=lost,
                 judge=None if self._lasting is None else self._lasting.at_a_glance,
@@ -322,6 +327,7 @@ class Turns:
             began=began,
             seconds=seconds,
             toolbox=self._toolbox,
+            account=self._account,
             resumes=self._lasting is not None,
         )
         try:

@@ -132,7 +132,7 @@ class Versions(Turns):
         again = past.begun is not None or not all(isinstance(one, HostStep) for one in past.replays)
         if again or not lasting.rereads:
             await to_thread.run_sync(earlier.cells)
-        self.notebook = Notebook(earlier)
+        self.notebook = Notebook(earlier, account=self._account)
         self.notebook.private = self._private
         lasting.follow(self.notebook, CellTree(earlier))
 
