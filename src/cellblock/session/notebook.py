@@ -132,25 +132,28 @@ class Notebook:
         self._changes = Changes()
         return changes
 
-    def record(self, cell: Cell, blobs: Mapping[str, Blob]) -> None:
-        """Add a cell, or replace the one of the same id in its place, its blobs included."""
+    def record(self, cell: Cell, blobs: Mapping[str, Blob], *, shown: int | None = None) -> None:
+        """Add a cell, or replace the one of the same id in its place, its blobs included.
+
+        `shown` are the bytes that its outputs hold, where that is known.
+        """
         with self._lock:
             self._blobs[cell.id] = dict(blobs)
             self._put(cell)
             self._forget_share(cell.id)
-            if size := _size(cell, blobs):
+            if size := cell.result.size + (_shown(cell, blobs) if shown is None else shown):
                 share = self._shares[cell.id] = self._account.share(size)
                 if cell.result.size:
                     cell.result.grown = share.add
-        self._account.has_room()
+        self.let_go(0, spared=1)
 
-    def let_go(self, size: int) -> None:
-        """Drop outputs and values of the oldest cells until there is room for so many bytes; never those of the newest.
+    def let_go(self, size: int, *, spared: int = 0) -> None:
+        """Drop outputs and values of the oldest cells, all but so many, until there is room for so many bytes.
 
         A cell that the caller holds keeps its own, and the store has them all.
         """
         with self._lock:
-            while self._account.held + size > self._account.limit and len(self._shares) > 1:
+            while self._account.held + size > self._account.limit and len(self._shares) > spared:
                 oldest = next(iter(self._shares))
                 self._cells[oldest] = _without_bodies(self._cells[oldest], self._shares[oldest].size)
                 self._blobs[oldest] = {}
@@ -229,10 +232,9 @@ class Notebook:
         return [shown(*self._kept(cell.id)) for cell in self.cells]
 
 
-def _size(cell: Cell, blobs: Mapping[str, Blob]) -> int:
-    """Bytes of a cell's outputs, their binary parts and its value; a cell's text repeats its outputs'."""
-    shown = sum(held(one.data) for one in cell.outputs) + len(cell.text)
-    return cell.result.size + shown + sum(len(one.data) for one in blobs.values())
+def _shown(cell: Cell, blobs: Mapping[str, Blob]) -> int:
+    """Bytes of a cell's outputs and their binary parts."""
+    return sum(held(one.data) for one in cell.outputs) + sum(len(one.data) for one in blobs.values())
 
 
 def _without_bodies(cell: Cell, size: int) -> Cell:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 
@@ -60,6 +60,8 @@ class Recorder:
         self._cell = cell
         self._limit = max_output_bytes
         self._share = share
+        self.held = 0
+        """Bytes that were shown, once the cell has ended."""
         self._display_bytes = 0
         self._dropped = 0
         self._cut = 0
@@ -163,6 +165,7 @@ class Recorder:
         self, error: CellError | None, usage: Usage, result: Deferred, lost: tuple[Lost, ...], rolled_back: bool
     ) -> Cell:
         self._end_stream()
+        self.held = self._share.size
         self._share.close()
         if self._dropped:
             self._outputs.append(_stream(f"[{self._dropped} displays left out: too many or too large]\n", "stderr"))
@@ -205,13 +208,31 @@ def model_text(
     for said, alive in (("lost", False), ("not saved", True)):
         if found := [one for one in lost if one.alive is alive]:
             parts.append(f"{said}: {_listed(found)}\n")
-    whole = "".join(parts).removesuffix("\n")
-    if len(whole.encode("utf-8", "replace")) <= limit:
-        return whole
-    data = whole.encode("utf-8", "replace")
-    head, tail = data[: limit // 2], data[-(limit // 2) :]
-    cut = len(data) - len(head) - len(tail) + already_cut
+    if parts:
+        parts[-1] = parts[-1].removesuffix("\n")
+    size = sum(len(part) if part.isascii() else len(_encoded(part)) for part in parts)
+    if size <= limit:
+        return "".join(parts)
+    half = limit // 2
+    head = _encoded(_beginning(parts, half))[:half]
+    tail = _encoded(_beginning((part[-half:][::-1] for part in reversed(parts)), half)[::-1])[-half:]
+    cut = size - len(head) - len(tail) + already_cut
     return f"{head.decode('utf-8', 'ignore')}\n[... {cut} bytes cut ...]\n{tail.decode('utf-8', 'ignore')}"
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def _beginning(parts: Iterable[str], length: int) -> str:
+    """So many characters, without a copy of the whole."""
+    found: list[str] = []
+    for part in parts:
+        if length <= 0:
+            break
+        found.append(part[:length])
+        length -= len(found[-1])
+    return "".join(found)
 
 
 def _listed(lost: Sequence[Lost]) -> str:

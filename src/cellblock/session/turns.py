@@ -219,7 +219,7 @@ class Turns:
         cell = execution.at_once()
         if cell is not None:
             try:
-                self.notebook.record(cell, execution.recorder.blobs)
+                self.notebook.record(cell, execution.recorder.blobs, shown=execution.recorder.held)
             finally:
                 self._give_turn(cell.id)
         return cell
@@ -238,7 +238,7 @@ class Turns:
 
     async def _record(self, execution: Execution, cell: Cell) -> Cell:
         parts = execution.recorder.blobs
-        self.notebook.record(cell, parts)
+        self.notebook.record(cell, parts, shown=execution.recorder.held)
         if self._lasting is not None and (kernel := self._kernel) is not None:
             self._settle(execution.cell_id)
             await self._lasting.ended(kernel, cell, parts)
