@@ -29,6 +29,7 @@ _PLACE = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 _MOST_DROPPED_TEXT = 1000
+"""Characters that stay of a text, and of what an error says."""
 OLDEST = "the outputs and values of the oldest cells make room for newer ones"
 
 
@@ -243,7 +244,8 @@ def _without_bodies(cell: Cell, size: int) -> Cell:
     outputs = (Output(type=OutputType.TEXT, data={"text/plain": note + "\n"}, stream="stderr"),) if cell.outputs else ()
     text = cell.text if len(cell.text) <= _MOST_DROPPED_TEXT else f"{cell.text[:_MOST_DROPPED_TEXT]}\n{note}"
     result = cell.result if cell.result is NOTHING else _DROPPED
-    return replace(cell, outputs=outputs, text=text, result=result)
+    error = cell.error and replace(cell.error, message=cell.error.message[:_MOST_DROPPED_TEXT], traceback="")
+    return replace(cell, outputs=outputs, text=text, error=error, result=result)
 
 
 def _named(text: str) -> str:

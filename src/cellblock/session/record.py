@@ -165,6 +165,8 @@ class Recorder:
         self, error: CellError | None, usage: Usage, result: Deferred, lost: tuple[Lost, ...], rolled_back: bool
     ) -> Cell:
         self._end_stream()
+        if error is not None:
+            self._share.add(len(error.message) + len(error.traceback))
         self.held = self._share.size
         self._share.close()
         if self._dropped:
