@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 
 from cellblock import AsyncSession, ExecutionLimits
 from cellblock.attacks.attack import prelude
-from cellblock.attacks.checkpoints import END
+from cellblock.attacks.checkpoints import _END
 from cellblock.attacks.protocol import _FORGE, _MARKS
 
 MOST_STANDSTILL = 0.1
@@ -102,7 +102,7 @@ def source_of(seed: int) -> tuple[str, tuple[str, ...]]:
     if chance.random() < 0.7:  # else nearly every cell has ended with its first steps
         names = [name for name in names if name not in _DEADLY] or ["display"]
     steps = "\n    ".join(f"number += 1\n    {_STEPS[name]}" for name in names)
-    start = f"{prelude({})}{END}\n{_FORGE}{_MARKS}{_SAID}chance = random.Random({seed})\n"
+    start = f"{prelude({})}{_END}\n{_FORGE}{_MARKS}{_SAID}chance = random.Random({seed})\n"
     return f"{start}while True:\n    {steps}\n", tuple(names)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from cellblock import AsyncSession, Cell, CellState, ExecutionLimits, Session
 from cellblock.attacks.attack import prelude
-from cellblock.attacks.checkpoints import END
+from cellblock.attacks.checkpoints import _END
 from cellblock.attacks.protocol import _FORGE, _MARKS
 
 pytestmark = [pytest.mark.hostile, pytest.mark.threat("W7")]
@@ -68,7 +68,7 @@ def test_displays_behind_a_mark_that_no_event_follows_leave_the_loop_its_turns()
 
 @pytest.mark.parametrize("where", ["where = end", "where = socket.socket(fileno=os.dup(channel()))"])
 def test_socket_that_lingers_is_closed_at_once_by_its_host(where: str) -> None:
-    source = f"{prelude({})}{END}\n{where}\n{_LINGER}"
+    source = f"{prelude({})}{_END}\n{where}\n{_LINGER}"
     (_, after), longest = anyio.run(lambda: _longest_wait(source, "2", limits=ExecutionLimits()))
     assert after.ok
     assert longest < _STANDSTILL

@@ -8,11 +8,12 @@ from typing import cast
 
 from cellblock import CellblockError, Session
 from cellblock.attacks.attack import Attack, subset_of
-from cellblock.attacks.checkpoints import CLAIM, END
+from cellblock.attacks.checkpoints import _END, CLAIM
 from cellblock.attacks.host import LIMITS, Host, outcome_of
 
 _SUPERVISOR = "init answers signals, as the supervisor of the system call filter: none reaches a branch's processes"
 _HIDDEN = "a branch's processes are not dumpable, and their memory is of a user namespace that no session has rights in"
+_NEITHER = "what two processes claim to be is neither: there is no branch of it"
 _FILTER = "the filter that a branch puts in front: it executes no programs and stays hidden"
 _NUMBERS = "others = [pid for pid in range(2, os.getpid() + 60) if pid != os.getpid()]"
 """Every number that a process of the session or of its branches may have, whether it can be seen or not."""
@@ -139,7 +140,7 @@ def _looks_into_the_channel(host: Host) -> object:
     """A child of the session has its checkpoint's end, and copies every descriptor that the host sends there."""
     cells = set()
     with Session(limits=LIMITS) as session:
-        session.run(f"{host.prelude}\n{END}\n{_PEEK}")
+        session.run(f"{host.prelude}\n{_END}\n{_PEEK}")
         for _ in range(10):  # the child has to be quicker than the copy
             with session.branch() as branch:
                 branch["told"] = "a secret"
@@ -147,16 +148,31 @@ def _looks_into_the_channel(host: Host) -> object:
         return [sorted(cells), session.run("os.path.exists('seen')").value]
 
 
-def _claimed(host: Host) -> object:
+_CROWD_OUT = """
+import time
+if os.fork() == 0:
+    end.send(b'ready')
+    while attempt(end.send, b'', 0x40) == 0: pass
+    time.sleep(1000)
+time.sleep(0.2)
+"""
+"""A child says that it is the checkpoint, and fills the channel with nothing, so that the checkpoint cannot."""
+
+
+def _claims(how: str) -> Callable[[Host], object]:
     """A child of the session says that it is the checkpoint, before the checkpoint does."""
-    with Session(limits=LIMITS) as session:
-        session.run(f"{host.prelude}\n{END}\n{CLAIM}")
-        time.sleep(0.1)
-        try:
-            session.branch().close()
-        except CellblockError as error:
-            return str(error)
-    return "branched"
+
+    def host(host: Host) -> object:
+        with Session(limits=LIMITS) as session:
+            session.run(f"{host.prelude}\n{_END}\n{how}")
+            time.sleep(0.1)
+            try:
+                session.branch().close()
+            except CellblockError as error:
+                return str(error)
+        return "branched"
+
+    return host
 
 
 def _ends_over_and_over(_host: Host) -> object:
@@ -295,9 +311,15 @@ os.write(file, b"mine")
     ),
     _host(
         "claimed-by-a-child",
-        "what two processes claim to be is neither: there is no branch of it",
+        _NEITHER,
         "the session's checkpoint does not answer (run a cell, then try again)",
-        _claimed,
+        _claims(CLAIM),
+    ),
+    _host(
+        "claimed-by-a-child-that-lets-nobody-else",
+        _NEITHER,
+        "the session's checkpoint does not answer (run a cell, then try again)",
+        _claims(_CROWD_OUT),
     ),
     _host(
         "lives-through-the-stems-end", "a sweep spares branches", [["kept"], [["kept"], "kept"]], _ends_over_and_over

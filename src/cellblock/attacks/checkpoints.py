@@ -38,7 +38,7 @@ def _claims(who: str) -> Callable[[Host], object]:
     def host(host: Host) -> object:
         with Session(limits=LIMITS) as session:
             session.run("state = [0]")
-            session.run(f"{host.prelude}\n{END}\n{who}\nstate = [1]")
+            session.run(f"{host.prelude}\n{_END}\n{who}\nstate = [1]")
             session.run("import os; os._exit(1)")
             after = session.run("state")
             session.undo()
@@ -47,7 +47,7 @@ def _claims(who: str) -> Callable[[Host], object]:
     return host
 
 
-END = """
+_END = """
 import os, socket, stat
 end = None
 for number in range(3, 64):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import array
 import contextlib
-import fcntl
 import json
 import os
 import socket
 import struct
-import termios
 from collections.abc import Mapping, Sequence
 
 MAX_MESSAGE = 64 * 1024
@@ -124,12 +122,6 @@ def ready(channel: socket.socket) -> int:
             if data == READY and level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS:
                 return int(_CREDENTIALS.unpack(payload)[0])
     return 0
-
-
-def spoken_once(channel: socket.socket) -> bool:
-    """Whether nothing but one word of `READY` is there to be read."""
-    (length,) = struct.unpack("i", fcntl.ioctl(channel, termios.FIONREAD, bytes(4)))
-    return bool(length == len(READY))
 
 
 def given(channel: socket.socket, process: int) -> socket.socket | None:

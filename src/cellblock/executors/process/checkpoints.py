@@ -22,6 +22,7 @@ class Frozen:
         self._worker = self._copy = 0
         self.channel, self.end = _ends()
         self._inner = 0
+        self._word_taken = False
         self.gone = False
         """Whether its process is no more, though nobody let go of it."""
 
@@ -68,28 +69,40 @@ class Frozen:
         wait.register(self.channel, select.POLLIN)
         return bool(wait.poll(0))
 
+    @property
+    def _claimed_twice(self) -> bool:
+        """Whether something follows the word that it is ready, which is taken away: init must have heard it."""
+        self._take_word()
+        return self._has_spoken
+
+    def _take_word(self) -> None:
+        if not self._word_taken:
+            self.channel.recv(len(control.READY), socket.MSG_DONTWAIT)
+            self._word_taken = True
+
     def wake(self) -> socket.socket:
         """Wake the copy, which leaves another behind; the socket it speaks on."""
         self._worker, self._copy = self._copy, 0
+        with contextlib.suppress(OSError):
+            self._take_word()
         awake, end = self.channel, self.end
         self.channel, self.end = _ends()
-        self._inner = 0
+        self._inner, self._word_taken = 0, False
         with contextlib.suppress(OSError):  # it is gone, which its end of file tells
-            awake.recv(64)  # that it is ready
             awake.setblocking(False)
             control.send(awake, {"wake": True}, [self.end.fileno()])
         self.end.close()
         end.close()
         return awake
 
-    def apart(self) -> Waits[socket.socket]:
+    def apart(self, *, sole: bool) -> Waits[socket.socket]:
         """A socket to the copy, which made it, that no cell can have had: for one order with descriptors.
 
-        Cells had the other end of the channel, and may read what is sent there. OSError where the copy gives none, or
-        another process has said that it is the copy.
+        Cells had the other end of the channel, and may read what is sent there. OSError where the copy gives none, or,
+        of a `sole` one, where another process has said that it is the copy.
         """
-        if not control.spoken_once(self.channel):
-            raise OSError("more than one process says that it is the copy")
+        if sole and self._claimed_twice:
+            raise OSError("another process says that it is the copy")
         ours, theirs = _ends()
         with ours:
             with theirs:

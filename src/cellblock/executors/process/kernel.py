@@ -321,7 +321,7 @@ class ProcessKernel(LinkedKernel):
         if state.memory is None or not state.memory.pid():
             raise CaptureFailed("the session has no checkpoint to save", hint="run a cell, then try again")
         *_, root = line = self._line()
-        apart = yield from _apart(state.memory, CaptureFailed)
+        apart = yield from _apart(state.memory, CaptureFailed, sole=False)
         stream, end = scribe_ends()
         with end, apart:
             listed = self._shell.capture(state.number, self._saved.number)
@@ -429,7 +429,7 @@ class ProcessKernel(LinkedKernel):
     def _part_from(self, stem: ProcessKernel, state: Checkpoint) -> Waits[tuple[Row, ...]]:
         """Have the copy that a state of the stem is make this branch's worker; what it could not bring along."""
         assert state.memory is not None
-        apart = yield from _apart(state.memory, CellblockError)
+        apart = yield from _apart(state.memory, CellblockError, sole=True)
         link = self._link = Link()
         try:
             message: dict[str, object] = {"nonce": link.nonce.hex(), "seed": self._spec.seed}
@@ -612,10 +612,10 @@ def _kill_once_made(copy: int, worker: int) -> None:
     os.close(worker)
 
 
-def _apart(memory: Frozen, error: type[CellblockError]) -> Waits[socket.socket]:
+def _apart(memory: Frozen, error: type[CellblockError], *, sole: bool) -> Waits[socket.socket]:
     """See `Frozen.apart`."""
     try:
-        return (yield from memory.apart())
+        return (yield from memory.apart(sole=sole))
     except (OSError, TimeoutError):
         raise error("the session's checkpoint does not answer", hint="run a cell, then try again") from None
 
