@@ -22,6 +22,7 @@ from cellblock import AsyncSession, ExecutionLimits
 from cellblock.attacks.attack import prelude
 from cellblock.attacks.checkpoints import _END
 from cellblock.attacks.protocol import _FORGE, _MARKS
+from cellblock.wire.frames import MAX_FRAME_BYTES
 
 MOST_STANDSTILL = 0.1
 """Seconds for which the loop may stand still beside what an idle one does, tenfold: other programs run here, too."""
@@ -33,6 +34,8 @@ _LIMITS = ExecutionLimits(timeout_seconds=0.7, interrupt_grace_seconds=0.2, max_
 _TOGETHER = _LIMITS.timeout_seconds + _LIMITS.interrupt_grace_seconds + 5
 _TICK = 0.005
 
+_PART = "part of a message"
+"""It is held until it is whole, or larger than any message: that comes on top of what the session may make it hold."""
 _STEPS = {
     "mark": "os.write(1, mark(chance.choice([b'M', b'O', b'E', b'?']), chance.choice([0, 1, number, 2**63])))",
     "part of a mark": "os.write(1, mark(b'M', 1)[:chance.randrange(1, 20)])",
@@ -44,7 +47,7 @@ _STEPS = {
     "call": "say(dict(TOOL, call=number, name='waits', mark=number), argument(bytes(chance.choice([1, 1_000_000]))))",
     "call of objects": "say(dict(TOOL, call=number, name='plain'), argument([[]] * chance.choice([1, 10_000])))",
     "malformed call": "say(dict(TOOL, call=number, name='waits'), [b'[' * 100_000])",
-    "part of a message": "for _ in range(chance.randrange(1, 200)): wire.send(bytes(65_537))",
+    _PART: "for _ in range(chance.randrange(1, 200)): wire.send(bytes(65_537))",
     "memory that nobody asked for": "say({'is': 'reserved', 'call': number, 'places': [[0, 0, 2**62]] * 1000})",
     "places that are lies": "say(dict(TOOL, call=number, name='waits', beside=[[0, 4096, 2**40]]), [b''])",
     "descriptors": "send_along(wire); send_along(end)",
@@ -54,7 +57,7 @@ _STEPS = {
     "claim": "attempt(end.send, b'ready')",
     "nothing": "time.sleep(0.001)",
 }
-_DEADLY = frozenset({"part of a message", "malformed call"})
+_DEADLY = frozenset({_PART, "malformed call"})
 """After these, most of what follows is a breach of the protocol: the worker is ended for it."""
 
 _SAID = """
@@ -172,7 +175,7 @@ async def rounds(seeds: list[int]) -> list[Round]:
             growth, broke = beside.most - before, ""
             if beside.longest > bound:
                 broke = f"the loop stood still for {beside.longest:.2f} s"
-            elif growth > _HOST_MB * 2**20 + MOST_GROWTH:
+            elif growth > _HOST_MB * 2**20 + MOST_GROWTH + (MAX_FRAME_BYTES if _PART in steps else 0):
                 broke = f"the host grew by {growth >> 20} MB"
             elif not after.ok:
                 broke = f"the next cell: {after.error}"

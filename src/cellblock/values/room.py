@@ -25,6 +25,8 @@ _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 """Also one that does not end, so that no text of quotes and backslashes is gone through more than once."""
 _WHOLE = re.compile(rb'(?:[^"]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)
 _WITH_PARTS = (list, tuple, set, frozenset)
+_COMPOSED = (*_WITH_PARTS, Mapping, Record)
+_LEAVES = frozenset({str, bytes, int, float, bool, type(None)})
 _CONTINUING = bytes(range(0x80, 0xC0))
 
 
@@ -61,7 +63,7 @@ def held(value: object) -> int:
         else:
             parts = list(one) if isinstance(one, _WITH_PARTS) else []
         total += sum(map(getsizeof, parts))
-        found += [part for part in parts if isinstance(part, (*_WITH_PARTS, Mapping, Record))]
+        found += [part for part in parts if type(part) not in _LEAVES and isinstance(part, _COMPOSED) and part]
     return total
 
 
