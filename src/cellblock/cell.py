@@ -55,12 +55,17 @@ class Lost:
 
 
 class Deferred:
-    """A value that is decoded the first time it is asked for. `size` is that of its bytes until then."""
+    """A value that is decoded the first time it is asked for.
 
-    __slots__ = ("_load", "_value", "size")
+    `size` is that of its bytes until then, and then what `weigh` says of the value; `grown` is told the difference.
+    """
 
-    def __init__(self, load: Callable[[], object], size: int = 0) -> None:
+    __slots__ = ("_load", "_value", "_weigh", "grown", "size")
+
+    def __init__(self, load: Callable[[], object], size: int = 0, weigh: Callable[[object], int] | None = None) -> None:
         self.size = size
+        self.grown: Callable[[int], object] | None = None
+        self._weigh = weigh
         self._load: Callable[[], object] | None = load
         self._value: object = None
 
@@ -68,6 +73,10 @@ class Deferred:
         if self._load is not None:
             self._value = self._load()
             self._load = None
+            if self._weigh is not None:
+                before, self.size = self.size, max(self.size, self._weigh(self._value))
+                if self.grown is not None:
+                    self.grown(self.size - before)
         return self._value
 
 

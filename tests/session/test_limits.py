@@ -261,6 +261,7 @@ def test_limits_are_those_of_the_documents_by_default() -> None:
         10_000,
         10,
     )
+    assert limits.max_host_mb == 512
 
 
 def test_where_memory_ends_other_processes_are_killed_before_the_one_with_the_names(session: Session) -> None:

@@ -12,8 +12,9 @@ from cellblock.cell import Cell, CellError, CellState, Deferred, Lost
 from cellblock.errors import UnknownCell
 from cellblock.limits import Usage
 from cellblock.outputs import DATAFRAME_MIME, Output, OutputType
+from cellblock.session.account import Account
 from cellblock.session.inert import as_terminal, inert
-from cellblock.session.notebook import Blob, Notebook
+from cellblock.session.notebook import OLDEST, Blob, Notebook
 from cellblock.values.portable import Opaque
 
 PNG = Blob("image/png", b"\x89PNG\r\n\x1a\nimage")
@@ -477,9 +478,8 @@ def test_inert_takes_linear_time(part: str) -> None:
     as_terminal(part * 500_000)
 
 
-def test_old_values_are_let_go_and_a_cell_at_hand_keeps_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cellblock.session.notebook.MAX_VALUES_BYTES", 250)
-    notebook = Notebook()
+def test_old_values_are_let_go_and_a_cell_at_hand_keeps_its_own() -> None:
+    notebook = Notebook(account=Account(250))
     cells = [
         Cell(id=f"c{n}", number=n, source="", state=CellState.COMPLETED, result=Deferred(lambda n=n: n, 100))
         for n in range(4)
@@ -487,8 +487,8 @@ def test_old_values_are_let_go_and_a_cell_at_hand_keeps_its_own(monkeypatch: pyt
     for cell in cells:
         notebook.record(cell, {})
     assert [cell.value for cell in notebook] == [
-        Opaque("dropped", "a notebook keeps the newest 256 MB of its cells' values"),
-        Opaque("dropped", "a notebook keeps the newest 256 MB of its cells' values"),
+        Opaque("dropped", f"{OLDEST} (ExecutionLimits.max_host_mb)"),
+        Opaque("dropped", f"{OLDEST} (ExecutionLimits.max_host_mb)"),
         2,
         3,
     ]

@@ -23,6 +23,7 @@ from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff
 from cellblock.errors import CaptureFailed, CellblockError, LeaseLost, SessionClosed, StoreError
 from cellblock.executors.protocol import Capture, Chunk, Kernel
+from cellblock.session.account import Account, Share
 from cellblock.session.ahead import Ahead
 from cellblock.session.background import Background
 from cellblock.session.celltree import CellTree
@@ -42,11 +43,14 @@ from cellblock.session.shown import Blob
 from cellblock.session.timeline import before, difference, find, why_private
 from cellblock.snapshots import Snapshot
 from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, open_store, records
+from cellblock.values.room import held
 from cellblock.wire.messages import ToolReply
 from cellblock.worker.saving.losses import AT_A_GLANCE
 
 _MESSAGE = 200
 _MOST_TOLD = 5
+_COPIES = 3
+"""How often what waits for a commit is held while that is written: as it is, as JSON and as the bytes of that."""
 _SLOTS, _SLOT_SECONDS = 3, 0.25
 """States that are held to be saved at a time, and how long the next step waits for that: then it goes on, and the one
 before it is committed by its source alone."""
@@ -78,6 +82,7 @@ class _Step:
     asides: tuple[HostStep, ...] = ()
     host: HostStep | None = None
     during: str = ""
+    share: Share | None = None
     capture: Capture | None = None
     has_slot: bool = False
     was_let_go: bool = False
@@ -137,6 +142,9 @@ class Lasting:
         self._asides: list[tuple[HostStep, int]] = []
         """What was run aside since the newest step, with the numbers of its entries."""
         self._aside_count = 0
+        self.account = Account()
+        """What waits to be written counts on it."""
+        self._answers_share = self.account.share()
 
     @classmethod
     async def open(cls, url: str | None, user: str, name: str, settings: Mapping[str, JSON]) -> Lasting:
@@ -199,6 +207,8 @@ class Lasting:
         """Log a cell that is about to run. `StoreError`, and it must not, where what it rests on could be lost."""
         await self._durable()
         self._cell, self._cell_logged, self._answers = step, True, []
+        self._answers_share.close()
+        self._answers_share = self.account.share()
         await self._log_cell(
             {
                 "do": "begin",
@@ -214,6 +224,7 @@ class Lasting:
         """Log what a host function gave a cell, before the cell gets it."""
         entry = answer_entry(self._cell, name, reply)
         self._answers.append(entry)
+        self._answers_share.add(_COPIES * held(entry))
         if self._cell_logged:
             with self._risking():
                 await self._log_cell(entry)
@@ -307,6 +318,7 @@ class Lasting:
         step = self._step(id, cell.kind, first, cell.number, kernel, state, logged=logged, entries=own)
         step.cell, step.parts, step.stopped = cell, parts, stopped
         step.answers, self._answers = self._answers, []
+        step.share, self._answers_share = self._answers_share, self.account.share()
         self._enqueue(step)
 
     def step(
@@ -354,6 +366,9 @@ class Lasting:
         await self._idle.wait()
         if any(not step.logged for step in self._queue):
             await self.committed()
+        for step in self._queue:
+            if step.share is not None:
+                step.share.close()
         self._queue.clear()
 
     async def committed(self) -> None:
@@ -446,7 +461,10 @@ class Lasting:
                         return
                 else:
                     self._failure = None
-                    self._let_go([self._queue.popleft()])
+                    done = self._queue.popleft()
+                    self._let_go([done])
+                    if done.share is not None:
+                        done.share.close()
         finally:
             self._working = False
             self._idle.set()

@@ -234,6 +234,7 @@ class AsyncSession(Versions):
         self._lasting = await Lasting.open(mode.url, self.user, str(self.name), given)
         if self._lasting.epoch > 1:  # no id of a cell comes twice
             self._ids = random.Random(f"{self.seed}/{self._lasting.epoch}")  # noqa: S311 - names cells
+        self._lasting.account = self._account
         settings = merged(self._lasting.settings, given, self._said)
         self.trust_level, self.walls = settings["trust_level"], settings["walls"]
         settings["private"] = self._lasting.settings.get("private") or self._private
@@ -247,6 +248,7 @@ class AsyncSession(Versions):
             settings["private_since"] = self._private_since
         self._spec = to_spec(settings, self._spec)
         self.limits, self.seed, self._has_door = self._spec.limits, self._spec.seed, self._spec.has_door
+        self._account.limit = self.limits.max_host_mb * 2**20
         self._launcher = launcher_for(self.trust_level, self.walls)
         local = self.trust_level == "local"
         self._lasting.by_source = self._spec.policy is not None and not local
@@ -490,6 +492,7 @@ class AsyncSession(Versions):
         if self._lasting is not None:
             await self._lasting.committed()
             branch._lasting = await self._lasting.fork(str(branch.name), branch.seed, stand.step)
+            branch._lasting.account = branch._account
             for aside in stand.asides:
                 await branch._lasting.aside(aside)
         if self._private:  # since it was forked in the store, maybe
@@ -497,7 +500,8 @@ class AsyncSession(Versions):
             await branch.mark_private(self._private)
         branch._stand, branch._count = stand, self._count
         branch._stands = {kernel.states[-1]: stand}
-        branch.notebook = self.notebook.copy(None if branch._lasting is None else branch._lasting.tree.earlier)
+        earlier = None if branch._lasting is None else branch._lasting.tree.earlier
+        branch.notebook = self.notebook.copy(earlier, account=branch._account)
         branch.notebook.private = branch.private
         branch._lost = tuple(
             Lost(name=name, type=kind, reason=reason, remedy=remedy) for name, kind, reason, remedy in rows

@@ -9,17 +9,19 @@ from __future__ import annotations
 import inspect
 import keyword
 from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import ContextVar, copy_context
 from functools import cached_property, partial
 from typing import Any
 from weakref import WeakMethod
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 
 from cellblock.policy import FunctionGrant
+from cellblock.session.account import Account, Share
 from cellblock.tools.tool import about, listed
 from cellblock.values import portable
+from cellblock.values.room import held
 from cellblock.wire.messages import ToolCalled, ToolReply
 
 _MAX_DEFAULT = 200
@@ -38,6 +40,9 @@ class Toolbox:
 
     def __init__(self, tools: Iterable[Tool] = (), *, granted: Iterable[FunctionGrant] = ()) -> None:
         """`granted` are functions of a policy, under the names that it gives them."""
+        self.account = Account()
+        """What plain functions hold that go on although nobody waits for them any more."""
+        self._under_way: set[Future[Any]] = set()
         self.private = ""
         """Why the session holds private data: functions that are declared outward are refused then. "" where not."""
         self._mark: WeakMethod[Mark] | None = None
@@ -113,7 +118,8 @@ class Toolbox:
             if inspect.iscoroutinefunction(tool):
                 result = await tool(*args, **kwargs)
             else:
-                result = await self._in_thread(partial(copy_context().run, tool, *args, **kwargs))
+                function = partial(copy_context().run, tool, *args, **kwargs)
+                result = await self._in_thread(function, lambda: self.account.share(held((args, kwargs))))
         except Exception as error:  # whatever it is, it is the cell's to handle
             return _failed(call, type(error).__name__, _said(error))
         finally:
@@ -123,12 +129,32 @@ class Toolbox:
         except portable.NotPortable as error:
             return _failed(call, "TypeError", f"{call.name}() returned what cannot be passed into a session: {error}")
 
-    async def _in_thread(self, function: Callable[[], Any]) -> Any:
-        """What a function returns that may block. Whoever is cancelled leaves it to its thread."""
+    async def _in_thread(self, function: Callable[[], Any], share: Callable[[], Share]) -> Any:
+        """What a function returns that may block. One that has begun goes on when its caller is cancelled.
+
+        `share` is what it holds from then on.
+        """
         future = self._threads.submit(function)
+        self._under_way.add(future)
+        future.add_done_callback(self._under_way.discard)
         if not wait([future], _SHORT_WAIT).done:
-            await to_thread.run_sync(wait, [future], abandon_on_cancel=True)
+            try:
+                await to_thread.run_sync(wait, [future], abandon_on_cancel=True, limiter=self._waiting)
+            finally:
+                if not future.done():
+                    left = share()
+                    future.add_done_callback(lambda _: left.close())
         return future.result()
+
+    def drop_waiting(self) -> None:
+        """No plain function begins any more that was called and has not."""
+        for future in tuple(self._under_way):
+            future.cancel()
+
+    @cached_property
+    def _waiting(self) -> CapacityLimiter:
+        """The session's own, so that its calls keep nobody else's waiting."""
+        return CapacityLimiter(_MAX_THREADS)
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:

@@ -18,6 +18,7 @@ from cellblock.errors import CellblockError, SessionBusy, SessionClosed, Unpickl
 from cellblock.executors.binding import require_sendable
 from cellblock.executors.protocol import Kernel
 from cellblock.limits import ExecutionLimits
+from cellblock.session.account import Account
 from cellblock.session.calls import Answer
 from cellblock.session.execution import Execution, recover
 from cellblock.session.hoststeps import HostStep, host_step
@@ -61,7 +62,8 @@ class Turns:
 
     def __init__(self, *, limits: ExecutionLimits, seed: int, toolbox: Toolbox) -> None:
         self.limits = limits
-        self.notebook = Notebook()
+        self._account = toolbox.account = Account(limits.max_host_mb * 2**20)
+        self.notebook = Notebook(account=self._account)
         self._kernel: Kernel | None = None
         self._turns = anyio.Semaphore(1, fast_acquire=True)
         self._count = 0
@@ -176,6 +178,8 @@ class Turns:
             draft = self._draft(source, kind, cell_id or call_id)
             step = draft.id if cell_id is None else self._new_step()
             if self._lasting is not None:
+                if 2 * self._account.held > self._account.limit:  # much of it may wait to be written
+                    await self._lasting.finish()
                 await self._lasting.begin(step, draft)
         except BaseException:
             self._give_turn()
@@ -244,6 +248,7 @@ class Turns:
                 began=began,
                 seconds=self.limits.timeout_seconds,
                 toolbox=self._toolbox,
+                account=self._account,
                 answer=answer or self._answer,
                 lost=lost,
                 judge=None if self._lasting is None else self._lasting.at_a_glance,
@@ -269,7 +274,7 @@ class Turns:
         cell = execution.at_once()
         if cell is not None:
             try:
-                self.notebook.record(cell, execution.recorder.blobs)
+                self.notebook.record(cell, execution.recorder.blobs, shown=execution.recorder.held)
             finally:
                 self._settle(execution.step, cell.id)
                 self._give_turn()
@@ -290,7 +295,8 @@ class Turns:
 
     async def _record(self, execution: Execution, cell: Cell) -> Cell:
         parts = execution.recorder.blobs
-        self.notebook.record(cell, parts)
+        shown = execution.recorder.held
+        self.notebook.record(cell, parts, shown=shown)
         if (kernel := self._kernel) is None:
             return cell
         state = self._settle(execution.step, cell.id)
@@ -298,7 +304,7 @@ class Turns:
             stopped = self._stopped or cell.state is CellState.TIMEOUT
             if why := await self._lasting.ended(kernel, state, cell, parts, stopped=stopped):
                 cell = replace(cell, lost=(*cell.lost, at_risk(f"cell {cell.number}", why)))
-                self.notebook.record(cell, parts)
+                self.notebook.record(cell, parts, shown=shown)
             if self._lasting.strict and not cell.rolled_back:
                 cell = await self._refused(self._lasting, kernel, cell, parts)
         if cell.rolled_back:
@@ -396,6 +402,7 @@ class Turns:
             began=began,
             seconds=seconds,
             toolbox=self._toolbox,
+            account=self._account,
             resumes=self._lasting is not None,
         )
         try:

@@ -158,7 +158,7 @@ class Versions(Turns):
         again = not all(isinstance(one.do, HostStep) for one in past.steps)
         if again or not lasting.rereads:
             await to_thread.run_sync(earlier.cells)
-        self.notebook = Notebook(earlier)
+        self.notebook = Notebook(earlier, account=self._account)
         self.notebook.private = self._private
         lasting.follow(self.notebook, CellTree(earlier))
 

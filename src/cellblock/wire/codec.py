@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from sys import getsizeof
 
 from cellblock.values import room
 from cellblock.wire.frames import MAX_BUFFERS, Buffer, Frame, ProtocolError
@@ -149,7 +148,7 @@ def decode_event(frame: Frame) -> Event:
     elif frame.buffers:
         raise ProtocolError(f"event {tag!r} carries no buffers")
     if cls is Display:
-        values["size"] = _held(values["data"]) + sum(map(len, frame.buffers))
+        values["size"] = room.held(values["data"]) + sum(map(len, frame.buffers))
     event: Event = cls(**values)
     if isinstance(event, Finished | ToolCalled) and event.beside:
         _check_places(event.beside, event.buffers)
@@ -163,17 +162,6 @@ def _check_places(places: tuple[Place, ...], buffers: tuple[Buffer, ...]) -> Non
     named = [place[0] for place in places]
     if sorted(set(named)) != named or (named and named[-1] >= len(buffers)) or any(len(buffers[one]) for one in named):
         raise ProtocolError("places of no buffers")
-
-
-def _held(bundle: object) -> int:
-    """Bytes that parsed JSON takes; small numbers and texts take ten times those that they came in."""
-    total, found = getsizeof(bundle), list[object]([bundle])
-    while found:
-        one = found.pop()
-        parts: list[object] = [*one, *one.values()] if isinstance(one, dict) else one  # type: ignore[assignment]  # a list
-        total += sum(map(getsizeof, parts))
-        found += [part for part in parts if isinstance(part, (list, dict))]
-    return total
 
 
 _MAX_TEXT = 16 * 2**20

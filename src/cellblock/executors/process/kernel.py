@@ -17,7 +17,7 @@ import anyio
 from anyio import to_thread
 
 from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed
-from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, inner_pid
+from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, Frozen, inner_pid
 from cellblock.executors.process.demand import kind_of
 from cellblock.executors.process.examination import examine
 from cellblock.executors.process.family import Family, FamilyGone
@@ -329,11 +329,12 @@ class ProcessKernel(LinkedKernel):
         if state is None or state.memory is None or not state.memory.pid():
             raise CaptureFailed("the session has no checkpoint to save", hint="run a cell, then try again")
         *_, root = line = self._line()
+        apart = yield from _apart(state.memory, CaptureFailed, sole=False)
         stream, end = scribe_ends()
-        with end:
+        with end, apart:
             listed = self._shell.capture(state.number, self._saved.number)
             admitted = root._shell.admit(state.memory.number(len(line) - 1))  # before the copy is asked
-            state.memory.save({"seconds": int(seconds) + 1}, end.fileno())
+            state.memory.save(apart, {"seconds": int(seconds) + 1}, end.fileno())
         self._captures += 1
         captured = Captured(
             stream,
@@ -438,12 +439,14 @@ class ProcessKernel(LinkedKernel):
     def _part_from(self, stem: ProcessKernel, state: Checkpoint) -> Waits[tuple[Row, ...]]:
         """Have the copy that a state of the stem is make this branch's worker; what it could not bring along."""
         assert state.memory is not None
+        apart = yield from _apart(state.memory, CellblockError, sole=True)
         link = self._link = Link()
         try:
             message: dict[str, object] = {"nonce": link.nonce.hex(), "seed": self._spec.seed}
             numbers = [end if isinstance(end, int) else end.fileno() for end in link.ends]
-            first = state.memory.part(message, [*numbers, *self._shell.spaces])
+            first = state.memory.part(apart, message, [*numbers, *self._shell.spaces])
         finally:
+            apart.close()
             link.close_ends()
         self._checkpoints = Checkpoints(self._spec.limits.max_checkpoints, Checkpoint(0, first, state.names))
         self._shell.give_spaces()
@@ -617,6 +620,14 @@ def _kill_once_made(copy: int, worker: int) -> None:
         signal.pidfd_send_signal(worker, signal.SIGKILL)
     os.close(copy)
     os.close(worker)
+
+
+def _apart(memory: Frozen, error: type[CellblockError], *, sole: bool) -> Waits[socket.socket]:
+    """See `Frozen.apart`."""
+    try:
+        return (yield from memory.apart(sole=sole))
+    except (OSError, TimeoutError):
+        raise error("the session's checkpoint does not answer", hint="run a cell, then try again") from None
 
 
 def _files(paths: list[str]) -> tuple[Row, ...]:

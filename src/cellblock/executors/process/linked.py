@@ -300,7 +300,8 @@ class LinkedKernel:
 
     async def write(self, places: Sequence[Place], buffers: Sequence[Buffer]) -> None:
         """See `Kernel`."""
-        await to_thread.run_sync(memory.store, places, buffers, self._living().pid)
+        link = self._living()
+        await to_thread.run_sync(memory.store, places, buffers, link.pid, link.pidfd)
 
     def time_out(self, seconds: float) -> None:
         """See `Kernel`."""
