@@ -29,7 +29,7 @@ _TAGS = {
 _ALIGNED = {f"text-align:{side}": f" style=text-align:{side}" for side in ("left", "center", "right")}
 _OUT = re.compile(r"(?:https?://|mailto:)[^\s\"'<>\\^`{|}]+", re.IGNORECASE)
 _IMAGE = re.compile(r"data:(image/[a-z]+);base64,([A-Za-z0-9+/=%]+)")
-_FORMULA = re.compile(r"\$\$(?P<block>[^$]+)\$\$|\$(?!\s)(?P<line>[^$\n]+)(?<!\s)\$(?![0-9])")
+_FORMULA = re.compile(r"\$\$(?P<block>[^$]++)\$\$|\$(?!\s)(?P<line>[^$\n]++)(?<!\s)\$(?![0-9])")
 
 
 def rendered(text: str, images: Mapping[str, Blob]) -> str | None:
