@@ -132,7 +132,7 @@ class Execution:
                 event = await self._kernel.fetch(event)
             match event:
                 case ToolCalled():
-                    call = self._calls.begin(event, self._reply)
+                    call = await self._calls.begin(event, self._reply)
                     await anyio.lowlevel.checkpoint()  # most tools answer at once: the turn then waits for what follows
                     return call
                 case Reserved():

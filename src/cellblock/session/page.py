@@ -1,7 +1,8 @@
 """A notebook as one page that a person reads: no script, nothing fetched, every string escaped (W8).
 
-HTML from a cell is shown only in a frame without rights: `sandbox` gives it an origin of its own and no scripts,
-and the page's Content-Security-Policy, which frames inherit, lets it load nothing. SVG is shown as an image.
+HTML from a cell is written anew from a list of elements and attributes, since no policy of a page governs all that
+makes a browser connect; and it is shown only in a frame without rights: `sandbox` gives it an origin of its own and no
+scripts, and the page's Content-Security-Policy, which frames inherit, lets it load nothing. SVG is shown as an image.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from math import isfinite
 from cellblock.cell import Cell, CellError, CellState
 from cellblock.outputs import DATAFRAME_MIME, Output, OutputType
 from cellblock.session.inert import as_terminal, inert, strict_json
+from cellblock.session.markup import sanitized
 from cellblock.session.page_style import FRAME_STYLE, STYLE
 from cellblock.session.shown import IMAGES, Blob, Prose, Shown
 
@@ -139,7 +141,7 @@ def _image(mime: str, data: bytes, described: str) -> str:
 def _frame(html: str) -> str:
     rows = min(18, 4 + html.count("<tr") + html.count("<p") + html.count("<li") + html.count("<br"))
     fixed = f'sandbox="" loading="lazy" title="HTML output" style="height:{2 * rows}rem"'
-    return f'<iframe {fixed} srcdoc="{escape(FRAME_STYLE + inert(html))}"></iframe>'
+    return f'<iframe {fixed} srcdoc="{escape(FRAME_STYLE + sanitized(inert(html)))}"></iframe>'
 
 
 def _table(table: object) -> str | None:
