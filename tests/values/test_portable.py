@@ -653,7 +653,7 @@ def test_keys_whose_places_in_a_table_meet_are_refused() -> None:
 @pytest.mark.parametrize("shift", [0, 3, 8, 12, 16, 24, 32, 43])
 def test_keys_that_nobody_chose_are_read(shift: int) -> None:
     keys = [number << shift for number in range(20_000)]
-    for value in ({key: 0 for key in keys}, set(keys), {key / 8: 0 for key in keys}, frozenset(-key for key in keys)):
+    for value in (dict.fromkeys(keys, 0), set(keys), {key / 8: 0 for key in keys}, frozenset(-key for key in keys)):
         assert unpack(pack(encode(value))) == value
 
 

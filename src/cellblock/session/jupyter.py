@@ -18,7 +18,7 @@ from typing import Any, Literal
 from cellblock.cell import Cell, CellState
 from cellblock.errors import CellblockError
 from cellblock.nesting import Nesting
-from cellblock.session.ipynb import ipynb
+from cellblock.session.ipynb import outcome
 from cellblock.session.shown import IMAGES, Blob, Prose, Shown
 
 _SHELLS = ("%%sh", "%%bash", "%%script sh", "%%script bash")
@@ -80,8 +80,7 @@ def with_outputs(document: Mapping[str, Any], shown: Mapping[int, Shown], *, pri
             continue
         cell["outputs"], cell["execution_count"] = [], None
         if place in shown:
-            made: Any = ipynb([shown[place]])["cells"]
-            cell["outputs"], cell["execution_count"] = made[0]["outputs"], made[0]["execution_count"]
+            cell.update(outcome(shown[place]))
     return new
 
 

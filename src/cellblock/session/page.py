@@ -66,7 +66,7 @@ def _prose(prose: Prose) -> Iterator[str]:
 
 def _cell(shown: Shown) -> Iterator[str]:
     cell = shown.cell
-    yield f'<section class="cell {cell.state.value}" id="{escape(inert(cell.id))}">\n{_head(cell)}'
+    yield f'<section class="cell {_state(cell)}" id="{escape(inert(cell.id))}">\n{_head(cell)}'
     yield f"<pre class=source><code>{_text(cell.source)}</code></pre>\n"
     for output, blobs in shown.outputs:
         if output.type is OutputType.ERROR and cell.error is not None:
@@ -84,19 +84,22 @@ def _cell(shown: Shown) -> Iterator[str]:
 
 
 def _head(cell: Cell) -> str:
-    facts = [f'<span class="state">{cell.state.value}</span>']
+    facts = [f'<span class="state">{_state(cell)}</span>']
     if cell.kind != "python":
         facts.append(f"<span>{cell.kind}</span>")
     if cell.rolled_back:
         facts.append("<span>rolled back</span>")
-    if cell.undone:
-        facts.append("<span>undone</span>")
     if cell.state not in (CellState.IDLE, CellState.RUNNING):
         facts.append(f"<span>{_duration(cell.usage.duration_ms)}</span>")
         if cell.usage.memory_peak_bytes >= 2**20:
             facts.append(f"<span>{cell.usage.memory_peak_bytes / 2**20:,.0f} MB</span>")
     number = f"[{cell.number}]" if cell.number else "[ ]"
     return f"<div class=head><span class=number>{number}</span>{''.join(facts)}</div>\n"
+
+
+def _state(cell: Cell) -> str:
+    """What became of a cell: one that was undone is that, however it had ended."""
+    return "undone" if cell.undone else cell.state.value
 
 
 def _duration(milliseconds: float) -> str:
