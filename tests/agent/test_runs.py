@@ -317,7 +317,8 @@ def test_any_value_is_shown_logged_and_verified(value: str, capsys: pytest.Captu
         """What a thing costs."""
         raise KeyError(name)
 
-    code = f"try: price({value})\nexcept KeyError: pass\nfinal_answer({value})"
+    code = f"memory.variables['kept'], memory.variables[10**5000] = {value}, 1\nuncertain({value})\n"
+    code += f"try: price({value})\nexcept KeyError: pass\nfinal_answer({value})"
     agent = agent_of(code, "1", tools=[price], verbose=True, verify_completion=True)
     result = agent.run("task")
     assert result.verified_by == "cell 2 checked it"

@@ -20,17 +20,19 @@ BYTES = "base64:"
 """What a text begins with that is bytes in base64."""
 
 _KEYS = r"""
-    START(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}            # OpenAI, Anthropic, Stripe and their like
-    | START(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{20,} | START github_pat_[A-Za-z0-9_]{20,}
-    | START xox[abpr]-[A-Za-z0-9-]{10,}
-    | START(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])
-    | START AIza[A-Za-z0-9_-]{30,}
+    (?=[sprgxA]) START (?:
+        (?:sk|pk|rk)-[A-Za-z0-9_-]{16,}             # OpenAI, Anthropic, Stripe and their like
+        | (?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{20,} | github_pat_[A-Za-z0-9_]{20,}
+        | xox[abpr]-[A-Za-z0-9-]{10,}
+        | (?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])
+        | AIza[A-Za-z0-9_-]{30,}
+    )
     | (?<=Bearer\ )[A-Za-z0-9._~+/-]{8,}+=*
     | (?<=://)[^/\s:@]++:[^/\s@]++(?=@)
     | -----BEGIN[ A-Z]*PRIVATE\ KEY-----(?:(?!-----END[ A-Z]*PRIVATE\ KEY-----).)*+(?:-----END[ A-Z]*PRIVATE\ KEY-----)?
     """
 _JWT = r"""
-    (?<![A-Za-z0-9_-]) ((?:(?! START eyJ)[A-Za-z0-9_-])*+)
+    (?<![A-Za-z0-9_-]) ((?:(?! (?=eyJ) START )[A-Za-z0-9_-])*+)
     START eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{5,}+
     """
 """A JSON web token, and what stands before it in the same word: a word is read once, from its beginning."""

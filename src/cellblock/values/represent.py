@@ -45,6 +45,11 @@ class _Hexadecimal(Repr):
         return repr(x) if abs(x) < 2**64 else cut(hex(x), self.maxlong)
 
 
+def text_of(value: object, *, max_chars: int) -> str:
+    """A text as it is, up to `max_chars`; of anything else what `represent` gives."""
+    return exact(value, max_chars) if isinstance(value, str) else represent(value, max_chars=max_chars)
+
+
 def cut(text: str, max_chars: int) -> str:
     """The head and the tail of a text longer than `max_chars`, and how much was between them."""
     if len(text) <= max_chars:
