@@ -328,7 +328,7 @@ _KINDS: dict[str, ErrorKind] = {"memory": "memory", "refused": "refused"}
 def _raised(failure: Failure, cell: Cell, limit: int) -> CellError:
     """The error that a failure tells of. A worker cuts its texts to the limit; those of a forged one are cut here."""
     most = limit + _MOST_NOTE
-    hint, message = cut(failure.hint, most), cut(failure.message, most)
+    hint, message = failure.hint, cut(failure.message, most)
     if failure.kind == "memory":
         hint, message = _LESS_MEMORY, message or "the cell ran out of memory"
     elif failure.type == "SyntaxError" and _MAGIC.search(cell.source):
@@ -336,7 +336,7 @@ def _raised(failure: Failure, cell: Cell, limit: int) -> CellError:
     elif failure.type == "PermissionError" and cell.kind == "shell":
         hint = "a branch executes no programs: run this in the session it is of, or in another"
     return CellError(
-        type=cut(failure.type, most),
+        type=failure.type,
         message=message,
         traceback="" if cell.kind == "shell" else cut(failure.traceback, most),  # a command has no Python frames
         hint=hint,
