@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Literal
 
@@ -80,6 +80,15 @@ class Deferred:
         return self._value
 
 
+    def __reduce__(self) -> tuple[Callable[[object], Deferred], tuple[object]]:
+        """A copy has the value itself: what it is decoded from may be memory of the session's."""
+        return _having, (self.get(),)
+
+
+def _having(value: object) -> Deferred:
+    return Deferred(lambda: value)
+
+
 NOTHING = Deferred(lambda: None)
 
 
@@ -114,3 +123,10 @@ class Cell:
     def value(self) -> object:
         """The last expression's value where it is portable, an `Opaque` where it is not, None without one."""
         return self.result.get()
+
+    def to_json(self) -> dict[str, object]:
+        """The cell as plain data that JSON holds, without its value, which `text` and `outputs` show."""
+        plain = asdict(replace(self, result=NOTHING))
+        del plain["result"]
+        outputs = [{**asdict(output), "type": output.type.value} for output in self.outputs]
+        return {**plain, "state": self.state.value, "ok": self.ok, "outputs": outputs}

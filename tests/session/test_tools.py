@@ -290,3 +290,32 @@ def test_session_with_tools_in_a_forked_program_has_threads_of_its_own(open_sess
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_arguments_are_large_or_cost_too_much_to_read(equipped: Session) -> None:
+    """Large ones are read apart from the event loop; chosen keys are the caller's error, as what is malformed is."""
+    assert equipped.run("len(echo(list(range(200_000)))[0][0])").value == 200_000
+    size = 2**13
+    build = f"""
+place, chain, at = bytearray({size}), [], 1
+def extend():
+    global at
+    place[at] = 1
+    chain.append(at)
+    at = (5 * at + 1) % {size}
+while len(chain) < {size} // 2:
+    extend()
+keys, start = dict.fromkeys(chain), frozenset(chain[:{size} // 16])
+for key in range({size}, {size} * 8):
+    where, left = key % {size}, key
+    while place[where] and left:
+        left >>= 5
+        where = (where * 5 + left + 1) % {size}
+    if not left and where in start and len(keys) < {size} * 2 // 3:
+        keys[key] = None
+        extend()
+"""
+    equipped.run(build)
+    refused = equipped.run("echo(keys)").error
+    assert refused is not None
+    assert refused.message == "echo(): malformed arguments: keys whose places in a table meet"

@@ -30,6 +30,7 @@ from cellblock.session.hostloop import interruptibly
 from cellblock.session.notebook import Notebook
 from cellblock.session.tools import Toolbox, calling
 from cellblock.tools.schema import Callee
+from cellblock.values.represent import message_of, represent
 
 _SYSTEM = (
     "Solve the task with the tools. Call final_answer with the answer, and with how you checked it; "
@@ -215,7 +216,7 @@ class _Run:
                     answer = await tool.call(request.arguments)
                     span.tell("gen_ai.tool.call.result", to_plain(answer))
             except Exception as raised:  # whatever it is, it is the model's to handle
-                error = f"{type(raised).__name__}: {raised}"
+                error = f"{type(raised).__name__}: {message_of(raised, self._limits.max_output_bytes)}"
         return error, answer
 
     def _told(self, number: int, request: ToolRequest, error: str, answer: object) -> str:
@@ -224,8 +225,8 @@ class _Run:
             self._memory.fail(f"{request.name}: {error}")
         told: dict[str, Any] = {"error": error} if error else {"answer": to_plain(answer)}
         self._events.write("tool", step=number, name=request.name, arguments=request.arguments, **told)
-        text = f"error: {error}" if error else _shown(answer)
         most = self._limits.max_output_bytes
+        text = f"error: {error}" if error else _shown(answer, most)
         return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} characters are left out)"
 
     def end(self, reason: str) -> None:
@@ -248,10 +249,10 @@ class _Run:
         )
 
 
-def _shown(answer: object) -> str:
+def _shown(answer: object, most: int) -> str:
     if isinstance(answer, str):
         return answer
     try:
         return json.dumps(answer, ensure_ascii=False)
-    except (TypeError, ValueError):
-        return repr(answer)
+    except (TypeError, ValueError, RecursionError):
+        return represent(answer, max_chars=most)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import anyio
+import anyio.to_thread
 
 from cellblock.errors import SessionClosed
 from cellblock.events import ToolCall
@@ -20,6 +21,8 @@ from cellblock.wire.frames import ProtocolError
 from cellblock.wire.messages import Place, Reserved, ToolCalled, ToolReply, ToolRoom
 
 _MOST_FAILURES, _MOST_WORDS = 100, 200
+_LARGE = 2**16
+"""Bytes of arguments that would hold up the event loop while they are read."""
 
 Reply = Callable[[ToolReply | ToolRoom], Awaitable[None]]
 Answer = Callable[[ToolCalled, tuple[object, ...], dict[str, object]], Awaitable[ToolReply]]
@@ -60,10 +63,16 @@ class Calls:
         account.has_room(size + room.worst(tree))
         return room.fits(tree, account.limit - account.held - size)
 
-    def begin(self, call: ToolCalled, reply: Reply) -> ToolCall:
-        """Start to answer a call that fits; what the caller of the session is told of it."""
+    async def begin(self, call: ToolCalled, reply: Reply) -> ToolCall:
+        """Start to answer a call that fits; what the caller of the session is told of it. Large arguments
+        are read in a thread.
+        """
         try:
-            args, kwargs = self._toolbox.arguments(call)
+            if sum(map(len, call.buffers)) < _LARGE:
+                args, kwargs = self._toolbox.arguments(call)
+            else:
+                alone = anyio.CapacityLimiter(1)  # the default one is for functions, which may take for ever
+                args, kwargs = await anyio.to_thread.run_sync(self._toolbox.arguments, call, limiter=alone)
         except ValueError as error:
             self._tasks.start(
                 self._quietly, self._say, reply, ToolReply(call=call.call, error=("ValueError", str(error)))

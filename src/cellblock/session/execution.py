@@ -145,7 +145,7 @@ class Execution:
                     continue
             match event:
                 case ToolCalled():
-                    call = self._calls.begin(event, self._reply)
+                    call = await self._calls.begin(event, self._reply)
                     await anyio.lowlevel.checkpoint()  # most tools answer at once: the turn then waits for what follows
                     return call
                 case Reserved():

@@ -15,6 +15,7 @@ from cellblock.network import Traffic
 from cellblock.outputs import Output, OutputType, type_of
 from cellblock.session.account import Share
 from cellblock.session.notebook import Blob
+from cellblock.values.represent import cut
 from cellblock.values.room import held
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Display, Failure, Finished
@@ -23,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cellblock.session.unreached import Reach
 
-_MAGIC = re.compile(r"^\s*(%%?[a-z]|![^=])", re.MULTILINE)
+_MAGIC = re.compile(r"^[ \t]*+(?:%%?[a-z]|![^=])", re.MULTILINE)
 
 _LESS_MEMORY = "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…)"
 _IN_TURN = (
@@ -48,6 +49,8 @@ MAX_OUTPUTS = 10_000
 """Past which text that goes from stream to stream is no longer told apart."""
 _BUFFER = 256
 """Bytes that a buffer takes beside what is in it."""
+_MOST_NOTE = 100
+"""Characters by which a worker says how much it has cut."""
 
 
 class Recorder:
@@ -132,7 +135,7 @@ class Recorder:
         self, event: Finished, *, ended: CellError | None, lost: tuple[Lost, ...] = (), rolled_back: bool = False
     ) -> Cell:
         """The cell as it ended. `ended` is what it was interrupted for, if it was; `lost` went before it began."""
-        error = None if event.failure is None else _raised(event.failure, self._cell)
+        error = None if event.failure is None else _raised(event.failure, self._cell, self._limit)
         if ended is not None:
             error = replace(ended, traceback="" if error is None else error.traceback)
         if error is not None and error.kind == "raised" and self.curbed:
@@ -365,8 +368,10 @@ def losses(recovery: Recovery, reason: str) -> tuple[Lost, ...]:
 _KINDS: dict[str, ErrorKind] = {"memory": "memory", "refused": "refused"}
 
 
-def _raised(failure: Failure, cell: Cell) -> CellError:
-    hint, message = failure.hint, failure.message
+def _raised(failure: Failure, cell: Cell, limit: int) -> CellError:
+    """The error that a failure tells of. A worker cuts its texts to the limit; those of a forged one are cut here."""
+    most = limit + _MOST_NOTE
+    hint, message = failure.hint, cut(failure.message, most)
     if failure.kind == "memory":
         hint, message = _LESS_MEMORY, message or "the cell ran out of memory"
     elif failure.type == "SyntaxError" and _MAGIC.search(cell.source):
@@ -376,7 +381,7 @@ def _raised(failure: Failure, cell: Cell) -> CellError:
     return CellError(
         type=failure.type,
         message=message,
-        traceback="" if cell.kind == "shell" else failure.traceback,  # a command has no Python frames
+        traceback="" if cell.kind == "shell" else cut(failure.traceback, most),  # a command has no Python frames
         hint=hint,
         kind=_KINDS.get(failure.kind, "raised"),
     )

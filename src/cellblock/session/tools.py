@@ -21,6 +21,7 @@ from cellblock.policy import FunctionGrant
 from cellblock.session.account import Account, Share
 from cellblock.tools.tool import about, listed
 from cellblock.values import portable
+from cellblock.values.represent import message_of
 from cellblock.values.room import held
 from cellblock.wire.messages import ToolCalled, ToolReply
 
@@ -121,7 +122,7 @@ class Toolbox:
                 function = partial(copy_context().run, tool, *args, **kwargs)
                 result = await self._in_thread(function, lambda: self.account.share(held((args, kwargs))))
         except Exception as error:  # whatever it is, it is the cell's to handle
-            return _failed(call, type(error).__name__, _said(error))
+            return _failed(call, type(error).__name__, message_of(error, _MAX_MESSAGE))
         finally:
             calling.reset(asking)
         try:
@@ -199,14 +200,6 @@ def _annotation(annotation: object) -> str | None:
     if annotation is inspect.Parameter.empty:
         return None
     return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-
-
-def _said(error: Exception) -> str:
-    """What an exception says; a KeyError's text would be that of its key's repr, and be quoted again inside."""
-    match error:
-        case KeyError(args=(str(key),)):
-            return key
-    return str(error)
 
 
 def _failed(call: ToolCalled, kind: str, message: str) -> ToolReply:
