@@ -14,6 +14,7 @@ from cellblock.agent.privately import marks_passed
 from cellblock.agent.recording import recorded
 from cellblock.agent.signals import SIGNALS
 from cellblock.limits import ExecutionLimits
+from cellblock.session.blocking import Session, session_here
 from cellblock.session.session import AsyncSession
 from cellblock.state import Live, State, Versioned
 from cellblock.tools.registry import Registry
@@ -55,7 +56,7 @@ class Workplace:
         return self._session is not None
 
     @asynccontextmanager
-    async def session(self, given: AsyncSession | None = None) -> AsyncIterator[tuple[AsyncSession, bool]]:
+    async def session(self, given: AsyncSession | Session | None = None) -> AsyncIterator[tuple[AsyncSession, bool]]:
         """A session for one run, and whether it has run agents before. One that is `given` is the caller's to close."""
         async with (
             self._own_or(given) as (session, again),
@@ -81,9 +82,9 @@ class Workplace:
             await session.close()
 
     @asynccontextmanager
-    async def _own_or(self, given: AsyncSession | None) -> AsyncIterator[tuple[AsyncSession, bool]]:
+    async def _own_or(self, given: AsyncSession | Session | None) -> AsyncIterator[tuple[AsyncSession, bool]]:
         if given is not None:
-            yield given, True
+            yield session_here(given), True
         elif self.state is None:
             async with self._made(Live()) as session:
                 await self._equip(session)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import keyword
 import os
 import random
@@ -168,6 +169,7 @@ class AsyncSession(Versions):
         where another program has it open.
         """
         self._require_open()
+        self._turn_loop = asyncio._get_running_loop()
         if self._kernel is None and not self._asleep:
             if isinstance(self.state, Versioned) and self._lasting is None:
                 await self._take_up(self.state)
@@ -263,9 +265,11 @@ class AsyncSession(Versions):
     async def _let_go(self) -> None:
         lasting, self._lasting = self._lasting, None
         self._asleep = False
+        if not self.is_here:  # the lease and its connections are the parent's
+            lasting = None
         self._background.cancel()
         try:
-            if lasting is not None:
+            if lasting is not None and not self._loop_is_gone:
                 await lasting.finish()
         finally:
             if self._kernel is not None:

@@ -6,28 +6,25 @@ arguments, and whatever the function makes of them is its own to check.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import keyword
 from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from functools import cached_property, partial
 from typing import Any
 from weakref import WeakMethod
 
-from anyio import to_thread
+import anyio
 
 from cellblock.policy import FunctionGrant
+from cellblock.session.threads import Threads
 from cellblock.tools.tool import about, listed
 from cellblock.values import portable
 from cellblock.wire.messages import ToolCalled, ToolReply
 
 _MAX_DEFAULT = 200
 _MAX_MESSAGE = 10_000
-
-_MAX_THREADS = 40
-_SHORT_WAIT = 0.0002
-"""Seconds that a call in a thread is waited for without giving the event loop a turn, which costs as much."""
 
 Tool = Callable[..., Any]
 Mark = Callable[[str], Awaitable[None]]
@@ -96,7 +93,7 @@ class Toolbox:
         raise ValueError(f"{call.name}(): malformed arguments")
 
     async def answer(self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object]) -> ToolReply:
-        """Call the function: on this loop where it is async, else in a thread. What it raises is the answer, too."""
+        """Call the function, on this loop where it is async, else in a thread. Whatever it raises is the answer."""
         tool = self._tools.get(call.name)
         if tool is mark_private:
             tool = self.mark
@@ -106,34 +103,30 @@ class Toolbox:
         if said.outward and self.private:
             message = f"{call.name}() reaches outside, which a session that holds private data cannot"
             return _failed(call, "PermissionError", message)
-        if said.private and (mark := self.mark) is not None:
-            await mark(f"{call.name}() was called")
         asking = calling.set(self)
         try:
+            if said.private and (mark := self.mark) is not None:
+                await mark(f"{call.name}() was called")
             if inspect.iscoroutinefunction(tool):
                 result = await tool(*args, **kwargs)
             else:
-                result = await self._in_thread(partial(copy_context().run, tool, *args, **kwargs))
-        except Exception as error:  # whatever it is, it is the cell's to handle
-            return _failed(call, type(error).__name__, _said(error))
-        finally:
-            calling.reset(asking)
-        try:
+                result = await self._threads.run(partial(tool, *args, **kwargs))
             return ToolReply(call=call.call, buffers=tuple(portable.pack(portable.encode(result))))
         except portable.NotPortable as error:
             return _failed(call, "TypeError", f"{call.name}() returned what cannot be passed into a session: {error}")
-
-    async def _in_thread(self, function: Callable[[], Any]) -> Any:
-        """What a function returns that may block. Whoever is cancelled leaves it to its thread."""
-        future = self._threads.submit(function)
-        if not wait([future], _SHORT_WAIT).done:
-            await to_thread.run_sync(wait, [future], abandon_on_cancel=True)
-        return future.result()
+        except Exception as error:  # whatever it is, it is the cell's to handle
+            return _failed(call, type(error).__name__, _said(error))
+        except BaseException as error:  # such as argparse's SystemExit: it ends the call, and nothing of the host's
+            if _ends_this_task(error):
+                raise
+            return _failed(call, "RuntimeError", f"{call.name}() raised {type(error).__name__}: {error}".rstrip(": "))
+        finally:
+            calling.reset(asking)
 
     @cached_property
-    def _threads(self) -> ThreadPoolExecutor:
+    def _threads(self) -> Threads:
         """They end with this object."""
-        return ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="cellblock-tool")
+        return Threads("cellblock-tool")
 
 
 def mark_private(reason: str) -> None:
@@ -181,6 +174,16 @@ def _said(error: Exception) -> str:
         case KeyError(args=(str(key),)):
             return key
     return str(error)
+
+
+def _ends_this_task(error: BaseException) -> bool:
+    """Whether the task of a call is cancelled or closed, and the function has not raised that by itself."""
+    try:
+        is_cancelled = isinstance(error, anyio.get_cancelled_exc_class())
+        task = asyncio.current_task()
+    except RuntimeError:  # trio's loop, where nobody else raises Cancelled; or none, and the task is closed
+        return not isinstance(error, KeyboardInterrupt | SystemExit)
+    return is_cancelled and task is not None and task.cancelling() > 0
 
 
 def _failed(call: ToolCalled, kind: str, message: str) -> ToolReply:

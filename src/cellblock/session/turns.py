@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import time
@@ -43,6 +44,8 @@ class Turns:
         self.notebook = Notebook()
         self._kernel: Kernel | None = None
         self._turns = anyio.Semaphore(1, fast_acquire=True)
+        self._turn_loop: asyncio.AbstractEventLoop | None = None
+        """The event loop of asyncio's that the session was used on last."""
         self._count = 0
         self._ids = random.Random(seed)  # noqa: S311 - names cells; nothing rests on it
         self._lost: tuple[Lost, ...] = ()
@@ -99,9 +102,18 @@ class Turns:
             raise SessionClosed("the session is not open", hint="use `async with` or `await session.open()`")
         return self._kernel
 
-    def _require_usable(self) -> None:
-        if os.getpid() != self._host:
+    @property
+    def is_here(self) -> bool:
+        """Whether the session is this process's, and not of the one that this was forked from."""
+        return os.getpid() == self._host
+
+    def require_here(self) -> None:
+        """SessionClosed for the session of another process."""
+        if not self.is_here:
             raise SessionClosed("the session belongs to the process this one was forked from", hint="open a new one")
+
+    def _require_usable(self) -> None:
+        self.require_here()
         self._require_open()
         if self._kernel is None and not self._asleep:
             raise SessionClosed("the session is not open", hint="use `async with` or `await session.open()`")
@@ -121,6 +133,16 @@ class Turns:
     async def _resume_ended(self) -> None:
         """The same for one whose processes have all ended."""
         raise NotImplementedError
+
+    @property
+    def is_of_running_loop(self) -> bool:
+        """Whether it is used on the event loop that runs here, as far as it was used."""
+        return self._turn_loop is None or self._turn_loop is asyncio._get_running_loop()
+
+    @property
+    def _loop_is_gone(self) -> bool:
+        """Whether nothing that was begun on the session's event loop goes on."""
+        return self._turn_loop is not None and self._turn_loop.is_closed()
 
     def _require_open(self) -> None:
         if self._closed:
@@ -155,6 +177,7 @@ class Turns:
             self._turns.acquire_nowait()
         except anyio.WouldBlock:
             return None
+        self._turn_loop = asyncio._get_running_loop()
         return self._start(kernel, self._draft(source, "python", None))
 
     def _draft(self, source: str, kind: CellKind, cell_id: str | None) -> Cell:
@@ -348,8 +371,13 @@ class Turns:
         except anyio.WouldBlock:
             if not wait:
                 raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
+            if self._loop_is_gone:
+                message = "the event loop that the session was used on was closed in the middle of a call"
+                raise SessionClosed(message, hint="open a new one") from None
             await self._turns.acquire()
+            self._turn_loop = asyncio._get_running_loop()
         else:
+            self._turn_loop = asyncio._get_running_loop()
             if self._lasting is None:
                 return self._living()
         try:

@@ -17,6 +17,7 @@ from cellblock.differences import Diff
 from cellblock.errors import CellblockError
 from cellblock.executors.protocol import Capabilities, Kernel, Unloadable
 from cellblock.limits import ExecutionLimits
+from cellblock.session.arguments import require_kind
 from cellblock.session.background import Background
 from cellblock.session.execution import recover
 from cellblock.session.hoststeps import HostStep
@@ -286,7 +287,8 @@ class Versions(Turns):
         preferred.
         """
         lasting = self._require_lasting("merge")
-        if isinstance(other, Versions):
+        if not isinstance(other, str):
+            require_kind(other, type(self), "other")
             await other._require_lasting("merge").committed()
         await self._acquire(wait=True)
         try:
