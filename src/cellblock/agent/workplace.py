@@ -84,7 +84,10 @@ class Workplace:
     @asynccontextmanager
     async def _own_or(self, given: AsyncSession | Session | None) -> AsyncIterator[tuple[AsyncSession, bool]]:
         if given is not None:
-            yield session_here(given), True
+            session = session_here(given)
+            if lacking := [one.__name__ for one in SIGNALS if not session.offers(one.__name__)]:
+                raise TypeError(f"session has no {', '.join(lacking)}: open it with tools=agent.tools")
+            yield session, True
         elif self.state is None:
             async with self._made(Live()) as session:
                 await self._equip(session)
@@ -102,9 +105,13 @@ class Workplace:
         """A session, not open yet, that keeps as many states as explorations go back over."""
         checkpoints = min(max(self.limits.max_checkpoints, _STATES_A_STEP * self.limits.max_steps + 2), _MOST_STATES)
         limits = replace(self.limits, max_checkpoints=checkpoints if self.limits.max_checkpoints else 0)
-        tools: list[Callable[..., Any]] = [*SIGNALS, *map(recorded, self.registry.tools)]
         policy = self.registry.policy
-        return AsyncSession(self.name, state=state, limits=limits, tools=tools, policy=policy, **self.options)
+        return AsyncSession(self.name, state=state, limits=limits, tools=self.tools, policy=policy, **self.options)
+
+    @property
+    def tools(self) -> tuple[Callable[..., Any], ...]:
+        """The functions of its sessions: what cells say to the loop, and what was registered."""
+        return (*SIGNALS, *map(recorded, self.registry.tools))
 
     async def _equip(self, session: AsyncSession) -> None:
         for name, cls in self.registry.classes.items():

@@ -7,6 +7,7 @@ import keyword
 import os
 import random
 import secrets
+import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -32,7 +33,7 @@ from cellblock.session.hoststeps import HostStep, aside
 from cellblock.session.tools import Toolbox
 from cellblock.session.unbroken import unbroken
 from cellblock.session.undoing import not_undone, steps_to
-from cellblock.session.versions import Versions
+from cellblock.session.versions import Versions, doze
 from cellblock.state import State, Versioned
 from cellblock.walls import TrustLevel, Unavailable, Walls
 from cellblock.wire.messages import Clear, Fetch, Run, Survey
@@ -182,7 +183,7 @@ class AsyncSession(Versions):
                 await self._let_go()
                 raise
             if isinstance(self.state, Versioned) and self.state.hibernate_after is not None:
-                self._background.start(self._doze, self.state.hibernate_after)
+                self._background.start(doze, weakref.ref(self), self.state.hibernate_after)
         return self
 
     async def _opened(self) -> Kernel:

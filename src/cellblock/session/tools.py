@@ -77,6 +77,9 @@ class Toolbox:
     def __bool__(self) -> bool:
         return bool(self._tools)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._tools
+
     def specs(self) -> tuple[dict[str, object], ...]:
         """Each function as the inside of a session is told of it."""
         return tuple(describe(name, tool) for name, tool in self._tools.items())

@@ -66,6 +66,10 @@ class Turns:
         self._closed = False
         self._host = os.getpid()
 
+    def offers(self, tool: str) -> bool:
+        """Whether cells can call a function of the host by that name."""
+        return tool in self._toolbox
+
     @property
     def private(self) -> str:
         """Why the session holds private data; "" where nobody has said that it does."""
@@ -137,7 +141,7 @@ class Turns:
     @property
     def is_of_running_loop(self) -> bool:
         """Whether it is used on the event loop that runs here, as far as it was used."""
-        return self._turn_loop is None or self._turn_loop is asyncio._get_running_loop()
+        return self._turn_loop in (None, asyncio._get_running_loop()) or self._loop_is_gone
 
     @property
     def _loop_is_gone(self) -> bool:

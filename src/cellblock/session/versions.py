@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import time
+import weakref
 from functools import partial
 from itertools import zip_longest
 from typing import Literal
@@ -215,15 +216,17 @@ class Versions(Turns):
             lasting.end_reading()
             raise
 
-    async def _doze(self, seconds: float) -> None:
-        """Hibernate whenever nothing was done for so long. What the store does not take keeps the session awake."""
-        while not self._closed:
-            left = self._used + seconds - time.monotonic()
-            if left <= 0 and not self._asleep and self._turns.value:
-                with contextlib.suppress(CellblockError):
-                    await self.hibernate()
-                left = seconds
-            await anyio.sleep(max(left, seconds / 10))
+    async def _rest(self, seconds: float) -> float:
+        """Hibernate if nothing was done for so long, and tell in how long to look again.
+
+        What the store does not take keeps the session awake.
+        """
+        left = self._used + seconds - time.monotonic()
+        if left <= 0 and not self._asleep and self._turns.value:
+            with contextlib.suppress(CellblockError):
+                await self.hibernate()
+            left = seconds
+        return max(left, seconds / 10)
 
     async def _do_again(self, kernel: Kernel, step: HostStep) -> None:
         """What the host did once, as it was kept."""
@@ -338,3 +341,11 @@ def _resumption(resumed: Resumed) -> str:
     then = f"; run again after it: {again}" if again else ""
     commit = resumed.commit.removeprefix("sha256-")[:12]
     return f"[all processes of the session had ended: it was resumed from commit {commit}{then}]\n"
+
+
+async def doze(find: weakref.ref[Versions], seconds: float) -> None:
+    """Hibernate a session whenever nothing was done for so long, until it is closed or nobody holds it."""
+    while (session := find()) is not None and not session._closed:
+        left = await session._rest(seconds)
+        del session
+        await anyio.sleep(left)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -52,6 +53,15 @@ class HeldSession(StoredSession):
     def held(self) -> bool:
         """Whether the session is this process's still, as far as it knows."""
         return not (self._lost or self._released)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the session is this process's to release, and not of the one that this was forked from."""
+        return self.held and self._holder.pid == os.getpid()
+
+    def leave(self) -> None:
+        """Let others of this process take the session before it is released. Takes no lock."""
+        lease.forget(self._holder)
 
     # --- the journal ---
 
