@@ -121,7 +121,7 @@ fine()
 inner = open_session()
 async def use(): return inner.run("1").value
 with Session(tools=[use]) as session: error = session.run("await use()").error
-assert error.message.startswith("a blocking call on the event loop of the blocking sessions"), error
+assert error.message.startswith("use() waits for the event loop of the blocking sessions"), error
 fine()
 """),
     # copies

@@ -93,6 +93,8 @@ class Workplace:
                 await self._equip(session)
                 yield session, False
         else:
+            if self._session is not None:
+                self._session.require_not_calling()
             async with self._running:
                 again = self._session is not None
                 if self._session is None:

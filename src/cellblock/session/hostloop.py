@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from cellblock.callers import callers
 from cellblock.errors import CellblockError, SessionClosed
 
 T = TypeVar("T")
@@ -127,9 +128,10 @@ def _loop_to_wait_for() -> asyncio.AbstractEventLoop:
         raise SessionClosed("the interpreter ends, and all sessions with it", hint="use sessions before that")
     if asyncio._get_running_loop() is not None:
         if asyncio._get_running_loop() is _loop:
+            who = callers.get()[-1].name if callers.get() else "this"
             raise CellblockError(
-                "a blocking call on the event loop of the blocking sessions would wait for itself, for ever",
-                hint="make the function an ordinary one, which runs in a thread, or use AsyncSession with `await`",
+                f"{who} waits for the event loop of the blocking sessions, on which it runs",
+                hint="make it a plain function, without async: that runs in a thread; or await an AsyncSession",
             )
         _warn_inside_a_loop()
     return our_loop()

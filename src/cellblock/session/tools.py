@@ -10,13 +10,13 @@ import asyncio
 import inspect
 import keyword
 from collections.abc import Awaitable, Callable, Iterable
-from contextvars import ContextVar
 from functools import cached_property, partial
 from typing import Any
 from weakref import WeakMethod
 
 import anyio
 
+from cellblock.callers import Caller, callers
 from cellblock.policy import FunctionGrant
 from cellblock.session.threads import Threads
 from cellblock.tools.tool import about, listed
@@ -106,7 +106,8 @@ class Toolbox:
         if said.outward and self.private:
             message = f"{call.name}() reaches outside, which a session that holds private data cannot"
             return _failed(call, "PermissionError", message)
-        asking = calling.set(self)
+        caller = Caller(self, f"{call.name}()")
+        asked = callers.set((*callers.get(), caller))
         try:
             if said.private and (mark := self.mark) is not None:
                 await mark(f"{call.name}() was called")
@@ -120,11 +121,12 @@ class Toolbox:
         except Exception as error:  # whatever it is, it is the cell's to handle
             return _failed(call, type(error).__name__, _said(error))
         except BaseException as error:  # such as argparse's SystemExit: it ends the call, and nothing of the host's
-            if _ends_this_task(error):
+            if ends_this_task(error):
                 raise
             return _failed(call, "RuntimeError", f"{call.name}() raised {type(error).__name__}: {error}".rstrip(": "))
         finally:
-            calling.reset(asking)
+            caller.ended = True
+            callers.reset(asked)
 
     @cached_property
     def _threads(self) -> Threads:
@@ -136,8 +138,10 @@ def mark_private(reason: str) -> None:
     """From now on this session has no network, and cannot call what reaches outside. There is no way back."""
 
 
-calling: ContextVar[Toolbox] = ContextVar("calling")
-"""The functions of the session whose cell has called the one that runs."""
+def asking() -> Toolbox | None:
+    """The functions of the session, or of the agent, whose call of one of them is what runs."""
+    owner = callers.get()[-1].owner if callers.get() else None
+    return owner if isinstance(owner, Toolbox) else None
 
 
 def describe(name: str, tool: Tool) -> dict[str, object]:
@@ -179,7 +183,7 @@ def _said(error: Exception) -> str:
     return str(error)
 
 
-def _ends_this_task(error: BaseException) -> bool:
+def ends_this_task(error: BaseException) -> bool:
     """Whether the task of a call is cancelled or closed, and the function has not raised that by itself."""
     try:
         is_cancelled = isinstance(error, anyio.get_cancelled_exc_class())

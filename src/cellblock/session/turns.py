@@ -11,6 +11,7 @@ from functools import partial
 
 import anyio
 
+from cellblock.callers import Caller, callers, waiting_for
 from cellblock.cell import Cell, CellKind, CellState, Lost
 from cellblock.errors import SessionBusy, SessionClosed, UnpicklableError
 from cellblock.executors.binding import require_sendable
@@ -39,7 +40,9 @@ _HOST_STEP = Cell(id="host", number=0, source="", state=CellState.RUNNING, kind=
 class Turns:
     """What a session does with its kernel. Calls are first come, first served."""
 
-    def __init__(self, *, limits: ExecutionLimits, seed: int, toolbox: Toolbox) -> None:
+    def __init__(self, *, limits: ExecutionLimits, seed: int, toolbox: Toolbox, name: str | None) -> None:
+        self.name = name
+        """The session's name in its store; None where it does not last."""
         self.limits = limits
         self.notebook = Notebook()
         self._kernel: Kernel | None = None
@@ -62,6 +65,8 @@ class Turns:
         self._asleep = False
         self._note = ""
         """What the next cell is to tell of how the session came to be where it is."""
+        self._caller = Caller(toolbox, "")
+        """The cell under way, for functions that a kernel calls in its own thread."""
         self._used = time.monotonic()
         self._closed = False
         self._host = os.getpid()
@@ -138,6 +143,15 @@ class Turns:
         """The same for one whose processes have all ended."""
         raise NotImplementedError
 
+    def require_not_calling(self) -> None:
+        """SessionBusy for a function that a cell of this session waits for: it cannot wait for that cell's end."""
+        if (caller := waiting_for(self._toolbox)) is not None:
+            session = "the session" if self.name is None else f"session {self.name!r}"
+            raise SessionBusy(
+                f"{caller.name} uses {session}, a cell of which has called it and waits for it",
+                hint="return what the cell is to go on with, or use a branch or another session",
+            )
+
     @property
     def is_of_running_loop(self) -> bool:
         """Whether it is used on the event loop that runs here, as far as it was used."""
@@ -200,7 +214,12 @@ class Turns:
             request = _request(draft, self.limits)
             passed = kernel.traffic if self._has_door else None
             began = time.monotonic()
-            turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
+            self._caller = Caller(self._toolbox, "a function of the policy")
+            asked = callers.set((*callers.get(), self._caller))
+            try:
+                turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
+            finally:
+                callers.reset(asked)
             self._count = draft.number
             self.notebook.record(draft, {})
             lost, self._lost = self._lost, ()
@@ -370,20 +389,7 @@ class Turns:
     async def _acquire(self, wait: bool) -> Kernel:
         """Take the session's one turn; the kernel that is alive by then."""
         self._require_usable()
-        try:
-            self._turns.acquire_nowait()
-        except anyio.WouldBlock:
-            if not wait:
-                raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
-            if self._loop_is_gone:
-                message = "the event loop that the session was used on was closed in the middle of a call"
-                raise SessionClosed(message, hint="open a new one") from None
-            await self._turns.acquire()
-            self._turn_loop = asyncio._get_running_loop()
-        else:
-            self._turn_loop = asyncio._get_running_loop()
-            if self._lasting is None:
-                return self._living()
+        await self._take_turn(wait=wait)
         try:
             if self._lasting is not None:
                 await self._lasting.forked()
@@ -396,10 +402,25 @@ class Turns:
             self._give_turn()
             raise
 
+    async def _take_turn(self, *, wait: bool = True) -> None:
+        """Take the session's one turn, once it is free. An error where it would never be."""
+        try:
+            self._turns.acquire_nowait()
+        except anyio.WouldBlock:
+            self.require_not_calling()
+            if not wait:
+                raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
+            if self._loop_is_gone:
+                message = "the event loop that the session was used on was closed in the middle of a call"
+                raise SessionClosed(message, hint="open a new one") from None
+            await self._turns.acquire()
+        self._turn_loop = asyncio._get_running_loop()
+
     def _give_turn(self, cell_id: str | None = None) -> None:
         """Give the session's turn on, after a cell or something else. What the host has changed of the files meanwhile
         is a step first."""
         self._settle(cell_id)
+        self._caller.ended = True
         self._used = time.monotonic()
         self._turns.release()
 

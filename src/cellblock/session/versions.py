@@ -44,9 +44,8 @@ class Versions(Turns):
     """What a session that lasts can do with its past."""
 
     def __init__(self, *, limits: ExecutionLimits, seed: int, toolbox: Toolbox, name: str | None) -> None:
-        super().__init__(limits=limits, seed=seed, toolbox=toolbox)
+        super().__init__(limits=limits, seed=seed, toolbox=toolbox, name=name)
         self.seed = seed
-        self.name = name
         self.resumed: Resumed | None = None
         """What the session was resumed from, where it existed before."""
         self._capabilities: Capabilities | None = None
@@ -63,7 +62,7 @@ class Versions(Turns):
 
     async def _resume(self, lasting: Lasting, past: Past | None) -> None:
         """Go on from where the session was, or begin one that is new."""
-        await self._turns.acquire()
+        await self._take_turn()
         try:
             kernel = self._living()
             if past is None:
@@ -170,7 +169,7 @@ class Versions(Turns):
         What cannot be saved is gone with them, and told as `lost` by the cell that comes next.
         """
         lasting = self._require_lasting("hibernate")
-        await self._turns.acquire()
+        await self._take_turn()
         try:
             await lasting.committed()
             if (kernel := self._kernel) is not None:

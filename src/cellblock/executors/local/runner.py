@@ -12,6 +12,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread, stack_size
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from cellblock.callers import callers
 from cellblock.errors import SourceRejected
 from cellblock.executors.local import quiet
 from cellblock.executors.local.tools import LocalTools
@@ -167,6 +168,7 @@ class Runner:
 
     def _answer(self, request: Request, turn: LocalTurn) -> None:
         self._turn = turn
+        callers.set(turn.callers)
         finished = self._carry_out(request)
         self.names = {**self.names, **finished.gained}
         for name in finished.dropped:
