@@ -265,7 +265,8 @@ ROWS = [
 
 
 def run(program: Program, level: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-W", "ignore::ResourceWarning", "-c", BEGIN + program.source, level]
+    quiet = ("-W", "ignore::ResourceWarning", "-W", "ignore::DeprecationWarning")  # of forks beside threads
+    command = [sys.executable, *quiet, "-c", BEGIN + program.source, level]
     return subprocess.run(command, capture_output=True, text=True, timeout=HANGING, stdin=subprocess.DEVNULL)
 
 

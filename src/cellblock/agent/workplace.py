@@ -85,7 +85,7 @@ class Workplace:
     async def _own_or(self, given: AsyncSession | Session | None) -> AsyncIterator[tuple[AsyncSession, bool]]:
         if given is not None:
             session = session_here(given)
-            if lacking := [one.__name__ for one in SIGNALS if not session.offers(one.__name__)]:
+            if lacking := [one.__name__ for one in SIGNALS if not session._offers(one.__name__)]:
                 raise TypeError(f"session has no {', '.join(lacking)}: open it with tools=agent.tools")
             yield session, True
         elif self.state is None:
@@ -94,7 +94,7 @@ class Workplace:
                 yield session, False
         else:
             if self._session is not None:
-                self._session.require_not_calling()
+                self._session._require_not_calling()
             async with self._running:
                 again = self._session is not None
                 if self._session is None:

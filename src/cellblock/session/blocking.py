@@ -90,8 +90,7 @@ class Session:
     def close(self) -> None:
         """End the session and everything it started. Its notebook stays readable.
 
-        What a session that lasts has done is in its store by then. From a finalizer that runs on the event loop of the
-        blocking sessions it only begins; when the interpreter ends, all sessions do.
+        What a session that lasts has done is in its store by then.
         """
         finish(self._session.close)
 
@@ -148,12 +147,12 @@ class Session:
         events = self._session.stream(source, kind=kind, wait=wait)
         try:
             while True:
-                self._session.require_here()
+                self._session._require_here()
                 yield interruptibly(partial(anext, events))
         except StopAsyncIteration:
             return
         finally:
-            if self._session.is_here and not is_own_step():  # which drops them, and the loop then closes them
+            if self._session._is_here and not is_own_step():  # which drops them, and the loop then closes them
                 finish(events.aclose)
 
     def shell(self, command: str, *, wait: bool = True) -> Cell:
@@ -363,7 +362,7 @@ def session_here(given: object) -> AsyncSession:
     """
     if isinstance(given, Session) and is_own_step():
         return given._session
-    if isinstance(given, AsyncSession) and given.is_of_running_loop:
+    if isinstance(given, AsyncSession) and given._is_of_running_loop:
         return given
     if isinstance(given, Session):
         raise TypeError("session must be an AsyncSession, not Session, which blocks: pass one, or call run()")

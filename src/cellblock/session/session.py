@@ -266,7 +266,7 @@ class AsyncSession(Versions):
     async def _let_go(self) -> None:
         lasting, self._lasting = self._lasting, None
         self._asleep = False
-        if not self.is_here:  # the lease and its connections are the parent's
+        if not self._is_here:  # the lease and its connections are the parent's
             lasting = None
         self._background.cancel()
         try:

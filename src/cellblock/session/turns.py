@@ -71,7 +71,7 @@ class Turns:
         self._closed = False
         self._host = os.getpid()
 
-    def offers(self, tool: str) -> bool:
+    def _offers(self, tool: str) -> bool:
         """Whether cells can call a function of the host by that name."""
         return tool in self._toolbox
 
@@ -112,17 +112,17 @@ class Turns:
         return self._kernel
 
     @property
-    def is_here(self) -> bool:
+    def _is_here(self) -> bool:
         """Whether the session is this process's, and not of the one that this was forked from."""
         return os.getpid() == self._host
 
-    def require_here(self) -> None:
+    def _require_here(self) -> None:
         """SessionClosed for the session of another process."""
-        if not self.is_here:
+        if not self._is_here:
             raise SessionClosed("the session belongs to the process this one was forked from", hint="open a new one")
 
     def _require_usable(self) -> None:
-        self.require_here()
+        self._require_here()
         self._require_open()
         if self._kernel is None and not self._asleep:
             raise SessionClosed("the session is not open", hint="use `async with` or `await session.open()`")
@@ -143,7 +143,7 @@ class Turns:
         """The same for one whose processes have all ended."""
         raise NotImplementedError
 
-    def require_not_calling(self) -> None:
+    def _require_not_calling(self) -> None:
         """SessionBusy for a function that a cell of this session waits for: it cannot wait for that cell's end."""
         if (caller := waiting_for(self._toolbox)) is not None:
             session = "the session" if self.name is None else f"session {self.name!r}"
@@ -153,7 +153,7 @@ class Turns:
             )
 
     @property
-    def is_of_running_loop(self) -> bool:
+    def _is_of_running_loop(self) -> bool:
         """Whether it is used on the event loop that runs here, as far as it was used."""
         return self._turn_loop in (None, asyncio._get_running_loop()) or self._loop_is_gone
 
@@ -407,7 +407,7 @@ class Turns:
         try:
             self._turns.acquire_nowait()
         except anyio.WouldBlock:
-            self.require_not_calling()
+            self._require_not_calling()
             if not wait:
                 raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
             if self._loop_is_gone:

@@ -123,7 +123,7 @@ class Threads:
         thread.callers += 1
         try:
             if thread.session is not None:
-                thread.session.require_not_calling()
+                thread.session._require_not_calling()
             async with thread.turn:
                 if thread.session is None:
                     await self._open_one(thread)
