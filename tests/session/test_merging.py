@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cellblock import MergeConflict, Session, Versioned
+from cellblock import AsyncSession, MergeConflict, Session, Versioned
 
 Parted = Callable[[str, str, str], tuple[Session, Session]]
 MAKE = "def made(number):\n    class Item:\n        value = number\n    return Item()\n"
@@ -102,3 +102,11 @@ def test_last_value_that_shares_what_the_preferred_version_changed_is_told(parte
     assert [(one.name, one.reason) for one in cell.lost] == [
         ("last", "the other version changed what it shares objects with")
     ]
+
+
+def test_what_is_no_session_of_the_same_kind_cannot_be_merged(parted: Parted) -> None:
+    session, _ = parted("x = 1", "y = 1", "z = 1")
+    with pytest.raises(TypeError, match="other must be Session, not AsyncSession"):
+        session.merge(AsyncSession())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="other must be Session, not NoneType"):
+        session.merge(None)  # type: ignore[arg-type]

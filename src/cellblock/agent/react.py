@@ -20,6 +20,7 @@ from cellblock.agent.recording import to_plain
 from cellblock.agent.result import RunResult, Step, how_ended
 from cellblock.agent.setting import Tell
 from cellblock.agent.trace import Trace
+from cellblock.callers import Caller, callers
 from cellblock.errors import ModelError
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, Message, Reply, Tokens, ToolRequest, connect
@@ -28,7 +29,7 @@ from cellblock.observe.redaction import Redactor
 from cellblock.observe.spans import spans_for
 from cellblock.session.hostloop import interruptibly
 from cellblock.session.notebook import Notebook
-from cellblock.session.tools import Toolbox, calling
+from cellblock.session.tools import Toolbox, ends_this_task
 from cellblock.tools.schema import Callee
 from cellblock.values.represent import message_of, represent
 
@@ -209,13 +210,16 @@ class _Run:
         else:
             if tool.about.private:
                 await self.mark_private(f"{request.name}() was called")
-            calling.set(self._asked)  # for this task, which ends with the call
+            # for this task, which ends with the call
+            callers.set((*callers.get(), Caller(self._asked, f"{request.name}()")))
             try:
                 with self.span("execute_tool", request.name) as span:
                     span.tell("gen_ai.tool.call.arguments", request.arguments)
                     answer = await tool.call(request.arguments)
                     span.tell("gen_ai.tool.call.result", to_plain(answer))
-            except Exception as raised:  # whatever it is, it is the model's to handle
+            except BaseException as raised:  # whatever it is, it is the model's to handle
+                if ends_this_task(raised):
+                    raise
                 error = f"{type(raised).__name__}: {message_of(raised, self._limits.max_output_bytes)}"
         return error, answer
 

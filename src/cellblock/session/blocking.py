@@ -17,8 +17,9 @@ from cellblock.events import Event
 from cellblock.executors.protocol import Capabilities
 from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
+from cellblock.session.arguments import require_kind
 from cellblock.session.files import MAX_READ_BYTES, AsyncFiles
-from cellblock.session.hostloop import answer_of, call, in_task, interruptibly
+from cellblock.session.hostloop import answer_of, call, finish, in_task, interruptibly, is_own_step
 from cellblock.session.notebook import Notebook
 from cellblock.session.session import AsyncSession
 from cellblock.state import Resumed, State
@@ -91,7 +92,7 @@ class Session:
 
         What a session that lasts has done is in its store by then.
         """
-        call(self._session.close)
+        finish(self._session.close)
 
     def __enter__(self) -> Self:
         return self
@@ -160,11 +161,13 @@ class Session:
         events = self._session.stream(source, kind=kind, wait=wait, call_id=call_id)
         try:
             while True:
+                self._session._require_here()
                 yield interruptibly(partial(anext, events))
         except StopAsyncIteration:
             return
         finally:
-            call(events.aclose)
+            if self._session._is_here and not is_own_step():  # which drops them, and the loop then closes them
+                finish(events.aclose)
 
     def shell(self, command: str, *, wait: bool = True, call_id: str | None = None) -> Cell:
         """Run a command with /bin/sh in the workspace. A status other than 0 is the cell's error.
@@ -228,7 +231,7 @@ class Session:
             interruptibly(make)
         except BaseException:
             for one in made:
-                call(one.close)
+                finish(one.close)
             raise
         (branch._session,) = made
         return branch
@@ -276,7 +279,7 @@ class Session:
         are parents of the commit. `MergeConflict`, and nothing is merged, where both changed the same, unless one is
         preferred.
         """
-        theirs = other._session if isinstance(other, Session) else other
+        theirs = other if isinstance(other, str) else require_kind(other, Session, "other")._session
         return self._in_turn(partial(self._session.merge, theirs, prefer=prefer))
 
     def tag(self, name: str, revision: str = "HEAD") -> None:
@@ -368,6 +371,22 @@ class Session:
             in_task(self._tasks, partial(session._follow, execution), answer)
         else:
             in_task(self._tasks, partial(session.run, source, wait=wait, call_id=call_id), answer)
+
+
+def session_here(given: object) -> AsyncSession:
+    """A session of the caller's as the running event loop uses it. TypeError for one that it would wait for, for ever.
+
+    A `Session` is used on the loop of the blocking sessions, as by `agent.run`, and an `AsyncSession` on its own.
+    """
+    if isinstance(given, Session) and is_own_step():
+        return given._session
+    if isinstance(given, AsyncSession) and given._is_of_running_loop:
+        return given
+    if isinstance(given, Session):
+        raise TypeError("session must be an AsyncSession, not Session, which blocks: pass one, or call run()")
+    if isinstance(given, AsyncSession):
+        raise TypeError("session is an AsyncSession of another event loop: pass a Session, or await arun()")
+    raise TypeError(f"session must be a Session or an AsyncSession, not {type(given).__name__}")
 
 
 class Files:

@@ -9,9 +9,12 @@ when the session is resumed from there. Commits are made in the order of the ste
 
 from __future__ import annotations
 
+import _thread
+import logging
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal
@@ -46,6 +49,8 @@ from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, open
 from cellblock.values.room import held
 from cellblock.wire.messages import ToolReply
 from cellblock.worker.saving.losses import AT_A_GLANCE
+
+_log = logging.getLogger("cellblock.store")
 
 _MESSAGE = 200
 _MOST_TOLD = 5
@@ -192,6 +197,22 @@ class Lasting:
         """Let others have the session."""
         self._background.cancel()
         await to_thread.run_sync(self._close)
+
+    def __del__(self) -> None:
+        """Dropped without `close`: others can have the session, of this process at once. Takes no lock.
+
+        A collector calls it anywhere, so what waits for the store is done by a thread of its own.
+        """
+        if self._held.is_here and not sys.is_finalizing():
+            self._held.leave()
+            with suppress(RuntimeError):  # the interpreter is about to end, and starts no threads any more
+                _thread.start_new_thread(self._close_dropped, ())
+
+    def _close_dropped(self) -> None:
+        try:
+            self._close()
+        except StoreError as error:
+            _log.warning("session %r was dropped, and its store could not be told: %s", self._held.name, error)
 
     def _close(self) -> None:
         try:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import keyword
 import os
 import random
 import secrets
+import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -32,7 +34,7 @@ from cellblock.session.hoststeps import HostStep, aside
 from cellblock.session.tools import Toolbox
 from cellblock.session.unbroken import unbroken
 from cellblock.session.undoing import not_undone, steps_to
-from cellblock.session.versions import Versions
+from cellblock.session.versions import Versions, doze
 from cellblock.state import State, Versioned
 from cellblock.walls import TrustLevel, Unavailable, Walls
 from cellblock.wire.messages import Clear, Fetch, Run, Survey
@@ -169,6 +171,7 @@ class AsyncSession(Versions):
         where another program has it open.
         """
         self._require_open()
+        self._turn_loop = asyncio._get_running_loop()
         if self._kernel is None and not self._asleep:
             if isinstance(self.state, Versioned) and self._lasting is None:
                 await self._take_up(self.state)
@@ -183,7 +186,7 @@ class AsyncSession(Versions):
                 await self._let_go()
                 raise
             if isinstance(self.state, Versioned) and self.state.hibernate_after is not None:
-                self._background.start(self._doze, self.state.hibernate_after)
+                self._background.start(doze, weakref.ref(self), self.state.hibernate_after)
         return self
 
     async def _opened(self) -> Kernel:
@@ -270,9 +273,11 @@ class AsyncSession(Versions):
     async def _let_go(self) -> None:
         lasting, self._lasting = self._lasting, None
         self._asleep = False
+        if not self._is_here:  # the lease and its connections are the parent's
+            lasting = None
         self._background.cancel()
         try:
-            if lasting is not None:
+            if lasting is not None and not self._loop_is_gone:
                 await lasting.finish()
         finally:
             if self._kernel is not None:

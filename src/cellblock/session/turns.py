@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import re
@@ -13,6 +14,7 @@ from typing import TypeAlias
 
 import anyio
 
+from cellblock.callers import Caller, callers, waiting_for
 from cellblock.cell import Cell, CellKind, CellState, Lost
 from cellblock.errors import CellblockError, SessionBusy, SessionClosed, UnpicklableError
 from cellblock.executors.binding import require_sendable
@@ -60,12 +62,16 @@ class Stand:
 class Turns:
     """What a session does with its kernel. Calls are first come, first served."""
 
-    def __init__(self, *, limits: ExecutionLimits, seed: int, toolbox: Toolbox) -> None:
+    def __init__(self, *, limits: ExecutionLimits, seed: int, toolbox: Toolbox, name: str | None) -> None:
+        self.name = name
+        """The session's name in its store; None where it does not last."""
         self.limits = limits
         self._account = toolbox.account = Account(limits.max_host_mb * 2**20)
         self.notebook = Notebook(account=self._account)
         self._kernel: Kernel | None = None
         self._turns = anyio.Semaphore(1, fast_acquire=True)
+        self._turn_loop: asyncio.AbstractEventLoop | None = None
+        """The event loop of asyncio's that the session was used on last."""
         self._count = 0
         self._ids = random.Random(seed)  # noqa: S311 - names cells; nothing rests on it
         self._step_count = 0
@@ -88,9 +94,15 @@ class Turns:
         self._asleep = False
         self._note = ""
         """What the next cell is to tell of how the session came to be where it is."""
+        self._caller = Caller(toolbox, "")
+        """The cell under way, for functions that a kernel calls in its own thread."""
         self._used = time.monotonic()
         self._closed = False
         self._host = os.getpid()
+
+    def _offers(self, tool: str) -> bool:
+        """Whether cells can call a function of the host by that name."""
+        return tool in self._toolbox
 
     @property
     def private(self) -> str:
@@ -128,9 +140,18 @@ class Turns:
             raise SessionClosed("the session is not open", hint="use `async with` or `await session.open()`")
         return self._kernel
 
-    def _require_usable(self) -> None:
-        if os.getpid() != self._host:
+    @property
+    def _is_here(self) -> bool:
+        """Whether the session is this process's, and not of the one that this was forked from."""
+        return os.getpid() == self._host
+
+    def _require_here(self) -> None:
+        """SessionClosed for the session of another process."""
+        if not self._is_here:
             raise SessionClosed("the session belongs to the process this one was forked from", hint="open a new one")
+
+    def _require_usable(self) -> None:
+        self._require_here()
         self._require_open()
         if self._kernel is None and not self._asleep:
             raise SessionClosed("the session is not open", hint="use `async with` or `await session.open()`")
@@ -150,6 +171,25 @@ class Turns:
     async def _resume_ended(self) -> None:
         """The same for one whose processes have all ended."""
         raise NotImplementedError
+
+    def _require_not_calling(self) -> None:
+        """SessionBusy for a function that a cell of this session waits for: it cannot wait for that cell's end."""
+        if (caller := waiting_for(self._toolbox)) is not None:
+            session = "the session" if self.name is None else f"session {self.name!r}"
+            raise SessionBusy(
+                f"{caller.name} uses {session}, a cell of which has called it and waits for it",
+                hint="return what the cell is to go on with, or use a branch or another session",
+            )
+
+    @property
+    def _is_of_running_loop(self) -> bool:
+        """Whether it is used on the event loop that runs here, as far as it was used."""
+        return self._turn_loop in (None, asyncio._get_running_loop()) or self._loop_is_gone
+
+    @property
+    def _loop_is_gone(self) -> bool:
+        """Whether nothing that was begun on the session's event loop goes on."""
+        return self._turn_loop is not None and self._turn_loop.is_closed()
 
     def _require_open(self) -> None:
         if self._closed:
@@ -212,6 +252,7 @@ class Turns:
         except anyio.WouldBlock:
             return None
         draft = self._draft(source, "python", None)
+        self._turn_loop = asyncio._get_running_loop()
         return self._start(kernel, draft, draft.id)
 
     def _draft(self, source: str, kind: CellKind, cell_id: str | None) -> Cell:
@@ -231,7 +272,12 @@ class Turns:
             request = _request(draft, self.limits)
             passed = kernel.traffic if self._has_door else None
             began = time.monotonic()
-            turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
+            self._caller = Caller(self._toolbox, "a function of the policy")
+            asked = callers.set((*callers.get(), self._caller))
+            try:
+                turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
+            finally:
+                callers.reset(asked)
             self._count = draft.number
             self.notebook.record(draft, {})
             lost, self._lost = self._lost, ()
@@ -424,15 +470,7 @@ class Turns:
     async def _acquire(self, wait: bool) -> Kernel:
         """Take the session's one turn; the kernel that is alive by then."""
         self._require_usable()
-        try:
-            self._turns.acquire_nowait()
-        except anyio.WouldBlock:
-            if not wait:
-                raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
-            await self._turns.acquire()
-        else:
-            if self._lasting is None:
-                return self._living()
+        await self._take_turn(wait=wait)
         try:
             if self._lasting is not None:
                 await self._lasting.forked()
@@ -445,6 +483,20 @@ class Turns:
             self._give_turn()
             raise
 
+    async def _take_turn(self, *, wait: bool = True) -> None:
+        """Take the session's one turn, once it is free. An error where it would never be."""
+        try:
+            self._turns.acquire_nowait()
+        except anyio.WouldBlock:
+            self._require_not_calling()
+            if not wait:
+                raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
+            if self._loop_is_gone:
+                message = "the event loop that the session was used on was closed in the middle of a call"
+                raise SessionClosed(message, hint="open a new one") from None
+            await self._turns.acquire()
+        self._turn_loop = asyncio._get_running_loop()
+
     def _give_turn(self) -> None:
         """Give the session's turn on, after a cell or something else. What the host has changed of the files meanwhile
         is a step first."""
@@ -452,6 +504,7 @@ class Turns:
             self._settle()
             meanwhile, self._meanwhile = self._meanwhile, {}
             self._note_files(self._kernel, meanwhile)
+        self._caller.ended = True
         self._used = time.monotonic()
         self._turns.release()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Literal
@@ -16,6 +17,7 @@ from cellblock.differences import Diff
 from cellblock.errors import CellblockError
 from cellblock.executors.protocol import Capabilities, Kernel, Unloadable
 from cellblock.limits import ExecutionLimits
+from cellblock.session.arguments import require_kind
 from cellblock.session.background import Background
 from cellblock.session.execution import recover
 from cellblock.session.hoststeps import HostStep
@@ -43,9 +45,8 @@ class Versions(Turns):
     """What a session that lasts can do with its past."""
 
     def __init__(self, *, limits: ExecutionLimits, seed: int, toolbox: Toolbox, name: str | None) -> None:
-        super().__init__(limits=limits, seed=seed, toolbox=toolbox)
+        super().__init__(limits=limits, seed=seed, toolbox=toolbox, name=name)
         self.seed = seed
-        self.name = name
         self.resumed: Resumed | None = None
         """What the session was resumed from, where it existed before."""
         self._capabilities: Capabilities | None = None
@@ -62,7 +63,7 @@ class Versions(Turns):
 
     async def _resume(self, lasting: Lasting, past: Past | None) -> None:
         """Go on from where the session was, or begin one that is new."""
-        await self._turns.acquire()
+        await self._take_turn()
         try:
             kernel = self._living()
             if past is None:
@@ -190,7 +191,7 @@ class Versions(Turns):
         What cannot be saved is gone with them, and told as `lost` by the cell that comes next.
         """
         lasting = self._require_lasting("hibernate")
-        await self._turns.acquire()
+        await self._take_turn()
         try:
             await lasting.committed()
             if (kernel := self._kernel) is not None:
@@ -236,15 +237,17 @@ class Versions(Turns):
             lasting.end_reading()
             raise
 
-    async def _doze(self, seconds: float) -> None:
-        """Hibernate whenever nothing was done for so long. What the store does not take keeps the session awake."""
-        while not self._closed:
-            left = self._used + seconds - time.monotonic()
-            if left <= 0 and not self._asleep and self._turns.value:
-                with contextlib.suppress(CellblockError):
-                    await self.hibernate()
-                left = seconds
-            await anyio.sleep(max(left, seconds / 10))
+    async def _rest(self, seconds: float) -> float:
+        """Hibernate if nothing was done for so long, and tell in how long to look again.
+
+        What the store does not take keeps the session awake.
+        """
+        left = self._used + seconds - time.monotonic()
+        if left <= 0 and not self._asleep and self._turns.value:
+            with contextlib.suppress(CellblockError):
+                await self.hibernate()
+            left = seconds
+        return max(left, seconds / 10)
 
     async def _do_again(self, kernel: Kernel, step: HostStep) -> None:
         """What the host did once, as it was kept."""
@@ -312,7 +315,8 @@ class Versions(Turns):
         preferred.
         """
         lasting = self._require_lasting("merge")
-        if isinstance(other, Versions):
+        if not isinstance(other, str):
+            require_kind(other, type(self), "other")
             await other._require_lasting("merge").committed()
         await self._acquire(wait=True)
         try:
@@ -376,3 +380,11 @@ def _resumption(resumed: Resumed) -> str:
     then = f"; run again after it: {again}" if again else ""
     commit = resumed.commit.removeprefix("sha256-")[:12]
     return f"[all processes of the session had ended: it was resumed from commit {commit}{then}]\n"
+
+
+async def doze(find: weakref.ref[Versions], seconds: float) -> None:
+    """Hibernate a session whenever nothing was done for so long, until it is closed or nobody holds it."""
+    while (session := find()) is not None and not session._closed:
+        left = await session._rest(seconds)
+        del session
+        await anyio.sleep(left)

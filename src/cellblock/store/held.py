@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -59,6 +60,15 @@ class HeldSession(StoredSession):
     def epoch(self) -> int:
         """How many times the session has been taken, this time included."""
         return self._epoch
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the session is this process's to release, and not of the one that this was forked from."""
+        return self.held and self._holder.pid == os.getpid()
+
+    def leave(self) -> None:
+        """Let others of this process take the session before it is released. Takes no lock."""
+        lease.forget(self._holder)
 
     # --- the journal ---
 

@@ -300,10 +300,10 @@ class LocalKernel:
 
 
 def _insist(ending: Ending, reason: str, cell: int) -> None:
-    """Have a cell ended until it has."""
-    for _ in range(_TIMES):
-        if not ending.raise_in(reason, cell):
-            return
+    """Have a cell ended until it has. The import of a library has its time."""
+    left = _TIMES
+    while left and ending.raise_in(reason, cell):
+        left -= not ending.importing
         time.sleep(_AGAIN)
 
 

@@ -531,15 +531,18 @@ class ProcessKernel(LinkedKernel):
         return Awake(lost=awake.lost + _files(missed))
 
     async def close(self) -> None:
+        if os.getpid() != self._host:  # what others wait for there, nobody ends here
+            self.dispose()
+            return
         try:
             async with self._changing:
-                if self._open and os.getpid() == self._host and self._unsettled and not self._branches:
+                if self._open and self._unsettled and not self._branches:
                     self._shell.end()  # whoever waits for it to have remembered waits no more
                     async with self._settling:
                         self.dispose()
         finally:  # an event loop that ends cancels what no scope shields
             self.dispose()
-        if self._family.lone and os.getpid() == self._host:
+        if self._family.lone:
             await to_thread.run_sync(self._family.await_end)
 
     def dispose(self) -> None:

@@ -77,9 +77,12 @@ class Service:
     def serve(self) -> NoReturn:
         """Until the host is gone."""
         while True:
-            ready = self._ready.poll(max(0.0, self._look_at - time.monotonic()) * 1000)
+            pause = max(0.0, self._look_at - time.monotonic()) if self._history.is_settled else 0.0
+            ready = self._ready.poll(pause * 1000)
             if time.monotonic() >= self._look_at:  # calls that come without a pause must not put it off
                 self._look()
+            if not ready and (full := self._history.copy_more()) is not None:
+                self._let_go(full, "max_disk_mb")
             for descriptor, _ in ready:
                 if self._captures.hear(descriptor):
                     self._know_scribes()
