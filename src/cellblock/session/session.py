@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import logging
 import os
 import random
 import secrets
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from cellblock.session.offered import AsyncSessionTools
     from cellblock.session.unreached import Reach
 
+_log = logging.getLogger("cellblock")
 _MAX_NAMES = 10_000
 _PREVIEW = 120
 _MOST_SAID = 500
@@ -223,14 +225,23 @@ class AsyncSession(Versions):
         return self.trust_level == "local" and _is_live(self._spec.policy)
 
     async def _take_up(self, mode: Versioned) -> None:
-        """Take the session's place in its store, and its settings."""
+        """Take the session's place in its store, and what its settings there narrow."""
         from cellblock.session.lasting import Lasting
-        from cellblock.session.settings import merged, to_plain, to_spec
+        from cellblock.session.settings import narrowed, to_plain, to_spec
 
         given = to_plain(self._spec, self.trust_level, self.walls)
         self._lasting = await Lasting.open(mode.url, self.user, str(self.name), given)
-        settings = merged(self._lasting.settings, given, self._said)
+        settings, self._left_out = narrowed(self._lasting.settings, given, self._said)
+        if self._left_out:
+            _log.warning(
+                "session %r: not taken from its store: %s (give as arguments what you mean to have)",
+                self.name,
+                ", ".join(self._left_out),
+            )
         self.trust_level, self.walls = settings["trust_level"], settings["walls"]
+        self._spec = to_spec(settings, self._spec)
+        said = {name: given[name] for name in self._said}
+        settings = {**given, **self._lasting.settings, **said, "seed": settings["seed"]}
         settings["private"] = self._lasting.settings.get("private") or self._private
         stored = self._lasting.settings.get("private_paths")
         paths = map(str, stored) if isinstance(stored, list) else ()
@@ -240,7 +251,6 @@ class AsyncSession(Versions):
             since = self._lasting.settings.get("private_since")
             self._close_off(str(settings["private"]), since if isinstance(since, int) else 0)
             settings["private_since"] = self._private_since
-        self._spec = to_spec(settings, self._spec)
         self.limits, self.seed, self._has_door = self._spec.limits, self._spec.seed, self._spec.has_door
         self._launcher = launcher_for(self.trust_level, self.walls)
         local = self.trust_level == "local"

@@ -47,6 +47,7 @@ class Versions(Turns):
         self.name = name
         self.resumed: Resumed | None = None
         """What the session was resumed from, where it existed before."""
+        self._left_out: tuple[str, ...] = ()
         self._capabilities: Capabilities | None = None
         self._background = Background()
 
@@ -122,7 +123,9 @@ class Versions(Turns):
             notebook.record(begun, {})
             lasting.commit(kernel, begun, {})
         self._lost += lost
-        return Resumed(commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost)
+        return Resumed(
+            commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost, left_out=self._left_out
+        )
 
     async def _begin_notebook(self, lasting: Lasting, past: Past) -> None:
         """A notebook of what leads to a commit. Its cells are read here only where they will be needed, or gone."""
