@@ -22,6 +22,7 @@ from cellblock.errors import CellblockError, SessionClosed, UnpicklableError
 from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
+from cellblock.executors.room import most, opening
 from cellblock.limits import ExecutionLimits
 from cellblock.network import destinations
 from cellblock.policy import Policy
@@ -192,7 +193,8 @@ class AsyncSession(Versions):
 
             if why := await to_thread.run_sync(matched, self._spec.mounts, self._private_paths):
                 await self.mark_private(why)
-        kernel = await self._launcher.open(replace(self._spec, private=bool(self._private)))
+        with opening(self._descriptors):
+            kernel = await self._launcher.open(replace(self._spec, private=bool(self._private)))
         try:
             if self._closed:
                 raise SessionClosed("the session was closed while it opened", hint="open a new one")
@@ -204,6 +206,14 @@ class AsyncSession(Versions):
             await kernel.close()
             raise
         return kernel
+
+    @property
+    def _descriptors(self) -> int:
+        """How many it may come to hold."""
+        if self.trust_level == "local":
+            return 0
+        checkpoints = self.limits.max_checkpoints if self.walls == "full" else 0
+        return most(checkpoints=checkpoints, saved=self._spec.saved, contained=self.trust_level == "sandboxed")
 
     def _offer_mark(self) -> None:
         """Cells can say that what they hold is private, where that closes anything."""
@@ -449,7 +459,8 @@ class AsyncSession(Versions):
     async def _part(self, stem: Kernel, branch: AsyncSession) -> None:
         """Give a branch its kernel, and a record like this session's."""
         spec = replace(branch._spec, private=bool(self._private))
-        branch._kernel, rows = kernel, _ = await stem.branch(spec)
+        with opening(branch._descriptors):
+            branch._kernel, rows = kernel, _ = await stem.branch(spec)
         if self._private:  # since it was forked in the store, maybe
             branch._close_off(self._private, self._private_since)
             await branch.mark_private(self._private)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import traceback
 from collections.abc import Callable, Mapping
 
 _MOST_REASON = 300
+_REMEDIES = {
+    errno.EAGAIN: "end processes of this user, or raise ulimit -u, or pids.max of the control group",
+    errno.EMFILE: "close sessions, or raise ulimit -n",
+    errno.ENOMEM: "close sessions, or give the machine, or the control group, more memory",
+    errno.ENOSPC: "close sessions, or raise what limits user namespaces: sysctl user.max_user_namespaces=…",
+}
 _REMEDY = "see whether the machine is overloaded; if it is not, report this"
 _BLIND = 3
 
@@ -34,8 +41,9 @@ class Border:
                 os._exit(70)
             if asked or (what, type(error)) not in self._told:
                 self._told.add((what, type(error)))
+                remedy = _REMEDIES.get(getattr(error, "errno", None) or 0, _REMEDY)
                 with contextlib.suppress(OSError):
-                    self._tell({"failed": what, "reason": _reason(error), "remedy": _REMEDY})
+                    self._tell({"failed": what, "reason": _reason(error), "remedy": remedy})
             return False
         return True
 

@@ -72,10 +72,12 @@ class ProcessKernel(LinkedKernel):
 
     def __init__(self, family: Family, shell: Shell, spec: KernelSpec, *, stem: ProcessKernel | None = None) -> None:
         """A branch has a `stem`, within whose namespaces it lives."""
-        super().__init__(spec, family.enclosure(spec.limits, saved=spec.saved))
         self._family = family
         self._shell = shell
-        self._checkpoints = Checkpoints(spec.limits.max_checkpoints)
+        depth = spec.limits.max_checkpoints
+        self._checkpoints = Checkpoints(depth)
+        enclosure = family.enclosure(spec.limits, saved=spec.saved)
+        super().__init__(spec, enclosure, checkpoints=depth, contained=family.lone)
         self._stem = stem
         self._branches: set[int] = set()
         self._room = 0
@@ -98,6 +100,11 @@ class ProcessKernel(LinkedKernel):
             max_connections=limits.max_connections,
             max_bytes=limits.max_network_mb * 2**20,
         )
+
+    @property
+    def descriptors(self) -> int:
+        held = super().descriptors
+        return held and held + self._checkpoints.descriptors
 
     @property
     def traffic(self) -> Traffic:

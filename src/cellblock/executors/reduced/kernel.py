@@ -107,7 +107,8 @@ class ReducedKernel(LinkedKernel):
     """What a session of this level calls itself, and what to do for what it has not."""
 
     def __init__(self, keeper: Keeper, spec: KernelSpec, enclosure: Enclosure | None = None) -> None:
-        super().__init__(spec, enclosure or Enclosure(replace(spec.limits, max_checkpoints=0)))
+        around = enclosure or Enclosure(replace(spec.limits, max_checkpoints=0))
+        super().__init__(spec, around, contained=self.trust_level == "sandboxed")
         self._keeper = keeper
         self._tokens = 0
         self.capabilities = Capabilities(trust_level=self.trust_level, python="", walls=())
