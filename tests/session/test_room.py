@@ -1,4 +1,4 @@
-"""Past a resource of the machine's a session is refused by its name, and what is open goes on; closing gives all back."""
+"""Past a resource of the machine's a session is refused by its name, and open ones go on; closing gives all back."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import errno
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
+from accounts import ordinary, why_no_other_user
 
 from cellblock import AsyncSession, CellblockError
 from cellblock.executors.room import opening
@@ -94,7 +97,7 @@ async def test_closed_sessions_give_every_descriptor_back() -> None:
         (BlockingIOError(errno.EAGAIN, "x"), "no processes and threads .RLIMIT_NPROC is "),
         (RuntimeError("can't start new thread"), "no processes and threads"),
         (OSError(errno.ENOMEM, "x"), "no memory of this machine"),
-        (OSError(errno.ENOSPC, "x", "/tmp/here"), "no space on the disk of /tmp/here is left .free some, or set TMPDIR"),
+        (OSError(errno.ENOSPC, "x", "/tmp/here"), "no space on the disk of /tmp/here is left .free some"),
     ],
 )
 def test_resource_that_runs_out_is_told_by_its_name(error: Exception, said: str) -> None:
@@ -105,3 +108,33 @@ def test_resource_that_runs_out_is_told_by_its_name(error: Exception, said: str)
 def test_other_errors_of_an_opening_stay_what_they_are() -> None:
     with pytest.raises(FileNotFoundError), opening(0):
         raise FileNotFoundError(errno.ENOENT, "x")
+
+
+_NO_PROCESSES = """
+import resource, sys
+from cellblock import *
+resource.setrlimit(resource.RLIMIT_NPROC, (24, 24))
+sessions = []
+try:
+    while True:
+        sessions.append(Session(walls=sys.argv[1]))
+except CellblockError as error:
+    print(len(sessions) >= 2, error, sep="\\n")
+print([session.run("2").value for session in sessions] == [2] * len(sessions))
+for session in sessions:
+    session.close()
+"""
+
+
+@pytest.mark.parametrize("walls", ["full", "reduced"])
+def test_past_the_processes_a_session_is_refused_and_open_ones_go_on(walls: str) -> None:
+    if reason := why_no_other_user():  # as root it does not count
+        pytest.skip(reason)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        process = ordinary(Path(folder)).start("-c", _NO_PROCESSES, walls)
+        out, err = process.communicate(timeout=100)
+    assert (out.splitlines()[0], out.splitlines()[2], err) == ("True", "True", "")
+    assert out.splitlines()[1].startswith(
+        "no room for another session: no processes and threads (RLIMIT_NPROC is 24; a control group's pids.max "
+    )

@@ -72,7 +72,7 @@ def opening(needed: int) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:
-        if (short := _short_of(error)) is None:
+        if (short := short_of(error)) is None:
             raise
         raise short from error
     finally:
@@ -114,8 +114,8 @@ def _no_descriptors() -> CellblockError:
     )
 
 
-def _short_of(error: Exception) -> CellblockError | None:
-    """The resource that an error is about, by its name; None for any other error."""
+def short_of(error: Exception) -> CellblockError | None:
+    """What to raise for an error that is about a resource, which it names; None for any other error."""
     number = error.errno if isinstance(error, OSError) else None
     if number == errno.EMFILE:
         return _no_descriptors()

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import traceback
 from collections.abc import Callable, Mapping
 
 _MOST_REASON = 300
-_REMEDIES = {
-    errno.EAGAIN: "end processes of this user, or raise ulimit -u, or pids.max of the control group",
-    errno.EMFILE: "close sessions, or raise ulimit -n",
-    errno.ENOMEM: "close sessions, or give the machine, or the control group, more memory",
-    errno.ENOSPC: "close sessions, or raise what limits user namespaces: sysctl user.max_user_namespaces=…",
-}
 _REMEDY = "see whether the machine is overloaded; if it is not, report this"
 _BLIND = 3
 
@@ -41,9 +34,8 @@ class Border:
                 os._exit(70)
             if asked or (what, type(error)) not in self._told:
                 self._told.add((what, type(error)))
-                remedy = _REMEDIES.get(getattr(error, "errno", None) or 0, _REMEDY)
                 with contextlib.suppress(OSError):
-                    self._tell({"failed": what, "reason": _reason(error), "remedy": remedy})
+                    self._tell(report(what, error))
             return False
         return True
 
@@ -57,6 +49,9 @@ class Border:
             self.carry_out("end", unseen)
 
 
-def _reason(error: Exception) -> str:
+def report(what: str, error: BaseException) -> dict[str, object]:
+    """What is told of a failure; the host names the resource that an error number is about."""
     place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error!s:.{_MOST_REASON}} ({os.path.basename(place.filename)}:{place.lineno})"
+    reason = f"{type(error).__name__}: {error!s:.{_MOST_REASON}} ({os.path.basename(place.filename)}:{place.lineno})"
+    number = {"errno": error.errno} if isinstance(error, OSError) and error.errno else {}
+    return {"failed": what, "reason": reason, "remedy": _REMEDY, **number}

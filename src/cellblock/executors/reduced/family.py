@@ -20,6 +20,7 @@ from cellblock.executors.process.family import FamilyGone, Profile
 from cellblock.executors.process.launching import start
 from cellblock.executors.process.zygote import NEEDED, Progress, Zygote
 from cellblock.executors.reduced import homes, identity
+from cellblock.executors.room import short_of
 from cellblock.worker import control
 
 _PACKAGE = Path(__file__).parents[2]
@@ -90,7 +91,8 @@ def _launch(python: str, end: socket.socket) -> subprocess.Popen[bytes]:
     try:
         return start(python, "reduced", [end])
     except OSError as error:
-        raise IsolationUnavailable(f"{python} cannot be started: {error}", mechanism="python", hint=NEEDED) from error
+        reason = f"{python} cannot be started: {error}"
+        raise short_of(error) or IsolationUnavailable(reason, mechanism="python", hint=NEEDED) from error
 
 
 _families: dict[Profile, Family] = {}

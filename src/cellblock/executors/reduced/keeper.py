@@ -17,6 +17,7 @@ from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.linked import death_of
 from cellblock.executors.process.shell import could_not
 from cellblock.executors.process.waits import SECONDS, Waits
+from cellblock.executors.process.zygote import failure
 from cellblock.executors.protocol import Died, KernelSpec
 from cellblock.executors.reduced import homes, identity
 from cellblock.executors.reduced.family import Family
@@ -80,6 +81,9 @@ class Keeper:
             if not family.alive:
                 raise FamilyGone
             raise IsolationUnavailable("keeper: it ended at once", mechanism="keeper", hint="see its message on stderr")
+        if "failed" in report:
+            yield partial(keeper.close)
+            raise failure(report, "")
         return keeper
 
     def attach(self, token: int, ends: tuple[socket.socket, int, int], setup: dict[str, object], *more: int) -> None:

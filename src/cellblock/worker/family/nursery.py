@@ -14,7 +14,7 @@ import traceback
 from functools import partial
 
 from cellblock.worker import control
-from cellblock.worker.border import Border
+from cellblock.worker.border import Border, report
 from cellblock.worker.confine import namespaces, root
 from cellblock.worker.confine.refusal import WallRefused
 from cellblock.worker.confine.syscalls import CLONE_NEWNS, CLONE_NEWPID, unshare
@@ -215,6 +215,7 @@ def _become_zygote(host: socket.socket, nursery: socket.socket, late: tuple[str,
 
 
 def _fail(host: socket.socket, error: BaseException) -> None:
-    reason = "".join(traceback.format_exception(error))
-    control.tell(host, {"failed": "root", "reason": reason, "remedy": ""})
+    control.tell(host, report("root", error))
+    if not isinstance(error, OSError):
+        traceback.print_exception(error)
     os._exit(1)
