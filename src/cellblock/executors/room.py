@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 import threading
 import weakref
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ _IN_CONTAINER = 10
 _SHARED = 16
 """For what is no session's: a family that is started, files of a store, the program's own."""
 
+_UNLIMITED = 2**62
 _CLOSE = "close sessions that are not used"
 
 
@@ -64,8 +64,7 @@ def opening(needed: int) -> Iterator[None]:
     """Around the opening of a session. CellblockError where there is no room for it, with the resource, its limit and
     what to do; what is open goes on."""
     with _counting:
-        free = _free() - needed
-        if free < 0:
+        if needed and _free() < needed:
             raise _no_descriptors()
         ticket = object()
         _opening[ticket] = needed
@@ -88,12 +87,26 @@ def has_room(needed: int) -> bool:
 
 def _free() -> int:
     """Descriptors that no session may come to need."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or (used := _used()) is None:
-        return 2**31
+    soft, _ = _limit("RLIMIT_NOFILE")
+    if (used := _used()) is None:
+        return _UNLIMITED
     sessions = list(_open)
     promised = sum(_opening.values()) + sum(one.most_descriptors for one in sessions if one.descriptors)
     return soft - _SHARED - used - promised + sum(one.descriptors for one in sessions)
+
+
+def _limit(name: str) -> tuple[int, int]:
+    """A limit of this process, the soft and the hard one."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # on Windows
+        return _UNLIMITED, _UNLIMITED
+    soft, hard = (_UNLIMITED if one < 0 else one for one in resource.getrlimit(getattr(resource, name)))
+    return soft, hard
+
+
+def _shown(limit: int) -> str:
+    return "unlimited" if limit == _UNLIMITED else str(limit)
 
 
 def _used() -> int | None:
@@ -105,12 +118,11 @@ def _used() -> int | None:
 
 
 def _no_descriptors() -> CellblockError:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most_allowed = "unlimited" if hard == resource.RLIM_INFINITY else str(hard)
+    soft, hard = _limit("RLIMIT_NOFILE")
     return CellblockError(
         f"no room for another session: this process has {_used()} descriptors open, and its sessions may come to need "
         f"more, of the {soft} that it is allowed (RLIMIT_NOFILE)",
-        hint=f"{_CLOSE}, or raise the limit: ulimit -n {most_allowed}",
+        hint=f"{_CLOSE}, or raise the limit: ulimit -n {_shown(hard)}",
     )
 
 
@@ -122,8 +134,8 @@ def short_of(error: Exception) -> CellblockError | None:
     if number == errno.ENFILE:
         what, hint = "open files of the whole machine (fs.file-max)", f"{_CLOSE}, or raise it: sysctl fs.file-max=…"
     elif number == errno.EAGAIN or "start new thread" in str(error):
-        soft, _ = resource.getrlimit(resource.RLIMIT_NPROC)
-        what = f"processes and threads (RLIMIT_NPROC is {soft}; a control group's pids.max bounds them too)"
+        soft, _ = _limit("RLIMIT_NPROC")
+        what = f"processes and threads (RLIMIT_NPROC is {_shown(soft)}; a control group's pids.max bounds them too)"
         hint = f"{_CLOSE}, or raise the limit: ulimit -u"
     elif number == errno.ENOMEM:
         what, hint = "memory of this machine, or of its control group", f"{_CLOSE}, or give the machine more"
@@ -141,4 +153,5 @@ def _after_fork_in_child() -> None:
     _opening.clear()
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+    os.register_at_fork(after_in_child=_after_fork_in_child)

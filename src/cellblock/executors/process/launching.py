@@ -6,7 +6,6 @@ So this module imports next to nothing: each millisecond before the start is one
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import select
 import socket
@@ -78,6 +77,8 @@ def start(python: str, role: str, ends: Sequence[socket.socket], *words: str) ->
 
     Environment and directory are the same for every host; `worker.inherited` sees to what else it has from this one.
     """
+    import fcntl  # there is none on Windows, where commands import this module too
+
     environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     environment |= {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}
     with contextlib.ExitStack() as copies:
