@@ -291,7 +291,7 @@ class Family:
                     _log.warning("the zygote of %s cannot be replaced, and goes on: %s", self.profile.python, error)
 
     def how_it_ended(self, token: int) -> int | None:
-        """The wait status of a worker that is dead; None if nobody tells it soon. Blocks."""
+        """The wait status of a worker that is dead; None if nobody tells it soon, as `Deaths.take`. Blocks."""
         deadline = time.monotonic() + _DEATH_SECONDS
         while True:
             self._read_notices()

@@ -38,6 +38,7 @@ from cellblock.executors.process.shell import Shell, files_gone
 from cellblock.executors.process.turn import Before, Fetch
 from cellblock.executors.process.waits import SECONDS, Waits, awaited, soon
 from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
+from cellblock.executors.room import short_of
 from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Wall
@@ -172,7 +173,8 @@ class ProcessKernel(LinkedKernel):
             if hello is not None:
                 return hello
             if self._family.ready and not self._shell.ended:
-                raise not_started(said_of(death_of((yield partial(self._family.how_it_ended, link.token)))))
+                status: int | None = yield partial(self._family.how_it_ended, link.token)
+                raise short_of(OSError(-(status or 0), "")) or not_started(said_of(death_of(status)))
             if not self._family.alive or self._shell.ended:
                 break
         raise FamilyGone

@@ -416,7 +416,7 @@ def require_walls(hello: Hello) -> None:
 
 def death_of(status: int | None) -> Died:
     """A death, from a wait status."""
-    if status is None:
+    if status is None or status < 0:
         return Died()
     if os.WIFSIGNALED(status):
         return Died(signal=os.WTERMSIG(status))

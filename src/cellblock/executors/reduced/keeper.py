@@ -43,6 +43,8 @@ class Keeper:
         self._unruly = False
         self._swept = False
         self._unswept = ""
+        self.unmade = 0
+        """The error number why there is no worker, if that is why."""
         self._counts: list[int] = []
         self._gone = False
 
@@ -89,7 +91,7 @@ class Keeper:
     def attach(self, token: int, ends: tuple[socket.socket, int, int], setup: dict[str, object], *more: int) -> None:
         """Have it make a worker, whose end is then known by `token`. `more` descriptors go along with its ends."""
         self._excess = self._outgrown = ""
-        self._unruly = False
+        self._unruly, self.unmade = False, 0
         worker, stdout, stderr = ends
         try:
             control.send(
@@ -122,6 +124,8 @@ class Keeper:
                     self._swept = True
                 case {"count": int(count)}:
                     self._counts.append(count)
+                case {"failed": "attach", "errno": int(number)}:
+                    self.unmade = number
                 case {"failed": str(what), "reason": str(reason)}:
                     _log.warning("the keeper of a session could not %s: %s", what, reason)
                     if what == "end":
