@@ -119,10 +119,11 @@ def _used() -> int | None:
 
 def _no_descriptors() -> CellblockError:
     soft, hard = _limit("RLIMIT_NOFILE")
+    way = f"ulimit -n {_shown(hard)}" if hard > soft else "as root, ulimit -n, or LimitNOFILE= of its service"
     return CellblockError(
         f"no room for another session: this process has {_used()} descriptors open, and its sessions may come to need "
         f"more, of the {soft} that it is allowed (RLIMIT_NOFILE)",
-        hint=f"{_CLOSE}, or raise the limit: ulimit -n {_shown(hard)}",
+        hint=f"{_CLOSE}, or raise the limit: {way}",
     )
 
 
