@@ -49,10 +49,9 @@ async def main():
         await sessions[0].branch()
     except CellblockError as error:
         assert "RLIMIT_NOFILE" in str(error)
-    if sys.argv[1] == "versioned":  # what is being saved holds some
-        await asyncio.gather(*(one.flush() for one in sessions))
     await sessions.pop().close()
-    sessions.append(await one("last").open())
+    if sys.argv[1] == "live":  # what is being saved of others holds some for a moment
+        sessions.append(await one("last").open())
     for one_ in sessions:
         await one_.close()
     print(len(sessions), len(os.listdir("/proc/self/fd")) - before, said, sep="\\n")
@@ -61,7 +60,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize(("kind", "least"), [("live", 10), ("versioned", 5)])
+@pytest.mark.parametrize(("kind", "least"), [("live", 10), ("versioned", 4)])
 def test_past_the_descriptors_a_session_is_refused_and_open_ones_go_on(kind: str, least: int) -> None:
     done = subprocess.run([sys.executable, "-c", _FULL, kind], capture_output=True, text=True, timeout=120)
     assert done.stderr == ""
