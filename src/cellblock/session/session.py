@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import keyword
+import logging
 import os
 import random
 import secrets
@@ -24,6 +25,7 @@ from cellblock.errors import CellblockError, SessionClosed, UnpicklableError
 from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
+from cellblock.executors.room import most, opening
 from cellblock.limits import ExecutionLimits
 from cellblock.network import destinations
 from cellblock.policy import Policy
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from cellblock.session.offered import AsyncSessionTools
     from cellblock.session.unreached import Reach
 
+_log = logging.getLogger("cellblock")
 _MAX_NAMES = 10_000
 _PREVIEW = 120
 _MOST_SAID = 500
@@ -196,7 +199,8 @@ class AsyncSession(Versions):
 
             if why := await to_thread.run_sync(matched, self._spec.mounts, self._private_paths):
                 await self.mark_private(why)
-        kernel = await self._launcher.open(replace(self._spec, private=bool(self._private)))
+        with opening(self._descriptors):
+            kernel = await self._launcher.open(replace(self._spec, private=bool(self._private)))
         try:
             if self._closed:
                 raise SessionClosed("the session was closed while it opened", hint="open a new one")
@@ -208,6 +212,14 @@ class AsyncSession(Versions):
             await kernel.close()
             raise
         return kernel
+
+    @property
+    def _descriptors(self) -> int:
+        """How many it may come to hold."""
+        if self.trust_level == "local":
+            return 0
+        checkpoints = self.limits.max_checkpoints if self.walls == "full" else 0
+        return most(checkpoints=checkpoints, saved=self._spec.saved, contained=self.trust_level == "sandboxed")
 
     def _offer_mark(self) -> None:
         """Cells can say that what they hold is private, where that closes anything."""
@@ -229,17 +241,26 @@ class AsyncSession(Versions):
         return self.trust_level == "local" and _is_live(self._spec.policy)
 
     async def _take_up(self, mode: Versioned) -> None:
-        """Take the session's place in its store, and its settings."""
+        """Take the session's place in its store, and what its settings there narrow."""
         from cellblock.session.lasting import Lasting
-        from cellblock.session.settings import merged, to_plain, to_spec
+        from cellblock.session.settings import narrowed, to_plain, to_spec
 
         given = to_plain(self._spec, self.trust_level, self.walls)
         self._lasting = await Lasting.open(mode.url, self.user, str(self.name), given)
         if self._lasting.epoch > 1:  # no id of a cell comes twice
             self._ids = random.Random(f"{self.seed}/{self._lasting.epoch}")  # noqa: S311 - names cells
         self._lasting.account = self._account
-        settings = merged(self._lasting.settings, given, self._said)
+        settings, self._left_out = narrowed(self._lasting.settings, given, self._said)
+        if self._left_out:
+            _log.warning(
+                "session %r: not taken from its store: %s (give as arguments what you mean to have)",
+                self.name,
+                ", ".join(self._left_out),
+            )
         self.trust_level, self.walls = settings["trust_level"], settings["walls"]
+        self._spec = to_spec(settings, self._spec)
+        said = {name: given[name] for name in self._said}
+        settings = {**given, **self._lasting.settings, **said, "seed": settings["seed"]}
         settings["private"] = self._lasting.settings.get("private") or self._private
         stored = self._lasting.settings.get("private_paths")
         paths = map(str, stored) if isinstance(stored, list) else ()
@@ -249,7 +270,6 @@ class AsyncSession(Versions):
             since = self._lasting.settings.get("private_since")
             self._close_off(str(settings["private"]), since if isinstance(since, int) else 0)
             settings["private_since"] = self._private_since
-        self._spec = to_spec(settings, self._spec)
         self.limits, self.seed, self._has_door = self._spec.limits, self._spec.seed, self._spec.has_door
         self._account.limit = self.limits.max_host_mb * 2**20
         self._launcher = launcher_for(self.trust_level, self.walls)
@@ -489,7 +509,8 @@ class AsyncSession(Versions):
             state = stem.states[-1]
             stand = self._stands[state]
             try:
-                branch._kernel, rows = kernel, _ = await stem.branch(spec, state)
+                with opening(branch._descriptors):
+                    branch._kernel, rows = kernel, _ = await stem.branch(spec, state)
                 break
             except CellblockError:
                 if state in stem.states:  # else a cell has ended, and that state has gone for it

@@ -49,6 +49,7 @@ class Versions(Turns):
         self.seed = seed
         self.resumed: Resumed | None = None
         """What the session was resumed from, where it existed before."""
+        self._left_out: tuple[str, ...] = ()
         self._capabilities: Capabilities | None = None
         self._background = Background()
 
@@ -97,7 +98,9 @@ class Versions(Turns):
         self._lost += lost
         await self._write_again(kernel)
         begun = None if past.begun is None else self.notebook.find(past.begun.id)
-        return Resumed(commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost)
+        return Resumed(
+            commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost, left_out=self._left_out
+        )
 
     async def _take_again(self, lasting: Lasting, kernel: Kernel, planned: Planned) -> Cell | None:
         """Take a step again, under the id that it had; the cell, where one was run."""

@@ -188,14 +188,20 @@ class Checkpoints:
         return tuple([one.number for one in self._states])
 
     @property
+    def descriptors(self) -> int:
+        """How many are open for copies."""
+        ready = [one for one in (self._expected, self._pending) if one is not None]
+        return len(self._memories()) + len(self._leaving) + 2 * len(ready)
+
+    @property
     def expects(self) -> bool:
         """Whether all is ready for the next step's copy, or there are to be none."""
         return self._expected is not None or not self._depth
 
     def expect(self) -> tuple[int, list[int]]:
         """Make ready for the next step's copy, and let go of those there are too many of: what `add` will return."""
-        self._expected = Frozen()
         self._let_leave()
+        self._expected = Frozen()
         most = max(0, len(self._states) - self._depth)
         return self._numbers + 1, [*self._forgotten, *(one.number for one in self._states[:most])]
 

@@ -38,6 +38,7 @@ from cellblock.executors.process.shell import Shell, files_gone
 from cellblock.executors.process.turn import Before, Fetch
 from cellblock.executors.process.waits import SECONDS, Waits, awaited, soon
 from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
+from cellblock.executors.room import short_of
 from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Wall
@@ -72,10 +73,12 @@ class ProcessKernel(LinkedKernel):
 
     def __init__(self, family: Family, shell: Shell, spec: KernelSpec, *, stem: ProcessKernel | None = None) -> None:
         """A branch has a `stem`, within whose namespaces it lives."""
-        super().__init__(spec, family.enclosure(spec.limits, saved=spec.saved))
         self._family = family
         self._shell = shell
-        self._checkpoints = Checkpoints(spec.limits.max_checkpoints)
+        depth = spec.limits.max_checkpoints
+        self._checkpoints = Checkpoints(depth)
+        enclosure = family.enclosure(spec.limits, saved=spec.saved)
+        super().__init__(spec, enclosure, checkpoints=depth, contained=family.lone)
         self._stem = stem
         self._branches: set[int] = set()
         self._room = 0
@@ -98,6 +101,11 @@ class ProcessKernel(LinkedKernel):
             max_connections=limits.max_connections,
             max_bytes=limits.max_network_mb * 2**20,
         )
+
+    @property
+    def descriptors(self) -> int:
+        held = super().descriptors
+        return held and held + self._checkpoints.descriptors
 
     @property
     def traffic(self) -> Traffic:
@@ -165,7 +173,8 @@ class ProcessKernel(LinkedKernel):
             if hello is not None:
                 return hello
             if self._family.ready and not self._shell.ended:
-                raise not_started(said_of(death_of((yield partial(self._family.how_it_ended, link.token)))))
+                status: int | None = yield partial(self._family.how_it_ended, link.token)
+                raise short_of(OSError(-(status or 0), "")) or not_started(said_of(death_of(status)))
             if not self._family.alive or self._shell.ended:
                 break
         raise FamilyGone

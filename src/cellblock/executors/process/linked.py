@@ -19,6 +19,7 @@ import anyio
 from anyio import to_thread
 
 from cellblock.errors import CellblockError, IsolationUnavailable, RestoreFailed, SessionClosed
+from cellblock.executors import room
 from cellblock.executors.binding import pickled
 from cellblock.executors.process import memory
 from cellblock.executors.process.demand import limits_of
@@ -70,13 +71,22 @@ class LinkedKernel:
 
     capabilities: Capabilities
 
-    def __init__(self, spec: KernelSpec, enclosure: Enclosure) -> None:
+    def __init__(self, spec: KernelSpec, enclosure: Enclosure, *, checkpoints: int = 0, contained: bool) -> None:
         self._spec = spec
         self._enclosure = enclosure
+        self.most_descriptors = room.most(checkpoints=checkpoints, saved=spec.saved, contained=contained)
         self._host = os.getpid()
         self._open = True
         self._link: Link | None = None
         self._screen = screen_of(spec)
+        room.count(self)
+
+    @property
+    def descriptors(self) -> int:
+        """How many it holds for certain."""
+        if not self._open or os.getpid() != self._host:
+            return 0
+        return room.BASE - (room.OF_LINK if self._link is None else 0)
 
     @cached_property
     def _changing(self) -> anyio.Lock:
@@ -407,7 +417,7 @@ def require_walls(hello: Hello) -> None:
 
 def death_of(status: int | None) -> Died:
     """A death, from a wait status."""
-    if status is None:
+    if status is None or status < 0:
         return Died()
     if os.WIFSIGNALED(status):
         return Died(signal=os.WTERMSIG(status))
