@@ -183,11 +183,9 @@ def weak(target: Any, callback: Any) -> Any:
     return weakref.ref(target, callback) if callback is not None else weakref.ref(target)
 
 
-def dead() -> Any:
-    class Gone:
-        pass
-
-    return weakref.ref(Gone())
+def dead(refer: Callable[[Any], Any] = weakref.ref, made: Callable[[], Any] = set) -> Any:
+    """A weak reference or proxy, as `refer` makes them, of an object that is gone: of one that `made` has made."""
+    return refer(made())
 
 
 def weak_proxy(target: Any) -> Any:

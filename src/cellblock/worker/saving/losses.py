@@ -7,10 +7,9 @@ from gc import get_referents
 from itertools import pairwise
 from typing import Any
 
+from cellblock.worker.saving.facts import attributes_of, full_name, is_a, module_of, mro_of, own_attributes
 from cellblock.worker.saving.walk import parts_of_class
 
-_qualname_of = type.__dict__["__qualname__"].__get__
-_module_of = type.__dict__["__module__"].__get__
 _SEARCHED = 200_000
 """So many objects are looked at to find the way to what cannot be saved."""
 
@@ -89,15 +88,13 @@ _GENERAL = "make it again in the next cell, keep what it was made from, or regis
 
 def kind_of(value: object) -> str:
     """The full name of a value's type, read past its metaclass."""
-    kind = type(value)
-    module = _module_of(kind)
-    return f"{module}.{_qualname_of(kind)}" if isinstance(module, str) else str(_qualname_of(kind))
+    return full_name(type(value))
 
 
 def advice(value: object) -> tuple[str, str]:
     """What a value is that cannot be saved, and the remedy."""
-    for kind in type(value).__mro__:
-        found = _REMEDIES.get(f"{_module_of(kind)}.{_qualname_of(kind)}")
+    for kind in mro_of(type(value)):
+        found = _REMEDIES.get(full_name(kind))
         if found is not None:
             return found
     return f"{kind_of(value)}, which has no way to be saved", _GENERAL
@@ -113,7 +110,7 @@ def path_to(culprit: object, value: object, name: str) -> str | None:
         following: list[Any] = []
         for one in level:
             for part in _referents(one):
-                if id(part) in seen or isinstance(part, (str, int, float, types.ModuleType)):
+                if id(part) in seen or is_a(part, str, int, float, types.ModuleType):
                     continue
                 seen[id(part)] = (id(one), part)
                 if part is culprit:
@@ -124,9 +121,9 @@ def path_to(culprit: object, value: object, name: str) -> str | None:
 
 
 def _referents(value: Any) -> list[Any]:
-    if isinstance(value, type):
-        return parts_of_class(value) if _module_of(value) == "__main__" else []
-    if isinstance(value, types.FunctionType):
+    if is_a(value, type):
+        return parts_of_class(value) if module_of(value) == "__main__" else []
+    if type(value) is types.FunctionType:
         return [value.__closure__, value.__defaults__, value.__kwdefaults__, value.__dict__]
     return get_referents(value)
 
@@ -142,7 +139,7 @@ def _told(seen: dict[int, tuple[int, Any]], root: int, part: Any, name: str) -> 
             path += next((f".{key}" for key, one in holder.items() if one is held), "")
             of_attributes = False
             continue
-        of_attributes = type(held) is dict and _own_dict(holder) is held
+        of_attributes = type(held) is dict and own_attributes(holder) is held
         path += "" if of_attributes else _step(holder, held)
         if len(path) > 200:
             return path[:200] + "…"
@@ -150,29 +147,22 @@ def _told(seen: dict[int, tuple[int, Any]], root: int, part: Any, name: str) -> 
 
 
 def _step(holder: Any, held: Any) -> str:
-    if isinstance(holder, (list, tuple)):
-        return next((f"[{place}]" for place, one in enumerate(holder) if one is held), "")
+    if is_a(holder, list, tuple):
+        items = list.__iter__(holder) if is_a(holder, list) else tuple.__iter__(holder)
+        return next((f"[{place}]" for place, one in enumerate(items) if one is held), "")
     if type(holder) is dict:
         for key, one in dict.items(holder):
             if one is held:
                 return f"[{_brief(key)}]"
     attributes = _attributes(holder)
-    return next((f".{key}" for key, one in attributes.items() if one is held and isinstance(key, str)), "")
-
-
-def _own_dict(holder: Any) -> Any:
-    try:
-        return object.__getattribute__(holder, "__dict__")
-    except AttributeError:
-        return None
+    return next((f".{key}" for key, one in attributes.items() if one is held and type(key) is str), "")
 
 
 def _attributes(holder: Any) -> dict[Any, Any]:
-    found = _own_dict(holder)
-    attributes = dict(found) if isinstance(found, (dict, types.MappingProxyType)) else {}
-    for kind in type(holder).__mro__:
-        for name, member in vars(kind).items():
-            if isinstance(member, types.MemberDescriptorType):
+    attributes = dict(attributes_of(holder) if is_a(holder, type) else own_attributes(holder) or {})
+    for kind in mro_of(type(holder)):
+        for name, member in attributes_of(kind).items():
+            if type(member) is types.MemberDescriptorType:
                 try:
                     attributes.setdefault(name, member.__get__(holder))
                 except AttributeError:
@@ -181,4 +171,4 @@ def _attributes(holder: Any) -> dict[Any, Any]:
 
 
 def _brief(key: object) -> str:
-    return repr(key)[:60] if isinstance(key, (str, int, float, bytes, tuple)) else f"<{kind_of(key)}>"
+    return repr(key)[:60] if type(key) in (str, int, float, bytes) else f"<{kind_of(key)}>"

@@ -18,6 +18,7 @@ from _thread import LockType, RLock
 from typing import Any
 
 from cellblock.worker.saving import building
+from cellblock.worker.saving.facts import is_a
 from cellblock.worker.saving.losses import Unsaved
 from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer, refuse
 from cellblock.worker.saving.walk import class_of, target_of
@@ -72,14 +73,19 @@ def _local(_: Saving, value: Any) -> Reduced:
     return threading.local, (), dict(value.__dict__)
 
 
+_CALLED = weakref.CallableProxyType
+
+
 @reducer(weakref.ref, weakref.KeyedRef, weakref.ProxyType, weakref.CallableProxyType)
 def _weak(saving: Saving, value: Any) -> Reduced:
     target = target_of(value)
     if target is None:
-        return building.dead, ()
+        if is_a(value, weakref.ref):
+            return building.dead, ()
+        return building.dead, (weakref.proxy, functools.partial(set) if type(value) is _CALLED else set)
     if not saving.walk.reaches(target):
         raise Unsaved(value, "a weak reference to what no name holds", "keep the object itself under a name")
-    if isinstance(value, weakref.ref):
+    if is_a(value, weakref.ref):
         return building.weak, (target, value.__callback__)
     return building.weak_proxy, (target,)
 

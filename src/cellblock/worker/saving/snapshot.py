@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from _pickle import Pickler, PicklingError, dumps
-from collections.abc import Callable, Collection
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, nullcontext
 from importlib.util import MAGIC_NUMBER
 from json import dumps as told_as_json
 from re import compile as compiled
@@ -17,6 +17,7 @@ from cellblock.worker.saving import ambient, arrays, classes, codecs, frames, fu
 from cellblock.worker.saving.brief import Brief, is_long
 from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
+from cellblock.worker.saving.facts import is_a, qualname_of, told
 from cellblock.worker.saving.groups import Together, arrange
 from cellblock.worker.saving.losses import Unsaved, advice, kind_of, path_to
 from cellblock.worker.saving.origins import Origins
@@ -29,7 +30,7 @@ __all__ = ["arrays", "classes", "codecs", "frames", "functions", "parts", "save"
 FORMAT = 1
 _ALONE: dict[str, Any] = {"buffers": [], "needs": [], "reaches": []}
 _PREVIEW_CHARS = 200
-_SIMPLE = frozenset((type(None), bool, int, float, complex, str, bytes))
+_SIMPLE = frozenset(map(id, (type(None), bool, int, float, complex, str, bytes)))
 _LONG = 4096
 _ADDRESS = compiled(r" at 0x[0-9a-f]+(?=>)")
 
@@ -72,7 +73,7 @@ class _Snapshot:
         self._namespace = namespace
         self._put = put
         self._origins = Origins(namespace)
-        self.how: dict[type, Any] = {}
+        self.how: dict[int, Any] = {}
         self._walk = Walk(self._origins, namespace)
         self._groups: list[dict[str, Any]] = []
         self._names: list[list[Any]] = []
@@ -90,32 +91,40 @@ class _Snapshot:
 
     def surround(self) -> None:
         """Take up what surrounds the names."""
-        for label, get in ambient.collect(self._namespace):
-            try:
-                value = get()
-            except BaseException as error:  # a package's own code
-                self._lost.append(
-                    [label, "", f"{type(error).__name__}: {error}"[:500], "set it again in the next cell"]
-                )
-            else:
-                if value is not None:
-                    self._around[f"@{label}"] = value
-        chains = self.evidence.targets(ambient.blocks().values())
-        found = dict.fromkeys(patches.find(chains, self._namespace, self._origins))
-        found.update(dict.fromkeys(patch for patch, _ in patches.of_workspace()))
-        for patch in found:
-            self._around[f"@patch:{patch.module}:{patch.path}"] = patches.value_of(patch)
+        with self._losing("what surrounds the names"):
+            for label, get in ambient.collect(self._namespace):
+                with self._losing(label):
+                    if (value := get()) is not None:
+                        self._around[f"@{label}"] = value
+        with self._losing("what cells changed in modules"):
+            chains = self.evidence.targets(ambient.blocks().values())
+            found = dict.fromkeys(patches.find(chains, self._namespace, self._origins))
+            found.update(dict.fromkeys(patch for patch, _ in patches.of_workspace()))
+            for patch in found:
+                self._around[f"@patch:{patch.module}:{patch.path}"] = patches.value_of(patch)
+
+    @contextmanager
+    def _losing(self, what: str) -> Iterator[None]:
+        """Tell something that surrounds the names as lost where code of a cell's or of a package's fails."""
+        try:
+            yield
+        except MemoryError:
+            raise
+        except BaseException as error:
+            self._lost.append([what, "", told(error), "set it again in the next cell"])
 
     def take(self, names: Collection[str] | None = None) -> dict[str, Any]:
         for name in names_of(self._namespace) if names is None else names:
             value = self._namespace[name]
-            if type(value) in _SIMPLE and not (type(value) in (str, bytes) and len(value) >= _LONG):
+            if id(type(value)) in _SIMPLE and not (type(value) in (str, bytes) and len(value) >= _LONG):
                 self._save_simple(name, value)
             else:
                 self._labels[self._walk.add(value)] = name
         for label, value in self._around.items():
             self._labels[self._walk.add(value)] = label
         self._walk.run()
+        for number, error in self._walk.failed.items():
+            self._lose(number, error, self._walk.values[number])
         self._together, self._place = arrange(self._walk, self._labels)
         for group in self._together:
             anonymous = (number for number in group.roots if number not in self._labels)
@@ -161,6 +170,8 @@ class _Snapshot:
 
     def _save_group(self, group: Together) -> None:
         roots = [number for number in group.roots if number not in self._broken]
+        if not roots:
+            return
         if len(roots) == 1 and roots[0] in self._walk.standard and self._save_standard(group.key, roots[0]):
             return
         failure = self._try(group.key, roots, self._sink())
@@ -185,17 +196,20 @@ class _Snapshot:
         self, key: str, roots: list[int], sink: Sink | None, *, deep: bool = False
     ) -> tuple[BaseException, Any] | None:
         """Pickle these roots, to nowhere without a sink; what went wrong, and at which object."""
-        writing = _Writing(self, key, roots, sink)
-        writing.saving.deep = deep
+        writing = None
         try:
+            writing = _Writing(self, key, roots, sink)
+            writing.saving.deep = deep
             with unlimited() if deep else nullcontext():
                 writing.write()
         except RecursionError as error:
-            if deep:
-                return error, writing.saving.last
-            return self._try(key, roots, self._sink() if sink is not None else None, deep=True)
+            if not deep:
+                return self._try(key, roots, self._sink() if sink is not None else None, deep=True)
+            return error, None if writing is None else writing.saving.last
         except BaseException as error:  # the values' own code, which may leave with SystemExit too
-            return error, getattr(error, "culprit", writing.saving.last)
+            if type(error) is Unsaved:
+                return error, error.culprit
+            return error, None if writing is None else writing.saving.last
         if sink is not None:
             self._groups.append(writing.record())
             for number in roots:
@@ -222,13 +236,13 @@ class _Snapshot:
                 continue
             if path is not None or len(roots) == 1:
                 self._noted.add((name, what))
-                told = what if path in (name, None) else f"{path}: {what}"
-                self._lost.append([name, kind_of(self._walk.values[number]).removeprefix("builtins."), told, remedy])
+                reason = what if path in (name, None) else f"{path}: {what}"
+                self._lost.append([name, kind_of(self._walk.values[number]).removeprefix("builtins."), reason, remedy])
 
     def _lose(self, number: int, error: BaseException, culprit: Any) -> None:
         value, name = self._walk.values[number], self._labels.get(number)
         reason, remedy = _explain(error, culprit)
-        path = path_to(culprit, value, name or str(getattr(value, "__qualname__", "")))
+        path = path_to(culprit, value, name or kind_of(value))
         if path is not None and path != name:
             reason = f"{path}: {reason}"
         self._broken[number] = reason
@@ -243,8 +257,8 @@ class _Snapshot:
             return None
         group = self._together[self._place[number]]
         if number in self._broken:
-            kind = "class" if isinstance(value, type) else "function"
-            reason = f"its {kind} {value.__qualname__} cannot be saved: {self._broken[number]}"
+            kind, of = ("class", qualname_of(value)) if is_a(value, type) else ("function", value.__qualname__)
+            reason = f"its {kind} {of} cannot be saved: {self._broken[number]}"
             raise Unsaved(value, reason, "define it without that, or make it again in the next cell")
         if group.key == key:
             return None
@@ -327,13 +341,13 @@ def names_of(namespace: dict[str, Any]) -> list[str]:
 
 
 def _explain(error: BaseException, culprit: Any) -> tuple[str, str]:
-    if isinstance(error, Unsaved):
+    if type(error) is Unsaved:
         return error.reason, error.remedy
     what, remedy = advice(culprit)
-    told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    if isinstance(error, (TypeError, PicklingError)) and "cannot pickle" in told:
+    said = told(error)
+    if is_a(error, TypeError, PicklingError) and "cannot pickle" in said:
         return what, remedy
-    return told[:500], remedy
+    return said, remedy
 
 
 def _size(value: object) -> int:
@@ -349,4 +363,4 @@ def _preview(value: object) -> str:
         text = Brief(_PREVIEW_CHARS).repr(value) if is_long(value) else represent(value, max_chars=_PREVIEW_CHARS)
         return _ADDRESS.sub("", text)
     except BaseException as error:  # an object's own __repr__ may do anything, leave with SystemExit too
-        return f"<no repr: {type(error).__name__}>"
+        return f"<no repr: {qualname_of(type(error))}>"
