@@ -244,6 +244,7 @@ class Turns:
     async def _refused(self, lasting: Lasting, kernel: Kernel, cell: Cell, parts: Mapping[str, Blob]) -> Cell:
         """The cell, or, where it bound a name to what cannot be saved, that cell with an error, and rolled back."""
         await lasting.committed()
+        await lasting.tried()
         error = unsaved_error(lasting.newly_lost(), otherwise=lasting.otherwise)
         if error is None:
             return cell
@@ -301,6 +302,7 @@ class Turns:
     async def _require_saved(self, lasting: Lasting, kernel: Kernel) -> None:
         """That what the host has bound could be saved; UnpicklableError where not, and the session is as before."""
         await lasting.committed()
+        await lasting.tried()
         if (error := unsaved_error(lasting.newly_lost(), otherwise=lasting.otherwise)) is not None:
             await self._go_back(lasting, kernel)
             raise UnpicklableError(error.message, hint=error.hint)

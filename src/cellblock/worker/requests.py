@@ -154,7 +154,9 @@ class Worker:
         self._sealed = sealed
         if saved:
             self._written.begin()
-            late.load(_SAVING).offer()  # loaded once, and not in each scribe
+            for name in late.SAVING:  # once, and not in each scribe: cells may forbid what these import
+                late.load(name)
+            late.load(_SAVING).offer()
         if scoped:
             self._scoped = True
             self._scope()
@@ -420,7 +422,7 @@ class Worker:
             walls = wall_in(end, int(str(message["seconds"])))
         except OSError as error:
             walls = error
-        scribe = late.load("cellblock.worker.checkpoint.scribe")
+        scribe = late.load("cellblock.worker.saving.scribe")
         scribe.write(end, walls, self._interpreter.namespace, self._written)
 
     def _failure(self, error: BaseException) -> Failure | None:

@@ -14,6 +14,10 @@ _SEARCHED = 200_000
 """So many objects are looked at to find the way to what cannot be saved."""
 
 
+UNLOADABLE = "register a codec for its type with cellblock.codec, and make it again"
+"""The remedy for a value that was saved and cannot be loaded: made again alone it would be lost again."""
+
+
 class Unsaved(Exception):
     """A value that cannot be saved: why, and what the cells can do about it."""
 

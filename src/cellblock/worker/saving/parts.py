@@ -20,6 +20,7 @@ from typing import Any
 from cellblock.worker.saving import building
 from cellblock.worker.saving.facts import is_a
 from cellblock.worker.saving.losses import Unsaved
+from cellblock.worker.saving.memory import address_of
 from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer, refuse
 from cellblock.worker.saving.walk import class_of, target_of
 
@@ -167,8 +168,6 @@ def _traceback(_: Saving, value: Any) -> Reduced:
 
 @reducer(memoryview)
 def _memoryview(_: Saving, value: memoryview) -> Reduced:
-    from cellblock.worker.saving.memory import address_of
-
     whole = value.obj
     if not value.c_contiguous:
         raise Unsaved(value, "a memoryview with gaps", "keep what it is a view of, and slice it again")

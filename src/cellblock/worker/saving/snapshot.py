@@ -23,6 +23,7 @@ from cellblock.worker.saving.losses import Unsaved, advice, kind_of, path_to
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Saving
 from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
+from cellblock.worker.saving.trial import Piece, Trial, pieces_of
 from cellblock.worker.saving.walk import Walk
 
 __all__ = ["arrays", "classes", "codecs", "frames", "functions", "parts", "save", "tensors", "unsaved"]
@@ -41,13 +42,15 @@ def save(
     put: Put,
     index: bytes = b"",
     unchanged: Callable[[int, int], bool] = lambda _start, _end: False,
+    trial: Trial | None = None,
 ) -> dict[str, Any]:
     """Save every name that can be saved. The record, of JSON's own types alone.
 
     `put` takes a piece of at most 1 MB and gives its address. `index` is what the record before this one held, of
-    memory that `unchanged(start, end)` tells about: whether nothing has written there since.
+    memory that `unchanged(start, end)` tells about: whether nothing has written there since. `trial` is given what is
+    to be loaded once.
     """
-    snapshot = _Snapshot(namespace, put, Evidence(index, unchanged, put))
+    snapshot = _Snapshot(namespace, put, Evidence(index, unchanged, put), trial)
     snapshot.surround()  # before the filters of warnings are others
     with catch_warnings():
         simplefilter("ignore")
@@ -68,8 +71,9 @@ def _nowhere(_piece: Any) -> str:
 
 
 class _Snapshot:
-    def __init__(self, namespace: dict[str, Any], put: Put, evidence: Evidence) -> None:
+    def __init__(self, namespace: dict[str, Any], put: Put, evidence: Evidence, trial: Trial | None = None) -> None:
         self.evidence = evidence
+        self.trial = trial
         self._namespace = namespace
         self._put = put
         self._origins = Origins(namespace)
@@ -158,15 +162,26 @@ class _Snapshot:
         self._tell(self._labels[number], key, self._walk.values[number])
         return True
 
-    def _sink(self) -> Sink:
-        return Sink(self._put, self._put_long)
+    def _sink(self, pieces: dict[str, Piece] | None = None) -> Sink:
+        """What a stream is written to; `pieces` are to be those that it is put away in."""
 
-    def _put_long(self, piece: Any) -> list[str]:
-        """Put a long text or run of bytes away, as the pickler hands it over."""
-        owner = self._walk.owner_of(piece)
-        if owner is not None:
-            return self.evidence.put(piece, owner, moves=type(piece) is memoryview)
-        return list(put_pieces(piece, self._put))
+        def put(piece: memoryview | bytes) -> str:
+            address = self._put(piece)
+            if pieces is not None:
+                pieces[address] = piece
+            return address
+
+        def put_long(piece: Any) -> list[str]:
+            """Put a long text or run of bytes away, as the pickler hands it over."""
+            owner = self._walk.owner_of(piece)
+            if owner is None:
+                return list(put_pieces(piece, put))
+            chunks = self.evidence.put(piece, owner, moves=type(piece) is memoryview)
+            if pieces is not None:
+                pieces.update(pieces_of(piece, chunks))
+            return chunks
+
+        return Sink(put, put_long)
 
     def _save_group(self, group: Together) -> None:
         roots = [number for number in group.roots if number not in self._broken]
@@ -174,13 +189,13 @@ class _Snapshot:
             return
         if len(roots) == 1 and roots[0] in self._walk.standard and self._save_standard(group.key, roots[0]):
             return
-        failure = self._try(group.key, roots, self._sink())
+        failure = self._try(group.key, roots, kept=True)
         if failure is None:
             return
         bad = {}
         if len(roots) > 1:
             for number in roots:
-                alone = self._try(group.key, [number], None)
+                alone = self._try(group.key, [number], kept=False)
                 if alone is not None:
                     bad[number] = alone
         if not bad:
@@ -188,30 +203,33 @@ class _Snapshot:
         for number, (error, culprit) in bad.items():
             self._lose(number, error, culprit)
         left = [number for number in roots if number not in bad]
-        if left and (failure := self._try(group.key, left, self._sink())) is not None:
+        if left and (failure := self._try(group.key, left, kept=True)) is not None:
             for number in left:
                 self._lose(number, *failure)
 
     def _try(
-        self, key: str, roots: list[int], sink: Sink | None, *, deep: bool = False
+        self, key: str, roots: list[int], *, kept: bool, deep: bool = False
     ) -> tuple[BaseException, Any] | None:
-        """Pickle these roots, to nowhere without a sink; what went wrong, and at which object."""
+        """Pickle these roots, to nowhere if it is not `kept`; what went wrong, and at which object."""
         writing = None
         try:
-            writing = _Writing(self, key, roots, sink)
+            writing = _Writing(self, key, roots, kept=kept)
             writing.saving.deep = deep
             with unlimited() if deep else nullcontext():
                 writing.write()
         except RecursionError as error:
             if not deep:
-                return self._try(key, roots, self._sink() if sink is not None else None, deep=True)
+                return self._try(key, roots, kept=kept, deep=True)
             return error, None if writing is None else writing.saving.last
         except BaseException as error:  # the values' own code, which may leave with SystemExit too
             if type(error) is Unsaved:
                 return error, error.culprit
             return error, None if writing is None else writing.saving.last
-        if sink is not None:
-            self._groups.append(writing.record())
+        if kept:
+            group = writing.record()
+            self._groups.append(group)
+            if self.trial is not None:
+                self.trial.take(group, writing.pieces, defines=any(map(self._walk.defines, roots)))
             for number in roots:
                 if number in self._labels:
                     self._tell(self._labels[number], key, self._walk.values[number])
@@ -268,11 +286,12 @@ class _Snapshot:
 class _Writing:
     """One attempt to pickle some roots of a group."""
 
-    def __init__(self, snapshot: _Snapshot, key: str, roots: list[int], sink: Sink | None) -> None:
+    def __init__(self, snapshot: _Snapshot, key: str, roots: list[int], *, kept: bool) -> None:
         self._snapshot = snapshot
         self._key = key
         self._roots = roots
-        self._sink = sink
+        self.pieces: dict[str, Piece] = {}
+        self._sink = snapshot._sink(self.pieces if snapshot.trial is not None else None) if kept else None
         self._needs: set[str] = set()
         self._pickled: list[tuple[int, list[str]]] = []
         self._arrays: list[tuple[int, list[str]]] = []
@@ -323,14 +342,21 @@ class _Writing:
     def _keep_array(self, data: Any, owner: Any) -> int:
         """An array's memory; its number counts from the end of the buffers."""
         if self._sink is not None and owner is not None and self._snapshot._walk.reaches(owner):
-            self._arrays.append((data.nbytes, self._snapshot.evidence.put(data, id(owner))))
+            chunks = self._snapshot.evidence.put(data, id(owner))
+            self.pieces.update(pieces_of(data, chunks))
+            self._arrays.append((data.nbytes, chunks))
         else:
             self._arrays.append(self._put(data))
         return len(self._arrays)
 
     def _put(self, data: Any) -> tuple[int, list[str]]:
         view = memoryview(data)
-        return view.nbytes, [] if self._sink is None else list(put_pieces(view, self._snapshot._put))
+        if self._sink is None:
+            return view.nbytes, []
+        chunks = list(put_pieces(view, self._snapshot._put))
+        if self._snapshot.trial is not None:
+            self.pieces.update(pieces_of(view, chunks))
+        return view.nbytes, chunks
 
 
 def names_of(namespace: dict[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ not entered; classes and functions of cells are roots of their own, which others
 
 from __future__ import annotations
 
+import ctypes
 import enum
 import functools
 import gc
@@ -211,6 +212,10 @@ class Walk:
         """Whether some root holds this object."""
         return id(value) in self.owner or id(value) in self.definitions
 
+    def defines(self, number: int) -> bool:
+        """Whether a root is a class or function by value."""
+        return self.definitions.get(id(self.values[number])) == number
+
     def owner_of(self, piece: Any) -> int | None:
         """The `id` of the object that some root holds and whose memory a pickler's piece is; None for what was made for
         the pickling.
@@ -415,11 +420,12 @@ def target_of(reference: Any) -> Any:
     """What a weak reference or proxy leads to, None where it is gone."""
     if is_a(reference, weakref.ref):
         return weakref.ref.__call__(reference)
-    from ctypes import c_void_p, cast, py_object, pythonapi
+    return ctypes.cast(_target_of(id(reference)), ctypes.py_object).value
 
-    get = pythonapi.PyWeakref_GetObject
-    get.argtypes, get.restype = (c_void_p,), c_void_p  # by address: ctypes asks a dead proxy, and lets go of the target
-    return cast(get(id(reference)), py_object).value
+
+_target_of: Any = ctypes.pythonapi.PyWeakref_GetObject
+_target_of.argtypes, _target_of.restype = (ctypes.c_void_p,), ctypes.c_void_p
+"""By addresses: ctypes asks what a dead proxy is for an attribute, and would let go of the target."""
 
 
 def _is_ours(definition: type) -> bool:
