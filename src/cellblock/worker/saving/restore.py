@@ -55,6 +55,7 @@ class Restoring:
         self.errors: dict[str, BaseException] = {}
         """Why groups could not be loaded, where that was raised."""
         self._loading: set[str] = set()
+        self._postponed: set[str] = set()
         self.originals: dict[tuple[str, str], Any] = {}
 
     def bring_all(self) -> list[list[str]]:
@@ -118,7 +119,7 @@ class Restoring:
 
     def bring_group(self, key: str) -> bool:
         """Load a group after those that it needs. Without recursion: the needs of needs may go far."""
-        work = [key]
+        work, later = [key], list[str]()
         while work:
             here = work[-1]
             if here in self._loaded or here in self.failed:
@@ -140,12 +141,18 @@ class Restoring:
             try:
                 named, anonymous = self._read(group)
             except BaseException as error:  # the values' own code, which may leave with SystemExit too
-                self.failed[here], self.errors[here] = told(error), error
+                if self._loading and here not in self._postponed:  # it may have called what waits for it itself
+                    self._postponed.add(here)
+                    later.append(work.pop())
+                else:
+                    self.failed[here], self.errors[here] = told(error), error
                 continue
             self._loaded[here] = named, anonymous
             for name, value in named.items():
                 if self._of_name.get(name, ("",))[0] == here:
                     self.namespace.setdefault(name, value)
+        for one in later:
+            self.bring_group(one)
         return key in self._loaded
 
     def _reached(self, group: dict[str, Any]) -> list[str]:
