@@ -155,7 +155,7 @@ class Execution:
         match event:
             case Finished():
                 limit = self._seconds if self._expired and not self._abandoned else None
-                unsaved = () if self._judge is None else self._judge(event.gained)
+                unsaved = () if self._judge is None else self._judge(event.unsaved)
                 self.cell = self._recorder.finish(event, timed_out=limit, lost=self._lost + unsaved)
                 return Done(cell=self.cell)
             case Written():

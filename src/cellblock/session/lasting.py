@@ -41,7 +41,7 @@ from cellblock.session.timeline import before, difference, find, why_private
 from cellblock.snapshots import Group, Snapshot
 from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, open_store, records
 from cellblock.wire.messages import ToolReply
-from cellblock.worker.saving.losses import AT_A_GLANCE
+from cellblock.worker.saving.losses import PART, REMEDIES
 
 _MESSAGE = 200
 _SLOTS, _SLOT_SECONDS = 3, 0.25
@@ -241,14 +241,16 @@ class Lasting:
         """Names that could not be saved by the newest commit, and that were not among the lost of the one before."""
         return self._newly_lost
 
-    def at_a_glance(self, gained: Mapping[str, str]) -> tuple[Lost, ...]:
-        """Which of the names that a cell has bound can not be saved, as far as the names of their types tell."""
+    def at_once(self, unsaved: Mapping[str, str]) -> tuple[Lost, ...]:
+        """What to tell in the cell that has just ended: names that it bound to what cannot be saved, by the types that
+        tell why, and what commits have found out meanwhile.
+        """
         if self.by_source or self.strict:
             return ()
         found = tuple(
-            Lost(name=name, type=kind, reason=told[0], remedy=told[1], alive=True)
-            for name, kind in gained.items()
-            if (told := AT_A_GLANCE.get(kind)) is not None
+            Lost(name=name, type=kind.removeprefix("builtins."), reason=told[0], remedy=told[1], alive=True)
+            for name, kind in unsaved.items()
+            if (told := REMEDIES.get(kind)) is not None
         )
         self._told.update(one.name for one in found)
         return found + self.to_tell()
@@ -356,11 +358,12 @@ class Lasting:
         missing = [replace(one, alive=True) for one in snapshot.lost if one.name not in saved]
         before = {one.name for one in self._missing}
         self._missing = tuple(missing)
-        self._newly_lost = tuple(one for one in missing if one.name not in before)
+        newly = [one for one in missing if one.name not in before]
+        self._newly_lost = tuple(one for one in newly if not one.type.startswith(PART))
         groups = {one.key: one for one in snapshot.groups}
         held = {one.name: groups[one.group] for one in snapshot.names}
         self._unloadable = {name: one for name, one in self._unloadable.items() if held.get(name) == one[0]}
-        self._tell(self._newly_lost)
+        self._tell(newly)
         self._told.update(one.name for one in missing)
         if (capture := step.capture) is not None:
             self._trials.append(capture)

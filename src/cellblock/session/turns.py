@@ -191,7 +191,7 @@ class Turns:
                 toolbox=self._toolbox,
                 answer=answer or self._answer,
                 lost=lost,
-                judge=None if self._lasting is None else self._lasting.at_a_glance,
+                judge=None if self._lasting is None else self._lasting.at_once,
                 passed=passed,
                 reach=self._reach,
                 resumes=self._lasting is not None,

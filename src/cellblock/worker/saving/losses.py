@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import types
+from collections.abc import Callable
 from gc import get_referents
 from itertools import pairwise
 from typing import Any
@@ -10,6 +12,9 @@ from typing import Any
 from cellblock.worker.saving.facts import attributes_of, full_name, is_a, module_of, mro_of, own_attributes
 from cellblock.worker.saving.walk import parts_of_class
 
+PART = "part of "
+"""Begins the type that is told of what is left out of a value that is saved."""
+STREAMS = ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
 _SEARCHED = 200_000
 """So many objects are looked at to find the way to what cannot be saved."""
 
@@ -26,66 +31,115 @@ class Unsaved(Exception):
         self.culprit, self.reason, self.remedy = culprit, reason, remedy
 
 
-_OPEN_AGAIN = "reopen the file in the next cell"
-_REMEDIES = {
-    "_io.TextIOWrapper": ("an open file", _OPEN_AGAIN),
-    "_io.BufferedReader": ("an open file", _OPEN_AGAIN),
-    "_io.BufferedWriter": ("an open file", _OPEN_AGAIN),
-    "_io.BufferedRandom": ("an open file", _OPEN_AGAIN),
-    "_io.FileIO": ("an open file", _OPEN_AGAIN),
-    "zipfile.ZipFile": ("an open archive", _OPEN_AGAIN),
-    "tarfile.TarFile": ("an open archive", _OPEN_AGAIN),
-    "tempfile._TemporaryFileWrapper": ("an open file", _OPEN_AGAIN),
-    "mmap.mmap": ("a mapped file", "map the file again in the next cell"),
-    "socket.socket": ("a connection", "connect again in the next cell"),
-    "ssl.SSLSocket": ("a connection", "connect again in the next cell"),
-    "sqlite3.Connection": ("an open database", "connect again in the next cell"),
-    "sqlite3.Cursor": ("a cursor of a database", "run the query again in the next cell"),
+_WITHIN = "open it in a with statement where it is used"
+_CONNECT = "connect in a with statement where it is used"
+_GIVES = "keep what it gives, and make it where it is used"
+_AWAIT = "await it, and keep what it gives"
+_DIGEST = ("a hash under way", "keep its digest()")
+REMEDIES = {
+    "_io.TextIOWrapper": ("an open file", _WITHIN),
+    "_io.BufferedReader": ("an open file", _WITHIN),
+    "_io.BufferedWriter": ("an open file", _WITHIN),
+    "_io.BufferedRandom": ("an open file", _WITHIN),
+    "_io.FileIO": ("an open file", _WITHIN),
+    "zipfile.ZipFile": ("an open archive", _WITHIN),
+    "tarfile.TarFile": ("an open archive", _WITHIN),
+    "tempfile._TemporaryFileWrapper": ("an open file", _WITHIN),
+    "tempfile.TemporaryDirectory": ("a directory that is removed with its name", "make it with tempfile.mkdtemp()"),
+    "mmap.mmap": ("a mapped file", "keep bytes(...) of it, or map the file where it is used"),
+    "socket.socket": ("a connection", _CONNECT),
+    "ssl.SSLSocket": ("a connection", _CONNECT),
+    "sqlite3.Connection": ("an open database", "keep its path, and connect where it is used"),
+    "sqlite3.Cursor": ("a cursor of a database", "keep fetchall() of it"),
     "builtins.generator": ("a generator in the middle of its work", "make it again, or keep list(...) of it"),
-    "builtins.coroutine": ("a coroutine that was not awaited", "call the function again where it is awaited"),
-    "builtins.async_generator": ("an asynchronous generator", "make it again in the next cell"),
-    "builtins.frame": ("a frame of running code", "keep the values instead"),
+    "builtins.coroutine": ("a coroutine that was not awaited", _AWAIT),
+    "builtins.async_generator": ("an asynchronous generator", "keep [item async for item in ...] of it"),
+    "builtins.frame": ("a frame of running code", "keep the values of its f_locals instead"),
     "builtins.traceback": ("a traceback", "keep traceback.format_exc() instead"),
-    "threading.Thread": ("a thread", "start it again in the next cell"),
-    "threading.Timer": ("a thread", "start it again in the next cell"),
-    "threading._MainThread": ("a thread", "ask threading.main_thread() again"),
+    "posix.ScandirIterator": ("a listing under way", "keep os.listdir(...) instead"),
+    "threading.Thread": ("a thread", "keep what it computes, and start it where it is used"),
+    "threading._MainThread": ("a thread", "ask threading.main_thread() where it is used"),
     "_thread.lock": ("a lock that is held", "release it before the cell ends"),
     "_thread.RLock": ("a lock that is held", "release it before the cell ends"),
-    "subprocess.Popen": ("a process", "start it again in the next cell"),
-    "multiprocessing.context.Process": ("a process", "start it again in the next cell"),
-    "multiprocessing.connection._ConnectionBase": ("a connection", "make it again in the next cell"),
-    "multiprocessing.process.BaseProcess": ("a process", "start it again in the next cell"),
-    "multiprocessing.managers.BaseManager": ("a process", "start it again in the next cell"),
-    "multiprocessing.pool.Pool": ("a pool of processes", "make it again in the next cell"),
-    "concurrent.futures.thread.ThreadPoolExecutor": ("a pool of threads", "make it again in the next cell"),
-    "concurrent.futures.process.ProcessPoolExecutor": ("a pool of processes", "make it again in the next cell"),
-    "concurrent.futures._base.Future": ("a result that is awaited", "submit the work again"),
-    "_asyncio.Task": ("a task of the event loop", "create it again in the next cell"),
-    "_asyncio.Future": ("a result that is awaited", "create it again in the next cell"),
-    "asyncio.unix_events._UnixSelectorEventLoop": ("an event loop", "ask asyncio.get_event_loop() again"),
-    "weakref.finalize": ("a finalizer", "register it again in the next cell"),
+    "subprocess.Popen": ("a process", _GIVES),
+    "multiprocessing.connection._ConnectionBase": ("a connection", _GIVES),
+    "multiprocessing.process.BaseProcess": ("a process", _GIVES),
+    "multiprocessing.managers.BaseManager": ("a process", _GIVES),
+    "multiprocessing.pool.Pool": ("a pool of processes", _GIVES),
+    "concurrent.futures.thread.ThreadPoolExecutor": ("a pool of threads", _GIVES),
+    "concurrent.futures.process.ProcessPoolExecutor": ("a pool of processes", _GIVES),
+    "concurrent.futures._base.Future": ("a result that is awaited", "keep its result()"),
+    "_asyncio.Task": ("a task of the event loop", _AWAIT),
+    "_asyncio.Future": ("a result that is awaited", _AWAIT),
+    "asyncio.events.AbstractEventLoop": ("an event loop", "ask asyncio.get_running_loop() where it is used"),
+    "weakref.finalize": ("a finalizer", "keep what it is to call, and register it where the object is used"),
     "_weakref.ReferenceType": ("a weak reference to what no name holds", "keep the object under a name"),
-    "_contextvars.Token": ("a token of a context variable", "set the variable again"),
-    "_contextvars.Context": ("a context", "copy the context again in the next cell"),
+    "_contextvars.Token": ("a token of a context variable", "keep the value of the variable, and set it again"),
+    "_contextvars.Context": ("a context", "keep the values of its variables instead"),
+    "_hashlib.HASH": _DIGEST,
+    "_hashlib.HASHXOF": _DIGEST,
+    "_hashlib.HMAC": _DIGEST,
+    "hmac.HMAC": _DIGEST,
+    "_blake2.blake2b": _DIGEST,
+    "_blake2.blake2s": _DIGEST,
 }
+"""What values of these types are, by the full names of the types, and what keeps a name that is bound to one."""
 REFUSED = frozenset(
     name
-    for name in _REMEDIES
+    for name in REMEDIES
     if name.split(".")[0] in ("threading", "subprocess", "multiprocessing", "concurrent", "asyncio", "weakref")
+    or name == "tempfile.TemporaryDirectory"
 )
 """What would be saved as if it were data, and be dead afterwards. Subclasses too."""
 
-AT_A_GLANCE = {
-    bare: told
-    for name, told in _REMEDIES.items()
-    if (bare := name.rpartition(".")[2])
-    in (
-        "generator", "coroutine", "async_generator", "frame", "traceback", "socket", "Thread", "Popen",
-        "ThreadPoolExecutor", "ProcessPoolExecutor", "_TemporaryFileWrapper",
-    )
-    or name.startswith("_io.")
-}  # fmt: skip
-"""By the bare names of types of which no value can be saved: what such a value is, and the remedy."""
+
+def _has_file(connection: Any) -> bool:
+    import sqlite3
+
+    cursor = sqlite3.Cursor(connection)
+    cursor.row_factory = None
+    return any(row[2] for row in cursor.execute("pragma database_list").fetchall())
+
+
+def is_held(lock: Any) -> bool:
+    """Whether somebody holds a lock, of either kind."""
+    return not repr(lock).startswith("<unlocked")
+
+
+def is_closed(value: Any) -> bool:
+    """Whether a file is closed; of what stands for one, whether it holds none that is open."""
+    return bool(value.closed)
+
+
+def _is_kept_file(file: Any) -> bool:
+    return is_closed(file) or any(file is getattr(sys, name, None) for name in STREAMS)
+
+
+_KEPT_IF: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys((name for name in REMEDIES if name.startswith("_io.")), _is_kept_file),
+    "zipfile.ZipFile": lambda one: one.fp is None,
+    "tarfile.TarFile": is_closed,
+    "tempfile._TemporaryFileWrapper": lambda one: is_closed(one.file),
+    "socket.socket": lambda one: one.fileno() < 0,
+    "sqlite3.Connection": lambda one: not _has_file(one),
+    "_thread.lock": lambda one: not is_held(one),
+    "_thread.RLock": lambda one: not is_held(one),
+    "_weakref.ReferenceType": lambda _: True,
+}
+"""Of types some of whose values can be saved, whether one can."""
+
+
+def at_once(value: object) -> str | None:
+    """The type, one of those with a remedy, by which a value plainly cannot be saved; None where it may be."""
+    exactly = full_name(type(value))
+    for name in map(full_name, mro_of(type(value))):
+        if name in REMEDIES and (name == exactly or name in REFUSED):
+            try:
+                return None if name in _KEPT_IF and _KEPT_IF[name](value) else name
+            except Exception:  # it cannot be asked from here: whoever saves it tells
+                return None
+    return None
+
 
 _GENERAL = "make it again in the next cell, keep what it was made from, or register a codec for its type"
 
@@ -98,7 +152,7 @@ def kind_of(value: object) -> str:
 def advice(value: object) -> tuple[str, str]:
     """What a value is that cannot be saved, and the remedy."""
     for kind in mro_of(type(value)):
-        found = _REMEDIES.get(full_name(kind))
+        found = REMEDIES.get(full_name(kind))
         if found is not None:
             return found
     return f"{kind_of(value)}, which has no way to be saved", _GENERAL

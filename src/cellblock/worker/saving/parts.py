@@ -19,16 +19,50 @@ from typing import Any
 
 from cellblock.worker.saving import building
 from cellblock.worker.saving.facts import is_a
-from cellblock.worker.saving.losses import Unsaved
+from cellblock.worker.saving.losses import Unsaved, is_closed, is_held
 from cellblock.worker.saving.memory import address_of
-from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer, refuse
+from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, named, named_family, reducer, refuse
 from cellblock.worker.saving.walk import class_of, target_of
 
 reducer(
     types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, types.FrameType, weakref.finalize,
-    contextvars.Token, contextvars.Context, io.TextIOWrapper, io.FileIO, io.BufferedReader, io.BufferedWriter,
-    io.BufferedRandom,
+    contextvars.Token, contextvars.Context,
 )(refuse)  # fmt: skip
+
+
+@reducer(io.TextIOWrapper, io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom)
+def _file(_: Saving, value: Any) -> Reduced:
+    """A file that is closed, as after a `with`; an open one is not saved."""
+    if not is_closed(value):
+        return refuse(_, value)
+    coded = (value.encoding, value.errors) if type(value) is io.TextIOWrapper else ()
+    return building.closed_file, (type(value).__name__, value.name, value.mode, *coded)
+
+
+@named("socket.socket")
+def _socket(_: Saving, value: Any) -> Reduced:
+    return refuse(_, value) if value.fileno() >= 0 else (building.closed_socket, ())
+
+
+@named_family("asyncio.mixins._LoopBoundMixin")
+def _of_loop(_: Saving, value: Any) -> Reduced:
+    """A queue or lock of asyncio's belongs to the loop that it is awaited on next."""
+    return copyreg.__newobj__, (type(value),), {**vars(value), "_loop": None}  # type: ignore[attr-defined]
+
+
+@named_family("threading.Condition")
+def _condition(_: Saving, value: Any) -> Reduced:
+    if vars(value).get("_waiters"):
+        raise Unsaved(value, "a thread waits on it", "end the thread before the cell ends")
+    return NotImplemented
+
+
+@named("re.Match")
+def _match(_: Saving, value: Any) -> Reduced:
+    made = (value.re, value.string, value.pos, value.endpos, value.regs)
+    if building.match(*made) is None:
+        raise Unsaved(value, "a match of text that is another by now", "keep its groups() or span()")
+    return building.match, made
 
 
 @family(types.ModuleType)
@@ -57,14 +91,14 @@ def _is_reached(name: str) -> bool:
 
 @reducer(LockType)
 def _lock(_: Saving, value: Any) -> Reduced:
-    if value.locked():
+    if is_held(value):
         return refuse(_, value)
     return building.lock, ()
 
 
 @reducer(RLock)
 def _reentrant(_: Saving, value: Any) -> Reduced:
-    if not repr(value).startswith("<unlocked"):
+    if is_held(value):
         return refuse(_, value)
     return building.reentrant_lock, ()
 
@@ -181,7 +215,7 @@ def _exception(saving: Saving, value: BaseException) -> Reduced:
     standard = value.__reduce_ex__(5)
     links = (value.__cause__, value.__context__, value.__suppress_context__)
     if value.__traceback__ is not None:
-        saving.notes.append((value, "the traceback of an exception", "keep traceback.format_exc() beside it"))
+        saving.notes.append((value, "its traceback", "keep traceback.format_exc() beside it"))
     if type(standard) is not tuple:
         return standard
     made, arguments, *rest = standard

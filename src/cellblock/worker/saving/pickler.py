@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from cellblock.worker.saving import building
 from cellblock.worker.saving.deep import Deep
 from cellblock.worker.saving.facts import attributes_of, flags_of, full_name, is_a, module_of, mro_of, names_in
-from cellblock.worker.saving.losses import REFUSED, Unsaved, advice
+from cellblock.worker.saving.losses import REFUSED, STREAMS, Unsaved, advice
 from cellblock.worker.saving.patches import is_library
 from cellblock.worker.saving.walk import Walk
 
@@ -36,9 +36,6 @@ registered: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
 """What cells registered: of each type, what saves a value and what makes it again. Not fixed, so not in capitals."""
 OF_LOADER = ("shared", "array", "original", "hand")
 """What streams call that needs the loading itself."""
-
-
-_STREAMS = ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
 
 
 def reducer(*kinds: type) -> Callable[[Reducer], Reducer]:
@@ -180,7 +177,7 @@ class Saving:
 
     def _decide(self, kind: type) -> Reducer:
         way = self._way(kind)
-        standing = {id(getattr(sys, name, None)): name for name in _STREAMS if type(getattr(sys, name, None)) is kind}
+        standing = {id(getattr(sys, name, None)): name for name in STREAMS if type(getattr(sys, name, None)) is kind}
         if not standing:
             return way
 

@@ -19,7 +19,7 @@ from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
 from cellblock.worker.saving.facts import is_a, qualname_of, told
 from cellblock.worker.saving.groups import Together, arrange
-from cellblock.worker.saving.losses import Unsaved, advice, kind_of, path_to
+from cellblock.worker.saving.losses import PART, Unsaved, advice, kind_of, path_to
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Saving
 from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
@@ -135,6 +135,8 @@ class _Snapshot:
             self._numbers.update((number, place) for place, number in enumerate(anonymous))
         for group in self._together:
             self._save_group(group)
+        if self.trial is not None:
+            self.trial.originals = self._walk.originals
         return {
             "format": FORMAT,
             "python": MAGIC_NUMBER.hex(),
@@ -254,8 +256,9 @@ class _Snapshot:
                 continue
             if path is not None or len(roots) == 1:
                 self._noted.add((name, what))
-                reason = what if path in (name, None) else f"{path}: {what}"
-                self._lost.append([name, kind_of(self._walk.values[number]).removeprefix("builtins."), reason, remedy])
+                of = kind_of(culprit).removeprefix("builtins.")
+                part = f"{what.removeprefix('its ')} of {path or name}"
+                self._lost.append([part, PART + of, f"{what} cannot be saved", remedy])
 
     def _lose(self, number: int, error: BaseException, culprit: Any) -> None:
         value, name = self._walk.values[number], self._labels.get(number)

@@ -33,6 +33,8 @@ class Trial:
         self._pieces: dict[str, Piece] = {}
         self._fresh: list[str] = []
         self._left = MOST_BYTES
+        self.originals: dict[tuple[str, str], Any] = {}
+        """What cells have replaced in modules and values refer to."""
 
     def take(self, group: dict[str, Any], pieces: Mapping[str, Piece], *, defines: bool) -> None:
         """Hold a group that was written, if it is to be loaded; of those that define something, others need them."""
@@ -56,6 +58,7 @@ class Trial:
         sys.modules["__main__"] = main
         some = {**record, "groups": self._groups, "names": names, "ambient": []}
         restoring = Restoring(vars(main), some, self._pieces.__getitem__, gather(self._pieces.__getitem__))
+        restoring.originals.update(self.originals)
         failed: list[list[str]] = []
         for key in self._fresh:
             say(key, failed)

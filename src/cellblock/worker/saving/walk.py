@@ -159,6 +159,8 @@ class Walk:
         """Roots that the standard pickler can do alone: plain containers, text and numbers."""
         self.failed: dict[int, BaseException] = {}
         """Roots that could not be walked."""
+        self.originals: dict[tuple[str, str], Any] = {}
+        """What cells have replaced in modules and values refer to, by module and path."""
         self._large: list[tuple[int, int]] = []
         self._tops: set[int] = set()
         self._seen: set[int] = set()
