@@ -69,6 +69,22 @@ def collect(namespace: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]
             yield label, lambda get=get, found=found: get(found)  # type: ignore[misc]
 
 
+def parts(met: Iterable[types.ModuleType]) -> Iterator[str]:
+    """What cells have imported of packages that they hold, as `import urllib.request` does: named in a cell's source.
+
+    Importing the package again does not bring it back. What a library imports of itself as it works, it will again.
+    """
+    held = [names_in(one) for one in met]
+    packages = {one["__name__"] for one in held if "__path__" in one and type(one.get("__name__")) is str}
+    said = {word for block in blocks().values() for source in block.values() for word in _DOTTED.findall(source)}
+    for word in sorted(said):
+        if word in sys.modules and any(word.startswith(f"{package}.") for package in packages):
+            yield word
+
+
+_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
+
+
 def _is_set(name: str, value: Any) -> bool:
     """Whether cells have bound a name of Python's own: to a text, where it stands in every namespace."""
     return name not in _STANDING or (type(value) is str and (name, value) != ("__name__", "__main__"))
@@ -99,6 +115,8 @@ def apply(label: str, value: Any, namespace: dict[str, Any]) -> None:
         namespace[name] = value[0]
     elif kind == "last":
         namespace["__builtins__"].__dict__["_"] = value[0]
+    elif kind == "part":
+        __import__(name)
     elif kind == "sources":
         for filename, source in value.items():
             lines = source.splitlines(keepends=True)

@@ -73,7 +73,7 @@ REMEDIES = {
     "_asyncio.Future": ("a result that is awaited", _AWAIT),
     "asyncio.events.AbstractEventLoop": ("an event loop", "ask asyncio.get_running_loop() where it is used"),
     "weakref.finalize": ("a finalizer", "keep what it is to call, and register it where the object is used"),
-    "_weakref.ReferenceType": ("a weak reference to what no name holds", "keep the object under a name"),
+    "_weakref.ReferenceType": ("a weak reference to what no name holds", "keep the object itself under a name"),
     "_contextvars.Token": ("a token of a context variable", "keep the value of the variable, and set it again"),
     "_contextvars.Context": ("a context", "keep the values of its variables instead"),
     "_hashlib.HASH": _DIGEST,

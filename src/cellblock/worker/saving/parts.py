@@ -10,7 +10,6 @@ import io
 import json
 import logging
 import struct
-import sys
 import threading
 import types
 import weakref
@@ -70,23 +69,7 @@ def _module(saving: Saving, value: types.ModuleType) -> Reduced:
     name = saving.origins.module(value)
     if name is None:
         return STAND_INS["hand"], (vars(value),)
-    parts = _parts_of(name) if hasattr(value, "__path__") else ()
-    return (building.package, (name, parts)) if parts else (building.module, (name,))
-
-
-def _parts_of(package: str) -> tuple[str, ...]:
-    """What has been imported of a package, as `import urllib.request` does, and can be reached from it by public names.
-
-    Importing the package again does not bring all of it back.
-    """
-    within = f"{package}."
-    parts = sorted(name for name in sys.modules if name.startswith(within) and "._" not in name)
-    return tuple(name for name in parts if _is_reached(name))
-
-
-def _is_reached(name: str) -> bool:
-    above, _, last = name.rpartition(".")
-    return vars(sys.modules.get(above, sys)).get(last) is sys.modules[name] is not None
+    return building.module, (name,)
 
 
 @reducer(LockType)

@@ -100,6 +100,7 @@ class Saving:
         *,
         elsewhere: Callable[[Any], tuple[str, str | int] | None],
         buffer: Callable[[Any, Any], int],
+        references: dict[int, tuple[str, int]],
     ) -> None:
         self.walk = walk
         self.namespace = namespace
@@ -108,6 +109,9 @@ class Saving:
         self.buffer = buffer
         """Puts an array's memory away; the number by which the stream refers to it. With the object whose memory it is,
         None where it was made for the pickling."""
+        self.references = references
+        """Objects of other groups, by their ids: the key of the group, and the place in its memo."""
+        self.pickler: Any = None
         self.reaches: set[str] = set()
         """Names that the functions of this group mention."""
         self.cells: dict[int, types.CellType] = {}
@@ -151,7 +155,10 @@ class Saving:
 
     def dump(self, value: Any, sink: Any, callback: Callable[[Any], object]) -> None:
         """Pickle a value, and after it what was put off. Raises whatever a value's own code raises, and `Unsaved`."""
-        pickler: Any = (Deep if self.deep else _Fast)(sink, 5, buffer_callback=callback)
+        if self.deep and self.references:
+            raise Unsaved(value, "it nests too deep beside what it shares with names", "make it again")
+        kind: Any = Deep if self.deep else _Referring if self.references else _Fast
+        self.pickler = pickler = kind(sink, 5, buffer_callback=callback)
         pickler.saving = self
         pickler.memo = dict(self._memo)
         pickler.dump(value)
@@ -302,6 +309,13 @@ class _Fast(Pickler):
 
     def reducer_override(self, value: Any) -> Reduced:
         return self.saving.reduce(value)
+
+
+class _Referring(_Fast):
+    """The same, for what shares objects with other groups."""
+
+    def persistent_id(self, value: Any) -> Any:
+        return self.saving.references.get(id(value))
 
 
 def is_full(one: types.CellType) -> bool:

@@ -57,6 +57,9 @@ class Restoring:
         self._loading: set[str] = set()
         self._postponed: set[str] = set()
         self.originals: dict[tuple[str, str], Any] = {}
+        self._referred = {key for group in record["groups"] for key in group.get("refers", ())}
+        self._memos: dict[str, dict[int, Any]] = {}
+        """Of groups of which others refer to single objects: these objects by their places."""
 
     def bring_all(self) -> list[list[str]]:
         """Bind every name, in the order of the groups, in which their bytes are fetched ahead."""
@@ -166,8 +169,20 @@ class Restoring:
         source = reading(group["stream"], self.get)
         line = source.readline()
         if line == SIMPLE:
-            return {group["key"]: Unpickler(source).load()}, ()
-        return _Reading(self, group, loads(line), source).read()
+            unpickler: Any = Unpickler(source)
+            found: tuple[dict[str, Any], Sequence[Any]] = {group["key"]: unpickler.load()}, ()
+        else:
+            reading_ = _Reading(self, group, loads(line), source)
+            found, unpickler = reading_.read(), reading_.unpickler
+        if group["key"] in self._referred:
+            self._memos[group["key"]] = unpickler.memo.copy()
+        return found
+
+    def referred(self, key: str, place: int) -> Any:
+        """An object of another group."""
+        if not self.bring_group(key):
+            raise ImportError(f"what it shares could not be loaded: {self.failed[key]}")
+        return self._memos[key][place]
 
 
 def _late(surrounding: tuple[str, str]) -> tuple[bool, bool]:
@@ -185,14 +200,14 @@ class _Reading:
         self._slots: list[Any] = [builders.__getitem__]
         self._modules: dict[int, types.ModuleType] = {}
         self._slots += [self._space(*how) for how in spaces]
-        self._unpickler = _Reader(_Joined(_prelude(len(self._slots)), source), buffers=self._out_of_band())
-        self._unpickler.slots = self._slots
-        self._unpickler.restoring = restoring
-        self._unpickler.load()
+        self.unpickler = _Reader(_Joined(_prelude(len(self._slots)), source), buffers=self._out_of_band())
+        self.unpickler.slots = self._slots
+        self.unpickler.restoring = restoring
+        self.unpickler.load()
 
     def read(self) -> tuple[dict[str, Any], Sequence[Any]]:
-        content: tuple[dict[str, Any], Sequence[Any]] = self._unpickler.load()
-        while (calls := self._unpickler.load()) is not None:
+        content: tuple[dict[str, Any], Sequence[Any]] = self.unpickler.load()
+        while (calls := self.unpickler.load()) is not None:
             for build, arguments in calls:
                 build(*arguments)
         return content
@@ -238,6 +253,9 @@ class _Reading:
 class _Reader(Unpickler):
     slots: list[Any]
     restoring: Restoring
+
+    def persistent_load(self, pid: tuple[str, int]) -> Any:
+        return self.restoring.referred(*pid)
 
     def find_class(self, module: str, name: str) -> Any:
         if module == "@":

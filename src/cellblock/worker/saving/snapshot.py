@@ -30,6 +30,7 @@ __all__ = ["arrays", "classes", "codecs", "frames", "functions", "parts", "save"
 
 FORMAT = 1
 _ALONE: dict[str, Any] = {"buffers": [], "needs": [], "reaches": []}
+_LAST = "@last"
 _PREVIEW_CHARS = 200
 _SIMPLE = frozenset(map(id, (type(None), bool, int, float, complex, str, bytes)))
 _LONG = 4096
@@ -90,6 +91,10 @@ class _Snapshot:
         self._place: dict[int, int] = {}
         self._labels: dict[int, str] = {}
         self._around: dict[str, Any] = {}
+        self._shared: set[int] = set()
+        """Roots, as `find` gives them, of which another group refers to single objects."""
+        self._memos: dict[str, dict[int, int]] = {}
+        """Where those of a group are in the memo of its pickle, by their ids."""
         self._numbers: dict[int, int] = {}
         """Of definitions without a name: their position in their group."""
 
@@ -125,8 +130,9 @@ class _Snapshot:
             else:
                 self._labels[self._walk.add(value)] = name
         for label, value in self._around.items():
-            self._labels[self._walk.add(value)] = label
+            self._labels[self._walk.add(value, ties=label != _LAST)] = label
         self._walk.run()
+        self._shared = {self._walk.find(root) for touched in self._walk.touched.values() for root in touched.values()}
         for number, error in self._walk.failed.items():
             self._lose(number, error, self._walk.values[number])
         self._together, self._place = arrange(self._walk, self._labels)
@@ -135,6 +141,9 @@ class _Snapshot:
             self._numbers.update((number, place) for place, number in enumerate(anonymous))
         for group in self._together:
             self._save_group(group)
+        with self._losing("modules of packages"):
+            for part in ambient.parts(self._walk.packages.values()):
+                self._save_simple(f"@part:{part}", part)
         if self.trial is not None:
             self.trial.originals = self._walk.originals
         return {
@@ -157,9 +166,11 @@ class _Snapshot:
         sink = self._sink()
         sink.write(SIMPLE)
         try:
-            Pickler(sink, 5).dump(self._walk.values[number])
+            pickler = Pickler(sink, 5)
+            pickler.dump(self._walk.values[number])
         except Exception:  # the other way tells why
             return False
+        self._keep_memo(key, [number], pickler)
         self._groups.append({"key": key, "stream": list(sink.finish()), **_ALONE})
         self._tell(self._labels[number], key, self._walk.values[number])
         return True
@@ -230,7 +241,8 @@ class _Snapshot:
         if kept:
             group = writing.record()
             self._groups.append(group)
-            if self.trial is not None:
+            self._keep_memo(key, roots, writing.saving.pickler)
+            if self.trial is not None and any(not self._labels.get(one, "").startswith("@") for one in roots):
                 self.trial.take(group, writing.pieces, defines=any(map(self._walk.defines, roots)))
             for number in roots:
                 if number in self._labels:
@@ -271,6 +283,22 @@ class _Snapshot:
             name = name.removeprefix("@").removeprefix("patch:").replace(":", ".")
             self._lost.append([name, kind_of(value).removeprefix("builtins."), reason, remedy])
 
+    def _keep_memo(self, key: str, roots: list[int], pickler: Any) -> None:
+        if any(self._walk.find(one) in self._shared for one in roots):
+            self._memos[key] = {one: place for one, (place, _) in pickler.memo.copy().items()}
+
+    def references(self, roots: list[int]) -> dict[int, tuple[str, int]]:
+        """What of other groups these roots share, by ids: the key of the group, and the place in its memo."""
+        found = {}
+        for root in roots:
+            for one, holder in self._walk.touched.get(root, {}).items():
+                key = self._together[self._place[holder]].key
+                if holder in self._broken:
+                    raise Unsaved(self._walk.values[root], f"it shares objects with {key}", "make it again")
+                if one in self._memos.get(key, ()):
+                    found[one] = key, self._memos[key][one]
+        return found
+
     def elsewhere(self, value: Any, key: str) -> tuple[str, str | int] | None:
         """Where a definition is that is not of this group."""
         number = self._walk.definitions.get(id(value))
@@ -309,7 +337,9 @@ class _Writing:
             snapshot.how,
             elsewhere=self._elsewhere,
             buffer=self._keep_array,
+            references=snapshot.references(roots),
         )
+        self._needs.update(key for key, _ in self.saving.references.values())
 
     def write(self) -> None:
         snapshot, walk = self._snapshot, self._snapshot._walk
@@ -324,13 +354,16 @@ class _Writing:
     def record(self) -> dict[str, Any]:
         assert self._sink is not None
         buffers = self._pickled + self._arrays[::-1]
-        return {
+        record = {
             "key": self._key,
             "stream": list(self._sink.finish()),
             "buffers": [[length, chunks] for length, chunks in buffers],
             "needs": sorted(self._needs),
             "reaches": sorted(self.saving.reaches),
         }
+        if self.saving.references:
+            record["refers"] = sorted({key for key, _ in self.saving.references.values()})
+        return record
 
     def _elsewhere(self, value: Any) -> tuple[str, str | int] | None:
         place = self._snapshot.elsewhere(value, self._key)

@@ -149,6 +149,8 @@ class Walk:
         """Dictionaries that are the globals of functions and belong to no module, by the roots that `find` gives."""
         self.hand: dict[int, types.ModuleType] = {}
         """Modules that no import finds, by their dictionaries."""
+        self.packages: dict[int, types.ModuleType] = {}
+        """Modules that were met, by their ids."""
         self._module_spaces: set[tuple[int, str]] = set()
         self.modules_of: dict[int, set[str]] = {}
         """Modules whose dictionaries values refer to, such as functions whose places there others have taken."""
@@ -159,6 +161,9 @@ class Walk:
         """Roots that the standard pickler can do alone: plain containers, text and numbers."""
         self.failed: dict[int, BaseException] = {}
         """Roots that could not be walked."""
+        self.touched: dict[int, dict[int, int]] = {}
+        """What roots that tie nothing share with others: objects by their ids, each with the root that holds it."""
+        self._loose: list[int] = []
         self.originals: dict[tuple[str, str], Any] = {}
         """What cells have replaced in modules and values refer to, by module and path."""
         self._large: list[tuple[int, int]] = []
@@ -166,8 +171,8 @@ class Walk:
         self._seen: set[int] = set()
         self._met: set[int] = set()
 
-    def add(self, value: Any) -> int:
-        """A root; its number."""
+    def add(self, value: Any, *, ties: bool = True) -> int:
+        """A root; its number. One that `ties` nothing comes last, and refers to what others hold."""
         number = len(self.values)
         self.values.append(value)
         self._parents.append(number)
@@ -177,14 +182,17 @@ class Walk:
                 self.definitions.setdefault(id(value), number)
         except BaseException as error:  # as below
             self.failed[number] = error
-        self._pending.append(number)
+        (self._pending if ties else self._loose).append(number)
         self._tops.add(id(value))
         return number
 
     def run(self) -> None:
         """Walk all roots, and those classes that turn up."""
-        while self._pending:
+        self.touched = {number: {} for number in self._loose}
+        while self._pending or self._loose:
             pending, self._pending = self._pending, []
+            if not pending:
+                pending, self._loose = self._loose, []
             for number in pending:
                 try:
                     self._walk(number)
@@ -197,6 +205,15 @@ class Walk:
             self.spaces_of.setdefault(self.find(root), []).append(space)
         for root, name in self._module_spaces:
             self.modules_of.setdefault(self.find(root), set()).add(name)
+
+    def _share(self, value: object, known: int, root: int) -> None:
+        """A root has met what another one holds."""
+        if root in self.touched:
+            self.touched[root][id(value)] = known
+            self._is_standard = False
+            self.needs[root].add(known)
+        else:
+            self.tie(known, root)
 
     def find(self, number: int) -> int:
         """The root that stands for all those tied to this one."""
@@ -277,7 +294,7 @@ class Walk:
             known = owner.get(id(one))
             if known is not None:
                 if known != root:
-                    self.tie(known, root)
+                    self._share(one, known, root)
                 continue
             if kind == TUPLE:
                 if id(one) in self._tops or len(one) >= _LONG:
@@ -317,6 +334,7 @@ class Walk:
                     owner[id(one)] = root
                     special += self._parts(one, root)
             elif kind == MODULE:
+                self.packages[id(one)] = one
                 if self._origins.module(one) is None:
                     owner[id(one)] = root
                     space: Any = names_in(one)
@@ -387,8 +405,8 @@ class Walk:
             target = target_of(reference)
             if target is not None:
                 owner = self.owner.get(id(target), self.definitions.get(id(target)))
-                if owner is not None:
-                    self.tie(owner, root)
+                if owner is not None and owner != root:
+                    self._share(target, owner, root)
 
 
 def parts_of_class(definition: type) -> list[Any]:
