@@ -128,6 +128,17 @@ def test_oldest_copies_end_though_the_event_loop_gets_no_turn() -> None:
 
 
 @pytest.mark.usefixtures("no_spares")
+def test_file_whose_number_is_free_in_the_copy_is_opened_again(session: Session) -> None:
+    session.run(
+        "import os\nopen('f', 'w').write('text')\nnumber = os.open('f', os.O_RDONLY)\n"
+        "os.register_at_fork(after_in_child=lambda: os.close(number))"
+    )
+    session.run("late = 1")
+    session.undo()
+    cell = session.run("os.read(number, 9), os.get_inheritable(number)")
+    assert (cell.value, cell.lost) == ((b"text", False), ())
+
+
 def test_copies_that_become_ready_when_nobody_wants_them_any_more_end(open_session: Callable[..., Session]) -> None:
     """The session's own processes keep a copy from the processor until later cells have been run."""
     session = open_session(limits=ExecutionLimits(max_checkpoints=1, timeout_seconds=60))

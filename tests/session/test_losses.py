@@ -211,6 +211,14 @@ def test_what_was_saved_and_cannot_be_loaded_is_told_by_the_next_cell(opened: Op
     assert session.run("b[0] is a, kept").value == (True, [1])
 
 
+def test_what_is_loaded_when_the_session_goes_to_sleep_is_not_told_as_lost(opened: Open) -> None:
+    session = opened()
+    session.run("import time\nclass Slow:\n    def __setstate__(self, state): time.sleep(1)\nslow = Slow(); slow.x = 1")
+    session.hibernate()
+    cell = session.run("type(slow).__name__")
+    assert (cell.value, cell.lost, session.unsaved) == ("Slow", (), ())
+
+
 def test_what_is_loaded_may_call_what_the_session_holds(opened: Open) -> None:
     session = opened()
     session.run("CONF = {'n': [5]}\ndef made(n): return [n, CONF['n']]\nmatplotlib = numpy = None")

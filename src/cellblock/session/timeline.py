@@ -38,7 +38,7 @@ def _files(session: StoredSession, before: Commit, after: Commit) -> Iterator[Fi
 
 def is_same(before: Any, after: Any) -> bool:
     """Whether two rows of a name are of one value: its own size and how it shows may differ where nothing changed."""
-    return before == after or bool(before and after and before["record"] == after["record"])
+    return before == after or bool(before and after and before.get("record", before) == after.get("record", after))
 
 
 def is_cache(path: str) -> bool:

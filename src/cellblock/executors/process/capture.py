@@ -114,13 +114,13 @@ class Captured:
             return ()
         self._busy = True
         try:
-            failed = await to_thread.run_sync(self._hear_trial)
+            failed = await to_thread.run_sync(self._hear_trial, {group.key for group in self._snapshot.groups})
         finally:
             self._busy = False
             self._give_back()
         return tuple(_unloadable(self._snapshot, failed))
 
-    def _hear_trial(self) -> dict[str, str]:
+    def _hear_trial(self, keys: set[str]) -> dict[str, str]:
         """Why groups could not be loaded. One whose code ends the process is among them; one that takes long is not."""
         self._deadline = time.monotonic() + _TRIAL_SECONDS
         failed: dict[str, str] = {}
@@ -129,13 +129,21 @@ class Captured:
             while True:
                 _, data = self._frame()
                 loading, reasons = saving.read_tried(data)
-                failed |= reasons
+                failed.update((key, reason) for key, reason in reasons.items() if key in keys)
                 if not loading:
                     return failed
         except _Ended:
-            return failed | ({loading: "its code ended the process that loaded it"} if loading else {})
+            if loading in keys and not self._is_over():
+                failed[loading] = "its code ended the process that loaded it"
+            return failed
         except (CaptureFailed, ProtocolError, OSError):
             return failed
+
+    def _is_over(self) -> bool:
+        """Whether init is gone, and all of the session's processes with it."""
+        wait = select.poll()
+        wait.register(self._listed, 0)
+        return bool(wait.poll(0))
 
     def _next(self, steps: Iterator[Step]) -> Step:
         return self._guarded(lambda: next(steps))
