@@ -14,7 +14,9 @@ import sys
 import types
 import typing
 import weakref
-from collections.abc import Iterable
+from collections.abc import Sequence
+from itertools import repeat
+from operator import is_
 from sys import getsizeof
 from typing import Any
 
@@ -265,12 +267,12 @@ class Walk:
         if self._is_standard:
             self.standard.add(root)
 
-    def _enter(self, found: Iterable[Any], root: int) -> list[Any]:
+    def _enter(self, found: Sequence[Any], root: int) -> list[Any]:
         """Take what was found: those objects whose referents are to be looked at next."""
         kinds, owner = self.kinds, self.owner
         following: list[Any] = []
         special: list[Any] = []
-        if _VALUES.issuperset(map(id, map(type, found))):
+        if _are_values(found):
             return following
         for one in found:
             kind = kinds.get(id(type(one)))
@@ -407,6 +409,16 @@ class Walk:
                 owner = self.owner.get(id(target), self.definitions.get(id(target)))
                 if owner is not None and owner != root:
                     self._share(target, owner, root)
+
+
+def _are_values(found: Sequence[Any]) -> bool:
+    """Whether all are numbers and the like: by identity, at best of the one type that there is."""
+    if not found:
+        return True
+    first = type(found[0])
+    if all(map(is_, map(type, found), repeat(first))):
+        return id(first) in _VALUES
+    return _VALUES.issuperset(map(id, map(type, found)))
 
 
 def parts_of_class(definition: type) -> list[Any]:
