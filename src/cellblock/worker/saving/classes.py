@@ -18,7 +18,11 @@ from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, 
 from cellblock.worker.saving.walk import VARIABLES
 
 _OWN = frozenset(("__dict__", "__weakref__", "__slots__", "_abc_impl", "__abstractmethods__", "__slotnames__"))
-_OF_MEMBERS = ("_member_names_", "_member_type_", "_use_args_", "_value_repr_", "_new_member_")
+_OF_MEMBERS = (
+    "_member_names_", "_member_type_", "_use_args_", "_value_repr_", "_new_member_",
+    "_flag_mask_", "_singles_mask_", "_all_bits_", "_boundary_", "_inverted_",
+)  # fmt: skip
+"""What members, and combinations of flags, are made with."""
 
 
 @family(type)
@@ -108,6 +112,10 @@ def _of_enum(saving: Saving, value: Any) -> tuple[list[Any], dict[str, Any]]:
         members.append((name, arguments, dict(vars(member))))
     early = {name: held[name] for name in _OF_MEMBERS if name in held}
     late = {name: one for name, one in held.items() if name not in _OWN and name not in early}
+    named = value._member_map_.keys()  # combinations of flags are made again as they are asked for
+    values = held["_value2member_map_"].items()
+    late["_value2member_map_"] = {key: one for key, one in values if one._name_ in named}
+    saving.kept.append(late)
     saving.later.append((building.set_later, (value, late)))
     state = (members, early)
     saving.kept.append(state)
