@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from cellblock.cell import Lost
 from cellblock.container import Container
 from cellblock.errors import RestoreFailed
 from cellblock.limits import ExecutionLimits
@@ -214,6 +215,11 @@ class Capture(Protocol):
 
     async def read(self) -> Chunk | Snapshot:
         """The next bytes; each address comes once, before the snapshot, which is the last."""
+        ...
+
+    async def trial(self) -> tuple[Lost, ...]:
+        """Names of the snapshot, once it is read, that are written anew and cannot be loaded again, as far as a trial
+        tells within some seconds. It goes on in the background: nothing of the session waits for it."""
         ...
 
     def close(self) -> None:

@@ -167,7 +167,7 @@ class Execution:
         """What is told of an event: nothing, where it is left out."""
         match event:
             case Finished():
-                unsaved = () if self._judge is None else self._judge(event.gained)
+                unsaved = () if self._judge is None else self._judge(event.unsaved)
                 return self._done(self._recorder.finish(event, ended=self._ended_for(), lost=self._lost + unsaved))
             case Written():
                 told: Event | None = self._recorder.write(event)

@@ -44,11 +44,11 @@ from cellblock.session.past import Past, answer_entry, asides_of, followed_by, h
 from cellblock.session.record import at_risk
 from cellblock.session.shown import Blob
 from cellblock.session.timeline import before, difference, find, why_private
-from cellblock.snapshots import Snapshot
+from cellblock.snapshots import Group, Snapshot
 from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, open_store, records
 from cellblock.values.room import held
 from cellblock.wire.messages import ToolReply
-from cellblock.worker.saving.losses import AT_A_GLANCE
+from cellblock.worker.saving.losses import PART, REMEDIES
 
 _log = logging.getLogger("cellblock.store")
 
@@ -93,6 +93,8 @@ class _Step:
     was_let_go: bool = False
     failed: bool = False
     unsaved: str = "steps came faster than they could be saved"
+    failure: CellblockError | None = None
+    """What kept its state from being saved, where that was tried."""
     forked: anyio.Event = field(default_factory=anyio.Event)
 
     def __str__(self) -> str:
@@ -115,8 +117,13 @@ class Lasting:
         self._newly_lost: tuple[Lost, ...] = ()
         self._told: set[str] = set()
         self._to_tell: tuple[Lost, ...] = ()
-        self.unsaved: tuple[Lost, ...] = ()
-        """What the newest commit could not save, and the session has."""
+        self._missing: tuple[Lost, ...] = ()
+        self._unloadable: dict[str, tuple[Group, Lost]] = {}
+        """Names of the newest snapshot that were saved and cannot be loaded, each with its group."""
+        self._stateless: tuple[int, CellblockError] | None = None
+        """Since which cell no state could be saved, and why."""
+        self._trials: list[Capture] = []
+        self._tried = anyio.Event()
         self._background = Background()
         self._queue: deque[_Step] = deque()
         self._working = False
@@ -405,32 +412,50 @@ class Lasting:
         more = f" and {len(self._queue) - _MOST_TOLD} more" if len(self._queue) > _MOST_TOLD else ""
         return ", ".join(map(str, islice(self._queue, _MOST_TOLD))) + more
 
+    @property
+    def unsaved(self) -> tuple[Lost, ...]:
+        """What the newest commit could not save, or saved in a way that cannot be loaded, and the session has."""
+        lost = (*self._missing, *(one for _, one in self._unloadable.values()))
+        return lost if self._stateless is None else (*lost, _everything_since(*self._stateless))
+
     def newly_lost(self) -> tuple[Lost, ...]:
         """Names that could not be saved by the newest commit, and that were not among the lost of the one before."""
         return self._newly_lost
 
-    def at_a_glance(self, gained: Mapping[str, str]) -> tuple[Lost, ...]:
-        """Which of the names that a cell has bound can not be saved, as far as the names of their types tell."""
+    def at_once(self, unsaved: Mapping[str, str]) -> tuple[Lost, ...]:
+        """What to tell in the cell that has just ended: names that it bound to what cannot be saved, by the types that
+        tell why, and what commits have found out meanwhile.
+        """
         if self.by_source or self.strict:
             return ()
         found = tuple(
-            Lost(name=name, type=kind, reason=told[0], remedy=told[1], alive=True)
-            for name, kind in gained.items()
-            if (told := AT_A_GLANCE.get(kind)) is not None
+            Lost(name=name, type=kind.removeprefix("builtins."), reason=told[0], remedy=told[1], alive=True)
+            for name, kind in unsaved.items()
+            if (told := REMEDIES.get(kind)) is not None
         )
         self._told.update(one.name for one in found)
-        return found
+        return found + self._found_out()
 
     def to_tell(self) -> tuple[Lost, ...]:
-        """What commits could not save and nobody was told of, for the next cell to say."""
-        told, self._to_tell = self._to_tell, ()
+        """What nobody was told of yet: what commits could not save, and what the store has not taken."""
+        told = self._found_out()
         if self._failure is None or self._working or not self._queue:
             return told
         return (*told, at_risk(self._waiting(), str(self._failure)))
 
+    def _found_out(self) -> tuple[Lost, ...]:
+        told, self._to_tell = self._to_tell, ()
+        return told
+
     async def flush(self) -> None:
-        """The same, durable against a loss of power."""
+        """The same, durable against a loss of power, and what is new has been loaded once. `CaptureFailed` where states
+        could not be saved.
+        """
         await self.committed()
+        await self.tried()
+        if self._stateless is not None:
+            since, failure = self._stateless
+            raise CaptureFailed(f"nothing since cell {since} could be saved: {failure.args[0]}", hint=failure.hint)
         await to_thread.run_sync(self._held.flush)
 
     def _enqueue(self, step: _Step) -> None:
@@ -446,17 +471,23 @@ class Lasting:
 
     async def _fork(self, step: _Step) -> None:
         if self.by_source:
-            step.unsaved = "under a policy a session is made again by running its cells"
+            step.unsaved = "a session under a policy, or without checkpoints, is made again by running its cells"
             step.forked.set()
             return
         try:
+            if self._trials and not self._slots.value:
+                self._trials[0].close()
             with anyio.move_on_after(_SLOT_SECONDS):
                 await self._slots.acquire()
                 step.has_slot = True
             if step.has_slot:
                 step.capture = await step.kernel.capture(step.state)
-        except (CaptureFailed, SessionClosed) as error:  # it is committed by its source
+        except SessionClosed as error:  # it is committed by its source
             step.unsaved = str(error)
+        except CaptureFailed as error:
+            step.unsaved = str(error)
+            if not await step.kernel.ending():  # else its processes have been killed, and it is made again
+                step.failure = error
         finally:
             step.forked.set()
 
@@ -509,22 +540,63 @@ class Lasting:
             snapshot = await self._read(step, batch.put)
             commit = await to_thread.run_sync(self._write, batch, step, snapshot)
         if snapshot is not None:
-            self._snapshot = snapshot
-            saved = {one.name for one in snapshot.names}
-            missing = [one for one in snapshot.lost if one.name not in saved]
-            before = {one.name for one in self.unsaved}
-            self._newly_lost = tuple(one for one in missing if one.name not in before)
-            self.unsaved = tuple(replace(one, alive=True) for one in missing)
-            if not self.strict:
-                untold = [one for one in self._newly_lost if one.name not in self._told]
-                self._to_tell += tuple(replace(one, alive=True) for one in untold)
-            self._told.update(one.name for one in missing)
+            self._note_saved(step, snapshot)
+        elif step.failure is not None:
+            if self._stateless is None:
+                self._to_tell += (_everything_since(step.number, step.failure),)
+            self._stateless = (step.number if self._stateless is None else self._stateless[0], step.failure)
         self._commits[step.id] = commit.id
 
     def _made(self, step: _Step) -> str | None:
         """The commit that a step led to although the store had not said so."""
         head = self._held.resolve("HEAD")
         return head.id if step_of(head) == step.id else None
+
+    def _note_saved(self, step: _Step, snapshot: Snapshot) -> None:
+        """Find out what a snapshot lacks, and have what is new in it loaded once."""
+        self._snapshot, self._stateless = snapshot, None
+        saved = {one.name for one in snapshot.names}
+        missing = [replace(one, alive=True) for one in snapshot.lost if one.name not in saved]
+        before = {one.name for one in self._missing}
+        self._missing = tuple(missing)
+        newly = [one for one in missing if one.name not in before]
+        self._newly_lost = tuple(one for one in newly if not one.type.startswith(PART))
+        groups = {one.key: one for one in snapshot.groups}
+        held = {one.name: groups[one.group] for one in snapshot.names}
+        self._unloadable = {name: one for name, one in self._unloadable.items() if held.get(name) == one[0]}
+        self._tell(newly)
+        self._told.update(one.name for one in missing)
+        if (capture := step.capture) is not None:
+            self._trials.append(capture)
+            self._background.start(self._try, capture, step.has_slot, held)
+            step.capture, step.has_slot = None, False
+
+    def _tell(self, lost: Sequence[Lost]) -> None:
+        if not self.strict:
+            self._to_tell += tuple(one for one in lost if one.name not in self._told)
+
+    async def _try(self, capture: Capture, has_slot: bool, held: Mapping[str, Group]) -> None:
+        """Take up which names of a snapshot cannot be loaded, unless they are others by then."""
+        try:
+            failed = [replace(one, alive=True) for one in await capture.trial() if one.name in held]
+            now = {} if self._snapshot is None else {one.key: one for one in self._snapshot.groups}
+            failed = [one for one in failed if now.get(held[one.name].key) == held[one.name]]
+            fresh = [one for one in failed if one.name not in self._unloadable]
+            self._unloadable.update((one.name, (held[one.name], one)) for one in failed)
+            self._newly_lost += tuple(fresh)
+            self._tell(fresh)
+        finally:
+            capture.close()
+            self._trials.remove(capture)
+            if has_slot:
+                self._slots.release()
+            self._tried.set()
+            self._tried = anyio.Event()
+
+    async def tried(self) -> None:
+        """Until what the newest commits wrote has been loaded once."""
+        while self._trials:
+            await self._tried.wait()
 
     async def _read(self, step: _Step, put: Callable[[bytes], str]) -> Snapshot | None:
         if (capture := step.capture) is None:
@@ -534,7 +606,7 @@ class Lasting:
             while isinstance(event := await capture.read(), Chunk):
                 await to_thread.run_sync(put, event.data)
         except CaptureFailed as error:
-            step.unsaved = str(error)
+            step.unsaved, step.failure = str(error), error
             return None
         return event
 
@@ -711,6 +783,12 @@ class Lasting:
 
     def _get(self, addresses: Sequence[str]) -> list[bytes]:
         return list(self._held.get_many(addresses))
+
+
+def _everything_since(number: int, failure: CellblockError) -> Lost:
+    """What is at risk where states cannot be saved."""
+    remedy = f"these cells are run again when the session is opened, since {failure.args[0]}"
+    return Lost(name=f"everything since cell {number}", type="", reason=str(failure.args[0]), remedy=remedy, alive=True)
 
 
 def _kept(batch: Batch, step: HostStep) -> JSON:

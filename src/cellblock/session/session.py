@@ -274,7 +274,8 @@ class AsyncSession(Versions):
         self._account.limit = self.limits.max_host_mb * 2**20
         self._launcher = launcher_for(self.trust_level, self.walls)
         local = self.trust_level == "local"
-        self._lasting.by_source = self._spec.policy is not None and not local
+        keeps_states = self.walls == "full" and self.limits.max_checkpoints > 0
+        self._lasting.by_source = not local and (self._spec.policy is not None or not keeps_states)
         self._lasting.strict = mode.strict or local
         if local:
             self._lasting.otherwise = "state=Live() keeps whatever there is, in memory"

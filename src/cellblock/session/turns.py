@@ -297,7 +297,7 @@ class Turns:
                 account=self._account,
                 answer=answer or self._answer,
                 lost=lost,
-                judge=None if self._lasting is None else self._lasting.at_a_glance,
+                judge=None if self._lasting is None else self._lasting.at_once,
                 passed=passed,
                 reach=self._reach,
                 resumes=self._lasting is not None,
@@ -360,6 +360,7 @@ class Turns:
     async def _refused(self, lasting: Lasting, kernel: Kernel, cell: Cell, parts: Mapping[str, Blob]) -> Cell:
         """The cell, or, where it bound a name to what cannot be saved, that cell with an error, and rolled back."""
         await lasting.committed()
+        await lasting.tried()
         error = unsaved_error(lasting.newly_lost(), otherwise=lasting.otherwise)
         if error is None:
             return cell
@@ -427,6 +428,7 @@ class Turns:
     async def _require_saved(self, lasting: Lasting, kernel: Kernel) -> None:
         """That what the host has bound could be saved; UnpicklableError where not, and the session is as before."""
         await lasting.committed()
+        await lasting.tried()
         if (error := unsaved_error(lasting.newly_lost(), otherwise=lasting.otherwise)) is not None:
             await self._go_back(lasting, kernel)
             raise UnpicklableError(error.message, hint=error.hint)

@@ -66,7 +66,7 @@ _EVENTS: dict[str, type] = {
     "wanted": Wanted,
     "finished": Finished,
 }
-_MAY_LACK = {"beside"}
+_MAY_LACK = {"beside", "unsaved"}
 """Fields that are left out of most messages."""
 _WITH_BUFFERS = {Bind, ToolReply, Restore, Supplied, Display, ToolCalled, Finished}
 _TAGS = {cls: tag for tag, cls in (_REQUESTS | _EVENTS).items()}
@@ -140,7 +140,7 @@ def decode_event(frame: Frame) -> Event:
     if cls is None:
         raise ProtocolError(f"unknown event {tag!r:.40}")
     checks = _CHECKS[cls]
-    if head.keys() != checks.keys() and head.keys() | _MAY_LACK != checks.keys():
+    if not checks.keys() - _MAY_LACK <= head.keys() <= checks.keys():
         raise ProtocolError(f"event {tag!r} has the wrong fields")
     values = {name: check(head[name]) for name, check in checks.items() if name in head}
     if cls in _WITH_BUFFERS:
@@ -287,6 +287,7 @@ _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
         "memory_peak": count,
         "gained": named,
         "dropped": names,
+        "unsaved": named,
         "beside": _places,
     },
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from gc import collect
@@ -81,6 +81,7 @@ class Worker:
     """Carries out requests in one interpreter. Every reply leaves before what can wait is done."""
 
     __slots__ = (
+        "_at_once",
         "_beside",
         "_channel",
         "_integrity",
@@ -110,6 +111,7 @@ class Worker:
         self._pid = getpid()
         self._written = Written()
         self._tools: Tools | None = None
+        self._at_once: Callable[[object], str | None] | None = None
         self._meter = meter
         meter.adopt_limits()
         guard_handlers()
@@ -154,7 +156,10 @@ class Worker:
         self._sealed = sealed
         if saved:
             self._written.begin()
-            late.load(_SAVING).offer()  # loaded once, and not in each scribe
+            for name in late.SAVING:  # once, and not in each scribe: cells may forbid what these import
+                late.load(name)
+            late.load(_SAVING).offer()
+            self._at_once = late.load(_SAVING).at_once
         if scoped:
             self._scoped = True
             self._scope()
@@ -329,10 +334,17 @@ class Worker:
             failure=failure,
             gained=gained,
             dropped=dropped,
+            unsaved=self._unsaved(gained) if gained and self._at_once is not None else {},
             buffers=buffers,
             beside=places,
             **cost,
         )
+
+    def _unsaved(self, gained: Mapping[str, str]) -> dict[str, str]:
+        """Of names, those whose values no commit can hold, each with the type that tells why."""
+        namespace, tell = self._interpreter.namespace, self._at_once
+        assert tell is not None
+        return {name: kind for name in gained if (kind := tell(namespace.get(name))) is not None}
 
     def _perform(self, request: Request) -> object:
         reserved, self._reserved = self._reserved, ()
@@ -420,7 +432,7 @@ class Worker:
             walls = wall_in(end, int(str(message["seconds"])))
         except OSError as error:
             walls = error
-        scribe = late.load("cellblock.worker.checkpoint.scribe")
+        scribe = late.load("cellblock.worker.saving.scribe")
         scribe.write(end, walls, self._interpreter.namespace, self._written)
 
     def _failure(self, error: BaseException) -> Failure | None:

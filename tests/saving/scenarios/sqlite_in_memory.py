@@ -1,4 +1,4 @@
-# lost: cur | a cursor | run the query again
+# lost: cur | a cursor | fetchall()
 # lost: ondisk | an open database | connect again
 # %%
 import sqlite3

@@ -40,6 +40,7 @@ from cellblock.worker import survey
 from cellblock.worker.failures import chained, describe, refused
 from cellblock.worker.keeping import Row, Written, read, unkept
 from cellblock.worker.names import Names
+from cellblock.worker.saving.losses import at_once
 from cellblock.worker.show.display import bundle
 
 if TYPE_CHECKING:
@@ -222,6 +223,7 @@ class Runner:
             memory_peak=0,
             gained=gained,
             dropped=dropped,
+            unsaved={name: kind for name in gained if (kind := at_once(self.world.globals.get(name))) is not None},
             buffers=value,
         )
 

@@ -6,6 +6,7 @@ import _abc  # type: ignore[import-not-found]  # its Python module has no way to
 import ctypes
 import functools
 import marshal
+import os
 import sys
 import weakref
 from _thread import RLock, allocate_lock
@@ -183,11 +184,9 @@ def weak(target: Any, callback: Any) -> Any:
     return weakref.ref(target, callback) if callback is not None else weakref.ref(target)
 
 
-def dead() -> Any:
-    class Gone:
-        pass
-
-    return weakref.ref(Gone())
+def dead(refer: Callable[[Any], Any] = weakref.ref, made: Callable[[], Any] = set) -> Any:
+    """A weak reference or proxy, as `refer` makes them, of an object that is gone: of one that `made` has made."""
+    return refer(made())
 
 
 def weak_proxy(target: Any) -> Any:
@@ -307,6 +306,29 @@ def database(data: bytes, isolation: Any, row_factory: Any, text_factory: Any) -
     made.deserialize(data)
     made.row_factory, made.text_factory = row_factory, text_factory
     return made
+
+
+def closed_file(kind: str, name: Any, mode: str, *coded: Any) -> Any:
+    """A file object that was closed: of no file, under the name and mode that it had."""
+    made: Any = open(os.devnull, mode.replace("x", "w"), 0 if kind == "FileIO" else -1, *coded)  # noqa: SIM115 (it is kept)
+    raw = made.buffer.raw if kind == "TextIOWrapper" else made if kind == "FileIO" else made.raw
+    raw.name = name
+    made.close()
+    return made
+
+
+def closed_socket() -> Any:
+    import socket
+
+    made = socket.socket()
+    made.close()
+    return made
+
+
+def match(pattern: Any, text: Any, start: int, end: int, regs: Any) -> Any:
+    """The match of a pattern that has these places; None where there is none."""
+    tried = (pattern.match(text, start, end), pattern.fullmatch(text, start, end), *pattern.finditer(text, start, end))
+    return next((one for one in tried if one is not None and one.regs == regs), None)
 
 
 def by_codec(load: Callable[[Any], Any], saved: Any) -> Any:
@@ -463,6 +485,9 @@ BUILDERS: tuple[Callable[..., Any], ...] = (
     tensor,
     set_tensor,
     package,
+    closed_file,
+    closed_socket,
+    match,
 )
 """Those that need nothing of the loading itself. `Loader` adds its own after them."""
 

@@ -12,6 +12,7 @@ from json import loads
 from typing import Any
 
 from cellblock.worker.saving import ambient, arrays, building, patches
+from cellblock.worker.saving.facts import told
 from cellblock.worker.saving.pickler import OF_LOADER
 from cellblock.worker.saving.reach import EVERYTHING
 from cellblock.worker.saving.streams import SIMPLE, Fill, Get, gather, reading
@@ -31,11 +32,11 @@ def load(namespace: dict[str, Any], record: dict[str, Any], *, get: Get, fill: F
     says to be `left_out`, each for a reason, are not loaded.
     Raises WrongVersion before anything is bound. What the record tells as lost is not told again.
     """
-    restoring = _Restoring(namespace, record, get, gather(get) if fill is None else fill)
+    restoring = Restoring(namespace, record, get, gather(get) if fill is None else fill)
     return restoring.bring_all() + restoring.surround()
 
 
-class _Restoring:
+class Restoring:
     """A record on its way into a namespace."""
 
     def __init__(self, namespace: dict[str, Any], record: dict[str, Any], get: Get, fill: Fill) -> None:
@@ -50,9 +51,15 @@ class _Restoring:
         self._of_name = {name: (key, kind) for name, key, kind, *_ in record["names"]}
         self._ambient = [(label, key) for label, key in record["ambient"]]
         self._loaded: dict[str, tuple[dict[str, Any], Sequence[Any]]] = {}
-        self._failed: dict[str, str] = dict(record.get("left_out", ()))
+        self.failed: dict[str, str] = dict(record.get("left_out", ()))
+        self.errors: dict[str, BaseException] = {}
+        """Why groups could not be loaded, where that was raised."""
         self._loading: set[str] = set()
+        self._postponed: set[str] = set()
         self.originals: dict[tuple[str, str], Any] = {}
+        self._referred = {key for group in record["groups"] for key in group.get("refers", ())}
+        self._memos: dict[str, dict[int, Any]] = {}
+        """Of groups of which others refer to single objects: these objects by their places."""
 
     def bring_all(self) -> list[list[str]]:
         """Bind every name, in the order of the groups, in which their bytes are fetched ahead."""
@@ -66,8 +73,8 @@ class _Restoring:
             key, kind = self._of_name.get(name, (None, ""))
             if key is None or key in self._loaded:
                 continue
-            if not self._bring_group(key):
-                rows.append([name, kind, f"it could not be loaded: {self._failed[key]}", _REMEDY])
+            if not self.bring_group(key):
+                rows.append([name, kind, f"it could not be loaded: {self.failed[key]}", _REMEDY])
         return rows
 
     def surround(self) -> list[list[str]]:
@@ -80,16 +87,16 @@ class _Restoring:
         order: list[str] = []
         for label, key in sorted(self._ambient, key=_late):
             try:
-                if not self._bring_group(key):
-                    raise ImportError(self._failed[key])
+                if not self.bring_group(key):
+                    raise ImportError(self.failed[key])
                 value = self._loaded[key][0][label]
                 if label.startswith(f"@{ambient.ORDER}:"):
                     order += value
                 else:
                     self._surround(label, value)
             except BaseException as error:  # the values' own code, which may leave with SystemExit too
-                told = f"it could not be had again: {type(error).__name__}: {error}"[:500]
-                rows.append([label.removeprefix("@").removeprefix("patch:").replace(":", "."), "", told, _REMEDY])
+                reason = f"it could not be had again: {told(error)}"
+                rows.append([label.removeprefix("@").removeprefix("patch:").replace(":", "."), "", reason, _REMEDY])
         ambient.reorder(self.namespace, order)
         return rows
 
@@ -103,8 +110,8 @@ class _Restoring:
 
     def shared(self, key: str, label: str | int) -> Any:
         """A definition of another group."""
-        if not self._bring_group(key):
-            raise ImportError(f"what it needs could not be loaded: {self._failed[key]}")
+        if not self.bring_group(key):
+            raise ImportError(f"what it needs could not be loaded: {self.failed[key]}")
         named, anonymous = self._loaded[key]
         return named[label] if isinstance(label, str) else anonymous[label]
 
@@ -113,21 +120,21 @@ class _Restoring:
         known = self.originals.get((module, path))
         return known if known is not None else building.attribute(module, path)
 
-    def _bring_group(self, key: str) -> bool:
+    def bring_group(self, key: str) -> bool:
         """Load a group after those that it needs. Without recursion: the needs of needs may go far."""
-        work = [key]
+        work, later = [key], list[str]()
         while work:
             here = work[-1]
-            if here in self._loaded or here in self._failed:
+            if here in self._loaded or here in self.failed:
                 work.pop()
                 continue
             group = self._groups.get(here)
             if group is None:
-                self._failed[here] = "its group is not there"
+                self.failed[here] = "its group is not there"
                 continue
             wanted = [*self._reached(group), *group["needs"]]
             missing = [
-                one for one in wanted if not (one in self._loaded or one in self._failed or one in self._loading)
+                one for one in wanted if not (one in self._loaded or one in self.failed or one in self._loading)
             ]
             if missing and here not in self._loading:
                 self._loading.add(here)
@@ -137,12 +144,18 @@ class _Restoring:
             try:
                 named, anonymous = self._read(group)
             except BaseException as error:  # the values' own code, which may leave with SystemExit too
-                self._failed[here] = f"{type(error).__name__}: {error}"[:500]
+                if self._loading and here not in self._postponed:  # it may have called what waits for it itself
+                    self._postponed.add(here)
+                    later.append(work.pop())
+                else:
+                    self.failed[here], self.errors[here] = told(error), error
                 continue
             self._loaded[here] = named, anonymous
             for name, value in named.items():
                 if self._of_name.get(name, ("",))[0] == here:
                     self.namespace.setdefault(name, value)
+        for one in later:
+            self.bring_group(one)
         return key in self._loaded
 
     def _reached(self, group: dict[str, Any]) -> list[str]:
@@ -156,8 +169,20 @@ class _Restoring:
         source = reading(group["stream"], self.get)
         line = source.readline()
         if line == SIMPLE:
-            return {group["key"]: Unpickler(source).load()}, ()
-        return _Reading(self, group, loads(line), source).read()
+            unpickler: Any = Unpickler(source)
+            found: tuple[dict[str, Any], Sequence[Any]] = {group["key"]: unpickler.load()}, ()
+        else:
+            reading_ = _Reading(self, group, loads(line), source)
+            found, unpickler = reading_.read(), reading_.unpickler
+        if group["key"] in self._referred:
+            self._memos[group["key"]] = unpickler.memo.copy()
+        return found
+
+    def referred(self, key: str, place: int) -> Any:
+        """An object of another group."""
+        if not self.bring_group(key):
+            raise ImportError(f"what it shares could not be loaded: {self.failed[key]}")
+        return self._memos[key][place]
 
 
 def _late(surrounding: tuple[str, str]) -> tuple[bool, bool]:
@@ -167,7 +192,7 @@ def _late(surrounding: tuple[str, str]) -> tuple[bool, bool]:
 class _Reading:
     """One group being loaded."""
 
-    def __init__(self, restoring: _Restoring, group: dict[str, Any], spaces: list[list[str]], source: Any) -> None:
+    def __init__(self, restoring: Restoring, group: dict[str, Any], spaces: list[list[str]], source: Any) -> None:
         self._restoring = restoring
         self._buffers = group["buffers"]
         own = {"array": self.array, "hand": self.hand, "original": restoring.original, "shared": restoring.shared}
@@ -175,14 +200,14 @@ class _Reading:
         self._slots: list[Any] = [builders.__getitem__]
         self._modules: dict[int, types.ModuleType] = {}
         self._slots += [self._space(*how) for how in spaces]
-        self._unpickler = _Reader(_Joined(_prelude(len(self._slots)), source), buffers=self._out_of_band())
-        self._unpickler.slots = self._slots
-        self._unpickler.restoring = restoring
-        self._unpickler.load()
+        self.unpickler = _Reader(_Joined(_prelude(len(self._slots)), source), buffers=self._out_of_band())
+        self.unpickler.slots = self._slots
+        self.unpickler.restoring = restoring
+        self.unpickler.load()
 
     def read(self) -> tuple[dict[str, Any], Sequence[Any]]:
-        content: tuple[dict[str, Any], Sequence[Any]] = self._unpickler.load()
-        while (calls := self._unpickler.load()) is not None:
+        content: tuple[dict[str, Any], Sequence[Any]] = self.unpickler.load()
+        while (calls := self.unpickler.load()) is not None:
             for build, arguments in calls:
                 build(*arguments)
         return content
@@ -227,7 +252,10 @@ class _Reading:
 
 class _Reader(Unpickler):
     slots: list[Any]
-    restoring: _Restoring
+    restoring: Restoring
+
+    def persistent_load(self, pid: tuple[str, int]) -> Any:
+        return self.restoring.referred(*pid)
 
     def find_class(self, module: str, name: str) -> Any:
         if module == "@":
