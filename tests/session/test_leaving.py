@@ -271,7 +271,7 @@ def run(program: Program, level: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def outcomes(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[subprocess.CompletedProcess[str]]]]:
+def endings(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[subprocess.CompletedProcess[str]]]]:
     """What becomes of all programs of the rows that are selected, as many at a time as there are processors."""
     items = [one for one in request.session.items if getattr(one, "originalname", "") == "test_program_leaves"]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -283,8 +283,8 @@ def outcomes(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[subpro
 
 
 @pytest.mark.parametrize(("name", "level"), ROWS)
-def test_program_leaves(outcomes: dict[str, Future[subprocess.CompletedProcess[str]]], name: str, level: str) -> None:
+def test_program_leaves(endings: dict[str, Future[subprocess.CompletedProcess[str]]], name: str, level: str) -> None:
     program = PROGRAMS[name]
-    done = outcomes[f"{name}, {level}"].result()
+    done = endings[f"{name}, {level}"].result()
     assert (bool(done.returncode), done.stdout) == (program.fails, "fine\n"), done.stderr
     assert program.says in done.stderr if program.says else not done.stderr, done.stderr

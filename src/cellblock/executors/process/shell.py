@@ -57,6 +57,7 @@ class Shell:
         self.files = ProcessFiles(root, owner, [mount.place for mount in mounts], apart=bool(self.spaces))
         self._adopted = 0
         self._status: int | None = None
+        self._is_gone = False
         self._held: str | None = None
         self._excess = ""
         self._unruly = False
@@ -114,7 +115,9 @@ class Shell:
 
     @property
     def ended(self) -> bool:
-        """Whether init is gone, and with it every other process and all files."""
+        """Whether init is gone, and with it every other process and all files, or going: its channel ends first."""
+        if self._is_gone:
+            return True
         wait = select.poll()
         wait.register(self.init, select.POLLIN)
         return bool(wait.poll(0))
@@ -314,6 +317,7 @@ class Shell:
     def _told(self) -> Waits[dict[str, object]]:
         told, _ = yield from _received(self.channel)
         if told is None:
+            self._is_gone = True
             raise files_gone()
         return told
 
