@@ -19,7 +19,7 @@ VENV_STATE := $(shell [ "$$(cat $(STAMPS)/venv 2>/dev/null)" = "$$(pwd)" ] && $(
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test slow containers integrations fuzz lint bench venv clean force
+.PHONY: help demo test thorough endurance containers integrations fuzz lint bench venv clean force
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1:/p' Makefile | awk -F: '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -32,8 +32,12 @@ test: lint  ## build and install the wheel, lint it, test it
 	@echo "-- pytest"
 	@$(PY) -m pytest $(AGAIN) $(ARGS)
 
-slow: $(STAMPS)/dev $(STAMPS)/as-wheel  ## the tests that take long
-	@$(PY) -m pytest -m slow $(ARGS) || [ $$? = 5 ]  # 5: none was selected
+thorough: $(STAMPS)/dev $(STAMPS)/as-wheel  ## kills, state models and fuzzing with a seed of the day: up to 25 minutes
+	@$(PY) -m pytest -m thorough $(ARGS)
+
+endurance: $(STAMPS)/dev $(STAMPS)/as-wheel  ## the same with full counts, and every test that takes long
+	@CELLBLOCK_KILLS=$${CELLBLOCK_KILLS:-10000} CELLBLOCK_EXAMPLES=$${CELLBLOCK_EXAMPLES:-400} CELLBLOCK_FUZZ_SECONDS=60 \
+	$(PY) -m pytest -m "slow or thorough" $(ARGS)
 
 containers: $(STAMPS)/dev $(STAMPS)/as-wheel  ## the tests in containers of podman, where there is one
 	@$(PY) -m pytest -m containers -rs $(ARGS)

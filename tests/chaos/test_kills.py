@@ -40,7 +40,7 @@ def test_a_session_is_as_it_was_acknowledged_whoever_is_killed(tmp_path: Path) -
     assert _check(killed(f"sqlite:///{tmp_path}/cells.db", 1, 25, 120), 1) == 25
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.timeout(3600)
 def test_thousands_of_kills_lose_nothing_in_any_store(tmp_path: Path, thorough_seed: int) -> None:
     """Half in SQLite, the rest in PostgreSQL, with a directory and with a bucket for what is large."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from versioned_model import LOOK, Model
@@ -336,8 +336,9 @@ def test_sessions_are_as_the_model_through_failures_and_deaths() -> None:
     run_state_machine_as_test(States, settings=_settings(12, 25))  # type: ignore[no-untyped-call]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("machine", [States, WithObjects])
-def test_sessions_are_as_the_model_for_long(machine: type[States]) -> None:
-    run_state_machine_as_test(machine, settings=_settings(150, 40))  # type: ignore[no-untyped-call]
+def test_sessions_are_as_the_model_for_long(machine: type[States], thorough_seed: int) -> None:
+    examples = int(os.environ.get("CELLBLOCK_EXAMPLES", "40"))
+    run_state_machine_as_test(seed(thorough_seed)(machine), settings=_settings(examples, 40))  # type: ignore[no-untyped-call]

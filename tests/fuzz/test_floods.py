@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import secrets
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +36,7 @@ def test_sequence_that_broke_it_does_so_no_more(seed: int) -> None:
     assert finds(seed, 1) == []
 
 
-@pytest.mark.slow
-def test_host_goes_on_under_sequences_that_no_run_before_tried() -> None:
-    assert finds(secrets.randbits(32), 40) == []
+@pytest.mark.thorough
+@pytest.mark.timeout(1200)
+def test_host_goes_on_under_sequences_that_no_run_before_tried(thorough_seed: int) -> None:
+    assert finds(1000 * thorough_seed, int(os.environ.get("CELLBLOCK_EXAMPLES", "30"))) == []

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import random
-import secrets
 import sys
 import time
 from collections.abc import Iterator
@@ -50,14 +50,14 @@ def test_no_text_holds_up_the_host(name: str) -> None:
     assert reading.finds == []
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.threat("W7")
 @pytest.mark.parametrize("name", READERS)
-def test_no_text_that_no_run_before_tried_does(name: str) -> None:
-    reading, seed = Standstill(name), secrets.randbits(32)
+def test_no_text_that_no_run_before_tried_does(name: str, thorough_seed: int) -> None:
+    reading, seconds = Standstill(name), float(os.environ.get("CELLBLOCK_FUZZ_SECONDS", "10"))
     reading.run(Pumped(start, piece, end) for piece in PIECES for start, end in (("", ""), ("x", ")")))
-    reading.run(_for_seconds(30, random.Random(seed)))
-    assert reading.finds == [], f"seed {seed}"
+    reading.run(_for_seconds(seconds, random.Random(thorough_seed)))
+    assert reading.finds == [], f"seed {thorough_seed}"
 
 
 def _for_seconds(seconds: float, pick: random.Random) -> Iterator[Pumped]:

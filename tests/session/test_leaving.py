@@ -257,7 +257,7 @@ QUICK = {
 
 ROWS = [
     pytest.param(
-        name, level, id=f"{name}, {level}", marks=[] if name in QUICK and level == "live" else [pytest.mark.slow]
+        name, level, id=f"{name}, {level}", marks=[] if name in QUICK and level == "live" else [pytest.mark.thorough]
     )
     for name in PROGRAMS
     for level in ("live", "versioned", "local")
