@@ -1,4 +1,4 @@
-"""Many cells, sessions and deaths: nothing is left over, what makes sessions stays small. `make endurance` runs these."""
+"""Many cells, sessions and deaths: nothing is left over, what makes sessions stays small. `make endurance`."""
 
 from __future__ import annotations
 
