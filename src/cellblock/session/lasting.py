@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import Literal
 
@@ -44,6 +45,7 @@ from cellblock.session.past import Past, answer_entry, asides_of, followed_by, h
 from cellblock.session.record import at_risk
 from cellblock.session.shown import Blob
 from cellblock.session.timeline import before, difference, find, why_private
+from cellblock.session.unbroken import unbroken
 from cellblock.snapshots import Group, Snapshot
 from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, open_store, records
 from cellblock.values.room import held
@@ -310,7 +312,13 @@ class Lasting:
     async def _append(self, entry: dict[str, JSON]) -> int:
         if self._store.quick:
             return self._held.append(entry)
-        return await to_thread.run_sync(self._held.append, entry)
+        numbers: list[int] = []
+        try:
+            await unbroken(partial(to_thread.run_sync, lambda: numbers.append(self._held.append(entry))))
+        except BaseException:
+            self._entries += numbers  # its caller has left: the next commit takes it along
+            raise
+        return numbers[0]
 
     async def _durable(self) -> None:
         """Until all that the session's state rests on is in a commit or in the journal; what keeps it out is raised."""
@@ -497,6 +505,7 @@ class Lasting:
             await self._queue[-1].forked.wait()
 
     async def _work(self) -> None:
+        """Make the commits, in order. A border: whatever keeps one from being made is told to those who ask."""
         try:
             while self._queue:
                 step = self._queue[0]
@@ -505,8 +514,9 @@ class Lasting:
                     await self._fork(step)
                 try:
                     await self._commit(step)
-                except CellblockError as error:  # it is tried again once, then by whoever asks, and before the next
-                    again, self._failure = not step.failed, error
+                except Exception as error:  # it is tried again once, then by whoever asks, and before the next
+                    again = not step.failed
+                    self._failure = error if isinstance(error, CellblockError) else StoreError(repr(error)[:_MESSAGE])
                     step.failed = True
                     self._let_go(self._queue)
                     if not again:

@@ -331,7 +331,9 @@ class Turns:
         try:
             if execution.cell is None:
                 return await unbroken(partial(self._abandon, execution))
-            return await self._record(execution, execution.cell)
+            if self._lasting is None or (self._lasting.quick and not self._lasting.strict):  # nothing is waited for
+                return await self._record(execution, execution.cell)
+            return await unbroken(partial(self._record, execution, execution.cell))
         finally:
             self._give_turn()
 
@@ -384,14 +386,20 @@ class Turns:
         A session that lasts goes there by its store where the kernel cannot; the kernel that stands there.
         """
         wanted = self._stands[kernel.states[-1 - states]]
+        exact = await unbroken(partial(self._recover, kernel, states, why))
+        return kernel if exact or self._lasting is None else await self._go_to_stand(self._lasting, wanted)
+
+    async def _recover(self, kernel: Kernel, states: int, why: str) -> bool:
+        """What `_set_back` does without another kernel; in a session that lasts, whether that was enough."""
         recovery = await recover(kernel, states, toolbox=self._toolbox)
         if self._lasting is not None and not recovery.exact:
-            return await self._go_to_stand(self._lasting, wanted)
+            await kernel.close()  # an older state is none to go on from
+            return False
         self._lost += losses(recovery, why)
         self._settle()
         if self._lasting is not None:
-            await unbroken(partial(self._lasting.went_back, self._stand.step, self._stand.asides))
-        return kernel
+            await self._lasting.went_back(self._stand.step, self._stand.asides)
+        return True
 
     async def _go_to_stand(self, lasting: Lasting, stand: Stand) -> Kernel:
         """The same where the kernel has no such state any more."""
