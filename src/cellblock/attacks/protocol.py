@@ -612,7 +612,7 @@ ATTACKS: tuple[Attack, ...] = (
     _breach("packed-names-that-are-no-json", _CHECKED, "event is not JSON", "wire.send(packed() + b'[[')"),
     _breach("packed-names-deeply-nested", _CHECKED, "event is not JSON", "wire.send(packed() + b'[' * 60_000)"),
     _breach("packed-names-missing", _CHECKED, "expected names", "wire.send(packed() + b'[{}]')"),
-    _breach("packed-names-of-numbers", _CHECKED, "expected a name", "wire.send(packed() + b'[{}, [1]]')"),
+    _breach("packed-names-of-numbers", _CHECKED, "expected a name", "wire.send(packed() + b'[{}, [1], {}]')"),
     _breach(
         "packed-reply-too-large",
         _CHECKED,

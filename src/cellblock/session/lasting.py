@@ -548,6 +548,11 @@ class Lasting:
         batch = await to_thread.run_sync(self._held.batch)
         with batch:
             snapshot = await self._read(step, batch.put)
+            if step.failure is not None and step.capture is not None:  # its writer may have been killed
+                self._let_go([step])
+                step.failure = None
+                await self._fork(step)
+                snapshot = await self._read(step, batch.put)
             commit = await to_thread.run_sync(self._write, batch, step, snapshot)
         if snapshot is not None:
             self._note_saved(step, snapshot)

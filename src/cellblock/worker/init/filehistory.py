@@ -238,6 +238,9 @@ class FileHistory:
             known[path] = (stamp if settled else None, entry)
         for path in known.keys() - entries.keys():
             del known[path]
+        for one in [one for one in self._copying if not os.fstat(one.file).st_nlink]:  # who deleted it has its room
+            while one in self._copying:
+                self._copy_chunk(one)
         if any(entry.kind == stat.S_IFREG for entry in entries.values()):
             self._mapped = self._find_mapped(self._device)
         self._kept[number] = Kept(entries, tuple(missed))
