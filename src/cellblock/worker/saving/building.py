@@ -6,10 +6,11 @@ import _abc  # type: ignore[import-not-found]  # its Python module has no way to
 import ctypes
 import functools
 import marshal
+import os
 import sys
 import weakref
 from _thread import RLock, allocate_lock
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
@@ -157,10 +158,10 @@ def instance_of(kind: type, arguments: tuple[Any, ...]) -> Any:
 
 def set_exception(made: BaseException, state: tuple[Any, ...]) -> None:
     attributes, cause, context, suppressed, traced = state
-    if attributes:
-        made.__dict__.update(attributes)
-    made.__cause__, made.__context__, made.__suppress_context__ = cause, context, suppressed
-    made.__traceback__ = traced
+    set_state(made, attributes)
+    for name, one in (("__cause__", cause), ("__context__", context), ("__traceback__", traced)):
+        object.__setattr__(made, name, one)
+    object.__setattr__(made, "__suppress_context__", suppressed)
 
 
 def proxy(mapping: Mapping[Any, Any]) -> MappingProxyType[Any, Any]:
@@ -264,13 +265,19 @@ def array_view(
 ) -> Any:
     """An array over part of another's memory, or of bytes."""
     numpy: Any = sys.modules["numpy"]
+    holds = isinstance(whole, numpy.ndarray)
+    barred = holds and writeable and not whole.flags.writeable  # since the view was made
+    if barred:
+        whole.flags.writeable = True
     if kind.hasobject:
         flat = whole.reshape(-1, order="A")[offset // kind.itemsize :]
         made = numpy.lib.stride_tricks.as_strided(flat, shape, strides)
-    elif not (isinstance(whole, numpy.ndarray) and whole.flags.c_contiguous) and isinstance(whole, numpy.ndarray):
+    elif holds and not whole.flags.c_contiguous:
         made = numpy.ndarray(shape, kind, whole.reshape(-1, order="A"), offset, strides)
     else:
         made = numpy.ndarray(shape, kind, whole, offset, strides)
+    if barred:
+        whole.flags.writeable = False
     if made.flags.writeable != writeable:
         made.flags.writeable = writeable
     return made
@@ -309,6 +316,29 @@ def database(data: bytes, isolation: Any, row_factory: Any, text_factory: Any) -
     return made
 
 
+def databases(options: dict[str, Any], held: list[tuple[str, bytes | str]], settings: dict[str, Any]) -> Any:
+    """A database of sqlite3's in memory, with those attached to it: bytes, or the path of a file."""
+    import sqlite3
+
+    made = sqlite3.connect(":memory:", check_same_thread=False, **options)
+    for name, content in held:
+        if isinstance(content, str) and not os.path.exists(content):
+            raise FileNotFoundError(f"the database {content} attached to it is gone")
+        if name != "main":
+            path = content if isinstance(content, str) else ":memory:"
+            made.execute("attach ? as " + '"' + name.replace('"', '""') + '"', (path,))
+        if isinstance(content, bytes) and content:
+            made.deserialize(content, name=name)
+    for setting, value in settings.items():
+        made.execute(f"pragma {setting} = {value}")
+    return made
+
+
+def set_foreign(made: Any, attributes: dict[str, Any]) -> None:
+    for name, value in attributes.items():
+        setattr(made, name, value)
+
+
 def by_codec(load: Callable[[Any], Any], saved: Any) -> Any:
     return load(saved)
 
@@ -340,11 +370,6 @@ def foreign_class(like: type, name: str, bases: tuple[type, ...], body: dict[str
     return made
 
 
-def set_foreign(made: type, attributes: dict[str, Any]) -> None:
-    for name, value in attributes.items():
-        setattr(made, name, value)
-
-
 def new_of(base: Any, kind: type, *arguments: Any) -> Any:
     """An object of a cell's class as the type it is derived from makes it, without the class's own `__new__`."""
     return base.__new__(kind, *arguments)
@@ -354,16 +379,42 @@ def set_content(made: Any, state: tuple[Any, ...]) -> None:
     """What an object holds, without the class's own ways to add to it."""
     held, items, pairs = state
     if held is not None:
-        if hasattr(type(made), "__setstate__"):
+        if any("__setstate__" in vars(base) for base in type(made).__mro__):
             made.__setstate__(held)
         else:
             set_state(made, held)
     if items is not None:
-        (bytearray if isinstance(made, bytearray) else list).extend(made, items)
+        next(add for kind, add in _ADD if isinstance(made, kind))(made, items)
     if pairs is not None:
         base: Any = OrderedDict if isinstance(made, OrderedDict) else dict
         for key, value in pairs:
             base.__setitem__(made, key, value)
+
+
+_ADD: tuple[tuple[type, Callable[[Any, Any], None]], ...] = (
+    (list, list.extend),
+    (deque, deque.extend),
+    (set, set.update),
+    (bytearray, bytearray.extend),
+)
+
+
+def made_by(base: Any, kind: type, *arguments: Any) -> Any:
+    """An object of a derived class as the type that the arguments are for makes it."""
+    made = base.__new__(kind) if base.__new__ is object.__new__ else base.__new__(kind, *arguments)
+    if base.__init__ is not object.__init__:
+        base.__init__(made, *arguments)
+    return made
+
+
+def set_parts(made: Any, state: tuple[Any, ...]) -> None:
+    """What an object holds, its type's own state, and its attributes: the very dictionary where others hold it too."""
+    own, held, slots, shared, items, pairs = state
+    set_content(made, (None, items, pairs))
+    if shared:
+        object.__setattr__(made, "__dict__", held)
+    set_content(made, (own, None, None))
+    set_state(made, (None if shared else held, slots))
 
 
 def block_references(kind: Any) -> Any:
@@ -463,6 +514,9 @@ BUILDERS: tuple[Callable[..., Any], ...] = (
     tensor,
     set_tensor,
     package,
+    made_by,
+    set_parts,
+    databases,
 )
 """Those that need nothing of the loading itself. `Loader` adds its own after them."""
 

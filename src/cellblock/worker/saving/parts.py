@@ -19,6 +19,7 @@ from typing import Any
 
 from cellblock.worker.saving import building
 from cellblock.worker.saving.losses import Unsaved
+from cellblock.worker.saving.objects import giver_of, is_given, made_of
 from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer, refuse
 from cellblock.worker.saving.walk import class_of, target_of
 
@@ -114,6 +115,14 @@ def _view(_: Saving, value: Any) -> Reduced:
     return building.view, (mapping, type(value).__name__.removeprefix("dict_"))
 
 
+@reducer(super)
+def _super(_: Saving, value: Any) -> Reduced:
+    """Read past what it looks up: any other name is an attribute of the object it is bound to."""
+    of = super.__thisclass__.__get__(value)  # type: ignore[attr-defined]
+    bound = super.__self__.__get__(value)  # type: ignore[attr-defined]
+    return super, (of,) if bound is None else (of, bound)
+
+
 @reducer(property)
 def _property(_: Saving, value: property) -> Reduced:
     return building.described, (property, (value.fget, value.fset, value.fdel, value.__doc__), None)
@@ -179,16 +188,29 @@ def _exception(saving: Saving, value: BaseException) -> Reduced:
         saving.notes.append((value, "the traceback of an exception", "keep traceback.format_exc() beside it"))
     if type(standard) is not tuple:
         return standard
-    made, arguments, *rest = standard
-    if type(value).__reduce__ is BaseException.__reduce__ and isinstance(type(value).__init__, types.FunctionType):
-        made, arguments = building.instance_of, (type(value), value.args)
-    elif not any(links) and (not rest or rest[0] is None):
+    made, arguments, held = (*standard, None)[:3]
+    if is_given(giver_of(type(value)), saving.origins):
+        made, arguments = made_of(value, made, arguments, saving.origins)
+        held = _with_members(value, object.__getstate__(value))
+    if len(standard) > 3 or not (held is None or isinstance(held, (dict, tuple))):
         return standard
-    state = (rest[0] if rest else None, *links, None)
-    if rest and rest[0] is not None and not isinstance(rest[0], dict):
+    if made is standard[0] and not any(links) and held is None:
         return standard
+    state = (held, *links, None)
     saving.kept.append(state)
     return made, arguments, state, None, None, building.set_exception
+
+
+def _with_members(value: BaseException, attributes: Any) -> Any:
+    """The attributes of an exception and those that it keeps beside its arguments."""
+    held, slots = attributes if isinstance(attributes, tuple) else (attributes, None)
+    members = {name: getattr(value, name) for name in ("name", "path", "name_from") if _is_member(type(value), name)}
+    slots = {**(slots or {}), **{name: one for name, one in members.items() if one is not None}}
+    return (held, slots) if slots else held
+
+
+def _is_member(kind: type, name: str) -> bool:
+    return isinstance(getattr(kind, name, None), types.MemberDescriptorType)
 
 
 @reducer(weakref.WeakMethod)

@@ -6,17 +6,16 @@ globals of functions: neither is ever written out, and no stream names a module 
 
 from __future__ import annotations
 
-import copyreg
 import sys
 import types
 from _pickle import Pickler
 from collections.abc import Callable, Iterable
-from types import FunctionType
 from typing import Any
 
 from cellblock.worker.saving import building
 from cellblock.worker.saving.deep import Deep
 from cellblock.worker.saving.losses import REFUSED, Unsaved, advice
+from cellblock.worker.saving.objects import way_of
 from cellblock.worker.saving.patches import is_library
 from cellblock.worker.saving.walk import Walk
 
@@ -203,8 +202,11 @@ class Saving:
                 return refuse
             if name in NAMED_FAMILIES:
                 return NAMED_FAMILIES[name]
-        ours = self.origins.of(kind) is None
-        usual = _of_cells if ours and _has_own_ways(kind) else _carefully if _answers_every_name(kind) else _plainly
+        way = way_of(kind, self.origins)
+
+        def usual(_: Saving, value: Any) -> Reduced:
+            return way(value)
+
         held = self._of_module(kind)
         if held:
             table = {id(value): name for name, value in held.items()}
@@ -225,64 +227,11 @@ class Saving:
         return {name: value for name, value in list(vars(module).items()) if type(value) is kind}
 
 
-def _plainly(_: Saving, __: Any) -> Reduced:
-    return NotImplemented
-
-
 def _by_codec(save: Callable[[Any], Any], load: Callable[[Any], Any]) -> Reducer:
     def reduce(_: Saving, value: Any) -> Reduced:
         return building.by_codec, (load, save(value))
 
     return reduce
-
-
-def _answers_every_name(kind: type) -> bool:
-    """Whether a class has code of its own for names it does not know: loading would ask it for `__setstate__`."""
-    names = {name for base in kind.__mro__ if base is not object for name in vars(base)}
-    return bool(names & {"__getattr__", "__getattribute__"}) and "__setstate__" not in names
-
-
-def _carefully(_: Saving, value: Any) -> Reduced:
-    kind = type(value)
-    of_kind = copyreg.dispatch_table.get(kind)
-    reduced = of_kind(value) if of_kind is not None else object.__getattribute__(value, "__reduce_ex__")(5)
-    if isinstance(reduced, tuple) and len(reduced) > 2 and reduced[2] is not None:
-        return (*(*reduced, None, None)[:5], building.set_state) if len(reduced) < 6 else reduced
-    return reduced
-
-
-def _has_own_ways(kind: type) -> bool:
-    """Whether a class has its own `__new__`, or ways to add to it, and leaves to Python how it is saved."""
-    names: set[str] = set()
-    for base in kind.__mro__:
-        if base.__flags__ & _HEAP and not _is_pythons(base):
-            names.update(vars(base))
-    if not names.isdisjoint(("__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__")):
-        return False
-    adding = {"__setitem__"} if issubclass(kind, dict) else {"append", "extend"} if issubclass(kind, list) else set()
-    return not names.isdisjoint(adding | {"__new__"})
-
-
-def _is_pythons(base: type) -> bool:
-    return base.__module__ in ("builtins", "collections", "typing", "abc")
-
-
-def _of_cells(_: Saving, value: Any) -> Reduced:
-    """As Python would, past what the class does when an object is made or added to."""
-    kind = type(value)
-    reduced = object.__getattribute__(value, "__reduce_ex__")(5)
-    if not isinstance(reduced, tuple):
-        return reduced
-    made, arguments, held, items, pairs = (*reduced, None, None, None)[:5]
-    if made is copyreg.__newobj__ and isinstance(vars(kind).get("__new__", kind.__new__), (staticmethod, FunctionType)):  # type: ignore[attr-defined]
-        base = next(one for one in kind.__mro__ if not one.__flags__ & _HEAP or _is_pythons(one))
-        made, arguments = building.new_of, (base, *arguments)
-    pairs = None if pairs is None else list(pairs)
-    state = (held, None if items is None else list(items), pairs)
-    return made, arguments, state, None, None, building.set_content
-
-
-_HEAP = 1 << 9
 
 
 def refuse(_: Saving, value: Any) -> Reduced:

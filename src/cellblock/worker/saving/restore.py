@@ -165,24 +165,25 @@ def _late(surrounding: tuple[str, str]) -> tuple[bool, bool]:
 
 
 class _Reading:
-    """One group being loaded."""
+    """One group being loaded. Nothing that it holds refers to it: what was loaded goes with the last name for it."""
 
     def __init__(self, restoring: _Restoring, group: dict[str, Any], spaces: list[list[str]], source: Any) -> None:
         self._restoring = restoring
         self._buffers = group["buffers"]
-        own = {"array": self.array, "hand": self.hand, "original": restoring.original, "shared": restoring.shared}
-        builders = (*(own[name] for name in OF_LOADER), *building.BUILDERS)
-        self._slots: list[Any] = [builders.__getitem__]
+        self._spaces = spaces
+        self._source = source
         self._modules: dict[int, types.ModuleType] = {}
-        self._slots += [self._space(*how) for how in spaces]
-        self._unpickler = _Reader(_Joined(_prelude(len(self._slots)), source), buffers=self._out_of_band())
-        self._unpickler.slots = self._slots
-        self._unpickler.restoring = restoring
-        self._unpickler.load()
 
     def read(self) -> tuple[dict[str, Any], Sequence[Any]]:
-        content: tuple[dict[str, Any], Sequence[Any]] = self._unpickler.load()
-        while (calls := self._unpickler.load()) is not None:
+        restoring = self._restoring
+        own = {"array": self.array, "hand": self.hand, "original": restoring.original, "shared": restoring.shared}
+        builders = (*(own[name] for name in OF_LOADER), *building.BUILDERS)
+        slots: list[Any] = [builders.__getitem__, *(self._space(*how) for how in self._spaces)]
+        unpickler = _Reader(_Joined(_prelude(len(slots)), self._source), buffers=self._out_of_band())
+        unpickler.slots, unpickler.restoring = slots, restoring
+        unpickler.load()
+        content: tuple[dict[str, Any], Sequence[Any]] = unpickler.load()
+        while (calls := unpickler.load()) is not None:
             for build, arguments in calls:
                 build(*arguments)
         return content

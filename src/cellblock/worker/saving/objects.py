@@ -1,0 +1,162 @@
+"""Objects of classes that leave to a standard type how they are saved: built, filled and given attributes as parts.
+
+Pickling hands the type's arguments to the derived class, which may take others, asks that class what the object holds,
+leaves out attributes that the type knows nothing of, and copies a `__dict__` that others hold too.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import sys
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable
+from random import Random
+from types import FunctionType
+from typing import Any
+
+from cellblock.worker.saving import building
+from cellblock.worker.saving.origins import Origins
+
+_NEW: Any = copyreg.__newobj__  # type: ignore[attr-defined]
+_GIVES = ("__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__")
+_LISTS = (list, deque, set, bytearray)
+_DICTS = (OrderedDict, dict)
+_WHOLE = frozenset(("collections", "datetime", "fractions", "ipaddress", "pathlib", "pathlib._local", "random"))
+"""Modules in Python whose classes save all that is theirs: other attributes are the cells'."""
+_HEAP, _IMMUTABLE = 1 << 9, 1 << 8
+_dict_offset_of = type.__dict__["__dictoffset__"].__get__
+
+
+def way_of(kind: type, origins: Origins) -> Callable[[Any], Any]:
+    """From an object of this type to what `__reduce__` gives, or NotImplemented for the standard way."""
+    by_parts = _Parts(kind, origins)
+    return by_parts if by_parts.needed else by_parts.where_shared
+
+
+def made_of(value: Any, made: Any, arguments: tuple[Any, ...], origins: Origins) -> tuple[Any, tuple[Any, ...]]:
+    """The same call with the constructor of the standard type that gave the arguments, past the object's class."""
+    kind = type(value)
+    giver = giver_of(kind)
+    if made is _NEW:
+        base: Any = giver if giver is not object else next(one for one in kind.__mro__ if _is_standard(one, origins))
+        return building.new_of, (base, *(arguments[:1] if base.__new__ is object.__new__ else arguments))
+    if made is kind:
+        standard = _is_c if _is_c(giver, origins) else _is_standard
+        base = next(one for one in kind.__mro__ if standard(one, origins))
+        return (building.made_by, (base, kind, *arguments)) if base is not kind else (made, arguments)
+    return made, arguments
+
+
+def giver_of(kind: type) -> type:
+    """The class that says how objects of this type are saved."""
+    return next(one for one in kind.__mro__ if not vars(one).keys().isdisjoint(_GIVES))
+
+
+def is_given(giver: type, origins: Origins) -> bool:
+    """Whether Python's own code says it, and not that of cells or of a package."""
+    ways = [vars(giver)[name] for name in _GIVES if name in vars(giver)]
+    return all(
+        _of_library(origins.space(one.__globals__)) if isinstance(one, FunctionType) else _is_standard(giver, origins)
+        for one in ways
+    )
+
+
+class _Parts:
+    """The way of one type."""
+
+    def __init__(self, kind: type, origins: Origins) -> None:
+        own = {name for base in kind.__mro__ if not _is_standard(base, origins) for name in vars(base)}
+        giver = giver_of(kind)
+        self._origins = origins
+        self._registered = copyreg.dispatch_table.get(kind)
+        self._given = self._registered is None and is_given(giver, origins)
+        self._whole = giver is not object and (_is_c(giver, origins) or origins.of(giver) in _WHOLE)
+        self._fills = next((base for base in (*_LISTS, *_DICTS) if issubclass(kind, base)), None)
+        self._sets = any("__setstate__" in vars(base) for base in kind.__mro__)
+        self._has_space = _dict_offset_of(kind) != 0
+        asked = {name for base in kind.__mro__ if not _is_c(base, origins) for name in vars(base)}
+        self.needed = not self._sets and not asked.isdisjoint(("__getattr__", "__getattribute__"))
+        """Whether code of the class could stand in the way, or attributes be left out."""
+        if self._given and not _is_standard(kind, origins):
+            hooked = self._fills is not None or not own.isdisjoint(("__new__", "__slots__"))
+            self.needed |= giver is not object or (origins.of(kind) is None and hooked)
+        elif self._given:
+            self.needed |= kind in (Counter, Random)
+
+    def where_shared(self, value: Any) -> Any:
+        """By parts only where others hold its `__dict__` too."""
+        if not (self._has_space and self._given and _references(value) > _ALONE):
+            return NotImplemented
+        reduced = self(value)
+        return reduced if isinstance(reduced, tuple) and len(reduced) == 6 and reduced[2][3] is True else NotImplemented
+
+    def __call__(self, value: Any) -> Any:
+        shared = self._has_space and _references(value) > _ALONE
+        reduce = self._registered
+        reduced = object.__getattribute__(value, "__reduce_ex__")(5) if reduce is None else reduce(value)
+        if not isinstance(reduced, tuple) or len(reduced) == 6:
+            return reduced
+        made, arguments, own, items, pairs = (*reduced, None, None, None)[:5]
+        attributes = None
+        if self._given:
+            arguments, items, pairs = self._content(value, arguments)
+            made, arguments = made_of(value, made, arguments, self._origins)
+            if self._whole and _is_plain(own):
+                own = value.__getstate__()
+            elif self._whole:
+                attributes = object.__getstate__(value)
+        if _is_plain(own) and not self._sets:
+            own, attributes = None, own if attributes is None else attributes
+        held, slots = attributes if isinstance(attributes, tuple) else (attributes, None)
+        shared = shared and held is not None and held is _space_of(value)
+        items, pairs = (None if one is None else list(one) for one in (items, pairs))
+        return made, arguments, (own, held, slots, shared, items, pairs), None, None, building.set_parts
+
+    def _content(self, value: Any, arguments: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+        """The arguments, and what is put into the object once it is there: as the type itself tells it."""
+        base: Any = self._fills
+        if base in _DICTS:
+            return () if isinstance(value, Counter) else arguments, None, base.items(value)
+        if base in (list, deque, set):
+            return () if base is set else arguments, base.__iter__(value), None
+        if isinstance(value, frozenset):
+            return (list(frozenset.__iter__(value)),), None, None
+        return arguments, None, None
+
+
+def _is_plain(state: Any) -> bool:
+    """Whether a state is no more than attributes, or those and slots."""
+    parts = state if type(state) is tuple and len(state) == 2 else (state,)
+    return all(one is None or isinstance(one, dict) for one in parts)
+
+
+def _space_of(value: Any) -> Any:
+    try:
+        return object.__getattribute__(value, "__dict__")
+    except AttributeError:  # a type of C may keep it to itself
+        return None
+
+
+def _references(value: Any) -> int:
+    """How often the `__dict__` of an object is referred to, as this function sees it."""
+    space = _space_of(value)
+    return sys.getrefcount(space)
+
+
+def _is_standard(base: type, origins: Origins) -> bool:
+    return _is_c(base, origins) or _of_library(origins.of(base))
+
+
+def _is_c(base: type, origins: Origins) -> bool:
+    return base.__flags__ & (_HEAP | _IMMUTABLE) != _HEAP or origins.of(base) == "builtins"
+
+
+def _of_library(module: object) -> bool:
+    return isinstance(module, str) and module.partition(".")[0] in sys.stdlib_module_names
+
+
+class _Sample:
+    pass
+
+
+_ALONE = _references(_Sample())
