@@ -19,7 +19,7 @@ from typing import Any
 
 from cellblock.worker.integrity import take_out
 from cellblock.worker.interpreter import Interpreter
-from cellblock.worker.saving import load, save
+from cellblock.worker.saving import load, offer, save
 
 
 def sections(text: str) -> list[tuple[str, str]]:
@@ -73,6 +73,7 @@ def main(half: str, scenario: str, directory: str) -> None:
     sys.dont_write_bytecode = True
     kept = take_out()
     interpreter = Interpreter()
+    offer()
     told: dict[str, object] = {}
     random.seed(0)
     if half == "save":

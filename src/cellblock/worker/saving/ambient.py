@@ -11,18 +11,18 @@ import logging
 import os
 import random
 import re
-import signal
 import sys
 import time
-import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
+from types import MappingProxyType
 from typing import Any
 
 from cellblock.worker.environment import of_its_own
 from cellblock.worker.import_hooks import on_import
+from cellblock.worker.saving import settings
 from cellblock.worker.saving.pickler import registered
 
 _STANDING = frozenset(
@@ -37,13 +37,15 @@ _CELLS_A_VOLUME = 256
 _CELL = re.compile(r"<cell (\d{1,9})>", re.ASCII)
 
 
-def collect(namespace: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]]:
+def collect(
+    namespace: dict[str, Any], standing: Mapping[str, object] = MappingProxyType({})
+) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Labels, and what gives the value of each; None for nothing to save."""
     yield "random", random.getstate
     filters = list(warnings.filters)
     yield "warnings", lambda: filters
     yield "process", _process
-    yield "signals", lambda: _signals() or None
+    yield "settings", lambda: settings.changed(standing, chain(*map(dict.values, blocks().values()))) or None
     yield "copyreg", lambda: _reducers(namespace) or None
     yield "codecs", lambda: dict(registered) or None
     for name, value in list(namespace.items()):
@@ -164,20 +166,6 @@ def _set_process(value: dict[str, Any]) -> None:
         os.chdir(value["directory"])
 
 
-def _signals() -> dict[int, Any]:
-    found = {}
-    for number in signal.valid_signals() - {signal.SIGINT}:
-        handler = signal.getsignal(number)
-        if isinstance(handler, (types.FunctionType, types.MethodType)) and handler.__module__ == "__main__":
-            found[int(number)] = handler
-    return found
-
-
-def _set_signals(value: dict[int, Any]) -> None:
-    for number, handler in value.items():
-        signal.signal(number, handler)
-
-
 def _reducers(namespace: dict[str, Any]) -> dict[type, Any]:
     """What cells registered with copyreg."""
     table = copyreg.dispatch_table
@@ -272,7 +260,8 @@ _APPLIED: dict[str, Callable[[Any], object]] = {
     "random": random.setstate,
     "warnings": _set_warnings,
     "process": _set_process,
-    "signals": _set_signals,
+    "settings": settings.apply,
+    "signals": settings.set_handlers,
     "copyreg": copyreg.dispatch_table.update,
     "levels": _set_levels,
     "codecs": registered.update,

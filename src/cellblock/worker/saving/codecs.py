@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from cellblock.worker.import_hooks import on_import
-from cellblock.worker.saving import building
+from cellblock.worker.saving import building, settings
 from cellblock.worker.saving.losses import Unsaved
 from cellblock.worker.saving.pickler import Reduced, Saving, named, registered
 
@@ -33,10 +33,11 @@ def codec(kind: type, *, save: Callable[[Any], Any], load: Callable[[Any], Any])
 
 def offer() -> None:
     """Have `cellblock.codec` of cells be the above: in the package where the session's environment has it, and
-    otherwise in a module of its name that holds nothing else.
+    otherwise in a module of its name that holds nothing else. The settings of the process are those of a new worker.
     """
     on_import(_NAME, _give)
     sys.meta_path.append(_Face())
+    settings.begin()
 
 
 def _give(module: Any) -> None:

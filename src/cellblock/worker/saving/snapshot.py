@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from _pickle import Pickler, PicklingError, dumps
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from importlib.util import MAGIC_NUMBER
 from json import dumps as told_as_json
 from re import compile as compiled
 from sys import getsizeof
+from types import MappingProxyType
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -40,14 +41,16 @@ def save(
     put: Put,
     index: bytes = b"",
     unchanged: Callable[[int, int], bool] = lambda _start, _end: False,
+    standing: Mapping[str, object] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Save every name that can be saved. The record, of JSON's own types alone.
 
     `put` takes a piece of at most 1 MB and gives its address. `index` is what the record before this one held, of
-    memory that `unchanged(start, end)` tells about: whether nothing has written there since.
+    memory that `unchanged(start, end)` tells about: whether nothing has written there since. `standing` are settings
+    of the process that are others while it is saved.
     """
     snapshot = _Snapshot(namespace, put, Evidence(index, unchanged, put))
-    snapshot.surround()  # before the filters of warnings are others
+    snapshot.surround(standing)  # before the filters of warnings are others
     with catch_warnings():
         simplefilter("ignore")
         return snapshot.take()
@@ -88,9 +91,9 @@ class _Snapshot:
         self._numbers: dict[int, int] = {}
         """Of definitions without a name: their position in their group."""
 
-    def surround(self) -> None:
+    def surround(self, standing: Mapping[str, object]) -> None:
         """Take up what surrounds the names."""
-        for label, get in ambient.collect(self._namespace):
+        for label, get in ambient.collect(self._namespace, standing):
             try:
                 value = get()
             except BaseException as error:  # a package's own code
