@@ -18,7 +18,11 @@ Open = Callable[..., Session]
         ("class Row(list): pass\none = Row()\nref = weakref.ref(one, lambda _: print('gone'))", "del one", "gone"),
         ("one = array.array('d', [1] * 10**6)\nref = weakref.ref(one)", "del one\nprint(ref())", "None"),
         ("import numpy as np\none = np.ones(10**6)\nref = weakref.ref(one)", "del one\nprint(ref())", "None"),
-        ("import pandas as pd\none = pd.DataFrame({'a': [1]})\nref = weakref.ref(one)", "del one\nprint(ref())", "None"),
+        (
+            "import pandas as pd\none = pd.DataFrame({'a': [1]})\nref = weakref.ref(one)",
+            "del one\nprint(ref())",
+            "None",
+        ),
     ],
     ids=["finalizer", "callback", "array", "numpy", "pandas"],
 )

@@ -13,6 +13,7 @@ import random
 import re
 import sys
 import time
+import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -23,6 +24,7 @@ from typing import Any
 from cellblock.worker.environment import of_its_own
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.saving import settings
+from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import registered
 
 _STANDING = frozenset(
@@ -53,6 +55,7 @@ def collect(
             yield f"name:{name}", lambda value=value: (value,)  # type: ignore[misc]
     for number, some in enumerate(_in_order(namespace)):
         yield f"{ORDER}:{number:06}", lambda some=some: some  # type: ignore[misc]
+    yield "modules", lambda: _modules(namespace) or None
     last = getattr(namespace.get("__builtins__"), "__dict__", {}).get("_")
     if last is not None:
         yield "last", lambda: (last,)
@@ -66,6 +69,15 @@ def collect(
         found = sys.modules.get(module)
         if found is not None:
             yield label, lambda get=get, found=found: get(found)  # type: ignore[misc]
+
+
+def _modules(namespace: dict[str, Any]) -> dict[str, types.ModuleType]:
+    """Those that cells made and put where an import finds them, by a name that is written in a cell."""
+    origins = Origins(namespace)
+    found = {name: one for name, one in list(sys.modules.items()) if type(one) is types.ModuleType}
+    made = {name: one for name, one in found.items() if name != "__main__" and origins.is_made(one)}
+    said = "".join(chain(*map(dict.values, blocks().values()))) if made else ""
+    return {name: one for name, one in made.items() if f"'{name}'" in said or f'"{name}"' in said}
 
 
 def _is_set(name: str, value: Any) -> bool:
@@ -260,6 +272,7 @@ _APPLIED: dict[str, Callable[[Any], object]] = {
     "random": random.setstate,
     "warnings": _set_warnings,
     "process": _set_process,
+    "modules": sys.modules.update,
     "settings": settings.apply,
     "signals": settings.set_handlers,
     "copyreg": copyreg.dispatch_table.update,

@@ -14,6 +14,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
+from gc import get_referents
 from importlib import import_module
 from types import (
     CellType,
@@ -116,8 +117,7 @@ def class_(meta: type, name: str, bases: tuple[type, ...], body: dict[str, Any])
 def set_class(made: type, state: tuple[dict[str, Any], tuple[type, ...] | None]) -> None:
     """Give a class its attributes; of an abstract one also the classes registered with it."""
     attributes, registered = state
-    for name, value in attributes.items():
-        type.__setattr__(made, name, value)
+    set_later(made, attributes)
     if registered is not None:
         _abc._abc_init(made)
         for one in registered:
@@ -127,8 +127,7 @@ def set_class(made: type, state: tuple[dict[str, Any], tuple[type, ...] | None])
 def set_enum(made: Any, state: tuple[list[tuple[str, tuple[Any, ...], dict[str, Any]]], dict[str, Any]]) -> None:
     """Give an enumeration its members; everything else comes after them."""
     members, attributes = state
-    for name, value in attributes.items():
-        type.__setattr__(made, name, value)
+    set_later(made, attributes)
     kind = attributes["_member_type_"]
     table = {}
     for name, arguments, held in members:
@@ -139,8 +138,19 @@ def set_enum(made: Any, state: tuple[list[tuple[str, tuple[Any, ...], dict[str, 
 
 
 def set_later(made: type, attributes: dict[str, Any]) -> None:
+    """Put attributes into a class's own dictionary, past those of its metaclass that would be set in their place."""
+    (space,) = get_referents(vars(made))
     for name, value in attributes.items():
-        type.__setattr__(made, name, value)
+        if name not in _SET and any(hasattr(type(vars(one).get(name)), "__set__") for one in type.mro(type(made))):
+            space[name] = value
+    for name, value in attributes.items():  # these tell the interpreter that the class is another now
+        if name not in space or space[name] is not value:
+            type.__setattr__(made, name, value)
+    type.__setattr__(made, "__module__", space["__module__"])
+
+
+_SET = frozenset(("__doc__", "__module__", "__annotations__", "__abstractmethods__", "__type_params__"))
+"""What `type` puts into the dictionary itself."""
 
 
 def enum_member(kind: Any, name: str) -> Any:

@@ -14,7 +14,7 @@ from cellblock.worker.saving.losses import Unsaved
 from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer
 from cellblock.worker.saving.walk import VARIABLES
 
-_OWN = frozenset(("__dict__", "__weakref__", "__slots__", "_abc_impl", "__abstractmethods__", "__slotnames__"))
+_OWN = frozenset(("__slots__", "_abc_impl", "__abstractmethods__", "__slotnames__"))
 _module_of = type.__dict__["__module__"].__get__
 _qualname_of = type.__dict__["__qualname__"].__get__
 _name_of = type.__dict__["__name__"].__get__

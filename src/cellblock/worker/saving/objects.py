@@ -11,7 +11,7 @@ import sys
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from random import Random
-from types import FunctionType
+from types import FunctionType, MemberDescriptorType
 from typing import Any
 
 from cellblock.worker.saving import building
@@ -66,6 +66,8 @@ class _Parts:
 
     def __init__(self, kind: type, origins: Origins) -> None:
         own = {name for base in kind.__mro__ if not _is_standard(base, origins) for name in vars(base)}
+        if "__getattr__" in {name for base in type.mro(type(kind)) for name in vars(base)}:  # copyreg would ask it
+            type.__setattr__(kind, "__slotnames__", _slots_of(kind))
         giver = giver_of(kind)
         self._origins = origins
         self._registered = copyreg.dispatch_table.get(kind)
@@ -78,7 +80,7 @@ class _Parts:
         self.needed = not self._sets and not asked.isdisjoint(("__getattr__", "__getattribute__"))
         """Whether code of the class could stand in the way, or attributes be left out."""
         if self._given and not _is_standard(kind, origins):
-            hooked = self._fills is not None or not own.isdisjoint(("__new__", "__slots__"))
+            hooked = self._fills is not None or not own.isdisjoint(("__new__", "__slots__", "__class__"))
             self.needed |= giver is not object or (origins.of(kind) is None and hooked)
         elif self._given:
             self.needed |= kind in (Counter, Random)
@@ -135,6 +137,12 @@ def _space_of(value: Any) -> Any:
         return object.__getattribute__(value, "__dict__")
     except AttributeError:  # a type of C may keep it to itself
         return None
+
+
+def _slots_of(kind: type) -> list[str]:
+    """The names of all slots, as attributes have them."""
+    bases = [base for base in kind.__mro__ if base.__flags__ & (_HEAP | _IMMUTABLE) == _HEAP]
+    return [name for base in bases for name, one in vars(base).items() if type(one) is MemberDescriptorType]
 
 
 def _references(value: Any) -> int:

@@ -43,6 +43,16 @@ class Origins:
         standing = getattr(value, "__spec__", None) is not None or hasattr(value, "__file__")
         return name if standing or name in sys.builtin_module_names else None
 
+    def is_made(self, value: ModuleType) -> bool:
+        """Whether cells made a module that stands among those that are imported, and in no package that is.
+
+        Those in which Cython keeps the types that its modules share have no origin either.
+        """
+        if "cython" in str(value.__name__):
+            return False
+        package = sys.modules.get(str(value.__name__).partition(".")[0])
+        return self.module(value) is None and (not isinstance(package, ModuleType) or self.module(package) is None)
+
     def of(self, value: Any) -> str | None:
         """The module that holds a class or function under its own name; None where none does."""
         known = self._found.get(id(value))
@@ -60,6 +70,8 @@ class Origins:
         if module in ("__main__", "__mp_main__") or not isinstance(module, str):
             return None
         found: Any = sys.modules.get(module, _MISSING)
+        if isinstance(found, ModuleType) and self.is_made(found):
+            return None
         for part in path.split("."):
             try:
                 found = vars(found)[part] if isinstance(found, (type, ModuleType)) else getattr(found, part)

@@ -32,7 +32,12 @@ def load(namespace: dict[str, Any], record: dict[str, Any], *, get: Get, fill: F
     Raises WrongVersion before anything is bound. What the record tells as lost is not told again.
     """
     restoring = _Restoring(namespace, record, get, gather(get) if fill is None else fill)
-    return restoring.bring_all() + restoring.surround()
+    namespace["__getattr__"] = look = restoring.look  # of modules of the workspace that import a name of `__main__`
+    try:
+        return restoring.bring_all() + restoring.surround()
+    finally:
+        if namespace.get("__getattr__") is look:
+            del namespace["__getattr__"]
 
 
 class _Restoring:
@@ -52,6 +57,7 @@ class _Restoring:
         self._loaded: dict[str, tuple[dict[str, Any], Sequence[Any]]] = {}
         self._failed: dict[str, str] = dict(record.get("left_out", ()))
         self._loading: set[str] = set()
+        self._being_read: set[str] = set()
         self.originals: dict[tuple[str, str], Any] = {}
 
     def bring_all(self) -> list[list[str]]:
@@ -66,9 +72,17 @@ class _Restoring:
             key, kind = self._of_name.get(name, (None, ""))
             if key is None or key in self._loaded:
                 continue
-            if not self._bring_group(key):
+            if not self._bring_group(key) and key in self._failed:
                 rows.append([name, kind, f"it could not be loaded: {self._failed[key]}", _REMEDY])
         return rows
+
+    def look(self, name: str) -> Any:
+        """A name that another module asks for before its turn has come."""
+        self.bring([name])
+        try:
+            return self.namespace[name]
+        except KeyError:
+            raise AttributeError(f"module '__main__' has no attribute {name!r}") from None
 
     def surround(self) -> list[list[str]]:
         """Have what surrounds the names be as it was. Rows of what could not be had.
@@ -104,7 +118,7 @@ class _Restoring:
     def shared(self, key: str, label: str | int) -> Any:
         """A definition of another group."""
         if not self._bring_group(key):
-            raise ImportError(f"what it needs could not be loaded: {self._failed[key]}")
+            raise ImportError(f"what it needs could not be loaded: {self._failed.get(key, 'it needs this')}")
         named, anonymous = self._loaded[key]
         return named[label] if isinstance(label, str) else anonymous[label]
 
@@ -134,6 +148,9 @@ class _Restoring:
                 work += missing
                 continue
             self._loading.discard(here)
+            if here in self._being_read:  # what is loaded asks for what it is part of
+                return False
+            self._being_read.add(here)
             try:
                 named, anonymous = self._read(group)
             except BaseException as error:  # the values' own code, which may leave with SystemExit too

@@ -46,7 +46,7 @@ _VALUES = frozenset((type(None), bool, int, float, complex))
 _STANDARD = frozenset((list, set, bytearray))
 _LONG = 64
 """Tuples from this length on are objects that names may share; in shorter ones only what they hold is."""
-_SKIPPED = frozenset(("__dict__", "__weakref__", "_abc_impl"))
+_SKIPPED = frozenset(("_abc_impl",))
 
 
 class Kinds(dict[type, int]):
