@@ -109,7 +109,7 @@ class _Parts:
                 attributes = object.__getstate__(value)
         if _is_plain(own) and not self._sets:
             own, attributes = None, own if attributes is None else attributes
-        held, slots = attributes if isinstance(attributes, tuple) else (attributes, None)
+        held, slots = split(attributes)
         shared = shared and held is not None and held is _space_of(value)
         items, pairs = (None if one is None else list(one) for one in (items, pairs))
         return made, arguments, (own, held, slots, shared, items, pairs), None, None, building.set_parts
@@ -124,6 +124,19 @@ class _Parts:
         if isinstance(value, frozenset):
             return (list(frozenset.__iter__(value)),), None, None
         return arguments, None, None
+
+
+def split(attributes: Any) -> tuple[Any, Any]:
+    """What `__getstate__` gives as attributes and slots, None for none."""
+    return attributes if isinstance(attributes, tuple) else (attributes, None)
+
+
+def derived(value: Any, base: type, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """An object of a class derived from one that takes these arguments, with its attributes."""
+    held, slots = split(object.__getstate__(value))
+    kept = {name: one for name, one in held.items() if not name.startswith("__")} if held else None
+    made = (base, type(value), *arguments)
+    return building.made_by, made, (None, kept, slots, False, None, None), None, None, building.set_parts
 
 
 def _is_plain(state: Any) -> bool:

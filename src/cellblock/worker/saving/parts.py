@@ -9,6 +9,7 @@ import gc
 import io
 import json
 import logging
+import random
 import struct
 import sys
 import threading
@@ -19,7 +20,7 @@ from typing import Any
 
 from cellblock.worker.saving import building
 from cellblock.worker.saving.losses import Unsaved
-from cellblock.worker.saving.objects import giver_of, is_given, made_of
+from cellblock.worker.saving.objects import derived, giver_of, is_given, made_of, split
 from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer, refuse
 from cellblock.worker.saving.walk import class_of, target_of
 
@@ -71,6 +72,18 @@ def _reentrant(_: Saving, value: Any) -> Reduced:
 @reducer(threading.local)
 def _local(_: Saving, value: Any) -> Reduced:
     return threading.local, (), dict(value.__dict__)
+
+
+@family(threading.local)
+def _derived_local(_: Saving, value: Any) -> Reduced:
+    """With the arguments that it was made with, which each further thread's attributes are made with."""
+    given = next((one for one in gc.get_referents(value) if type(one) is tuple), ())
+    return building.new_of, (threading.local, type(value), *given), dict(value.__dict__)
+
+
+@reducer(random.SystemRandom)
+def _system_random(_: Saving, __: Any) -> Reduced:
+    return random.SystemRandom, ()
 
 
 @reducer(weakref.ref, weakref.KeyedRef, weakref.ProxyType, weakref.CallableProxyType)
@@ -126,6 +139,16 @@ def _super(_: Saving, value: Any) -> Reduced:
 @reducer(property)
 def _property(_: Saving, value: property) -> Reduced:
     return building.described, (property, (value.fget, value.fset, value.fdel, value.__doc__), None)
+
+
+@family(property)
+def _derived_property(_: Saving, value: property) -> Reduced:
+    return derived(value, property, (value.fget, value.fset, value.fdel, value.__doc__))
+
+
+@family(staticmethod, classmethod)
+def _derived_wrapped(_: Saving, value: Any) -> Reduced:
+    return derived(value, staticmethod if isinstance(value, staticmethod) else classmethod, (value.__func__,))
 
 
 @reducer(staticmethod, classmethod)
@@ -191,6 +214,8 @@ def _exception(saving: Saving, value: BaseException) -> Reduced:
     made, arguments, held = (*standard, None)[:3]
     if is_given(giver_of(type(value)), saving.origins):
         made, arguments = made_of(value, made, arguments, saving.origins)
+        if made is building.made_by and isinstance(value, BaseExceptionGroup):
+            arguments = (*arguments[:2], value.message, value.exceptions)
         held = _with_members(value, object.__getstate__(value))
     if len(standard) > 3 or not (held is None or isinstance(held, (dict, tuple))):
         return standard
@@ -203,9 +228,11 @@ def _exception(saving: Saving, value: BaseException) -> Reduced:
 
 def _with_members(value: BaseException, attributes: Any) -> Any:
     """The attributes of an exception and those that it keeps beside its arguments."""
-    held, slots = attributes if isinstance(attributes, tuple) else (attributes, None)
+    held, slots = split(attributes)
     members = {name: getattr(value, name) for name in ("name", "path", "name_from") if _is_member(type(value), name)}
     slots = {**(slots or {}), **{name: one for name, one in members.items() if one is not None}}
+    if isinstance(value, BaseExceptionGroup):
+        slots["args"] = value.args
     return (held, slots) if slots else held
 
 
@@ -228,7 +255,7 @@ def _weak_of(saving: Saving, value: Any) -> Reduced:
     target = target_of(value)
     if target is None or not saving.walk.reaches(target):
         raise Unsaved(value, "a weak reference to what no name holds", "keep the object itself under a name")
-    return building.weak_of, (type(value), target, value.__callback__), vars(value) or None
+    return derived(value, weakref.ref, (target, value.__callback__))
 
 
 @reducer(struct.Struct)

@@ -6,6 +6,8 @@ not entered; classes and functions of cells are roots of their own, which others
 
 from __future__ import annotations
 
+import contextvars
+import datetime
 import enum
 import functools
 import gc
@@ -23,8 +25,8 @@ from cellblock.worker.saving.streams import LONG
 
 (
     ATOM, PLAIN, CLASS, FUNCTION, STOP, ARRAY, WEAK, MEMBER, SPACE, TEXT, TUPLE, CACHED, VARIABLE, MODULE, PROXY, LEAF,
-    TENSOR,
-) = range(17)  # fmt: skip
+    TENSOR, CONTEXT, TIME,
+) = range(19)  # fmt: skip
 
 _ATOMS = (
     type(None), bool, int, float, complex, type(...), type(NotImplemented), range, slice, types.CodeType,
@@ -60,6 +62,7 @@ class Kinds(dict[type, int]):
         self.update({types.FunctionType: FUNCTION, str: TEXT, bytes: TEXT, dict: SPACE, weakref.ref: WEAK})
         self.update({tuple: TUPLE, frozenset: TUPLE, type(functools.lru_cache(len)): CACHED})
         self.update(dict.fromkeys(VARIABLES, VARIABLE) | {types.MappingProxyType: PROXY})
+        self.update({contextvars.ContextVar: CONTEXT, datetime.datetime: TIME, datetime.time: TIME})
 
     def __missing__(self, kind: type) -> int:
         self[kind] = found = self._of(kind)
@@ -93,7 +96,7 @@ class Kinds(dict[type, int]):
 
 _BY_NAME = frozenset(
     (
-        "re.Pattern", "datetime.datetime", "datetime.date", "datetime.time", "datetime.timedelta", "datetime.timezone",
+        "re.Pattern", "datetime.date", "datetime.timedelta", "datetime.timezone",
         "decimal.Decimal", "uuid.UUID", "fractions.Fraction", "pathlib.PosixPath", "pathlib.PurePosixPath",
         "zoneinfo.ZoneInfo", "logging.Logger", "logging.RootLogger", "logging.Manager", "_asyncio.Task",
         "threading.Thread", "threading._MainThread", "subprocess.Popen", "socket.socket", "_thread._local",
@@ -231,6 +234,11 @@ class Walk:
                 if type(one) not in _VALUES:
                     self._is_standard = False
                 continue
+            if kind == TIME:
+                self._is_standard = False
+                if one.tzinfo is not None:
+                    special.append(one.tzinfo)
+                continue
             if kind == CLASS:
                 if id(one) not in self._met:
                     self._met.add(id(one))
@@ -295,6 +303,9 @@ class Walk:
                 owner[id(one)] = root
                 of_class = class_of(one)
                 special += [of_class] if of_class is not None else gc.get_referents(one)
+            elif kind == CONTEXT:  # its value is in no object that it refers to
+                owner[id(one)] = root
+                special += [*gc.get_referents(one), one.get(None)]
             elif kind == MEMBER:
                 self._need(type(one), root)
             elif kind == ARRAY:
