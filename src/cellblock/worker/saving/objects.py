@@ -19,6 +19,8 @@ from cellblock.worker.saving.origins import Origins
 
 _NEW: Any = copyreg.__newobj__  # type: ignore[attr-defined]
 _GIVES = ("__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__")
+_HOOKS = frozenset(("__new__", "__class__", "__iter__", "items", "append", "extend", "__setitem__"))
+"""Methods that pickling calls, or looks at, as an object is written and made again."""
 _LISTS = (list, deque, set, bytearray)
 _DICTS = (OrderedDict, dict)
 _WHOLE = frozenset(("collections", "datetime", "fractions", "ipaddress", "pathlib", "pathlib._local", "random"))
@@ -66,13 +68,16 @@ class _Parts:
 
     def __init__(self, kind: type, origins: Origins) -> None:
         own = {name for base in kind.__mro__ if not _is_standard(base, origins) for name in vars(base)}
-        if "__getattr__" in {name for base in type.mro(type(kind)) for name in vars(base)}:  # copyreg would ask it
+        if "__getattr__" in {name for base in type.mro(type(kind)) for name in vars(base)} and not _is_c(kind, origins):
+            # copyreg would ask it
             type.__setattr__(kind, "__slotnames__", _slots_of(kind))
         giver = giver_of(kind)
+        self._own = own
         self._origins = origins
         self._registered = copyreg.dispatch_table.get(kind)
         self._given = self._registered is None and is_given(giver, origins)
-        self._whole = giver is not object and (_is_c(giver, origins) or origins.of(giver) in _WHOLE)
+        reduces = giver is not object and not vars(giver).keys().isdisjoint(("__reduce__", "__reduce_ex__"))
+        self._whole = reduces and (_is_c(giver, origins) or origins.of(giver) in _WHOLE)
         self._fills = next((base for base in (*_LISTS, *_DICTS) if issubclass(kind, base)), None)
         self._sets = any("__setstate__" in vars(base) for base in kind.__mro__)
         self._has_space = _dict_offset_of(kind) != 0
@@ -80,8 +85,8 @@ class _Parts:
         self.needed = not self._sets and not asked.isdisjoint(("__getattr__", "__getattribute__"))
         """Whether code of the class could stand in the way, or attributes be left out."""
         if self._given and not _is_standard(kind, origins):
-            hooked = self._fills is not None or not own.isdisjoint(("__new__", "__slots__", "__class__"))
-            self.needed |= giver is not object or (origins.of(kind) is None and hooked)
+            hooked = not own.isdisjoint(_HOOKS) or {"__slots__", "__setattr__"} <= own
+            self.needed |= reduces or (origins.of(kind) is None and hooked)
         elif self._given:
             self.needed |= kind in (Counter, Random)
 
@@ -110,6 +115,8 @@ class _Parts:
         if _is_plain(own) and not self._sets:
             own, attributes = None, own if attributes is None else attributes
         held, slots = split(attributes)
+        if self._whole and slots:  # a standard type's own slots are made with it
+            slots = {name: one for name, one in slots.items() if name in self._own}
         shared = shared and held is not None and held is _space_of(value)
         items, pairs = (None if one is None else list(one) for one in (items, pairs))
         return made, arguments, (own, held, slots, shared, items, pairs), None, None, building.set_parts
@@ -137,6 +144,11 @@ def derived(value: Any, base: type, arguments: tuple[Any, ...]) -> tuple[Any, ..
     kept = {name: one for name, one in held.items() if not name.startswith("__")} if held else None
     made = (base, type(value), *arguments)
     return building.made_by, made, (None, kept, slots, False, None, None), None, None, building.set_parts
+
+
+def shared_space(value: Any) -> Any:
+    """The `__dict__` of an object where anything else holds it too."""
+    return _space_of(value) if _references(value) > _ALONE else None
 
 
 def _is_plain(state: Any) -> bool:

@@ -20,13 +20,14 @@ from sys import getsizeof
 from typing import Any
 
 from cellblock.worker.saving.memory import address_of
+from cellblock.worker.saving.objects import shared_space
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.streams import LONG
 
 (
     ATOM, PLAIN, CLASS, FUNCTION, STOP, ARRAY, WEAK, MEMBER, SPACE, TEXT, TUPLE, CACHED, VARIABLE, MODULE, PROXY, LEAF,
-    TENSOR, CONTEXT, TIME,
-) = range(19)  # fmt: skip
+    TENSOR, CONTEXT, TIME, INLINE,
+) = range(20)  # fmt: skip
 
 _ATOMS = (
     type(None), bool, int, float, complex, type(...), type(NotImplemented), range, slice, types.CodeType,
@@ -91,7 +92,11 @@ class Kinds(dict[type, int]):
                 return ARRAY
             if issubclass(kind, getattr(numpy, "dtype", ())) or issubclass(kind, getattr(numpy, "generic", ())):
                 return ATOM
-        return PLAIN
+        return INLINE if type.__dict__["__flags__"].__get__(kind) & _INLINE_VALUES else PLAIN
+
+
+_INLINE_VALUES = 1 << 2
+"""From Python 3.13 on: the collector tells of the attributes of such an object, and not of its dictionary."""
 
 
 _BY_NAME = frozenset(
@@ -303,6 +308,11 @@ class Walk:
                 owner[id(one)] = root
                 of_class = class_of(one)
                 special += [of_class] if of_class is not None else gc.get_referents(one)
+            elif kind == INLINE:
+                owner[id(one)] = root
+                following.append(one)
+                if (shared := shared_space(one)) is not None:
+                    special.append(shared)
             elif kind == CONTEXT:  # its value is in no object that it refers to
                 owner[id(one)] = root
                 special += [*gc.get_referents(one), one.get(None)]
