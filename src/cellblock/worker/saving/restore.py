@@ -77,7 +77,15 @@ class _Restoring:
         return rows
 
     def look(self, name: str) -> Any:
-        """A name that another module asks for before its turn has come."""
+        """A name that another module asks for before its turn has come.
+
+        None for a plain value that is being read together with that module: it is among what the module held, which
+        it is given once all is there.
+        """
+        key, kind = self._of_name.get(name, ("", ""))
+        begun = key in self._being_read and key not in self._loaded and key not in self._failed
+        if begun and "." not in kind and kind not in ("function", "type", "module"):
+            return None
         self.bring([name])
         try:
             return self.namespace[name]
