@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,9 @@ def _is_for_all(python: str) -> bool:
     told = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.splitlines()
     places = [one for place in map(Path, told[1:]) for one in (place, *place.parents)]
     return told[0] == "True" and all(place.stat().st_mode & 0o001 for place in places)
+
+
+@pytest.fixture(scope="session")
+def thorough_seed() -> int:
+    """The seed of long random tests: another one each day, unless CELLBLOCK_SEED says which. A failure tells it."""
+    return int(os.environ.get("CELLBLOCK_SEED") or time.time() // 86_400)

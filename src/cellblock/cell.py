@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Literal
 
@@ -55,12 +55,17 @@ class Lost:
 
 
 class Deferred:
-    """A value that is decoded the first time it is asked for. `size` is that of its bytes until then."""
+    """A value that is decoded the first time it is asked for.
 
-    __slots__ = ("_load", "_value", "size")
+    `size` is that of its bytes until then, and then what `weigh` says of the value; `grown` is told the difference.
+    """
 
-    def __init__(self, load: Callable[[], object], size: int = 0) -> None:
+    __slots__ = ("_load", "_value", "_weigh", "grown", "size")
+
+    def __init__(self, load: Callable[[], object], size: int = 0, weigh: Callable[[object], int] | None = None) -> None:
         self.size = size
+        self.grown: Callable[[int], object] | None = None
+        self._weigh = weigh
         self._load: Callable[[], object] | None = load
         self._value: object = None
 
@@ -68,7 +73,20 @@ class Deferred:
         if self._load is not None:
             self._value = self._load()
             self._load = None
+            if self._weigh is not None:
+                before, self.size = self.size, max(self.size, self._weigh(self._value))
+                if self.grown is not None:
+                    self.grown(self.size - before)
         return self._value
+
+
+    def __reduce__(self) -> tuple[Callable[[object], Deferred], tuple[object]]:
+        """A copy has the value itself: what it is decoded from may be memory of the session's."""
+        return _having, (self.get(),)
+
+
+def _having(value: object) -> Deferred:
+    return Deferred(lambda: value)
 
 
 NOTHING = Deferred(lambda: None)
@@ -105,3 +123,10 @@ class Cell:
     def value(self) -> object:
         """The last expression's value where it is portable, an `Opaque` where it is not, None without one."""
         return self.result.get()
+
+    def to_json(self) -> dict[str, object]:
+        """The cell as plain data that JSON holds, without its value, which `text` and `outputs` show."""
+        plain = asdict(replace(self, result=NOTHING))
+        del plain["result"]
+        outputs = [{**asdict(output), "type": output.type.value} for output in self.outputs]
+        return {**plain, "state": self.state.value, "ok": self.ok, "outputs": outputs}

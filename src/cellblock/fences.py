@@ -11,22 +11,25 @@ HTML is not looked at: a fence within it is one.
 
 from __future__ import annotations
 
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from cellblock.nesting import Nesting
 
 PYTHON = frozenset(("python", "py", "python3", "ipython", "ipython3", "tool_code"))
 """Tags of Python."""
 _MARKDOWN = frozenset(("markdown", "md", "mdx"))
-_OPEN = re.compile(r"(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>.*)$")
+_OPEN = re.compile(r"(?P<fence>`{3,}+|~{3,}+)(?P<info>.*)")
 _ITEM = re.compile(r"(?P<marker>[-*+]|\d{1,9}[.)])(?P<space> +|$)")
-_PREFIX = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])?[ \t]*")
+_PREFIX = re.compile(r"[ \t]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]*+)?")
+_QUOTE = re.compile(r" {0,3}> ?")
 _LINES = re.compile(r"\r\n|\n|\r")
 _ENDS_TRIED = 40
 """Fences in a block that are looked at for the one that ends it."""
 _TAB = 4
+_DEEPEST = 50
+"""Quotations within each other, and list items, that are told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,11 @@ def _entered(line: str, container: _Container) -> tuple[_Container, str]:
     if len(rest) - len(rest.lstrip(" ")) < indent:
         indent = _outdented(rest, indent)
     inner = rest[indent:]
-    while (marked := _ITEM.match(bare := inner.lstrip(" "))) and len(inner) - len(bare) < 4:
+    for _ in range(_DEEPEST):
+        bare = inner.lstrip(" ")
+        marked = _ITEM.match(bare)
+        if marked is None or len(inner) - len(bare) >= 4:
+            break
         taken = len(inner) - len(bare) + marked.end()
         taken -= max(len(marked["space"]) - 4, 0)  # more is code, indented within the item
         indent += taken + (not marked["space"])
@@ -119,7 +126,7 @@ def _outdented(line: str, indent: int) -> int:
 
 def _unquoted(line: str) -> tuple[int, str]:
     depth = 0
-    while (found := re.match(r" {0,3}> ?", line)) is not None:
+    while depth < _DEEPEST and (found := _QUOTE.match(line)) is not None:
         depth, line = depth + 1, line[found.end() :]
     return depth, line
 
@@ -127,7 +134,7 @@ def _unquoted(line: str) -> tuple[int, str]:
 def _within(line: str, container: _Container) -> str | None:
     """What of a line is in a container; None for one that ends it."""
     for _ in range(container.quotes):
-        found = re.match(r" {0,3}> ?", line)
+        found = _QUOTE.match(line)
         if found is None:
             return None
         line = line[found.end() :]
@@ -155,17 +162,19 @@ def _end(tag: str, fence: str, lines: Iterator[str], read: list[str]) -> tuple[i
     """The number of lines of a block, and whether a fence ends it. No more is read than it takes, into `read`."""
     first: int | None = None
     depth, seen = 1, 0
+    python = Nesting() if tag in PYTHON else None
     for number, line in enumerate(lines):
         read.append(line)
+        within = python is not None and bool(python.quotes)
+        if python is not None:
+            python.add(line)
         closes = _closes(line, fence)
         if not closes and not (tag in _MARKDOWN and _opens_within(line, fence)):
             continue
         if closes and first is None:
             first = number
         depth += -1 if closes else 1
-        if tag in PYTHON:
-            depth = int(_ends_in_string("\n".join(read[:number])))
-        if closes and (not depth or tag not in PYTHON | _MARKDOWN):
+        if closes and not within and (not depth or tag not in _MARKDOWN):
             return number, True
         seen += 1
         if seen >= _ENDS_TRIED and first is not None:
@@ -177,18 +186,6 @@ def _opens_within(line: str, fence: str) -> bool:
     """Whether a line opens a block in one that a fence has opened."""
     opened = _opening(line)
     return opened is not None and opened[1][0] == fence[0] and len(opened[1]) >= len(fence) and bool(opened[2])
-
-
-def _ends_in_string(source: str) -> bool:
-    """Whether a string of three quotes is open at the end of Python."""
-    try:
-        for _ in tokenize.generate_tokens(io.StringIO(source + "\n").readline):
-            pass
-    except tokenize.TokenError as error:
-        return any(word in str(error.args[0]) for word in ("multi-line string", "triple-quoted"))
-    except SyntaxError:
-        return False
-    return False
 
 
 def _without(line: str, indent: int) -> str:

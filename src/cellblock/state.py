@@ -38,9 +38,12 @@ class Resumed:
     `commit` is the newest one whose state was saved; `replayed` are the cells that were run again after it, with the
     answers that host functions had given them. `interrupted` is a cell that had not ended when its program did: it is
     recorded as failed and was not run again. `lost` are names that could not be brought back.
+    `left_out` are settings of the store that were not taken from it, as "mounts={'data': '/srv/data'}": only the
+    arguments of whoever opens the session can give what they give.
     """
 
     commit: str
     replayed: tuple[Cell, ...] = ()
     interrupted: Cell | None = None
     lost: tuple[Lost, ...] = ()
+    left_out: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any, Literal
 
 import anyio
@@ -213,3 +214,17 @@ def test_a_task_that_is_no_text_is_refused() -> None:
         agent_of("x").run(5)  # type: ignore[arg-type]
     with pytest.raises(CellblockError, match="is not a model"):
         ReactAgent(5)
+
+
+def test_a_tool_that_exits_is_shown_and_ends_nothing() -> None:
+    def leave() -> None:
+        """Leaves, as argparse does."""
+        sys.exit(2)
+
+    async def stop() -> None:
+        """Stops."""
+        raise KeyboardInterrupt
+
+    agent = agent_of(calls(("leave", {}), ("stop", {})), answer(1), tools=[leave, stop])
+    assert agent.run("task").value == 1
+    assert told(agent) == ["error: SystemExit: 2", "error: KeyboardInterrupt: "]

@@ -60,7 +60,7 @@ def test_run_with_tools_errors_memory_and_an_exploration_is_the_same_again(tmp_p
     ).run("shop", inputs={"items": ["tea", {"n": 1.5}]}, log=log)
     assert result.verified_by == "eyes"
     assert shop.called == ["tea", "tea", "gold", "gold"]
-    done = replay(log)
+    done = replay(log, trust_level=level)
     assert (done.differences, done.notes, done.cells, done.calls) == ([], [], 4, 4)
     assert shop.called == ["tea", "tea", "gold", "gold"]
 
@@ -214,8 +214,39 @@ def test_weaker_walls_and_mounts_are_never_taken_from_a_log(tmp_path: Path) -> N
         replay(log)
     assert replay(log, mounts={"d": data}).differences == []
     log.write_text(log.read_text().replace('"walls": "full"', '"walls": "reduced"'))
-    with pytest.raises(LogError, match="had reduced walls"):
+    with pytest.raises(LogError, match="had walls='reduced'"):
         replay(log, mounts={"d": data})
+
+
+def test_level_libraries_and_higher_limits_are_never_taken_from_a_log(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    policy = Policy(libraries=["numpy"])
+    agent("final_answer(1)", trust_level="local", policy=policy).run("one", log=log)
+    with pytest.raises(LogError, match="had trust_level='local'"):
+        replay(log)
+    with pytest.raises(LogError, match="used numpy of its program"):
+        replay(log, trust_level="local")
+    assert replay(log, trust_level="local", policy=policy).differences == []
+    log = tmp_path / "high.jsonl"
+    high = ExecutionLimits(timeout_seconds=600, max_memory_mb=100)
+    agent("final_answer(1)", limits=high, preload=["decimal"]).run("one", log=log)
+    done = replay(log)
+    assert done.differences == []
+    assert done.notes == ["not taken from the log: timeout_seconds=600, preload=['decimal']"]
+    done = replay(log, limits=ExecutionLimits(timeout_seconds=900))
+    assert done.notes == ["not taken from the log: preload=['decimal']"]
+
+
+def test_image_is_never_taken_from_a_log(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    agent("final_answer(1)").run("one", log=log)
+    log.write_text(
+        log.read_text().replace('"trust_level": "isolated"', '"trust_level": "sandboxed"').replace(
+            '"image": null', '"image": "theirs"'
+        )
+    )
+    with pytest.raises(LogError, match="was in the image 'theirs'"):
+        replay(log)
 
 
 @pytest.mark.parametrize(

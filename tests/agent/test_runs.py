@@ -303,6 +303,29 @@ def test_signals_become_observations(level: str) -> None:
     assert result.steps[0].signals == (("uncertain", "list or dict?"), ("explore", "look"), ("commit", "list"))
 
 
+LONG = {
+    "an integer": "10**5000",
+    "in a dict": "{10**4400: [10**5000, -(10**5000)]}",
+    "a lone surrogate": "'\\ud800' * 300",
+    "deep": "__import__('functools').reduce(lambda a, b: [a], range(60))",
+}
+
+
+@pytest.mark.parametrize("value", LONG.values(), ids=LONG)
+def test_any_value_is_shown_logged_and_verified(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def price(name: object) -> int:
+        """What a thing costs."""
+        raise KeyError(name)
+
+    code = f"memory.variables['kept'], memory.variables[10**5000] = {value}, 1\nuncertain({value})\n"
+    code += f"try: price({value})\nexcept KeyError: pass\nfinal_answer({value})"
+    agent = agent_of(code, "1", tools=[price], verbose=True, verify_completion=True)
+    result = agent.run("task")
+    assert result.verified_by == "cell 2 checked it"
+    assert len(repr(result)) < 400
+    assert "→ price(" in capsys.readouterr().err
+
+
 # ------------------------------------------------------------------------------------ checks
 
 

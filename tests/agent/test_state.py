@@ -10,7 +10,7 @@ import anyio
 import pytest
 from scripted_agents import LEVELS, agent_of
 
-from cellblock import CellblockError, Live, Session, Versioned
+from cellblock import AsyncSession, CellblockError, Live, Session, Versioned
 from cellblock.state import State
 
 
@@ -146,16 +146,40 @@ def test_what_is_registered_after_the_session_is_open_is_refused() -> None:
 
 
 def test_a_session_of_the_callers_is_worked_in_and_left_open() -> None:
-    from cellblock import AsyncSession
-    from cellblock.agent.signals import SIGNALS
-
     async def main() -> object:
-        async with AsyncSession(tools=SIGNALS) as session:
+        agent = agent_of("y = x + 1\nfinal_answer(y)")
+        async with AsyncSession(tools=agent.tools) as session:
             await session.run("x = 20")
-            result = await agent_of("y = x + 1\nfinal_answer(y)").arun("task", session=session)
+            result = await agent.arun("task", session=session)
             return result.value, (await session.run("y")).value
 
     assert anyio.run(main) == (21, 21)
+
+
+def test_a_run_works_in_a_blocking_session() -> None:
+    agent = agent_of("y = x + 1\nfinal_answer(y)")
+    with Session(tools=agent.tools) as session:
+        session.run("x = 20")
+        assert agent.run("task", session=session).value == 21
+        assert session.run("y").value == 21
+
+
+def test_session_that_a_run_would_wait_for_is_a_type_error() -> None:
+    agent = agent_of("final_answer(1)")
+
+    async def pass_on(given: Session) -> None:
+        with pytest.raises(TypeError, match="must be an AsyncSession, not Session, which blocks"):
+            await agent.arun("task", session=given)
+        async with AsyncSession(tools=agent.tools) as other:
+            with pytest.raises(TypeError, match="an AsyncSession of another event loop: pass a Session, or await arun"):
+                await anyio.to_thread.run_sync(lambda: agent.run("task", session=other))
+
+    with Session(tools=agent.tools) as session:
+        anyio.run(pass_on, session)
+        with pytest.raises(TypeError, match="must be a Session or an AsyncSession, not str"):
+            agent.run("task", session="one")
+    with Session() as session, pytest.raises(TypeError, match=r"commit: open it with tools=agent\.tools"):
+        agent.run("task", session=session)
 
 
 @pytest.mark.parametrize("level", LEVELS)

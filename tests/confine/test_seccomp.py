@@ -271,6 +271,7 @@ CASES: list[tuple[str, tuple[int, ...], int]] = [
     *[("fcntl", (3, 10, number), 0) for number in (0, 10, 29, 64)],
     *[("fcntl", (3, 8, number), 0) for number in (9, 19)],  # F_SETOWN
     *[("setsockopt", (3, 1, option), seccomp.IGNORED) for option in (7, 8, 32, 33)],  # SO_SNDBUF, SO_RCVBUF
+    ("setsockopt", (3, 1, 13), seccomp.IGNORED),  # SO_LINGER
     *[("setsockopt", (3, 1, option), P) for option in (26, 50, 51, 52)],  # SO_ATTACH_FILTER and its like
     *[("setsockopt", (3, 1, option), 0) for option in (2, 9, 15, 20, 27)],  # SO_REUSEADDR, SO_KEEPALIVE, timeouts
     *[("setsockopt", (3, 6, option), 0) for option in (1, 7, 8, 26)],  # of TCP

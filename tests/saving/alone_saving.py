@@ -407,6 +407,13 @@ def test_value_whose_loading_fails_is_told_and_others_are_there(shelf: Shelf) ->
     assert world["ok"] == [1]
 
 
+def test_value_whose_loading_calls_a_function_that_mentions_it_is_loaded(shelf: Shelf) -> None:
+    source = "def made(n): return [n]\nclass N:\n  def __setstate__(self, state): self.got = made(5)\nn = N(); n.x = 1"
+    record, world = shelf.save(new_world(source)), new_world()
+    assert load(world, record, get=shelf.get) == []
+    assert world["n"].got == [5]
+
+
 # ------------------------------------------------------------------------------------- codecs
 
 

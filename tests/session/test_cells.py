@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import json
+import pickle
+
 import pytest
 
 from cellblock import AsyncSession, Cell, CellState, Opaque, Session, UnknownCell
@@ -352,3 +356,14 @@ def test_installed_bytecode_is_read_and_none_is_written(session: Session) -> Non
     assert cell.value[0] == cell.value[1]  # type: ignore[index]
     session.run("import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import mine'], check=True)")
     assert session.files.list() == ["mine.py"]
+
+
+def test_cells_are_pickled_copied_and_plain_data(session: Session) -> None:
+    for source in ("{'a': [1, 2.5]}", "import numpy\nnumpy.arange(100_000)", "1 / 0", "print('x')\ndisplay(1)"):
+        cell = session.run(source)
+        for other in (pickle.loads(pickle.dumps(cell)), copy.deepcopy(cell)):
+            assert other == cell
+            assert repr(other.value) == repr(cell.value)
+        plain = json.loads(json.dumps(cell.to_json()))
+        assert (plain["source"], plain["state"], plain["ok"]) == (source, cell.state.value, cell.ok)
+        assert [output["data"] for output in plain["outputs"]] == [dict(output.data) for output in cell.outputs]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from family_tree import below, soon
 
 from cellblock import AsyncSession, CellblockError, ExecutionLimits, Session
+from cellblock.worker.checkpoint import descriptors
 
 LIMITS = ExecutionLimits(timeout_seconds=2, interrupt_grace_seconds=0.2, max_memory_mb=256)
 
@@ -128,6 +131,16 @@ def test_oldest_copies_end_though_the_event_loop_gets_no_turn() -> None:
 
 
 @pytest.mark.usefixtures("no_spares")
+def test_file_whose_number_is_free_is_opened_again_under_it(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("text")
+    number = os.open(tmp_path / "f", os.O_RDONLY)
+    held = [one for one in descriptors.held(()) if one.number == number]
+    os.close(number)
+    assert descriptors.take_up(held) == []
+    assert (os.read(number, 9), os.get_inheritable(number)) == (b"text", False)
+    os.close(number)
+
+
 def test_copies_that_become_ready_when_nobody_wants_them_any_more_end(open_session: Callable[..., Session]) -> None:
     """The session's own processes keep a copy from the processor until later cells have been run."""
     session = open_session(limits=ExecutionLimits(max_checkpoints=1, timeout_seconds=60))

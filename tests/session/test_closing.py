@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -12,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from cellblock import AsyncSession, CellState, Done, Session, SessionClosed
+from cellblock import AsyncSession, CellState, Done, Session, SessionBusy, SessionClosed, Versioned
+from cellblock.store import open_store
 
 
 def run_in_thread(session: Session, source: str) -> tuple[ThreadPoolExecutor, object]:
@@ -197,3 +199,65 @@ def test_sessions_that_nobody_closed_end_with_the_program_in_silence() -> None:
     program = "from cellblock import Session\nkept = [Session(), Session()]\nprint([one.run('1').text for one in kept])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "['1', '1']\n", "")
+
+
+def dropping(test: Callable[..., None]) -> Callable[..., None]:
+    """A test that drops sessions without closing them, which they warn of."""
+    for warning in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
+        test = pytest.mark.filterwarnings(f"ignore::{warning}")(test)
+    return test
+
+
+@dropping
+@pytest.mark.parametrize("state", [{}, {"hibernate_after": 3600}], ids=["", "hibernating"])
+def test_dropped_session_gives_up_its_name_at_once(
+    opened: Callable[..., Session], url: str, state: dict[str, float]
+) -> None:
+    session: Session | None = Session("one", state=Versioned(url, **state))  # type: ignore[arg-type]
+    assert session is not None
+    session.run("x = 1")
+    session.flush()
+    session = None
+    gc.collect()  # the tasks of its last commit may have been in a cycle
+    assert opened().run("x").value == 1
+
+
+@dropping
+def test_session_that_a_collector_finds_gives_up_its_name_for_other_processes(url: str) -> None:
+    cycle: list[object] = [Session("one", state=Versioned(url))]
+    cycle[0].run("x = 1")  # type: ignore[attr-defined]
+    cycle[0].flush()  # type: ignore[attr-defined]
+    cycle.append(cycle)
+    collector = threading.Thread(target=gc.collect)
+    del cycle
+    collector.start()
+    collector.join()
+    with open_store(url) as store:
+        for _ in range(1000):  # a thread of its own releases it
+            if store.sessions()[0].holder is None:
+                break
+            threading.Event().wait(0.01)
+        assert store.sessions()[0].holder is None
+
+
+def test_dropping_a_forked_copy_leaves_the_parent_its_name(opened: Callable[..., Session]) -> None:
+    session = opened()
+    session.run("x = 1")
+
+    def child() -> object:
+        session.__dict__.clear()
+        gc.collect()
+        return "dropped"
+
+    assert fork(child) == "dropped"
+    with pytest.raises(SessionBusy):
+        opened()
+    assert session.run("x").value == 1
+
+
+def test_name_that_is_open_in_this_process_is_said_to_be(opened: Callable[..., Session]) -> None:
+    session = opened()
+    with pytest.raises(SessionBusy, match=r"'one' of 'default' is open in this process \(close\(\) that one first"):
+        opened()
+    session.close()
+    assert opened().run("1").value == 1

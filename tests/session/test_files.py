@@ -279,3 +279,44 @@ async def test_async_files() -> None:
         assert await session.files.list() == ["a/b"]
         await session.files.delete("a/b")
         assert await session.files.list() == []
+
+
+LARGE = ExecutionLimits(timeout_seconds=60, max_disk_mb=800, max_checkpoint_mb=1000, max_checkpoints=40)
+CHANGES = [
+    "open('large', 'wb').write(os.urandom(12 * 2**20))",
+    "open('large', 'ab').write(b'end')",
+    "with open('large', 'r+b') as file: file.seek(6 * 2**20); file.write(b'middle')",
+    "kept = open('large', 'r+b'); kept.write(b'open'); kept.flush()",
+    "kept.write(b'still open'); kept.flush()",
+    "kept.close(); mapped = mmap.mmap(os.open('large', os.O_RDWR), 0); mapped[5] = 1",
+    "mapped[2**20] = 2",
+    "del mapped; gc.collect(); os.truncate('large', 9 * 2**20)",
+    "os.link('large', 'other')",
+    "open('other', 'ab').write(b'by its other name')",
+    "open('new', 'wb').write(os.urandom(9 * 2**20)); os.replace('new', 'large')",
+    "os.rename('large', 'moved'); os.chmod('moved', 0o400)",
+    "os.unlink('moved')",
+]
+DIGESTS = "{name: hashlib.sha256(open(name, 'rb').read()).hexdigest() for name in sorted(os.listdir())}"
+
+
+def test_every_version_of_a_large_file_comes_back(open_session: Callable[..., Session]) -> None:
+    session = open_session(limits=LARGE)
+    session.run("import gc, hashlib, mmap, os")
+    seen = []
+    for change in CHANGES:
+        seen.append((session.aside(DIGESTS), session.checkpoint()))
+        assert session.run(change).ok
+    for before, state in reversed(seen):
+        session.undo(to=state)
+        assert session.aside(DIGESTS) == before
+
+
+def test_large_file_is_remembered_while_the_next_cell_runs(open_session: Callable[..., Session]) -> None:
+    session = open_session(limits=LARGE)
+    session.run("import os\nopen('large', 'wb').write(os.urandom(150 * 2**20))")
+    locks = session.run("open('/proc/locks').read()").value
+    assert "LEASE  ACTIVE    READ" in str(locks)  # the kernel holds whoever would write to it until it is copied
+    assert session.run("open('large', 'r+b').write(b'first')").ok
+    session.undo()
+    assert session.run("open('large', 'rb').read(5) != b'first'").value is True

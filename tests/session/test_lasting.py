@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,10 +25,12 @@ from cellblock import (
     Policy,
     Session,
     SessionBusy,
+    StoreError,
     UnknownCommit,
     UnpicklableError,
     Versioned,
 )
+from cellblock.errors import RestoreFailed
 
 Open = Callable[..., Session]
 
@@ -286,7 +291,7 @@ def test_branches_go_apart_and_are_merged(opened: Open) -> None:
 
 def test_a_second_program_is_told_who_has_the_session(opened: Open, url: str) -> None:
     opened()
-    with pytest.raises(SessionBusy, match=f"process {os.getpid()}"):
+    with pytest.raises(SessionBusy, match="is open in this process"):
         opened()
     program = f"from cellblock import *\nSession('one', state=Versioned({url!r}))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
@@ -303,6 +308,77 @@ def test_settings_are_those_it_was_made_with_unless_others_are_given(opened: Ope
     assert (session.limits.timeout_seconds, session.seed) == (9, 5)
     session = _again(session, opened)
     assert session.limits.timeout_seconds == 9
+
+
+def _write_settings(url: str, **changed: object) -> None:
+    """As somebody who can write to the store."""
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as database:
+        (old,) = database.execute("SELECT settings FROM sessions").fetchone()
+        database.execute("UPDATE sessions SET settings = ?", (json.dumps({**json.loads(old), **changed}),))
+    database.close()
+
+
+def test_a_store_decides_neither_what_the_host_executes_nor_what_cells_reach(
+    opened: Open, url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\ntouch {tmp_path}/executed\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    session = opened()
+    session.run("x = 1")
+    session.close()
+    _write_settings(
+        url,
+        python=str(python),
+        preload=["decimal"],
+        mounts={"m": "/etc"},
+        network=["example.com:443"],
+        trust_level="local",
+        walls="reduced",
+        container={"image": "theirs", "engine": "/tmp/podman", "runtime": "", "cpus": None},
+        limits={"timeout_seconds": 600, "max_memory_mb": 100, "max_processes": 9999},
+    )
+    for _ in range(2):
+        session = opened()
+        assert session.run("import os\nx, os.path.exists('m')").value == (1, False)
+        assert repr(session) == "<Session isolated, open>"
+        assert session.run("import urllib.request\nurllib.request.urlopen('https://example.com')").error is not None
+        assert session.limits == replace(ExecutionLimits(), max_memory_mb=100)
+        assert session.resumed is not None
+        assert {told.split("=")[0] for told in session.resumed.left_out} == {
+            "python", "preload", "mounts", "network", "trust_level", "walls", "container", "timeout_seconds",
+            "max_processes",
+        }  # fmt: skip
+        session.close()
+    assert not (tmp_path / "executed").exists()
+    assert "not taken from its store: " in caplog.text
+    assert "mounts={'m': '/etc'}" in caplog.text
+
+
+def test_settings_that_only_narrow_are_those_of_the_store(opened: Open, url: str) -> None:
+    session = opened(limits=ExecutionLimits(max_memory_mb=100, max_checkpoint_mb=50), private=True)
+    session.run("x = 1")
+    session = _again(session, opened)
+    assert (session.limits.max_memory_mb, session.limits.max_checkpoint_mb) == (100, 50)
+    assert session.private
+    assert session.resumed is not None
+    assert session.resumed.left_out == ()
+
+
+def test_what_the_opener_says_comes_before_a_store(opened: Open, tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir(mode=0o755)
+    opened(mounts={"in": tmp_path / "one"}, limits=ExecutionLimits(timeout_seconds=50)).close()
+    session = opened(mounts={"in": tmp_path / "one"}, limits=ExecutionLimits(timeout_seconds=60))
+    assert session.run("import os\nos.path.isdir('in')").value is True
+    assert session.limits.timeout_seconds == 60
+
+
+@pytest.mark.parametrize("limits", [{"timeout_seconds": -1}, {"timeout_seconds": "1"}, {"nope": 1}, 5])
+def test_limits_of_a_store_that_are_none_are_damage(opened: Open, url: str, limits: object) -> None:
+    opened().close()
+    _write_settings(url, limits=limits)
+    with pytest.raises(StoreError, match="the settings of the session are damaged"):
+        opened()
 
 
 def test_sessions_that_do_not_last_say_so() -> None:
@@ -435,7 +511,10 @@ def test_what_the_host_does_at_local_is_kept_as_far_as_it_is_plain_data(opened: 
     session.undo()
     assert session.run("given").value == [1, {2}]
     session.clear()
-    assert _again(session, opened).names() == {}
+    session.close()
+    with pytest.raises(RestoreFailed, match='trust_level="local"'):  # which no store can say
+        opened()
+    assert opened(trust_level="local").names() == {}
 
 
 def test_what_is_live_at_local_is_not_called_again_by_a_resume(opened: Open, url: str) -> None:

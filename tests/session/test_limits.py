@@ -8,6 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from cellblock import CellState, ExecutionLimits, Session
+from cellblock.attacks.attack import prelude
+from cellblock.attacks.protocol import _FORGE
 
 
 def hang(session: Session, source: str) -> None:
@@ -261,6 +263,7 @@ def test_limits_are_those_of_the_documents_by_default() -> None:
         10_000,
         10,
     )
+    assert limits.max_host_mb == 512
 
 
 def test_where_memory_ends_other_processes_are_killed_before_the_one_with_the_names(session: Session) -> None:
@@ -293,3 +296,16 @@ def test_descriptors_that_stay_hidden_count_as_pipes(open_session: Callable[...,
         "os.waitpid(child, 0)[1]"
     )
     assert cell.value == 9, cell.text
+
+
+@pytest.mark.hostile
+@pytest.mark.threat("W7")
+def test_failure_that_a_process_forges_is_cut_to_the_limit_of_the_output(open_session: Callable[..., Session]) -> None:
+    session = open_session(limits=ExecutionLimits(timeout_seconds=20, max_output_bytes=1000))
+    said = '{"type": "X", "message": text, "traceback": text, "kind": "raised"}'
+    forged = f"text = 'a' * 2 ** 20\nsay(FINISHED | {{'failure': {said}}})\nimport time\ntime.sleep(60)"
+    error = session.run(f"{prelude({})}{_FORGE}\n{forged}").error
+    assert error is not None
+    for text in (error.message, error.traceback):
+        assert text.startswith("a" * 500)
+        assert len(text) < 1200

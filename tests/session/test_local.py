@@ -580,3 +580,18 @@ def test_a_call_that_cannot_be_ended_is_left_a_second_after_the_limit_and_the_se
         assert "the session is dead" in cell.error.hint
         with pytest.raises(SessionClosed, match="the session is dead"):
             session.run("1")
+
+
+@pytest.mark.parametrize("seconds", [0.05, pytest.param(0.02, marks=pytest.mark.slow), 0.3])
+def test_import_that_meets_the_limit_leaves_the_library_whole_for_the_program(seconds: float) -> None:
+    program = f"""
+from cellblock import *
+policy, limits = Policy(libraries=["numpy", "pandas"]), ExecutionLimits(timeout_seconds={seconds})
+with Session(trust_level="local", policy=policy, limits=limits) as session:
+    print(session.run("import numpy, pandas\\nwhile True: pass").state.value)
+    import numpy, pandas
+    print(int(pandas.DataFrame({{"a": numpy.arange(3)}}).a.sum()))
+    print(session.run("import numpy\\nint(numpy.arange(3).sum())").value)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("timeout\n3\n3\n", "")

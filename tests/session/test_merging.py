@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cellblock import MergeConflict, Session, Versioned
+from cellblock import AsyncSession, MergeConflict, Session, Versioned
 
 Parted = Callable[[str, str, str], tuple[Session, Session]]
 MAKE = "def made(number):\n    class Item:\n        value = number\n    return Item()\n"
@@ -84,6 +84,68 @@ def test_definition_that_is_another_one_in_the_other_version_is_a_conflict(
     assert conflict.value.names == names
 
 
+LOOKED = {
+    "shown": ("x = [1, 2]", "x", "x.append(3)", "x", [1, 2, 3]),
+    "shown within": ("x = {'a': [1]}; y = [2]", "x['a'], y", "x['a'].append(3)", "x", {"a": [1, 3]}),
+    "a list that grew and shrank": ("x = [1]", "x.extend(range(99)); del x[1:]", "x.append(3)", "x", [1, 3]),
+    "parts of packages": ("import xml", "import xml.dom.minidom", "import xml.sax", "xml.dom is not xml.sax", True),
+    "results kept by a function": (
+        "import functools\n@functools.lru_cache\ndef x(n): return n",
+        "x(1), x",
+        "x.more = 5; x(2)",
+        "x.more",
+        5,
+    ),
+    "caches in files": (
+        "import os; place = os.environ['XDG_CACHE_HOME']; os.makedirs(place, exist_ok=True); x = 1",
+        "open(place + '/fonts', 'w').write('1')",
+        "open(place + '/fonts', 'w').write('2'); x = 5",
+        "x, open(place + '/fonts').read()",
+        (5, "1"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LOOKED)
+def test_looking_at_a_value_is_no_change(parted: Parted, what: str) -> None:
+    both, looks, changes, ask, expected = LOOKED[what]
+    session, branch = parted(both, looks, changes)
+    diff = session.diff()
+    assert (diff.names, diff.files) == ((), ())
+    session.merge(branch)
+    assert session.run(ask).value == expected
+
+
+def test_table_that_was_looked_at_is_no_change(parted: Parted) -> None:
+    pytest.importorskip("pandas")
+    looks = "x.head(), x['a'].max(), x.index.is_unique, x.describe(), x.loc['p']; x"
+    session, branch = parted(
+        "import pandas as pd; x = pd.DataFrame({'a': [3, 1], 'b': ['p', 'q']}).set_index('b')", looks, "x['c'] = [1, 2]"
+    )
+    assert session.diff().names == ()
+    session.merge(branch)
+    assert session.run("list(x.columns)").value == ["a", "c"]
+
+
+def test_last_value_is_that_of_the_names_it_shares_objects_with_when_it_is_opened_again(tmp_path: Path) -> None:
+    state = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    for name, source, check in (
+        ("one", "x = [1]; y = {'of': [2]}\nx", "_ is x"),
+        ("two", "x = [1]; y = {'of': [2]}\n(x, y['of'], [3])", "_[0] is x and _[1] is y['of'] and _[2] == [3]"),
+        (
+            "three",
+            "class A: pass\na = A(); a.b = A()\n[a.b, A, a.__dict__]",
+            "_[0] is a.b and _[1] is A and len(_[2]) == 1",
+        ),
+        ("four", "def f(): return f\nx = f\nlambda: (f, x)", "_()[0] is f"),
+    ):
+        with Session(name, state=state) as session:
+            assert session.run(source).ok
+        with Session(name, state=state) as session:
+            cell = session.run(check)
+            assert (name, cell.value, cell.text) == (name, True, "True")
+
+
 def test_preferred_version_keeps_its_definitions_and_the_rest_is_told(parted: Parted) -> None:
     session, branch = parted(MAKE, "a = made(1)", "b = made(2)\nc = 3")
     session.merge(branch, prefer="ours")
@@ -102,3 +164,11 @@ def test_last_value_that_shares_what_the_preferred_version_changed_is_told(parte
     assert [(one.name, one.reason) for one in cell.lost] == [
         ("last", "the other version changed what it shares objects with")
     ]
+
+
+def test_what_is_no_session_of_the_same_kind_cannot_be_merged(parted: Parted) -> None:
+    session, _ = parted("x = 1", "y = 1", "z = 1")
+    with pytest.raises(TypeError, match="other must be Session, not AsyncSession"):
+        session.merge(AsyncSession())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="other must be Session, not NoneType"):
+        session.merge(None)  # type: ignore[arg-type]

@@ -8,12 +8,15 @@ from html.parser import HTMLParser
 import nbformat
 import pytest
 
+from cellblock import Session
 from cellblock.cell import Cell, CellError, CellState, Deferred, Lost
 from cellblock.errors import UnknownCell
 from cellblock.limits import Usage
 from cellblock.outputs import DATAFRAME_MIME, Output, OutputType
+from cellblock.session.account import Account
 from cellblock.session.inert import as_terminal, inert
-from cellblock.session.notebook import Blob, Notebook
+from cellblock.session.jupyter import pieces
+from cellblock.session.notebook import OLDEST, Blob, Notebook
 from cellblock.values.portable import Opaque
 
 PNG = Blob("image/png", b"\x89PNG\r\n\x1a\nimage")
@@ -374,7 +377,7 @@ def test_html_is_shown_only_in_a_frame_without_rights() -> None:
     page = Page(hostile_notebook().to_html())
     (frame,) = page.all("iframe")
     assert frame["sandbox"] == ""
-    assert EVIL in str(frame["srcdoc"])
+    assert EVIL not in str(frame["srcdoc"])
     assert "src" not in frame
 
 
@@ -391,6 +394,29 @@ def test_policy_forbids_scripts_and_fetching() -> None:
     assert policy == "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     # it holds only for what comes after it
     assert [tag for tag, _ in page.elements][:4] == ["html", "head", "meta", "meta"]
+
+
+def test_an_undone_cell_is_no_code_of_the_document_and_marked_on_the_page() -> None:
+    notebook = notebook_of(cell(source="x = 1", number=1), cell("c2", source="x = 2", number=2, undone=True))
+    first, second = cells_of(notebook)
+    assert (first["cell_type"], first["source"]) == ("code", "x = 1")
+    assert (second["cell_type"], second["source"]) == ("raw", "# undone, and not run again\nx = 2")
+    assert [piece.source for piece in pieces(document_of(notebook))] == ["x = 1"]
+    words = [word.strip() for word in Page(notebook.to_html()).words if word.strip()]
+    rows = words[words.index("2 cells") + 1 :]
+    assert rows == [*("[1]", "completed", "0 ms", "x = 1"), *("[2]", "undone", "0 ms", "x = 2")]
+
+
+def test_a_document_leads_to_the_state_of_its_session() -> None:
+    with Session() as session:
+        for source in ("x = [1]", "x.append(2)", "x.append(3)"):
+            session.run(source)
+        session.undo()
+        document = session.notebook.to_ipynb()
+    with Session() as again:
+        for piece in pieces(document):
+            again.run(piece.source)
+        assert again["x"] == [1, 2]
 
 
 @pytest.mark.threat("W8")
@@ -477,9 +503,8 @@ def test_inert_takes_linear_time(part: str) -> None:
     as_terminal(part * 500_000)
 
 
-def test_old_values_are_let_go_and_a_cell_at_hand_keeps_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cellblock.session.notebook.MAX_VALUES_BYTES", 250)
-    notebook = Notebook()
+def test_old_values_are_let_go_and_a_cell_at_hand_keeps_its_own() -> None:
+    notebook = Notebook(account=Account(250))
     cells = [
         Cell(id=f"c{n}", number=n, source="", state=CellState.COMPLETED, result=Deferred(lambda n=n: n, 100))
         for n in range(4)
@@ -487,8 +512,8 @@ def test_old_values_are_let_go_and_a_cell_at_hand_keeps_its_own(monkeypatch: pyt
     for cell in cells:
         notebook.record(cell, {})
     assert [cell.value for cell in notebook] == [
-        Opaque("dropped", "a notebook keeps the newest 256 MB of its cells' values"),
-        Opaque("dropped", "a notebook keeps the newest 256 MB of its cells' values"),
+        Opaque("dropped", f"{OLDEST} (ExecutionLimits.max_host_mb)"),
+        Opaque("dropped", f"{OLDEST} (ExecutionLimits.max_host_mb)"),
         2,
         3,
     ]

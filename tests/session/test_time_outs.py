@@ -133,3 +133,31 @@ async def _processes_of_an_abandoned_cell() -> list[str]:
 
 def test_processes_of_a_cell_that_its_caller_left_end_with_it() -> None:
     assert anyio.run(_processes_of_an_abandoned_cell) == []
+
+
+@pytest.mark.parametrize("seconds", [0.1, pytest.param(0.05, marks=pytest.mark.slow), 0.3])
+def test_import_of_a_library_that_meets_the_limit_is_whole_afterwards(
+    open_session: Callable[..., Session], seconds: float
+) -> None:
+    limits = ExecutionLimits(timeout_seconds=seconds, interrupt_grace_seconds=20)
+    session = open_session(limits=limits)
+    cell = session.run("kept = 1\nimport numpy, pandas\nwhile True: pass")
+    assert (cell.state, cell.lost, session["kept"]) == (CellState.TIMEOUT, (), 1)
+    source = "import numpy, pandas\nint(pandas.DataFrame({'a': numpy.arange(3)}).a.sum())"
+    while (cell := session.run(source)).state is CellState.TIMEOUT:  # it is imported, and soon fast enough
+        continue
+    assert cell.value == 3, cell.text
+
+
+def test_import_that_does_not_end_within_the_grace_is_taken_back(open_session: Callable[..., Session]) -> None:
+    session = open_session(limits=ExecutionLimits(timeout_seconds=0.05, interrupt_grace_seconds=0.01))
+    session.run("kept = 1")
+    assert session.run("import numpy, pandas\nwhile True: pass").rolled_back
+    assert session.run("import sys\n[name for name in ('numpy', 'pandas') if name in sys.modules]").value == []
+    assert session["kept"] == 1
+
+
+def test_module_of_the_session_that_does_not_end_is_interrupted_in_its_import(patient: Session) -> None:
+    patient.files.write("endless.py", "import time\nwhile True: time.sleep(0.01)")
+    time_out(patient, "import endless")
+    assert patient.run("import sys\n'endless' in sys.modules").value is False

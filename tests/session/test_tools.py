@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -12,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cellblock import AsyncSession, Done, ExecutionLimits, Session
+from cellblock import AsyncSession, Done, ExecutionLimits, Policy, Session, SessionBusy, SessionClosed
 from cellblock.events import ToolCall
 
 LIMITS = ExecutionLimits(timeout_seconds=20)
@@ -290,3 +292,219 @@ def test_session_with_tools_in_a_forked_program_has_threads_of_its_own(open_sess
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_arguments_are_large_or_cost_too_much_to_read(equipped: Session) -> None:
+    """Large ones are read apart from the event loop; chosen keys are the caller's error, as what is malformed is."""
+    assert equipped.run("len(echo(list(range(200_000)))[0][0])").value == 200_000
+    size = 2**13
+    build = f"""
+place, chain, at = bytearray({size}), [], 1
+def extend():
+    global at
+    place[at] = 1
+    chain.append(at)
+    at = (5 * at + 1) % {size}
+while len(chain) < {size} // 2:
+    extend()
+keys, start = dict.fromkeys(chain), frozenset(chain[:{size} // 16])
+for key in range({size}, {size} * 8):
+    where, left = key % {size}, key
+    while place[where] and left:
+        left >>= 5
+        where = (where * 5 + left + 1) % {size}
+    if not left and where in start and len(keys) < {size} * 2 // 3:
+        keys[key] = None
+        extend()
+"""
+    equipped.run(build)
+    refused = equipped.run("echo(keys)").error
+    assert refused is not None
+    assert refused.message == "echo(): malformed arguments: keys whose places in a table meet"
+
+
+# ------------------------------------------------------------------------------ tools that use their own session
+
+USES: dict[str, Callable[[Session], object]] = {
+    "run": lambda session: session.run("1"),
+    "run, without waiting": lambda session: session.run("1", wait=False),
+    "stream": lambda session: list(session.stream("1")),
+    "shell": lambda session: session.shell("true"),
+    "undo": lambda session: session.undo(),
+    "clear": lambda session: session.clear(),
+    "names": lambda session: session.names(),
+    "get": lambda session: session["x"],
+    "set": lambda session: session.__setitem__("x", 1),
+    "aside": lambda session: session.aside("1"),
+    "hibernate": lambda session: session.hibernate(),
+    "checkout": lambda session: session.checkout("HEAD"),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_tool_that_would_wait_for_its_own_cell_is_told_at_once(opened: Callable[..., Session], use: str) -> None:
+    session = opened(tools=[_called("ask", lambda: USES[use](session))])
+    cell = session.run("x = 1\nask()")
+    assert cell.error is not None
+    assert (cell.error.type, cell.error.message) == (
+        "SessionBusy",
+        "ask() uses session 'one', a cell of which has called it and waits for it "
+        "(return what the cell is to go on with, or use a branch or another session)",
+    )
+    assert session.run("x").value == 1
+
+
+def _called(name: str, function: Callable[[], object]) -> Callable[[], object]:
+    function.__name__ = name
+    return function
+
+
+def test_what_needs_no_turn_works_in_a_tool_of_the_session_itself(opened: Callable[..., Session]) -> None:
+    def ask() -> object:
+        session.files.write("a", b"1")
+        with session.branch() as branch:
+            branch.run("x = 2")
+        session.flush()
+        return session.files.list(), session.files.read("a"), session.checkpoint(), len(session.log())
+
+    session = opened(tools=[ask])
+    session.run("x = 1")
+    assert session.run("ask()[:2]").value == (["a"], b"1")
+    assert session.run("x").value == 1
+
+
+def test_tool_that_closes_its_own_session_ends_the_cell(open_session: Callable[..., Session]) -> None:
+    session = open_session(tools=[_called("leave", lambda: session.close())])
+    with pytest.raises(SessionClosed):
+        session.run("leave()")
+
+
+def test_tool_that_reaches_its_own_session_by_another_is_told_at_once(open_session: Callable[..., Session]) -> None:
+    inner = open_session(tools=[_called("back", lambda: outer.run("1").value)], limits=LIMITS)
+    outer = open_session(tools=[_called("ask", lambda: inner.run("back()").text)], limits=LIMITS)
+    assert "SessionBusy: ask() uses the session, a cell of which" in str(outer.run("ask()").value)
+    assert outer.run("1").ok
+
+
+def test_thread_of_a_tool_that_carries_its_context_is_told_at_once(open_session: Callable[..., Session]) -> None:
+    found: list[str] = []
+
+    def follow() -> None:
+        with pytest.raises(SessionBusy) as caught:
+            session.run("1")
+        found.append(str(caught.value))
+
+    def ask() -> None:
+        thread = threading.Thread(target=contextvars.copy_context().run, args=(follow,))
+        thread.start()
+        thread.join()
+
+    session = open_session(tools=[ask])
+    assert session.run("ask()").ok
+    assert found[0].startswith("ask() uses the session, a cell of which")
+
+
+def test_what_a_tool_leaves_behind_may_use_the_session_after_the_cell(open_session: Callable[..., Session]) -> None:
+    ended, values = threading.Event(), []
+
+    def follow() -> None:
+        ended.wait()
+        values.append(session.run("2").value)
+
+    def leave() -> None:
+        threads.append(threading.Thread(target=contextvars.copy_context().run, args=(follow,)))
+        threads[0].start()
+
+    threads: list[threading.Thread] = []
+    session = open_session(tools=[leave])
+    assert session.run("leave()").ok
+    ended.set()
+    threads[0].join()
+    assert values == [2]
+
+
+def test_function_of_a_policy_at_local_that_uses_its_own_session_is_told_at_once() -> None:
+    def ask() -> object:
+        return session.run("1").value
+
+    with Session(trust_level="local", policy=Policy().fn(ask), limits=LIMITS) as session:
+        error = session.run("ask()").error
+        assert error is not None
+        assert error.message.startswith("a function of the policy uses the session")
+
+
+@pytest.mark.anyio
+async def test_async_tool_that_uses_its_own_session_is_told_at_once() -> None:
+    async def ask() -> object:
+        return (await session.run("1")).value
+
+    async def gathered() -> object:
+        return await asyncio.gather(session.names(), asyncio.to_thread(lambda: None))
+
+    async with AsyncSession(tools=[ask, gathered], limits=LIMITS) as session:
+        for name in ("ask", "gathered"):
+            error = (await session.run(f"await {name}()")).error
+            assert error is not None
+            assert error.message.startswith(f"{name}() uses the session, a cell of which has called it")
+
+
+# ------------------------------------------------------------------------------ whatever a tool raises
+
+
+class Own(BaseException):
+    """No Exception."""
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(2), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError(), Own("so")], ids=repr
+)
+@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
+def test_whatever_a_tool_raises_is_the_error_of_its_cell_alone(
+    open_session: Callable[..., Session], error: BaseException, *, is_async: bool
+) -> None:
+    def plain() -> None:
+        raise error
+
+    async def awaited() -> None:
+        raise error
+
+    other, session = open_session(), open_session(tools=[plain, awaited])
+    failure = session.run("await awaited()" if is_async else "plain()").error
+    assert failure is not None
+    said = f": {error}" if str(error) else ""
+    name = "awaited" if is_async else "plain"
+    assert (failure.type, failure.message) == ("RuntimeError", f"{name}() raised {type(error).__name__}{said}")
+    assert (session.run("1").value, other.run("2").value, open_session().run("3").value) == (1, 2, 3)
+
+
+@pytest.mark.anyio
+async def test_exit_of_a_tool_leaves_an_async_host() -> None:
+    def leave() -> None:
+        sys.exit("enough")
+
+    async with AsyncSession(tools=[leave], limits=LIMITS) as session:
+        error = (await session.run("leave()")).error
+        assert error is not None
+        assert error.message == "leave() raised SystemExit: enough"
+        assert (await session.run("1")).value == 1
+
+
+def test_task_of_a_tool_that_exits_leaves_the_loop_of_all_sessions(
+    open_session: Callable[..., Session], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail() -> None:
+        sys.exit("enough")
+
+    async def scatter() -> None:
+        await asyncio.gather(fail())
+
+    async def stop() -> None:
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0.01)
+
+    session = open_session(tools=[scatter, stop])
+    error = session.run("await scatter()").error
+    assert error is not None
+    assert error.message == "scatter() raised SystemExit: enough"
+    assert session.run("await stop()").ok
+    assert [one.message for one in caplog.records] == ["a task of a tool ended the event loop"] * 2

@@ -47,7 +47,7 @@ def write(store: Store) -> None:
             batch.commit(kind="merge", number=3, trees=side.trees, parents=parents)
         held.append({"begun": "y = 2"})
         held.append({"answer": blobs(small), "text": "日本語\0"})
-        held.trim(1)
+        held.trim([1])
     store.fork("ana", "q3", "copy", at="v1")
     with store.hold("ana", "copy") as held:
         held.move("v1")

@@ -110,7 +110,8 @@ def write(held: HeldSession, say: Callable[[str], None]) -> None:
             big = batch.put(os.urandom(70_000))
             names = {f"n{n}": {"value": number, "big": blobs(big)} for n in range(NAMES if number == 1 else 2)}
             root = batch.tree(None if head is None else held.resolve(head).trees["names"], names)
-            made = batch.commit(kind="cell", number=number, trees={"names": root}, through=2 * number - 1)
+            entries = [1] if number == 1 else [2 * number - 2, 2 * number - 1]
+            made = batch.commit(kind="cell", number=number, trees={"names": root}, entries=entries)
         say(f"commit {made.id}")
 
 

@@ -50,7 +50,7 @@ def cell(held: HeldSession, number: int, data: bytes) -> str:
     with held.batch() as batch:
         root = None if head is None else held.resolve(head).trees["names"]
         root = batch.tree(root, {f"n{number}": {"data": blobs(batch.put(data))}})
-        return batch.commit(kind="cell", number=number, trees={"names": root}, through=noted).id
+        return batch.commit(kind="cell", number=number, trees={"names": root}, entries=[noted]).id
 
 
 def fill(held: HeldSession) -> list[str]:
@@ -83,7 +83,7 @@ def full(directory: str, objects: str = "") -> None:
         whole(store, done)
         refused(lambda: open_store(f"sqlite:///{directory}/other.db"), "disk is full")
         remount(directory, options="size=64m")
-        held.trim(held.journal()[-1].number)
+        held.trim(entry.number for entry in held.journal())
         done.append(cell(held, len(done), b"after"))
         whole(store, done)
         held.release()

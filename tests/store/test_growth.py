@@ -88,7 +88,7 @@ def cells(held: HeldSession, many: int) -> None:
         held.append({"cell": number})
         with held.batch() as batch:
             root = batch.tree(root, {f"n{number % 50}": {"at": number, "of": many}})
-            batch.commit(kind="cell", number=number, trees={"names": root}, through=held._newest)
+            batch.commit(kind="cell", number=number, trees={"names": root}, entries=[held._newest])
 
 
 def test_opening_log_diff_and_commit_do_not_grow_with_history(store: Store, database: Counting) -> None:

@@ -86,18 +86,19 @@ class Histories(RuleBasedStateMachine):
     def commit(self, data: st.DataObject, changes: dict[str, Any], snapshot: bool) -> None:
         name = data.draw(st.sampled_from(self.now))
         held, model = self.held[name], self.models[name]
-        through = model.journal[0][0] if model.journal else None
+        left = data.draw(st.sets(st.sampled_from(model.journal))) if model.journal else set()
         with held.batch() as batch:
             root = None if model.head is None else held.resolve("HEAD").trees["names"]
             written = {
                 key: blobs(batch.put(value)) if isinstance(value, bytes) else value for key, value in changes.items()
             }
             made = batch.commit(
-                kind="cell", snapshot=snapshot, trees={"names": batch.tree(root, written)}, through=through
-            )
+                kind="cell", snapshot=snapshot, trees={"names": batch.tree(root, written)},
+                entries=[number for number, _ in left],
+            )  # fmt: skip
         names = {**model.names, **changes}
         self._note(model, made.id, () if model.head is None else (model.head,), names)
-        model.journal = model.journal[1:]
+        model.journal = [entry for entry in model.journal if entry not in left]
 
     def _note(self, model: Model, id: str, parents: tuple[str, ...], names: dict[str, Any]) -> None:
         model.commits[id] = (parents, {key: value for key, value in names.items() if value is not None})

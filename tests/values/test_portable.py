@@ -8,6 +8,7 @@ import enum
 import json
 import math
 import pathlib
+import random
 import struct
 import subprocess
 import sys
@@ -618,6 +619,42 @@ def test_keys_made_to_collide_are_refused() -> None:
     keys = [{"int": hex(i * modulus)} for i in range(10, 2000)]
     with pytest.raises(MalformedValue, match="keys with one hash"):
         decode({"set": keys})
+
+
+def walking(size: int) -> list[int]:
+    """Integers that fill a table of that size so that each looks at places of a long chain, one after the other."""
+    mask, place, chain, at = size - 1, bytearray(size), {}, 1
+    while len(chain) < size // 2:
+        place[at], chain[at] = 1, len(chain)
+        at = (5 * at + 1) & mask
+    keys, pick, start = list(chain), random.Random(1), size // 16
+    while len(keys) < 2 * size // 3:
+        key = pick.randrange(size, 4 * size)
+        where, left = key & mask, key
+        while place[where] and left:
+            left >>= 5
+            where = (where * 5 + left + 1) & mask
+        if not left and chain.get(where, size) < start:
+            keys.append(key)
+            place[at], chain[at] = 1, len(chain)
+            at = (5 * at + 1) & mask
+    return list(dict.fromkeys(keys))
+
+
+@pytest.mark.threat("W7")
+def test_keys_whose_places_in_a_table_meet_are_refused() -> None:
+    keys = walking(2**13)
+    with pytest.raises(MalformedValue, match="keys whose places in a table meet"):
+        decode({"dict": [keys, keys]})
+    with pytest.raises(MalformedValue, match="keys whose places in a table meet"):
+        decode({"dict": [list(map(float, keys)), keys]})
+
+
+@pytest.mark.parametrize("shift", [0, 3, 8, 12, 16, 24, 32, 43])
+def test_keys_that_nobody_chose_are_read(shift: int) -> None:
+    keys = [number << shift for number in range(20_000)]
+    for value in (dict.fromkeys(keys, 0), set(keys), {key / 8: 0 for key in keys}, frozenset(-key for key in keys)):
+        assert unpack(pack(encode(value))) == value
 
 
 # --- the room that reading takes -----------------------------------------------------------------------

@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from cellblock.snapshots import CHUNK_BYTES, Snapshot, address_of
 from cellblock.wire import saving
 from cellblock.wire.frames import ProtocolError
-from cellblock.wire.saving import CHUNK, FAILED, HELLO, INDEX, RECORD, Conversation, Stage
+from cellblock.wire.saving import CHUNK, FAILED, HELLO, INDEX, RECORD, TRIED, Conversation, Stage
 
-KINDS = (HELLO, CHUNK, INDEX, RECORD, FAILED)
+KINDS = (HELLO, CHUNK, INDEX, RECORD, FAILED, TRIED)
 ALLOWED = {
     Stage.MAKING: {HELLO: Stage.WAITING, FAILED: Stage.ENDED},
     Stage.WAITING: {},
     Stage.SAVING: {CHUNK: Stage.SAVING, INDEX: Stage.INDEXED, FAILED: Stage.ENDED},
-    Stage.INDEXED: {RECORD: Stage.ENDED, FAILED: Stage.ENDED},
+    Stage.INDEXED: {RECORD: Stage.TRYING, FAILED: Stage.ENDED},
+    Stage.TRYING: {TRIED: Stage.TRYING},
     Stage.ENDED: {},
 }
 WAYS = {
@@ -28,7 +29,8 @@ WAYS = {
     Stage.WAITING: (HELLO,),
     Stage.SAVING: (HELLO, None),
     Stage.INDEXED: (HELLO, None, INDEX),
-    Stage.ENDED: (HELLO, None, INDEX, RECORD),
+    Stage.TRYING: (HELLO, None, INDEX, RECORD),
+    Stage.ENDED: (HELLO, None, FAILED),
 }
 """Frames that lead to each stage; None is the host's beginning."""
 HERE = address_of(b"here")
@@ -69,6 +71,18 @@ def test_frame_is_taken_where_the_table_allows_it_and_nowhere_else(stage: Stage,
     else:
         assert conversation.expect(saving.frame(kind, 1)) == (kind, 1)
     assert conversation.stage is (after or stage)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"[]", b"{}", b'{"loading": 1, "failed": []}', b'{"loading": "", "failed": [["x"]]}', b'{"loading": ""}',
+     b'{"loading": "", "failed": [["x", 5]]}', b'{"loading": "", "failed": [["x", ""], ["y", ""]]}'],
+)  # fmt: skip
+@pytest.mark.threat("W7")
+def test_report_of_a_trial_that_is_none_is_refused(said: bytes) -> None:
+    assert saving.read_tried(b'{"loading": "a", "failed": [["x", "why"]]}') == ("a", {"x": "why"})
+    with pytest.raises(ProtocolError):
+        saving.read_tried(said)
 
 
 @pytest.mark.parametrize("stage", [stage for stage in Stage if stage is not Stage.WAITING])

@@ -37,6 +37,7 @@ from cellblock.observe.redaction import Redactor
 from cellblock.observe.spans import Spans, spans_for
 from cellblock.policy import Policy
 from cellblock.session.arguments import modules_of
+from cellblock.session.blocking import Session
 from cellblock.session.hostloop import interruptibly
 from cellblock.session.session import AsyncSession
 from cellblock.state import State
@@ -145,6 +146,11 @@ class CodeAgent:
         """What outlives a run."""
         return self._workplace.state
 
+    @property
+    def tools(self) -> tuple[Callable[..., Any], ...]:
+        """What a session of the caller's is opened with, for runs in it: `Session(tools=agent.tools)`."""
+        return self._workplace.tools
+
     # ------------------------------------------------------------------------ capabilities
 
     def fn(
@@ -242,7 +248,7 @@ class CodeAgent:
         accept: Callable[[object], object] | None = None,
         log: str | os.PathLike[str] | None = None,
         tell: Tell | None = None,
-        session: AsyncSession | None = None,
+        session: AsyncSession | Session | None = None,
         freezes: bool = False,
     ) -> RunResult:
         """Work on a task until there is an answer, or the steps are used up.
@@ -251,8 +257,9 @@ class CodeAgent:
         are made at once, each on a branch of the session; `verifier` gives each result a number, and the highest is
         kept. `accept` is called with each answer, and returns it or raises what is wrong with it. `log` is the path of
         a file for the events, a line of JSON each. `tell` is called with what happens, as it does. `session` is one of
-        the caller's to work in; it is neither opened nor closed here. `freezes`: in a stored session, functions keep
-        from the end of this run on the values of the names that they read; see `cellblock.agent.freezing`.
+        the caller's to work in, opened with `tools=agent.tools`, for `run` a `Session`; it is not closed here.
+        `freezes`: in a stored session, functions keep from the end of this run on the values of the names that they
+        read; see `cellblock.agent.freezing`.
 
         Raises `TaskFailed` if the model says that the task cannot be done, `ModelError` if the model gives no answer.
         """

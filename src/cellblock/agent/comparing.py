@@ -10,6 +10,7 @@ from functools import partial
 from cellblock.agent.past import Past, PastRun, PastStep
 from cellblock.agent.recording import from_plain
 from cellblock.values.portable import MalformedValue
+from cellblock.values.represent import represent
 
 _COMPARED = ("state", "text", "error", "value", "signals", "answer", "lost", "rolled_back", "decision")
 _REGULAR = ("answered", "steps used up", "failed")
@@ -114,8 +115,9 @@ def _shown(found: object) -> str:
 
 def _call(name: str, arguments: Iterable[object]) -> str:
     args, kwargs = (_valued(one) for one in arguments)
-    given = [repr(one) for one in (args if isinstance(args, list) else ())]
-    given += [f"{key}={value!r}" for key, value in (kwargs.items() if isinstance(kwargs, dict) else ())]
+    given = [represent(one, max_chars=_MOST) for one in (args if isinstance(args, list) else ())]
+    named = kwargs.items() if isinstance(kwargs, dict) else ()
+    given += [f"{key}={represent(value, max_chars=_MOST)}" for key, value in named]
     return f"{name}({', '.join(given)})"[:_MOST]
 
 

@@ -20,6 +20,7 @@ from cellblock.cell import Cell, CellError
 from cellblock.errors import CellblockError, ModelError, StepLimitReached, TaskFailed
 from cellblock.events import Done
 from cellblock.models import Reply, Tokens
+from cellblock.values.represent import represent
 
 _SAME_AGAIN = 2
 """How many times code that failed is run; the third time it is not."""
@@ -275,7 +276,7 @@ class Loop:
             self._ask_to_verify(self._unverified)
 
     def _ask_to_verify(self, answer: Answer) -> None:
-        shown = repr(answer.value)[:2_000]
+        shown = represent(answer.value, max_chars=2_000)
         self.context.observe(self.setting.prompts.fill("verify", answer=shown, task=self.task))
 
     def _left(self, number: int) -> str:

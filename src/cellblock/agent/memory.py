@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from cellblock.errors import CellblockError
 from cellblock.session.session import AsyncSession
+from cellblock.values.represent import text_of
 
 _MOST_ENTRIES = 200
 _MOST_CHARACTERS = 2_000
@@ -140,11 +141,11 @@ class Lent:
         """Make the host's values those of the namespace; of one that cannot cross what stands for it."""
         match await self._read(_VALUES):
             case dict(values):
-                self._memory.variables = {str(name): value for name, value in list(values.items())[:_MOST_ENTRIES]}
+                self._memory.variables = {_cut(name): value for name, value in list(values.items())[:_MOST_ENTRIES]}
                 return
         match await self._read(_NAMES):
             case list(names):
-                shown = [str(name) for name in names[:_MOST_ENTRIES]]
+                shown = [_cut(name) for name in names[:_MOST_ENTRIES]]
                 self._memory.variables = {name: await self._read(f"memory.variables[{name!r}]") for name in shown}
 
     async def _read(self, source: str) -> object:
@@ -156,8 +157,9 @@ class Lent:
 
 
 def _texts(found: list[object]) -> list[str]:
-    return [_cut(str(one)) for one in found]
+    return [_cut(one) for one in found]
 
 
-def _cut(text: str) -> str:
+def _cut(told: object) -> str:
+    text = text_of(told, max_chars=_MOST_CHARACTERS + 1)
     return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…"

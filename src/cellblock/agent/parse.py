@@ -28,7 +28,7 @@ from cellblock.models import Reply
 
 _PYTHON = frozenset(("", "python", "py", "python3", "ipython", "ipython3", "tool_code", "code"))
 _CALLS = frozenset(("", "json", "tool_call"))
-_ON_ONE_LINE = re.compile(r"```(?:python|py)[ \t]+([^`\n]+)```")
+_ON_ONE_LINE = re.compile(r"```(?:python|py)[ \t]++([^`\n]++)```")
 _MOST = 200_000
 
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from cellblock.session.tools import Mark, calling
+from cellblock.session.tools import Mark, asking
 
 
 @asynccontextmanager
@@ -16,13 +16,13 @@ async def marks_passed(mark: Mark, why_private: Callable[[], str]) -> AsyncItera
 
     Where the cell of a session has asked for it, what either holds may be private goes for both, however it ends.
     """
-    asking = calling.get(None)
-    if asking is not None and asking.private:
-        await mark(f"asked from private data: {asking.private}")
+    asked_by = asking()
+    if asked_by is not None and asked_by.private:
+        await mark(f"asked from private data: {asked_by.private}")
     try:
         yield
     finally:
-        tell = None if asking is None or asking.private else asking.mark
+        tell = None if asked_by is None or asked_by.private else asked_by.mark
         if tell is not None and (why := why_private()):
             with anyio.CancelScope(shield=True):
                 await tell(f"was answered from private data: {why}")

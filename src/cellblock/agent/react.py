@@ -20,6 +20,7 @@ from cellblock.agent.recording import to_plain
 from cellblock.agent.result import RunResult, Step, how_ended
 from cellblock.agent.setting import Tell
 from cellblock.agent.trace import Trace
+from cellblock.callers import Caller, callers
 from cellblock.errors import ModelError
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, Message, Reply, Tokens, ToolRequest, connect
@@ -28,8 +29,9 @@ from cellblock.observe.redaction import Redactor
 from cellblock.observe.spans import spans_for
 from cellblock.session.hostloop import interruptibly
 from cellblock.session.notebook import Notebook
-from cellblock.session.tools import Toolbox, calling
+from cellblock.session.tools import Toolbox, ends_this_task
 from cellblock.tools.schema import Callee
+from cellblock.values.represent import message_of, represent
 
 _SYSTEM = (
     "Solve the task with the tools. Call final_answer with the answer, and with how you checked it; "
@@ -208,14 +210,17 @@ class _Run:
         else:
             if tool.about.private:
                 await self.mark_private(f"{request.name}() was called")
-            calling.set(self._asked)  # for this task, which ends with the call
+            # for this task, which ends with the call
+            callers.set((*callers.get(), Caller(self._asked, f"{request.name}()")))
             try:
                 with self.span("execute_tool", request.name) as span:
                     span.tell("gen_ai.tool.call.arguments", request.arguments)
                     answer = await tool.call(request.arguments)
                     span.tell("gen_ai.tool.call.result", to_plain(answer))
-            except Exception as raised:  # whatever it is, it is the model's to handle
-                error = f"{type(raised).__name__}: {raised}"
+            except BaseException as raised:  # whatever it is, it is the model's to handle
+                if ends_this_task(raised):
+                    raise
+                error = f"{type(raised).__name__}: {message_of(raised, self._limits.max_output_bytes)}"
         return error, answer
 
     def _told(self, number: int, request: ToolRequest, error: str, answer: object) -> str:
@@ -224,8 +229,8 @@ class _Run:
             self._memory.fail(f"{request.name}: {error}")
         told: dict[str, Any] = {"error": error} if error else {"answer": to_plain(answer)}
         self._events.write("tool", step=number, name=request.name, arguments=request.arguments, **told)
-        text = f"error: {error}" if error else _shown(answer)
         most = self._limits.max_output_bytes
+        text = f"error: {error}" if error else _shown(answer, most)
         return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} characters are left out)"
 
     def end(self, reason: str) -> None:
@@ -248,10 +253,10 @@ class _Run:
         )
 
 
-def _shown(answer: object) -> str:
+def _shown(answer: object, most: int) -> str:
     if isinstance(answer, str):
         return answer
     try:
         return json.dumps(answer, ensure_ascii=False)
-    except (TypeError, ValueError):
-        return repr(answer)
+    except (TypeError, ValueError, RecursionError):
+        return represent(answer, max_chars=most)

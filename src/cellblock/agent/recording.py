@@ -20,9 +20,13 @@ from cellblock.agent.setting import present
 from cellblock.agent.signals import said
 from cellblock.observe.redaction import BYTES
 from cellblock.values import portable
+from cellblock.values.represent import message_of
 
 MOST_BYTES = 64 * 1024
 """What a log keeps of one value."""
+
+_MOST_MESSAGE = 10_000
+"""Characters of what a function has raised."""
 
 TOO_LARGE = "too large for a log"
 _NO_SPANS = spans.Spans()
@@ -132,10 +136,7 @@ def accepting(accept: Callable[[object], object]) -> Callable[[object], object]:
 
 def failure(error: Exception) -> list[str]:
     """An exception as a log keeps it: its class and what it says."""
-    match error:
-        case KeyError(args=(str(key),)):  # its text would be the key's repr
-            return ["KeyError", key]
-    return [type(error).__name__, str(error)]
+    return [type(error).__name__, message_of(error, _MOST_MESSAGE)]
 
 
 def raised(kind: str, message: str) -> Exception:

@@ -12,6 +12,7 @@ import inspect
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from functools import partial
 from typing import Any, Self
 
@@ -31,6 +32,7 @@ from cellblock.agent.result import Step
 from cellblock.agent.setting import Setting
 from cellblock.agent.signals import said
 from cellblock.agent.workplace import Workplace
+from cellblock.container import Container, default_image
 from cellblock.errors import LogError, ModelError, TaskFailed
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Message, OnText, Reply, ScriptedModel, ToolSchema
@@ -40,9 +42,10 @@ from cellblock.observe.log import EventLog, read_log
 from cellblock.observe.redaction import BYTES, MASK
 from cellblock.policy import Policy
 from cellblock.session.hostloop import interruptibly
+from cellblock.session.settings import narrowed
 from cellblock.tools.tool import tool as declared
 from cellblock.values.portable import MalformedValue
-from cellblock.walls import Walls
+from cellblock.walls import TrustLevel, Walls
 
 _LEFT_OUT = "This cell had not ended when its program did, and is not run again."
 
@@ -62,13 +65,20 @@ async def areplay(
     mounts: Mapping[str, str | os.PathLike[str]] | None = None,
     walls: Walls | None = None,
     network: Iterable[str] | None = None,
+    trust_level: TrustLevel | None = None,
+    limits: ExecutionLimits | None = None,
+    policy: Policy | None = None,
+    container: Container | str | None = None,
 ) -> Replay:
     """Do the runs of logs again, one after the other in one session, and compare.
 
-    Runs are done at their own level, with their limits and seed. `agent` is the one that made them, where they used
-    classes or modules of its program; else tools are stand-ins made of their signatures. `inputs` and `files` are
-    those that were too large for the log; files are known by their digests. `mounts`, `network` and weaker
-    `walls` are never taken from a log: whoever replays gives them.
+    `agent` is the one that made them, where they used classes or modules of its program; else tools are stand-ins
+    made of their signatures. `inputs` and `files` are those that were too large for the log; files are known by their
+    digests.
+
+    A log decides nothing that widens what its code reaches. `mounts`, `network`, a `container` and weaker `walls` or a
+    weaker `trust_level` than "isolated" are given by whoever replays, or are those of `agent`; so are libraries of a
+    `policy` at "local", and limits above the usual `limits`. The seed, a stronger level and lower limits are the log's.
 
     LogError for what is no log, and for a run that cannot be done again; it says why.
     """
@@ -83,7 +93,15 @@ async def areplay(
             f"the run in {logs[0]} continued the session of earlier runs",
             hint="give the logs of those runs before it, in order",
         )
-    replaying: _Replaying = read_as_log(logs[0], _agent_for, logs[0], first, agent, mounts or {}, walls, network)
+    options = {
+        "mounts": mounts,
+        "walls": walls,
+        "network": None if network is None else list(network),
+        "trust_level": trust_level,
+        "container": container,
+    }
+    said = {name: value for name, value in options.items() if value}
+    replaying: _Replaying = read_as_log(logs[0], _agent_for, logs[0], first, agent, said, limits, policy, done)
     async with replaying:
         for number, (path, past) in enumerate(zip(logs, pasts, strict=True), 1):
             _note_versions(past, done)
@@ -224,55 +242,82 @@ def _agent_for(
     path: PathLike,
     past: PastRun,
     agent: CodeAgent | None,
-    mounts: Mapping[str, str | os.PathLike[str]],
-    walls: Walls | None,
-    network: Iterable[str] | None,
+    said: Mapping[str, Any],
+    limits: ExecutionLimits | None,
+    policy: Policy | None,
+    done: Replay,
 ) -> _Replaying:
     run = past.run
     if "trust_level" not in run:
         raise LogError(f"the run in {path} ran no cells", hint="replay is for runs of a CodeAgent")
-    policy = run["policy"]
     if agent is None:
-        hosts = [*run["classes"], *(policy["classes"] + policy["granted"] + policy["functions"] if policy else ())]
+        told = run["policy"]
+        hosts = [*run["classes"], *(told["classes"] + told["granted"] + told["functions"] if told else ())]
         if hosts:
             raise LogError(
                 f"the run in {path} used what only its program has: {', '.join(hosts)}",
                 hint="replay it there: replay(log, agent=agent)",
             )
-        agent = _standing_in(run, policy)
-    options = agent._workplace.options
-    mounts, walls, network = mounts or options["mounts"], walls or options["walls"], network or options["network"]
-    missing = sorted(set(run["mounts"]) - set(mounts or ()))
-    if missing:
-        raise LogError(f"the run in {path} saw the mount {missing[0]!r}", hint="give mounts= (--mount NAME=PATH)")
-    if not set(run.get("network", ())) <= set(map(str, destinations(network or ()))):
-        raise LogError(
-            f"the run in {path} could connect to {', '.join(run['network'])}",
-            hint="give network= (--network HOST:PORT)",
-        )
-    if run["walls"] != (walls or "full"):
-        raise LogError(
-            f"the run in {path} had {run['walls']} walls", hint=f'give walls="{run["walls"]}" (--walls {run["walls"]})'
-        )
-    limits = ExecutionLimits(**run["limits"])
-    workplace = agent._workplace.afresh(limits, mounts=mounts, seed=run["seed"], network=network, walls=walls)
+        options = _options(path, run, said, limits or ExecutionLimits(), done)
+        level = options["trust_level"]
+        agent = _standing_in(run, policy or _policy_of(path, run, level), level)
+    else:
+        said = {**_given(agent._workplace.options), **said}
+        options = _options(path, run, said, limits or agent._workplace.limits, done)
+    workplace = agent._workplace.afresh(ExecutionLimits(**options.pop("limits")), **options)
     replaying = _Replaying.like(agent, workplace)
     replaying.verify_completion, replaying.on_limit = run["verify"], "return"
     return replaying
 
 
-def _standing_in(run: Mapping[str, Any], policy: Mapping[str, Any] | None) -> CodeAgent:
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What an agent says of its sessions."""
+    names = ("trust_level", "walls", "mounts", "network", "container", "preload")
+    return {name: options[name] for name in names if options[name]}
+
+
+def _options(
+    path: PathLike, run: Mapping[str, Any], said: Mapping[str, Any], limits: ExecutionLimits, done: Replay
+) -> dict[str, Any]:
+    """What the session of a replay is opened with: what whoever replays has said, and what of the log is no wider."""
+    missing = sorted(set(run["mounts"]) - set(said.get("mounts", ())))
+    if missing:
+        raise LogError(f"the run in {path} saw the mount {missing[0]!r}", hint="give mounts= (--mount NAME=PATH)")
+    if not set(run.get("network", ())) <= set(map(str, destinations(said.get("network", ())))):
+        raise LogError(
+            f"the run in {path} could connect to {', '.join(run['network'])}",
+            hint="give network= (--network HOST:PORT)",
+        )
+    usual: dict[str, Any] = {"trust_level": "isolated", "walls": "full", "preload": [], "seed": None}
+    settings, left_out = narrowed(run, {**usual, "limits": asdict(limits), **said}, frozenset(said))
+    for name, option in (("trust_level", "--trust-level"), ("walls", "--walls")):
+        if name not in said and (level := run[name]) != settings[name]:
+            hint = f"if you trust it, give {name}={level!r} ({option} {level})"
+            raise LogError(f"the run in {path} had {name}={level!r}", hint=hint)
+    image = run.get("image")
+    if settings["trust_level"] == "sandboxed" and "container" not in said and image not in (None, default_image()):
+        raise LogError(f"the run in {path} was in the image {image!r}", hint="give container= (--image NAME)")
+    if left_out:
+        done.notes.append(f"not taken from the log: {', '.join(left_out)}")
+    return settings
+
+
+def _policy_of(path: PathLike, run: Mapping[str, Any], level: str) -> Policy | None:
+    """The policy of a log: behind walls it takes away, and at local whoever replays grants its libraries."""
+    told = run["policy"]
+    if told is None:
+        return None
+    if level == "local" and told["libraries"]:
+        raise LogError(
+            f"the run in {path} used {', '.join(told['libraries'])} of its program", hint="give policy= or agent="
+        )
+    return Policy(**{name: told[name] for name in ("modules", "libraries", "without", "format_index")})
+
+
+def _standing_in(run: Mapping[str, Any], policy: Policy | None, level: TrustLevel) -> CodeAgent:
     """An agent as the log describes it."""
-    if policy is not None:
-        policy = {name: policy[name] for name in ("modules", "libraries", "without", "format_index")}
-    return CodeAgent(
-        ScriptedModel([]),
-        tools=[_stand_in(spec) for spec in run["tools"]],
-        trust_level=run["trust_level"],
-        policy=None if policy is None else Policy(**policy),
-        preload=run["preload"],
-        container=run.get("image"),
-    )
+    tools = [_stand_in(spec) for spec in run["tools"]]
+    return CodeAgent(ScriptedModel([]), tools=tools, trust_level=level, policy=policy)
 
 
 class _Shown:

@@ -11,6 +11,7 @@ from cellblock.errors import CellblockError
 from cellblock.models import Tokens
 from cellblock.observe.log import EventLog
 from cellblock.session.notebook import Notebook
+from cellblock.values.represent import represent
 
 Decision = Literal[
     "", "answered", "failed", "no code", "not run again", "rolled back", "confirmed", "not confirmed", "interrupted"
@@ -69,7 +70,7 @@ class RunResult:
     attempt: int = 1
 
     def __repr__(self) -> str:
-        cut = repr(self.value)[:200]
+        cut = represent(self.value, max_chars=200)
         part = ", partial" if self.partial else ""
         return f"<RunResult {cut} after {len(self.steps)} steps{part}>"
 

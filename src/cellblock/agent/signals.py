@@ -11,6 +11,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from cellblock.values.represent import text_of
+
 _NOTHING: Any = object()
 
 
@@ -42,12 +44,12 @@ def final_answer(value: Any, verified_by: str | None = None) -> None:
     if step.accept is not None:
         value = step.accept(value)
     step.answer = value
-    step.verified_by = None if verified_by is None else str(verified_by)[:_MOST]
+    step.verified_by = None if verified_by is None else text_of(verified_by, max_chars=_MOST)
 
 
 def task_fail(reason: str) -> None:
     """Say that the task cannot be done, and why."""
-    said.get().failure = str(reason)[:_MOST]
+    said.get().failure = text_of(reason, max_chars=_MOST)
 
 
 def uncertain(text: str) -> None:
@@ -66,7 +68,7 @@ def commit(text: str) -> None:
 
 
 def _note(kind: str, text: object) -> None:
-    said.get().notes.append((kind, str(text)[:_MOST]))
+    said.get().notes.append((kind, text_of(text, max_chars=_MOST)))
 
 
 SIGNALS = (final_answer, task_fail, uncertain, explore, commit)

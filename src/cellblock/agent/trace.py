@@ -10,6 +10,7 @@ from cellblock.agent.setting import Tell
 from cellblock.events import Done, Event, ToolCall
 from cellblock.outputs import Output
 from cellblock.session.inert import as_terminal, inert
+from cellblock.values.represent import represent
 
 _MOST_LINES = 20
 _WIDTH = 72
@@ -125,7 +126,7 @@ def _arguments(call: ToolCall) -> str:
 
 
 def _short(value: object) -> str:
-    shown = " ".join(inert(repr(value)[:200]).split())
+    shown = " ".join(inert(represent(value, max_chars=200)).split())
     return shown if len(shown) <= 60 else f"{shown[:59]}…"
 
 

@@ -14,6 +14,7 @@ from cellblock.agent.privately import marks_passed
 from cellblock.agent.recording import recorded
 from cellblock.agent.signals import SIGNALS
 from cellblock.limits import ExecutionLimits
+from cellblock.session.blocking import Session, session_here
 from cellblock.session.session import AsyncSession
 from cellblock.state import Live, State, Versioned
 from cellblock.tools.registry import Registry
@@ -55,7 +56,7 @@ class Workplace:
         return self._session is not None
 
     @asynccontextmanager
-    async def session(self, given: AsyncSession | None = None) -> AsyncIterator[tuple[AsyncSession, bool]]:
+    async def session(self, given: AsyncSession | Session | None = None) -> AsyncIterator[tuple[AsyncSession, bool]]:
         """A session for one run, and whether it has run agents before. One that is `given` is the caller's to close."""
         async with (
             self._own_or(given) as (session, again),
@@ -81,14 +82,19 @@ class Workplace:
             await session.close()
 
     @asynccontextmanager
-    async def _own_or(self, given: AsyncSession | None) -> AsyncIterator[tuple[AsyncSession, bool]]:
+    async def _own_or(self, given: AsyncSession | Session | None) -> AsyncIterator[tuple[AsyncSession, bool]]:
         if given is not None:
-            yield given, True
+            session = session_here(given)
+            if lacking := [one.__name__ for one in SIGNALS if not session._offers(one.__name__)]:
+                raise TypeError(f"session has no {', '.join(lacking)}: open it with tools=agent.tools")
+            yield session, True
         elif self.state is None:
             async with self._made(Live()) as session:
                 await self._equip(session)
                 yield session, False
         else:
+            if self._session is not None:
+                self._session._require_not_calling()
             async with self._running:
                 again = self._session is not None
                 if self._session is None:
@@ -101,9 +107,13 @@ class Workplace:
         """A session, not open yet, that keeps as many states as explorations go back over."""
         checkpoints = min(max(self.limits.max_checkpoints, _STATES_A_STEP * self.limits.max_steps + 2), _MOST_STATES)
         limits = replace(self.limits, max_checkpoints=checkpoints if self.limits.max_checkpoints else 0)
-        tools: list[Callable[..., Any]] = [*SIGNALS, *map(recorded, self.registry.tools)]
         policy = self.registry.policy
-        return AsyncSession(self.name, state=state, limits=limits, tools=tools, policy=policy, **self.options)
+        return AsyncSession(self.name, state=state, limits=limits, tools=self.tools, policy=policy, **self.options)
+
+    @property
+    def tools(self) -> tuple[Callable[..., Any], ...]:
+        """The functions of its sessions: what cells say to the loop, and what was registered."""
+        return (*SIGNALS, *map(recorded, self.registry.tools))
 
     async def _equip(self, session: AsyncSession) -> None:
         for name, cls in self.registry.classes.items():

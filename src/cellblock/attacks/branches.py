@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import cast
 
-from cellblock import Session
+from cellblock import CellblockError, Session
 from cellblock.attacks.attack import Attack, subset_of
+from cellblock.attacks.checkpoints import _END, CLAIM
 from cellblock.attacks.host import LIMITS, Host, outcome_of
 
 _SUPERVISOR = "init answers signals, as the supervisor of the system call filter: none reaches a branch's processes"
 _HIDDEN = "a branch's processes are not dumpable, and their memory is of a user namespace that no session has rights in"
+_NEITHER = "what two processes claim to be is neither: there is no branch of it"
 _FILTER = "the filter that a branch puts in front: it executes no programs and stays hidden"
 _NUMBERS = "others = [pid for pid in range(2, os.getpid() + 60) if pid != os.getpid()]"
 """Every number that a process of the session or of its branches may have, whether it can be seen or not."""
@@ -104,6 +107,72 @@ def _takes_all_processes(_host: Host) -> object:
             session.run("state = 0")
             session.undo()
             return [*answers, session.run("state").value]
+
+
+_PEEK = """
+import array, socket, time
+if os.fork() == 0:
+    os.setsid()
+    ends = array.array("i")
+    while not ends:
+        try:
+            _, ancillary, _, _ = end.recvmsg(65536, socket.CMSG_SPACE(128), socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except OSError:
+            continue
+        for _, kind, payload in ancillary:
+            ends.frombytes(payload[: len(payload) // 4 * 4] if kind == socket.SCM_RIGHTS else b"")
+    wire, found = socket.socket(fileno=ends[0]), [b""]
+    attempt(os.write, ends[min(1, len(ends) - 1)], b"of another")
+    while True:
+        try:
+            packet = wire.recv(65536, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except OSError:
+            continue
+        if packet not in found:
+            found.append(packet)
+            open("seen", "ab").write(packet)
+end.close()
+time.sleep(0.2)
+"""
+
+
+def _looks_into_the_channel(host: Host) -> object:
+    """A child of the session has its checkpoint's end, and copies every descriptor that the host sends there."""
+    cells = set()
+    with Session(limits=LIMITS) as session:
+        session.run(f"{host.prelude}\n{_END}\n{_PEEK}")
+        for _ in range(10):  # the child has to be quicker than the copy
+            with session.branch() as branch:
+                branch["told"] = "a secret"
+                cells.add(branch.run("import time\ntime.sleep(0.02)\nprint(told)").text)
+        return [sorted(cells), session.run("os.path.exists('seen')").value]
+
+
+_CROWD_OUT = """
+import time
+if os.fork() == 0:
+    end.send(b'ready')
+    while attempt(end.send, b'', 0x40) == 0: pass
+    time.sleep(1000)
+time.sleep(0.2)
+"""
+"""A child says that it is the checkpoint, and fills the channel with nothing, so that the checkpoint cannot."""
+
+
+def _claims(how: str) -> Callable[[Host], object]:
+    """A child of the session says that it is the checkpoint, before the checkpoint does."""
+
+    def host(host: Host) -> object:
+        with Session(limits=LIMITS) as session:
+            session.run(f"{host.prelude}\n{_END}\n{how}")
+            time.sleep(0.1)
+            try:
+                session.branch().close()
+            except CellblockError as error:
+                return str(error)
+        return "branched"
+
+    return host
 
 
 def _ends_over_and_over(_host: Host) -> object:
@@ -233,6 +302,24 @@ os.write(file, b"mine")
         [7, 7, ["kept"]],
         _takes_all_processes,
         "W6",
+    ),
+    _host(
+        "told-over-the-checkpoints-end",
+        "descriptors are sent over a socket that the copy has made, and the kernel stamps who gives it",
+        [["a secret"], False],
+        _looks_into_the_channel,
+    ),
+    _host(
+        "claimed-by-a-child",
+        _NEITHER,
+        "the session's checkpoint does not answer (run a cell, then try again)",
+        _claims(CLAIM),
+    ),
+    _host(
+        "claimed-by-a-child-that-lets-nobody-else",
+        _NEITHER,
+        "the session's checkpoint does not answer (run a cell, then try again)",
+        _claims(_CROWD_OUT),
     ),
     _host(
         "lives-through-the-stems-end", "a sweep spares branches", [["kept"], [["kept"], "kept"]], _ends_over_and_over

@@ -54,6 +54,7 @@ for number in range(3, 64):
     if number != channel() and os.path.exists(f"/proc/self/fd/{number}") and stat.S_ISSOCK(os.fstat(number).st_mode):
         end = socket.socket(fileno=os.dup(number))
 """
+CLAIM = "import time\nif os.fork() == 0:\n    end.send(b'ready')\n    time.sleep(1000)\ntime.sleep(0.2)"
 _OTHERS = "import os\n[pid for pid in map(int, filter(str.isdigit, os.listdir('/proc'))) if pid != os.getpid()]"
 
 _NUMBERS = """
@@ -124,7 +125,7 @@ ATTACKS: tuple[Attack, ...] = (
         "claimed-by-a-child",
         "what two processes claim to be is neither; an older checkpoint takes its place",
         {"after": [0], "state": [0], "left": []},
-        _claims("import time\nif os.fork() == 0:\n    end.send(b'ready')\n    time.sleep(1000)\ntime.sleep(0.2)"),
+        _claims(CLAIM),
     ),
     _against(
         "killed",

@@ -21,7 +21,10 @@ from cellblock.errors import ModelError, TaskFailed
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, connect
 from cellblock.models.retrying import Retry
+from cellblock.values.represent import represent
 
+_MOST_SHOWN = 1_000_000
+"""Characters of an answer."""
 _NO_MODEL = (
     "no model was named: give --model NAME or set CELLBLOCK_MODEL, such as gpt-5-mini with a key in OPENAI_API_KEY, or "
     "a model of a server on this machine: OPENAI_BASE_URL=http://localhost:11434/v1 cellblock agent --model qwen3 …"
@@ -58,7 +61,7 @@ def _tell(arguments: argparse.Namespace, result: RunResult | None, failure: str,
     """Print what came of it, and save what is to be saved."""
     unsaved = _save(arguments, result)
     if arguments.json:
-        print(json.dumps(_plain(result, failure), default=repr))
+        print(json.dumps(_plain(result, failure), default=_written))
     elif result is not None and not failure:
         Printer(sys.stdout).line(_shown(result.value))
     if result is not None and not arguments.quiet:
@@ -134,14 +137,18 @@ def _save(arguments: argparse.Namespace, result: RunResult | None) -> str:
 
 
 def _shown(value: object) -> str:
-    return value if isinstance(value, str) else repr(value)
+    return value if isinstance(value, str) else _written(value)
+
+
+def _written(value: object) -> str:
+    return represent(value, max_chars=_MOST_SHOWN)
 
 
 def _jsonable(value: object) -> object:
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
-        return repr(value)
+        return _written(value)
 
 
 def _plain(result: RunResult | None, failure: str) -> dict[str, object]:

@@ -11,12 +11,12 @@ import codeop
 import re
 import warnings
 
+from cellblock.nesting import Nesting
+
 _GRAMMAR = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | codeop.PyCF_ALLOW_INCOMPLETE_INPUT  # type: ignore[attr-defined]
 _INCOMPLETE = "incomplete input"
 
 _GOES_ON = re.compile(r"[ \t]|(?:else|elif|except|finally)\b")
-_PIECE = re.compile(r"#.*|'''|\"\"\"|'(?:[^'\\]|\\.)*+\\?(?:'|$)|\"(?:[^\"\\]|\\.)*+\\?(?:\"|$)|[()\[\]{}]")
-_ENDS = {quotes: re.compile(rf"(?:[^\\]|\\.)*?{quotes}", re.DOTALL) for quotes in ("'''", '"""')}
 
 
 class Block:
@@ -28,7 +28,7 @@ class Block:
     def __init__(self, *, newer: bool = False) -> None:
         self._newer = newer
         self._lines: list[str] = []
-        self._nesting = _Nesting()
+        self._nesting = Nesting()
 
     def __bool__(self) -> bool:
         return bool(self._lines)
@@ -71,37 +71,3 @@ def continues(line: str) -> bool:
 
 def _is_compound(statement: ast.stmt) -> bool:
     return hasattr(statement, "body") or isinstance(statement, ast.Match)
-
-
-class _Nesting:
-    """How deep in brackets, or within which triple quotes, the next line begins.
-
-    A guess where strings stand in strings, as in an f-string's fields: an empty line has the parser decide.
-    """
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._quotes = ""
-
-    @property
-    def is_open(self) -> bool:
-        return self._depth > 0 or bool(self._quotes)
-
-    def add(self, line: str) -> None:
-        at = 0
-        while True:
-            if self._quotes:
-                end = _ENDS[self._quotes].match(line, at)
-                if end is None:
-                    return
-                at, self._quotes = end.end(), ""
-            piece = _PIECE.search(line, at)
-            if piece is None:
-                return
-            at = piece.end()
-            if piece[0] in _ENDS:
-                self._quotes = piece[0]
-            elif piece[0] in "([{":
-                self._depth += 1
-            elif piece[0] in ")]}":
-                self._depth = max(self._depth - 1, 0)

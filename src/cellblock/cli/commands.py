@@ -228,7 +228,9 @@ def _as_script(cell: Cell) -> str:
     text, title = cell.source.rstrip(), "# %%"
     if cell.error is not None:
         title += f" {cell.error.kind}: {_printable(cell.error.type)}"
-    if cell.error is not None or cell.kind != "python":
+    if cell.undone:
+        title += " undone"
+    if cell.undone or cell.error is not None or cell.kind != "python":
         mark = "" if cell.kind == "python" else "!"
         text = "\n".join(f"# {mark}{line}" for line in text.splitlines())
     return f"{title}\n{text}\n"

@@ -18,11 +18,11 @@ def do_replay(arguments: argparse.Namespace) -> int:
     """Replay logs; the exit status says whether all is as they say."""
     try:
         files, mounts = options.inputs(arguments), options.mounts(arguments)
-        network = options.network(arguments)
+        network, place = options.network(arguments), options.place(arguments)
     except source.Unusable as error:
         print(f"cellblock: {error}", file=sys.stderr)
         return USAGE
-    done = replay(*arguments.logs, files=files, mounts=mounts, walls=arguments.walls, network=network)
+    done = replay(*arguments.logs, files=files, mounts=mounts, network=network, **place)
     if arguments.json:
         print(json.dumps({"same": done.same, **asdict(done)}, indent=1))
     else:

@@ -88,8 +88,8 @@ def _add_replay(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--json", action="store_true", help="print JSON and nothing else")
     options.add_inputs(parser)
     options.add_network(parser, private=False)
-    options.add_walls(parser)
-    parser.set_defaults(command=_replay)
+    options.add_place(parser, ("local", "isolated", "sandboxed"))
+    parser.set_defaults(command=_replay, trust_level=None, walls=None)
 
 
 def _replay(arguments: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ from cellblock.cli.exits import DONE, FAILED, USAGE
 from cellblock.cli.tables import say, table
 from cellblock.cli.terminal import Printer
 from cellblock.declarations import declared
+from cellblock.errors import StoreError
 from cellblock.session.commits import cells_of, get_cell, names_of
 from cellblock.session.merging import merge
 from cellblock.session.notebook import Notebook
@@ -138,7 +139,7 @@ def do_undo(store: Store, arguments: argparse.Namespace) -> int:
     if not steps.isascii() or not steps.isdigit() or not 0 < int(steps) < 10**6:
         say(f"{steps!r} is not a number of steps above 0")
         return USAGE
-    return _go_to(store, arguments, lambda session: before(session, int(steps)))
+    return _go_to(store, arguments, lambda session: before(session, int(steps))[0])
 
 
 def do_checkout(store: Store, arguments: argparse.Namespace) -> int:
@@ -169,7 +170,8 @@ def do_merge(store: Store, arguments: argparse.Namespace) -> int:
             since = session.resolve("HEAD").number
             marked: dict[str, Any] = {"private": f"merged {arguments.other}: {why}", "private_since": since}
             session.configure({**session.settings, **marked})
-        return _told(arguments, merge(session, theirs, arguments.prefer), arguments.name)
+        merged = merge(session, session.resolve("HEAD"), theirs, arguments.prefer, f"s{session.epoch}-merge")
+        return _told(arguments, merged, arguments.name)
 
 
 def do_export(store: Store, arguments: argparse.Namespace) -> int:
@@ -227,9 +229,14 @@ def do_gc(store: Store, arguments: argparse.Namespace) -> int:
 
 def _go_to(store: Store, arguments: argparse.Namespace, found: Callable[[StoredSession], Commit]) -> int:
     with store.hold(arguments.user, arguments.name, create=False) as session:
-        commit = found(session)
         entries = session.journal()
-        session.move(commit.id, through=entries[-1].number if entries else None)
+        if waiting := sum(entry.value["do"] in ("end", "host") for entry in entries):
+            raise StoreError(
+                f"{waiting} steps of the session are in its journal alone, as the program that took them was ended",
+                hint="open the session once: they are run again, and become commits",
+            )
+        commit = found(session)
+        session.move(commit.id, entries=[entry.number for entry in entries])
     return _told(arguments, commit, arguments.name)
 
 

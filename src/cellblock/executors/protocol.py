@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from cellblock.cell import Lost
 from cellblock.container import Container
 from cellblock.errors import RestoreFailed
 from cellblock.limits import ExecutionLimits
@@ -216,6 +217,11 @@ class Capture(Protocol):
         """The next bytes; each address comes once, before the snapshot, which is the last."""
         ...
 
+    async def trial(self) -> tuple[Lost, ...]:
+        """Names of the snapshot, once it is read, that are written anew and cannot be loaded again, as far as a trial
+        tells within some seconds. It goes on in the background: nothing of the session waits for it."""
+        ...
+
     def close(self) -> None:
         """Let go of it, read or not. Safe to call twice, and while `read` waits."""
         ...
@@ -343,16 +349,18 @@ class Kernel(Protocol):
         """Whether there is a state with a memory to branch from; else a step has to come first."""
         ...
 
-    async def branch(self, spec: KernelSpec) -> tuple[Kernel, tuple[tuple[str, str, str, str], ...]]:
-        """Another kernel in the present state, or that before the request under way, and what it could not bring along.
+    async def branch(
+        self, spec: KernelSpec, state: int | None = None
+    ) -> tuple[Kernel, tuple[tuple[str, str, str, str], ...]]:
+        """Another kernel in one of `states`, the newest if none is named, and what it could not bring along.
 
         It goes on apart, and lives on when this one is closed.
         """
         ...
 
-    async def capture(self, *, seconds: float = 60.0) -> Capture:
-        """The present state, or that before the request under way, held to be saved, within so many seconds of being
-        begun. The state itself may be let go of afterwards.
+    async def capture(self, state: int | None = None, *, seconds: float = 60.0) -> Capture:
+        """One of `states`, held to be saved, within so many seconds of being begun; the newest one if none is named. It
+        may be let go of afterwards.
 
         `CaptureFailed` where there is no such state, or too many are being saved.
         """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard.anatomy import lineage, namespace
 from cellblock.guard.audits import LIBRARIES, audit_of, audited
 from cellblock.guard.handed import copy_of_data, is_data
+from cellblock.guard.signals import whole
 from cellblock.guard.standins import Module
 from cellblock.guard.tables import ModuleAudit, TypeAudit
 from cellblock.policy import Policy
@@ -56,6 +57,7 @@ class Importer:
                 raise ImportError(f"cannot import name {one!r} from {name!r}: not granted [import]", name=name)
         return module
 
+    @whole
     def module(self, name: str) -> Module:
         """A granted module; ModuleNotFoundError for what is not."""
         found = self._modules.get(name)

@@ -8,17 +8,21 @@ frames that are under way pass it on. Whoever takes it after the cell sets `over
 
 from __future__ import annotations
 
+import _frozen_importlib
 import ctypes
 import gc
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
+
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Stop(BaseException):
@@ -47,7 +51,7 @@ def _tracing(kind: type[Stop]) -> Any:
     ending = kind.ending
 
     def trace(frame: FrameType, event: str, argument: object) -> None:
-        if event == "call" and not ending.over and frame.f_code is not _INIT and not _of_collector(frame):
+        if event == "call" and not ending.over and frame.f_code is not _INIT and not ending.spares(frame):
             _raise_async(threading.get_ident(), kind)
 
     return trace
@@ -85,7 +89,7 @@ class _Monitor:
 
     def _call(self, *_: object) -> None:
         kind = self._kinds.get(threading.get_ident())
-        if kind is not None and not kind.ending.over and not _of_collector(sys._getframe(1)):
+        if kind is not None and not kind.ending.over and not kind.ending.spares(sys._getframe(1)):
             raise kind.__new__(kind)
 
 
@@ -102,6 +106,16 @@ def _of_collector(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+_IMPORTS = {_frozen_importlib._find_and_load.__code__}  # type: ignore[attr-defined]
+"""Code that must not be left half done: what makes modules, and what makes a world's stand-ins of them."""
+
+
+def whole(function: F) -> F:
+    """A function that cells call, and that is not ended before it returns."""
+    _IMPORTS.add(function.__code__)
+    return function
 
 
 _monitor = _Monitor()
@@ -122,6 +136,8 @@ class Ending:
         self.thread = 0
         self.cell = 0
         """How many cells have begun."""
+        self.globals: dict[str, Any] | None = None
+        """What the frames of cells have as their globals."""
         self._raised = False
         self._loops: list[AbstractEventLoop] = []
         self._kinds: dict[str, type[Stop]] = {}
@@ -137,6 +153,25 @@ class Ending:
         if reason not in self._kinds:
             self._kinds[reason] = type("Stop", (self.base,), {"reason": reason})
         return self._kinds[reason]
+
+    def spares(self, frame: FrameType | None) -> bool:
+        """Whether a frame is none of the cell's to end: the collector's, or in the import of a library.
+
+        A library that is half imported is broken for the whole program.
+        """
+        return _of_collector(frame) or self._imports(frame)
+
+    @property
+    def importing(self) -> bool:
+        """Whether the cell waits for the import of a library, which is not ended."""
+        return bool(self.thread) and self._imports(sys._current_frames().get(self.thread))
+
+    def _imports(self, frame: FrameType | None) -> bool:
+        while frame is not None and frame.f_globals is not self.globals:
+            if frame.f_code in _IMPORTS:
+                return True
+            frame = frame.f_back
+        return False
 
     @contextmanager
     def waking(self, loop: AbstractEventLoop) -> Iterator[None]:
@@ -164,7 +199,7 @@ class Ending:
             self._raised = True
             if _MONITORING:
                 _monitor.arm(self.thread, self.kind(reason))
-            if not _of_collector(sys._current_frames().get(self.thread)):  # else it is for the next time
+            if not self.spares(sys._current_frames().get(self.thread)):  # else it is for the next time
                 _raise_async(self.thread, self.kind(reason))
             loops = list(self._loops)
         for loop in loops:

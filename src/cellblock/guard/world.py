@@ -107,6 +107,7 @@ class World:
         self.builtins: dict[str, Any] = builtins_of(self) | self._spelled()
         self.builtins["print"] = printer(self)
         self.globals: dict[str, Any] = {"__name__": "__main__", "__doc__": None, "__builtins__": self.builtins}
+        self.ending.globals = self.globals
         self._hidden = frozenset(self.globals) | {"__annotations__", "__warningregistry__"}
         self.flags = 0
         """What cells have set by `from __future__`, for those that follow."""

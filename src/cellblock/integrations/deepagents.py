@@ -15,6 +15,7 @@ from cellblock.integrations.commands import status_of, was_cut
 from cellblock.integrations.timed import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
+from cellblock.session.arguments import require_kind
 from cellblock.session.blocking import Session
 from cellblock.session.hostloop import our_loop
 
@@ -53,7 +54,7 @@ class CellblockSandbox(BaseSandbox):  # type: ignore[misc]  # mypy does not look
         if session is not None and options:
             raise ValueError("a session that is open takes no options")
         self._own = session is None
-        self.session = Session(**{"limits": LIMITS, **options}) if session is None else session
+        self.session = Session(**{"limits": LIMITS, **options}) if session is None else require_kind(session, Session)
         self._id = self.session.name or f"cellblock-{secrets.token_hex(8)}"
 
     def __enter__(self) -> Self:

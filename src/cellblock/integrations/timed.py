@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import queue
 from collections.abc import Callable
 from contextlib import aclosing
+from functools import partial
 from typing import Literal
 
 import anyio
@@ -14,7 +14,7 @@ from cellblock.cell import Cell
 from cellblock.events import Done
 from cellblock.outputs import Output
 from cellblock.session.blocking import Session
-from cellblock.session.hostloop import our_loop
+from cellblock.session.hostloop import Run
 from cellblock.session.session import AsyncSession
 
 Kind = Literal["python", "shell"]
@@ -40,14 +40,13 @@ def wait_timed(
 ) -> Cell | None:
     """The same from ordinary code: `tell` is called in this thread. What it raises, Ctrl-C too, interrupts the cell."""
     told: queue.SimpleQueue[Output | None] = queue.SimpleQueue()
-    running = asyncio.run_coroutine_threadsafe(run_timed(session._session, source, kind, seconds, told.put), our_loop())
-    running.add_done_callback(lambda _: told.put(None))
+    running = Run(
+        partial(run_timed, session._session, source, kind, seconds, told.put), done=partial(told.put, None)
+    )
     try:
         while (output := told.get()) is not None:
             tell(output)
     except BaseException:
-        running.cancel()
-        while told.get() is not None:  # until the cell has ended
-            pass
+        running.end()
         raise
     return running.result()

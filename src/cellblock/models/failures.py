@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _LONGEST = 400
 """Characters of an endpoint's own message that are passed on."""
+_MOST_READ = 10_000
+"""Those that are looked at for what it means."""
 _TOO_LONG = re.compile(
     r"context[ _]?(length|window|size)|maximum (number of )?(prompt )?tokens|too many (input )?tokens"
     r"|(prompt|input|request|message)s? (is|are)? ?too (long|large)|reduce the length|exceed_context|max_new_tokens",
@@ -24,7 +26,9 @@ _TOO_LONG = re.compile(
 _TOO_LARGE = re.compile(r"request too large", re.IGNORECASE)
 """One request by itself is more than a minute's tokens. Other words about tokens are of many requests."""
 _FILTERED = re.compile(r"content[ _]?(filter|management|policy)|responsible ?ai|moderation", re.IGNORECASE)
-_NO_TOOLS = re.compile(r"not support (\w+ )?tool|tool (use|calling|choice)\w* .*not supported", re.IGNORECASE)
+_NO_TOOLS = re.compile(
+    r"not support (\w{1,40} )?tool|tool (use|calling|choice)\w{0,20} .{0,60}not supported", re.IGNORECASE
+)
 _AGAIN = frozenset({408, 409, 425, 429})
 """Statuses below 500 that pass by themselves."""
 
@@ -60,7 +64,7 @@ class Refusal:
         return Failure(error, again=kind in ("rate", "server"), after=self.after)
 
     def _meaning(self, model: str, place: str) -> tuple[ModelFailure, str]:
-        said = f"{self.code} {self.message}"
+        said = f"{self.code} {self.message}"[:_MOST_READ]
         if self.status < 500 and (is_too_long(said) if self.status != 429 else _TOO_LARGE.search(said)):
             return "context", "send less: shorter or fewer messages"
         match self.status:

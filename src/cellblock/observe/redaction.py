@@ -13,31 +13,40 @@ import struct
 from collections.abc import Iterable, Mapping
 
 from cellblock.session.inert import utf8
+from cellblock.values.represent import represent
 
 MASK = "[redacted]"
 BYTES = "base64:"
 """What a text begins with that is bytes in base64."""
 
 _KEYS = r"""
-    START(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}            # OpenAI, Anthropic, Stripe and their like
-    | START(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{20,} | START github_pat_[A-Za-z0-9_]{20,}
-    | START xox[abpr]-[A-Za-z0-9-]{10,}
-    | START(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])
-    | START AIza[A-Za-z0-9_-]{30,}
-    | START eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}
-    | (?<=Bearer\ )[A-Za-z0-9._~+/-]{8,}=*
-    | (?<=://)[^/\s:@]+:[^/\s@]+(?=@)
-    | -----BEGIN[ A-Z]*PRIVATE\ KEY-----.*?(?:-----END[ A-Z]*PRIVATE\ KEY-----|\Z)
+    (?=[sprgxA]) START (?:
+        (?:sk|pk|rk)-[A-Za-z0-9_-]{16,}             # OpenAI, Anthropic, Stripe and their like
+        | (?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{20,} | github_pat_[A-Za-z0-9_]{20,}
+        | xox[abpr]-[A-Za-z0-9-]{10,}
+        | (?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])
+        | AIza[A-Za-z0-9_-]{30,}
+    )
+    | (?<=Bearer\ )[A-Za-z0-9._~+/-]{8,}+=*
+    | (?<=://)[^/\s:@]++:[^/\s@]++(?=@)
+    | -----BEGIN[ A-Z]*PRIVATE\ KEY-----(?:(?!-----END[ A-Z]*PRIVATE\ KEY-----).)*+(?:-----END[ A-Z]*PRIVATE\ KEY-----)?
     """
+_JWT = r"""
+    (?<![A-Za-z0-9_-]) ((?:(?! (?=eyJ) START )[A-Za-z0-9_-])*+)
+    START eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{5,}+
+    """
+"""A JSON web token, and what stands before it in the same word: a word is read once, from its beginning."""
 _START = r"(?: (?<![A-Za-z0-9]) | (?<=\\[nrtbf]) | (?<=\\x[0-9a-f]{2}) | (?<=\\u[0-9a-f]{4}) )"
 """No word goes on here, unless it is an escape's."""
 _FLAGS = re.VERBOSE | re.DOTALL
-_AT_WORDS = re.compile(_KEYS.replace("START", _START), _FLAGS)
-_ANYWHERE = re.compile(_KEYS.replace("START", ""), _FLAGS)
+_AT_WORDS = tuple(re.compile(one.replace("START", _START), _FLAGS) for one in (_KEYS, _JWT))
+_ANYWHERE = tuple(re.compile(one.replace("START", ""), _FLAGS) for one in (_KEYS, _JWT))
 _NAMED = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
-_HEXADECIMAL = re.compile(r"(?:[0-9a-f]{2}){8,}")
+_HEXADECIMAL = re.compile(r"(?:[0-9a-f]{2}){8,}+")
 _LEAST = 8
 _LONG = 2_000
+_LONGEST = 10_000
+"""Characters of what is no JSON."""
 _CUT = ("…", "...")
 _LETTERS = {"\n": "n", "\r": "r", "\t": "t"}
 
@@ -54,7 +63,7 @@ class Redactor:
     ) -> None:
         if isinstance(rules, str):
             raise TypeError(f"redact is a list of patterns, not the text {rules!r:.100}")
-        self._rules = [_AT_WORDS, *map(_compiled, rules)]
+        self._rules = tuple(map(_compiled, rules))
         named = os.environ if environment is None else environment
         values = {value.strip() for name, value in named.items() if _NAMED.search(name)}
         ordered = sorted(values, key=lambda value: (-len(value), value))
@@ -64,6 +73,8 @@ class Redactor:
         """The text without its secrets."""
         for value, written in self._values:
             text = _without_cut(written.sub(MASK, text), value)
+        keys, jwt = _AT_WORDS
+        text = jwt.sub(rf"\1{MASK}", keys.sub(MASK, text))
         for rule in self._rules:
             text = rule.sub(MASK, text)
         return text
@@ -78,7 +89,7 @@ class Redactor:
             return [self.data(value) for value in data]
         if data is None or isinstance(data, (bool, int, float)):
             return data
-        return self.text(repr(data))
+        return self.text(represent(data, max_chars=_LONGEST))
 
     def _holds(self, text: str) -> bool:
         """Whether a text stands for bytes with a secret in them."""
@@ -93,7 +104,7 @@ class Redactor:
             return False
         plain = data.replace(b"\0", b"")  # arrays of text have four bytes a character
         found = plain.decode("latin-1")
-        return bool(_ANYWHERE.search(found)) or any(
+        return any(rule.search(found) for rule in _ANYWHERE) or any(
             one != self.text(one) for one in (found, plain.decode("utf-8", "replace"))
         )
 
@@ -110,20 +121,24 @@ def _written(value: str) -> re.Pattern[str]:
     return re.compile("".join(map(_character, value)) if len(value) <= _LONG else re.escape(value))
 
 
+_BACKSLASHES = r"(?:(?<!\\)\\++|(?<=\\))"
+"""As many as there are, which those of the character before may have been."""
+
+
 def _character(one: str) -> str:
     if one == "\\":
-        return r"\\+"
+        return _BACKSLASHES
     if one in "'\"/":
-        return r"\\*" + one
+        return f"{_BACKSLASHES}?{one}"
     if one in _LETTERS:
-        return rf"(?:{re.escape(one)}|\\+{_LETTERS[one]})"
+        return rf"(?:{re.escape(one)}|{_BACKSLASHES}{_LETTERS[one]})"
     if one.isascii() and one.isprintable():
         return re.escape(one)
     code = ord(one)
     escapes = [f"x{code:02x}", f"u{code:04x}", f"U{code:08x}"]
-    units = "".join(rf"\\+u{unit[0]:04x}" for unit in struct.iter_unpack("<H", one.encode("utf-16-le")))
-    encoded = "".join(rf"\\+x{byte:02x}" for byte in one.encode())
-    return rf"(?:{re.escape(one)}|\\+(?:{'|'.join(escapes)})|{units}|{encoded})"
+    units = "".join(rf"{_BACKSLASHES}u{unit[0]:04x}" for unit in struct.iter_unpack("<H", one.encode("utf-16-le")))
+    encoded = "".join(rf"{_BACKSLASHES}x{byte:02x}" for byte in one.encode())
+    return rf"(?:{re.escape(one)}|{_BACKSLASHES}(?:{'|'.join(escapes)})|{units}|{encoded})"
 
 
 def _without_cut(text: str, value: str) -> str:
@@ -137,6 +152,8 @@ def _without_cut(text: str, value: str) -> str:
 
 
 def _without_ends(text: str, value: str, least: int) -> str:
+    if len(text) < least:
+        return text
     for many in range(len(value) - 1, least - 1, -1):
         if text.endswith(value[:many]):
             text = text[:-many] + MASK

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from cellblock.container import Container
 from cellblock.policy import Policy
 from cellblock.state import Live, State, Versioned
 from cellblock.tools.tool import about
 from cellblock.walls import TrustLevel
+
+T = TypeVar("T")
 
 
 def state_of(name: str | None, state: State | Literal["default"] | None) -> State | None:
@@ -26,6 +28,13 @@ def state_of(name: str | None, state: State | Literal["default"] | None) -> Stat
     if state == "default":
         return Live() if name is None else Versioned()
     return state
+
+
+def require_kind(session: object, kind: type[T], what: str = "session") -> T:
+    """A session that is given as an argument; TypeError for what is none, and for its async or its blocking twin."""
+    if isinstance(session, kind):
+        return session
+    raise TypeError(f"{what} must be {kind.__name__}, not {type(session).__name__}")
 
 
 def modules_of(preload: Iterable[str]) -> tuple[str, ...]:

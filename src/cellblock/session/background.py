@@ -19,13 +19,16 @@ class Background:
     def start(self, function: Callable[..., Awaitable[None]], *args: object) -> None:
         """Start a task, which handles its own failures, in the context of the caller's."""
 
+        scope = anyio.CancelScope()
+        self._scopes.add(scope)
+
         async def run() -> None:
-            with anyio.CancelScope() as scope:
-                self._scopes.add(scope)
-                try:
-                    await function(*args)
-                finally:
-                    self._scopes.discard(scope)
+            try:
+                with scope:
+                    if not scope.cancel_called:  # before it came to its turn
+                        await function(*args)
+            finally:
+                self._scopes.discard(scope)
 
         try:
             loop = asyncio.get_running_loop()

@@ -17,8 +17,9 @@ from cellblock.events import Event
 from cellblock.executors.protocol import Capabilities
 from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
+from cellblock.session.arguments import require_kind
 from cellblock.session.files import MAX_READ_BYTES, AsyncFiles
-from cellblock.session.hostloop import answer_of, call, in_task, interruptibly
+from cellblock.session.hostloop import answer_of, call, finish, in_task, interruptibly, is_own_step
 from cellblock.session.notebook import Notebook
 from cellblock.session.session import AsyncSession
 from cellblock.state import Resumed, State
@@ -91,7 +92,7 @@ class Session:
 
         What a session that lasts has done is in its store by then.
         """
-        call(self._session.close)
+        finish(self._session.close)
 
     def __enter__(self) -> Self:
         return self
@@ -136,25 +137,44 @@ class Session:
         """The session's files, which its cells see as ordinary files."""
         return Files(self._session.files)
 
-    def run(self, source: str, *, wait: bool = True) -> Cell:
-        """Run one cell to its end. Ctrl-C while it runs interrupts the cell and raises here."""
-        cell: Cell = self._interruptibly(self._run, source, wait)
+    def run(self, source: str, *, wait: bool = True, call_id: str | None = None) -> Cell:
+        """Run one cell to its end. Ctrl-C while it runs interrupts the cell and raises here.
+
+        `call_id` becomes the cell's id: 1 to 64 letters, digits, `_` or `-`. A second call of the same id runs nothing,
+        and gives the cell that the first has run; one that another program began and did not end is such a cell, too.
+        """
+        cell: Cell = self._interruptibly(self._run, source, wait, call_id)
         return cell
 
-    def stream(self, source: str, *, kind: Literal["python", "shell"] = "python", wait: bool = True) -> Iterator[Event]:
-        """Run one cell, or a command, and tell what it shows as it happens; the last event is `Done`."""
-        events = self._session.stream(source, kind=kind, wait=wait)
+    def stream(
+        self,
+        source: str,
+        *,
+        kind: Literal["python", "shell"] = "python",
+        wait: bool = True,
+        call_id: str | None = None,
+    ) -> Iterator[Event]:
+        """Run one cell, or a command, and tell what it shows as it happens; the last event is `Done`.
+
+        `call_id`: see `run`.
+        """
+        events = self._session.stream(source, kind=kind, wait=wait, call_id=call_id)
         try:
             while True:
+                self._session._require_here()
                 yield interruptibly(partial(anext, events))
         except StopAsyncIteration:
             return
         finally:
-            call(events.aclose)
+            if self._session._is_here and not is_own_step():  # which drops them, and the loop then closes them
+                finish(events.aclose)
 
-    def shell(self, command: str, *, wait: bool = True) -> Cell:
-        """Run a command with /bin/sh in the workspace. A status other than 0 is the cell's error."""
-        cell: Cell = self._wait_for(self._session.shell, command, wait=wait)
+    def shell(self, command: str, *, wait: bool = True, call_id: str | None = None) -> Cell:
+        """Run a command with /bin/sh in the workspace. A status other than 0 is the cell's error.
+
+        `call_id`: see `run`.
+        """
+        cell: Cell = self._wait_for(self._session.shell, command, wait=wait, call_id=call_id)
         return cell
 
     def rerun(self, cell_id: str, *, wait: bool = True) -> Cell:
@@ -185,8 +205,9 @@ class Session:
     def aside(self, source: str, *, step: str = "") -> object:
         """Run source that is not a cell, and return its value: it is not in the notebook, and shows nothing.
 
-        CellblockError if it fails. What it does to names can be undone as a step. If it changes names, `step` says
-        what for: in a session that lasts it is then a commit; without `step` it is stored with the next one.
+        CellblockError if it fails. If it changes names, `step` says what for: it is a step then, which can be undone,
+        and in a session that lasts a commit. Without `step` it belongs to the step before: `undo` takes both back. In a
+        session that lasts it is logged, and run again where that is needed.
         """
         return self._in_turn(partial(self._session.aside, source, step=step))
 
@@ -210,7 +231,7 @@ class Session:
             interruptibly(make)
         except BaseException:
             for one in made:
-                call(one.close)
+                finish(one.close)
             raise
         (branch._session,) = made
         return branch
@@ -258,7 +279,7 @@ class Session:
         are parents of the commit. `MergeConflict`, and nothing is merged, where both changed the same, unless one is
         preferred.
         """
-        theirs = other._session if isinstance(other, Session) else other
+        theirs = other if isinstance(other, str) else require_kind(other, Session, "other")._session
         return self._in_turn(partial(self._session.merge, theirs, prefer=prefer))
 
     def tag(self, name: str, revision: str = "HEAD") -> None:
@@ -332,14 +353,14 @@ class Session:
         result: T = answer_of(in_task, self._tasks, partial(function, *args))
         return result
 
-    def _run(self, source: str, wait: bool, answer: Future[Any]) -> None:
+    def _run(self, source: str, wait: bool, call_id: str | None, answer: Future[Any]) -> None:
         """On our loop: run a cell here and now where no other call is under way, in a task as far as it takes longer.
 
         A task costs more than a short cell. A call that has one came first, though it may not have begun yet.
         """
         session = self._session
         try:
-            execution = None if self._tasks else session._begin_at_once(source)
+            execution = None if self._tasks or call_id is not None else session._begin_at_once(source)
             cell = None if execution is None else session._end_at_once(execution)
         except BaseException as error:  # the caller's
             answer.set_exception(error)
@@ -349,7 +370,23 @@ class Session:
         elif execution is not None:
             in_task(self._tasks, partial(session._follow, execution), answer)
         else:
-            in_task(self._tasks, partial(session.run, source, wait=wait), answer)
+            in_task(self._tasks, partial(session.run, source, wait=wait, call_id=call_id), answer)
+
+
+def session_here(given: object) -> AsyncSession:
+    """A session of the caller's as the running event loop uses it. TypeError for one that it would wait for, for ever.
+
+    A `Session` is used on the loop of the blocking sessions, as by `agent.run`, and an `AsyncSession` on its own.
+    """
+    if isinstance(given, Session) and is_own_step():
+        return given._session
+    if isinstance(given, AsyncSession) and given._is_of_running_loop:
+        return given
+    if isinstance(given, Session):
+        raise TypeError("session must be an AsyncSession, not Session, which blocks: pass one, or call run()")
+    if isinstance(given, AsyncSession):
+        raise TypeError("session is an AsyncSession of another event loop: pass a Session, or await arun()")
+    raise TypeError(f"session must be a Session or an AsyncSession, not {type(given).__name__}")
 
 
 class Files:

@@ -7,17 +7,22 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import anyio
+import anyio.to_thread
 
 from cellblock.errors import SessionClosed
 from cellblock.events import ToolCall
 from cellblock.executors.protocol import Kernel
+from cellblock.session.account import Account
 from cellblock.session.background import Background
 from cellblock.session.tools import Toolbox
+from cellblock.values import room
 from cellblock.values.forms import BESIDE_BYTES
 from cellblock.wire.frames import ProtocolError
 from cellblock.wire.messages import Place, Reserved, ToolCalled, ToolReply, ToolRoom
 
 _MOST_FAILURES, _MOST_WORDS = 100, 200
+_LARGE = 2**16
+"""Bytes of arguments that would hold up the event loop while they are read."""
 
 Reply = Callable[[ToolReply | ToolRoom], Awaitable[None]]
 Answer = Callable[[ToolCalled, tuple[object, ...], dict[str, object]], Awaitable[ToolReply]]
@@ -27,8 +32,17 @@ Answer = Callable[[ToolCalled, tuple[object, ...], dict[str, object]], Awaitable
 class Calls:
     """Begins calls and ends them all; a function in a thread cannot be ended, and its answer is dropped."""
 
-    def __init__(self, toolbox: Toolbox, kernel: Kernel, answer: Answer | None = None) -> None:
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        kernel: Kernel,
+        account: Account,
+        overfull: Callable[[], None],
+        answer: Answer | None = None,
+    ) -> None:
+        """`overfull` is called when answers are more than the account has room for."""
         self._toolbox = toolbox
+        self._account, self._overfull = account, overfull
         self._answered = answer or toolbox.answer
         self._kernel = kernel
         self._asked: dict[int, tuple[anyio.Event, list[Place]]] = {}
@@ -37,26 +51,57 @@ class Calls:
         self.failures: set[str] = set()
         """What functions of the host have raised, in its first words: their troubles are not the cell's."""
 
-    def begin(self, call: ToolCalled, reply: Reply) -> ToolCall:
-        """Start to answer a call; what the caller of the session is told of it."""
+    def fits(self, call: ToolCalled) -> bool:
+        """Whether there is room for a call's arguments, as they come and as they are once they have been read."""
+        account = self._account
+        size = sum(map(len, call.buffers)) + sum(length for _, _, length in call.beside)
+        tree = bytes(call.buffers[0]) if call.buffers else b""
+        if not account.has_room(size):
+            return False
+        if room.fits(tree, account.limit - account.held - size) or not room.fits(tree, room.MAX_ROOM):
+            return True  # the second is refused before it is read
+        account.has_room(size + room.worst(tree))
+        return room.fits(tree, account.limit - account.held - size)
+
+    async def begin(self, call: ToolCalled, reply: Reply) -> ToolCall:
+        """Start to answer a call that fits; what the caller of the session is told of it. Large arguments
+        are read in a thread.
+        """
         try:
-            args, kwargs = self._toolbox.arguments(call)
+            if sum(map(len, call.buffers)) < _LARGE:
+                args, kwargs = self._toolbox.arguments(call)
+            else:
+                alone = anyio.CapacityLimiter(1)  # the default one is for functions, which may take for ever
+                args, kwargs = await anyio.to_thread.run_sync(self._toolbox.arguments, call, limiter=alone)
         except ValueError as error:
             self._tasks.start(
                 self._quietly, self._say, reply, ToolReply(call=call.call, error=("ValueError", str(error)))
             )
             return ToolCall(id=call.call, name=call.name)
-        self._tasks.start(self._quietly, self._answer, call, args, kwargs, reply)
+        size = max(sum(map(len, call.buffers)), room.held((args, kwargs)))
+        self._tasks.start(self._quietly, self._answer, replace(call, buffers=()), args, kwargs, reply, size)
         return ToolCall(id=call.call, name=call.name, args=args, kwargs=kwargs)
 
     def cancel(self) -> None:
-        """The cell has ended: its calls are of no use any more."""
+        """The cell has ended: its calls are of no use any more, and those that have not begun never do."""
+        self._toolbox.drop_waiting()
         self._tasks.cancel()
 
     async def _answer(
-        self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object], reply: Reply
+        self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object], reply: Reply, size: int
     ) -> None:
-        answer = await self._answered(call, args, kwargs)
+        """`size` is what the arguments hold."""
+        share = self._account.share(size)
+        try:
+            answer = await self._answered(call, args, kwargs)
+            share.add(sum(map(len, answer.buffers)))
+            if not self._account.has_room():
+                self._overfull()
+            await self._give(answer, reply)
+        finally:
+            share.close()
+
+    async def _give(self, answer: ToolReply, reply: Reply) -> None:
         if answer.error is not None and len(self.failures) < _MOST_FAILURES:
             self.failures.add(answer.error[1][:_MOST_WORDS])
         if self._kernel.beside and any(len(one) >= BESIDE_BYTES for one in answer.buffers):
@@ -78,11 +123,11 @@ class Calls:
         small = tuple(b"" if len(one) >= BESIDE_BYTES else one for one in answer.buffers)
         return replace(answer, buffers=small, is_stored=True)
 
-    def offer(self, room: Reserved) -> None:
+    def offer(self, memory: Reserved) -> None:
         """There is memory for an answer. An offer that nobody asked for is dropped."""
-        if room.call in self._asked:
-            offered, places = self._asked[room.call]
-            places[:] = room.places
+        if memory.call in self._asked:
+            offered, places = self._asked[memory.call]
+            places[:] = memory.places
             offered.set()
 
     async def _say(self, reply: Reply, answer: ToolReply | ToolRoom) -> None:

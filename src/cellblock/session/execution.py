@@ -16,8 +16,9 @@ from cellblock.executors.protocol import Curbed, Died, Kernel, Recovery, Turn, T
 from cellblock.limits import ExecutionLimits
 from cellblock.network import Traffic
 from cellblock.outputs import Output
+from cellblock.session.account import Account
 from cellblock.session.calls import Answer, Calls
-from cellblock.session.record import Recorder, death_error, ended_error, how, losses, timeout_error
+from cellblock.session.record import Recorder, death_error, ended_error, full_error, how, losses, timeout_error
 from cellblock.session.tools import Toolbox
 from cellblock.session.unbroken import unbroken
 from cellblock.wire.messages import (
@@ -55,9 +56,11 @@ class Execution:
         request: Request,
         turn: Turn,
         *,
+        step: str = "",
         began: float,
         seconds: float,
         toolbox: Toolbox,
+        account: Account,
         answer: Answer | None = None,
         lost: tuple[Lost, ...] = (),
         judge: Callable[[Mapping[str, str]], tuple[Lost, ...]] | None = None,
@@ -75,7 +78,8 @@ class Execution:
         self._limits = limits
         self._request = request
         self._turn: Turn | None = turn
-        self._recorder = Recorder(draft, limits.max_output_bytes)
+        self._account = account
+        self._recorder = Recorder(draft, limits.max_output_bytes, account.share())
         self._recorder.reach = reach
         if passed is not None:
             self._recorder.traffic = lambda: kernel.traffic.since(passed)
@@ -83,6 +87,7 @@ class Execution:
         self._began = began
         self._deadline = self._began + seconds
         self._expired = False
+        self._full = False
         self._killed = False
         self._abandoned = False
         self._swept = False
@@ -90,13 +95,13 @@ class Execution:
         self._lost = lost
         self._judge = judge
         self._toolbox = toolbox
-        self._calls = Calls(toolbox, kernel, answer)
+        self._calls = Calls(toolbox, kernel, account, self._fill, answer)
         self._recorder.failures = self._calls.failures
         self._left: TurnEvent | None = Written(stream="stderr", text=note) if note else None
         self._resumes = resumes
         self._gone: SessionClosed | None = None
         self._under_way = turn.sent
-        self.cell_id = draft.id
+        self.step = step
         self.cell: Cell | None = None
 
     @property
@@ -128,11 +133,19 @@ class Execution:
             await self._send_rest(self._turn)
         while True:
             event = await self._event()
+            if self._full and not isinstance(event, Finished | Died):
+                continue
+            if isinstance(event, ToolCalled) and not self._calls.fits(event):
+                self._fill()
+                continue
             if isinstance(event, Finished | ToolCalled) and event.beside:
                 event = await self._kernel.fetch(event)
+                if isinstance(event, ToolCalled) and not self._calls.fits(event):
+                    self._fill()
+                    continue
             match event:
                 case ToolCalled():
-                    call = self._calls.begin(event, self._reply)
+                    call = await self._calls.begin(event, self._reply)
                     await anyio.lowlevel.checkpoint()  # most tools answer at once: the turn then waits for what follows
                     return call
                 case Reserved():
@@ -154,16 +167,25 @@ class Execution:
         """What is told of an event: nothing, where it is left out."""
         match event:
             case Finished():
-                limit = self._seconds if self._expired and not self._abandoned else None
-                unsaved = () if self._judge is None else self._judge(event.gained)
-                self.cell = self._recorder.finish(event, timed_out=limit, lost=self._lost + unsaved)
-                return Done(cell=self.cell)
+                unsaved = () if self._judge is None else self._judge(event.unsaved)
+                return self._done(self._recorder.finish(event, ended=self._ended_for(), lost=self._lost + unsaved))
             case Written():
-                return self._recorder.write(event)
+                told: Event | None = self._recorder.write(event)
             case Curbed():
-                return self._recorder.curb(event)
+                told = self._recorder.curb(event)
             case Display():
-                return self._recorder.display(event)
+                told = self._recorder.display(event)
+        if not self._account.has_room():
+            self._fill()
+        return told
+
+    def _ended_for(self, recovery: Recovery | None = None) -> CellError | None:
+        """What the cell was interrupted or killed for, if it was."""
+        if self._abandoned:
+            return None
+        if self._full:
+            return full_error(self._limits.max_host_mb, recovery=recovery)
+        return timeout_error(self._seconds, recovery=recovery) if self._expired else None
 
     async def _send_rest(self, turn: Turn) -> None:
         """Send what has to be waited for. A process that died while nothing ran is first replaced by another."""
@@ -180,6 +202,10 @@ class Execution:
             self._turn = turn
         except WorkerGone as gone:  # the other one too: what ends processes ends every one
             self._left = gone.death
+        except SessionClosed as closed:
+            if not self._resumes:
+                raise
+            self._gone, self._left = closed, Died()
         except TimeoutError:  # the worker takes nothing: what was sent of the request is of no use
             self._expired = self._killed = True
             self._kernel.kill()
@@ -198,7 +224,7 @@ class Execution:
 
     async def _replaced(self, death: Died) -> Turn | None:
         """The request, begun on another process than the one that ended between two cells; None where there is none."""
-        if (recovery := await self._recovered()) is None:
+        if (recovery := await self._recovered()) is None or self._kernel.ended:
             self._turn, self._left = None, death
             return None
         self._lost += losses(recovery, f"between two cells the session's process {how(death)}")
@@ -246,6 +272,13 @@ class Execution:
             with anyio.move_on_after(None if self._killed else self._deadline - time.monotonic()):
                 return await turn.next()
 
+    def _fill(self) -> None:
+        """The cell has the host hold more than it may: it is interrupted, and what it tells from now on is dropped."""
+        if not self._full:
+            self._full = True
+            if not self._expired:
+                self._overrun()
+
     def _overrun(self) -> None:
         if not self._expired:
             self._expired = True
@@ -284,10 +317,8 @@ class Execution:
             return self._done(self._ended())
         if self._abandoned:
             error = self._abandoned_error()
-        elif self._expired:
-            error = timeout_error(self._seconds, recovery=recovery)
         else:
-            error = death_error(death, recovery)
+            error = self._ended_for(recovery) or death_error(death, recovery)
         lost = self._lost + losses(recovery, "the session's process ended")
         return self._done(self._recorder.die(error, lost, self._elapsed_ms(), rolled_back=recovery.exact))
 
@@ -307,21 +338,27 @@ class Execution:
         if (recovery := await self._recovered(1)) is None:
             return self._done(self._ended())
         lost = self._lost + losses(recovery, "the cell ended at its memory limit")
-        return self._done(self._recorder.finish(event, timed_out=None, lost=lost, rolled_back=recovery.exact))
+        return self._done(self._recorder.finish(event, ended=None, lost=lost, rolled_back=recovery.exact))
 
     def _done(self, cell: Cell) -> Done:
         self.cell = cell
+        self._calls.cancel()
         return Done(cell=cell)
 
     async def _recovered(self, steps: int = 0) -> Recovery | None:
         """What the session went back to; None where it cannot go on, and the next call resumes it."""
         if self._gone is None:
             try:
-                return await recover(self._kernel, steps, toolbox=self._toolbox)
+                recovery = await recover(self._kernel, steps, toolbox=self._toolbox)
             except SessionClosed as closed:
                 if not self._resumes:
                     raise
                 self._gone = closed
+            else:
+                if recovery.exact or recovery.dead or not self._resumes:
+                    return recovery
+                await self._kernel.close()  # an older state is none to go on from: the next call resumes the newest
+                return Recovery(exact=True)
         return None
 
     def _ended(self) -> Cell:

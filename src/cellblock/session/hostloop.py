@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, wait
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from cellblock.callers import callers
+from cellblock.errors import CellblockError, SessionClosed
+
 T = TypeVar("T")
+
+carried_out: ContextVar[bool] = ContextVar("carried_out", default=False)
+"""Whether this is a step of what our loop carries out, in a worker thread too: such a step never waits for the loop."""
 
 _loop: asyncio.AbstractEventLoop | None = None
 _starting = threading.Lock()
@@ -27,10 +35,24 @@ def call(function: Callable[..., Awaitable[T]], *args: object, **options: object
 
 def answer_of(start: Callable[..., None], *args: object) -> Any:
     """Have `start` called on our loop, with a future for its last argument, and wait for that."""
-    _warn_inside_a_loop()
+    loop = _loop_to_wait_for()
     answer: Future[Any] = Future()
-    our_loop().call_soon_threadsafe(partial(start, *args, answer))
+    loop.call_soon_threadsafe(partial(start, *args, answer))
     return answer.result()
+
+
+def finish(function: Callable[[], Awaitable[object]]) -> None:
+    """Run what ends something on our loop, and wait for it. For finalizers too, which run in any thread at any time.
+
+    Where the loop itself, or a step of its work, is what runs, the end is only begun. When the interpreter ends nothing
+    is done: the kernel ends all that is open.
+    """
+    if sys.is_finalizing():
+        return
+    answer: Future[Any] = Future()
+    our_loop().call_soon_threadsafe(in_task, _tasks, function, answer)
+    if not is_own_step():
+        answer.result()
 
 
 def in_task(tasks: set[asyncio.Task[None]], function: Callable[[], Awaitable[object]], answer: Future[Any]) -> None:
@@ -47,6 +69,7 @@ def _ended(tasks: set[asyncio.Task[None]], answer: Future[Any], task: asyncio.Ta
 
 
 async def _fulfil(function: Callable[[], Awaitable[object]], answer: Future[Any]) -> None:
+    carried_out.set(True)
     try:
         answer.set_result(await function())
     except BaseException as error:  # the caller's
@@ -62,8 +85,7 @@ class Run(Generic[T]):
         self._answer: Future[T] = Future()
         if done is not None:
             self._answer.add_done_callback(lambda _: done())
-        _warn_inside_a_loop()
-        self._loop = our_loop()
+        self._loop = _loop_to_wait_for()
         self._loop.call_soon_threadsafe(in_task, self._tasks, function, self._answer)
 
     def result(self) -> T:
@@ -75,9 +97,12 @@ class Run(Generic[T]):
             raise
 
     def end(self) -> None:
-        """Cancel it, and wait until it has ended, however it does."""
+        """Cancel it, and wait until it has ended, however it does, as `finish` waits."""
+        if sys.is_finalizing() or self._loop is not _loop:  # or this process was forked from the one that runs it
+            return
         self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in self._tasks])
-        wait([self._answer])
+        if not is_own_step():
+            wait([self._answer])
 
 
 def interruptibly(function: Callable[[], Awaitable[T]]) -> T:
@@ -86,33 +111,65 @@ def interruptibly(function: Callable[[], Awaitable[T]]) -> T:
 
 
 def our_loop() -> asyncio.AbstractEventLoop:
-    """The loop of our thread, which is a daemon: it must not keep the interpreter from leaving."""
+    """Our loop, begun with its first use. Its thread is a daemon: it must not keep the interpreter from leaving."""
     global _loop
     if _loop is None:
         with _starting:
             if _loop is None:
                 started: Future[asyncio.AbstractEventLoop] = Future()
-                threading.Thread(target=asyncio.run, args=(_serve(started),), name="cellblock", daemon=True).start()
+                threading.Thread(target=_serve, args=(started,), name="cellblock", daemon=True).start()
                 _loop = started.result()
     return _loop
 
 
-async def _serve(started: Future[asyncio.AbstractEventLoop]) -> None:
+def _loop_to_wait_for() -> asyncio.AbstractEventLoop:
+    """Our loop, for one who waits for what it carries out; an error where that would be for ever."""
+    if sys.is_finalizing():
+        raise SessionClosed("the interpreter ends, and all sessions with it", hint="use sessions before that")
+    if asyncio._get_running_loop() is not None:
+        if asyncio._get_running_loop() is _loop:
+            who = callers.get()[-1].name if callers.get() else "this"
+            raise CellblockError(
+                f"{who} waits for the event loop of the blocking sessions, on which it runs",
+                hint="make it a plain function, without async: that runs in a thread; or await an AsyncSession",
+            )
+        _warn_inside_a_loop()
+    return our_loop()
+
+
+def is_own_step() -> bool:
+    """Whether our loop, or a step of what it carries out, is what runs: as where a finalizer happens to be called."""
+    running = asyncio._get_running_loop()
+    return carried_out.get() if running is None else running is _loop
+
+
+def _serve(started: Future[asyncio.AbstractEventLoop]) -> None:
+    """Run the loop for ever. A task of a tool's that raises SystemExit or KeyboardInterrupt, or stops it, does not."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    for_ever = loop.create_task(_for_ever(started))
+    while True:
+        try:
+            loop.run_until_complete(for_ever)
+        except (KeyboardInterrupt, SystemExit, RuntimeError) as error:
+            loop.call_exception_handler({"message": "a task of a tool ended the event loop", "exception": error})
+
+
+async def _for_ever(started: Future[asyncio.AbstractEventLoop]) -> None:
     loop = asyncio.get_running_loop()
     started.set_result(loop)
-    await loop.create_future()  # for ever
+    await loop.create_future()
 
 
 def _warn_inside_a_loop() -> None:
     global _warned
-    if _warned or asyncio._get_running_loop() is None:
-        return
-    _warned = True
-    warnings.warn(
-        "a blocking Session blocks the running event loop; use AsyncSession there",
-        RuntimeWarning,
-        stacklevel=5,
-    )
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "a blocking Session blocks the running event loop; use AsyncSession there",
+            RuntimeWarning,
+            stacklevel=6,
+        )
 
 
 def _after_fork_in_child() -> None:

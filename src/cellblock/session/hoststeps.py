@@ -29,6 +29,11 @@ class HostStep:
     buffers: tuple[Buffer, ...] = ()
 
     @property
+    def is_aside(self) -> bool:
+        """Whether it is no step of its own, and kept with the next one."""
+        return self.do == "run" and not self.name
+
+    @property
     def message(self) -> str:
         """What the log says."""
         said = {"bind": f"{self.name} = …", "hand": f"{self.name} = …", "clear": "clear", "run": self.name}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 
 _SEQUENCE = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
@@ -20,7 +21,7 @@ UNSEEN = (
 )
 """Characters without a shape, as within brackets of a regular expression: Unicode's `Default_Ignorable_Code_Point` and
 annotations. Joiners and selectors of variants stay: scripts and emoji are written with them."""
-_UNSEEN = re.compile(f"[{UNSEEN}]")
+_UNSEEN = re.compile(f"[{UNSEEN}]+")
 
 
 def inert(text: str) -> str:
@@ -30,7 +31,12 @@ def inert(text: str) -> str:
     """
     text = _SEQUENCE.sub("", utf8(text)).replace("\r\n", "\n").replace("\r", "\n")
     text = _CONTROL.sub("", text)
-    return _UNSEEN.sub(lambda mark: f"[U+{ord(mark[0]):04X}]", text)
+    return _UNSEEN.sub(lambda marks: "".join(map(_name, marks[0])), text)
+
+
+@cache
+def _name(mark: str) -> str:
+    return f"[U+{ord(mark):04X}]"
 
 
 def as_terminal(text: str) -> str:

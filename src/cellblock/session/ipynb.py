@@ -21,7 +21,7 @@ _BINARY = IMAGES | {"application/pdf"}
 def ipynb(cells: Iterable[Shown], *, private: str = "") -> dict[str, object]:
     """The document as JSON. Text is kept as it is, terminal colours too: Jupyter shows those itself.
 
-    `private` is why the session holds private data, where it does.
+    Cells that were undone are raw ones. `private` is why the session holds private data, where it does.
     """
     return {
         "nbformat": 4,
@@ -42,15 +42,24 @@ def ipynb(cells: Iterable[Shown], *, private: str = "") -> dict[str, object]:
 
 def _cell(shown: Shown, place: int) -> dict[str, object]:
     cell = shown.cell
+    written = {
+        "id": cell.id if _ID.fullmatch(cell.id) else f"cell-{place}",
+        "metadata": {"cellblock": _facts(cell)},
+        "source": utf8(_source(cell)),
+    }
+    if cell.undone:  # whoever runs the document is to come to the session's state
+        return {"cell_type": "raw", **written, "source": f"# undone, and not run again\n{written['source']}"}
+    return {"cell_type": "code", **written, **outcome(shown)}
+
+
+def outcome(shown: Shown) -> dict[str, object]:
+    """What a code cell of a document has of its execution: its number and its outputs."""
+    cell = shown.cell
     outputs = [_output(output, blobs, cell) for output, blobs in shown.outputs if _has_place(output, cell)]
     if cell.error is not None:
         outputs.append(_error(cell.error))
     return {
-        "cell_type": "code",
-        "id": cell.id if _ID.fullmatch(cell.id) else f"cell-{place}",
         "execution_count": cell.number or None,
-        "metadata": {"cellblock": _facts(cell)},
-        "source": utf8(_source(cell)),
         "outputs": [output for output in outputs if output is not None],
     }
 

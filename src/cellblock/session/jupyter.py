@@ -17,17 +17,18 @@ from typing import Any, Literal
 
 from cellblock.cell import Cell, CellState
 from cellblock.errors import CellblockError
-from cellblock.session.ipynb import ipynb
+from cellblock.nesting import Nesting
+from cellblock.session.ipynb import outcome
 from cellblock.session.shown import IMAGES, Blob, Prose, Shown
 
 _SHELLS = ("%%sh", "%%bash", "%%script sh", "%%script bash")
-_TIMES = re.compile(r"%%?(?:time|timeit|capture)\b[^\n]*")
-_DISPLAY = re.compile(r"%(?:matplotlib|config|load_ext|reload_ext|autoreload|autosave|pylab|precision|pprint)\b[^\n]*")
-_CD = re.compile(r"%cd\s+(?P<path>\S.*?)\s*")
-_LINE = re.compile(r"^(?P<indent>[ \t]*)(?P<magic>[%!][^\n]*|\?{1,2}[\w.]+|[\w.]+\?{1,2})[ \t]*$", re.MULTILINE)
-_TIMED = re.compile(r"%(?:time|timeit|prun|memit)\s+(?:-\w+\s*\d*\s+)*(?P<code>\S.*)")
-_COMMAND = re.compile(r"(?:!(?!=)|%(?=(?:pip|conda|mamba|ls|mkdir|cat|cp|mv|rm)\b))(?P<command>[^\n]+)")
-_CAPTURED = re.compile(r"^(?P<target>[ \t]*[\w., ]+=[ \t]*)!(?P<command>[^\n]+)$", re.MULTILINE)
+_TIMES = re.compile(r"%%?(?:time|timeit|capture)\b.*")
+_DISPLAY = re.compile(r"%(?:matplotlib|config|load_ext|reload_ext|autoreload|autosave|pylab|precision|pprint)\b.*")
+_CD = re.compile(r"%cd\s+(?P<path>\S.*)")
+_LINE = re.compile(r"(?P<indent>[ \t]*+)(?P<magic>[%!].*|\?{1,2}[\w.]+|[\w.]+\?{1,2})")
+_TIMED = re.compile(r"%(?:time|timeit|prun|memit)\s++(?:-\w++\s++(?:\d++\s++)?)*+(?P<code>.+)")
+_COMMAND = re.compile(r"(?:!(?!=)|%(?=(?:pip|conda|mamba|ls|mkdir|cat|cp|mv|rm)\b))(?P<command>.+)")
+_CAPTURED = re.compile(r"(?P<target>[\w., \t]++=[ \t]*+)!(?P<command>.+)")
 _FILE = re.compile(r"%%(?:writefile|file)\s+(?P<append>-a\s+)?(?P<path>\S.*)")
 _HELP = re.compile(r"\?{0,2}(?P<name>[A-Za-z_][\w.]*)\?{0,2}")
 
@@ -79,8 +80,7 @@ def with_outputs(document: Mapping[str, Any], shown: Mapping[int, Shown], *, pri
             continue
         cell["outputs"], cell["execution_count"] = [], None
         if place in shown:
-            made: Any = ipynb([shown[place]])["cells"]
-            cell["outputs"], cell["execution_count"] = made[0]["outputs"], made[0]["execution_count"]
+            cell.update(outcome(shown[place]))
     return new
 
 
@@ -156,26 +156,24 @@ def _runs(source: str) -> tuple[Literal["python", "shell"], str]:
         if _TIMES.fullmatch(first.strip()) is None:
             return "python", source
         source = rest
-    return "python", _LINE.sub(_line, _CAPTURED.sub(_captured, source))
+    return "python", "\n".join(_lines(source))
 
 
-def _within_text(match: re.Match[str]) -> bool:
-    """Whether it stands in a text of several lines, which it belongs to."""
-    return any(match.string.count(quotes, 0, match.start()) % 2 for quotes in ('"""', "'''"))
+def _lines(source: str) -> Iterator[str]:
+    """The lines as Python. Those in a text of several lines belong to it."""
+    text = Nesting()
+    for line in source.split("\n"):
+        yield line if text.quotes else _line(line)
+        text.add(line)
 
 
-def _captured(match: re.Match[str]) -> str:
-    """The lines that a command prints, bound to a name."""
-    if _within_text(match):
-        return match[0]
-    return f"{match['target']}__import__('os').popen({match['command']!r}).read().splitlines()"
-
-
-def _line(match: re.Match[str]) -> str:
+def _line(line: str) -> str:
     """A line that is IPython's and not Python's, as Python."""
-    indent, magic = match["indent"], match["magic"].rstrip()
-    if _within_text(match):
-        return match[0]
+    if (captured := _CAPTURED.fullmatch(line)) is not None:  # the lines that a command prints, bound to a name
+        return f"{captured['target']}__import__('os').popen({captured['command']!r}).read().splitlines()"
+    if (match := _LINE.fullmatch(line.rstrip())) is None:
+        return line
+    indent, magic = match["indent"], match["magic"]
     if (command := _COMMAND.fullmatch(magic)) is not None:
         return f"{indent}_ = __import__('os').system({command['command'].strip()!r})"
     if (asked := _HELP.fullmatch(magic)) is not None:
@@ -186,4 +184,4 @@ def _line(match: re.Match[str]) -> str:
         return f"{indent}__import__('os').chdir({moved['path']!r})"
     if (timed := _TIMED.fullmatch(magic)) is not None:
         return f"{indent}{timed['code']}"
-    return match[0]
+    return line

@@ -1,16 +1,20 @@
 """The lasting side of a session: what happens is logged before it runs, and every step becomes a commit afterwards.
 
-A cell is written into the store's journal before it starts, and again when it has ended, before its caller is told. The
-commit follows in the background: a scribe of the state's frozen copy hands over what changed, and the commit replaces
-what the journal says of that cell. A step whose state could not be had is a commit of its source alone: it is run again
-when the session is resumed from there.
+Every step has one id, under which the journal, the commit and the plan of a replay know it. A cell is written into the
+store's journal before it starts, and again when it has ended, before its caller is told. The commit follows in the
+background: a scribe of the state's frozen copy hands over what changed, and the commit takes the step's own entries
+from the journal, and no others. A step whose state could not be had is a commit of its source alone: it is run again
+when the session is resumed from there. Commits are made in the order of the steps; one that fails is tried again first.
 """
 
 from __future__ import annotations
 
+import _thread
+import logging
+import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal
@@ -20,8 +24,9 @@ from anyio import to_thread
 
 from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff
-from cellblock.errors import CaptureFailed, CellblockError, SessionClosed
+from cellblock.errors import CaptureFailed, CellblockError, LeaseLost, SessionClosed, StoreError
 from cellblock.executors.protocol import Capture, Chunk, Kernel
+from cellblock.session.account import Account, Share
 from cellblock.session.ahead import Ahead
 from cellblock.session.background import Background
 from cellblock.session.celltree import CellTree
@@ -35,38 +40,65 @@ from cellblock.session.earlier import Earlier, Source
 from cellblock.session.hoststeps import HostStep
 from cellblock.session.merging import merge
 from cellblock.session.notebook import Changes, Notebook
-from cellblock.session.past import Past, answer_entry, followed_by, leading_to
+from cellblock.session.past import Past, answer_entry, asides_of, followed_by, host_entry, leading_to, step_of
+from cellblock.session.record import at_risk
 from cellblock.session.shown import Blob
 from cellblock.session.timeline import before, difference, find, why_private
-from cellblock.snapshots import Snapshot
+from cellblock.snapshots import Group, Snapshot
 from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, open_store, records
+from cellblock.values.room import held
 from cellblock.wire.messages import ToolReply
-from cellblock.worker.saving.losses import AT_A_GLANCE
+from cellblock.worker.saving.losses import PART, REMEDIES
+
+_log = logging.getLogger("cellblock.store")
 
 _MESSAGE = 200
+_MOST_TOLD = 5
+_COPIES = 3
+"""How often what waits for a commit is held while that is written: as it is, as JSON and as the bytes of that."""
 _SLOTS, _SLOT_SECONDS = 3, 0.25
 """States that are held to be saved at a time, and how long the next step waits for that: then it goes on, and the one
 before it is committed by its source alone."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Step:
-    """A step on its way into the store."""
+    """A step on its way into the store.
 
+    `parent` is the step that it came after, `state` the number of the state of `kernel` that it led to. `entries` are
+    the numbers of what the journal holds of it; `logged` says whether that is enough to take the step again. `asides`
+    were run since the step before.
+    """
+
+    id: str
+    parent: str
     kind: str
     message: str
     number: int
+    kernel: Kernel
     state: int
-    cell: Cell | None
-    parts: Mapping[str, Blob]
-    changes: Changes
-    answers: list[JSON]
-    through: int
+    logged: bool
+    entries: list[int] = field(default_factory=list)
+    cell: Cell | None = None
+    stopped: bool = False
+    parts: Mapping[str, Blob] = field(default_factory=dict)
+    changes: Changes = field(default_factory=Changes)
+    answers: list[JSON] = field(default_factory=list)
+    asides: tuple[HostStep, ...] = ()
     host: HostStep | None = None
+    during: str = ""
+    share: Share | None = None
     capture: Capture | None = None
     has_slot: bool = False
+    was_let_go: bool = False
+    failed: bool = False
     unsaved: str = "steps came faster than they could be saved"
+    failure: CellblockError | None = None
+    """What kept its state from being saved, where that was tried."""
     forked: anyio.Event = field(default_factory=anyio.Event)
+
+    def __str__(self) -> str:
+        return f"cell {self.number}" if self.cell is not None else self.message or self.kind
 
 
 class Lasting:
@@ -85,8 +117,13 @@ class Lasting:
         self._newly_lost: tuple[Lost, ...] = ()
         self._told: set[str] = set()
         self._to_tell: tuple[Lost, ...] = ()
-        self.unsaved: tuple[Lost, ...] = ()
-        """What the newest commit could not save, and the session has."""
+        self._missing: tuple[Lost, ...] = ()
+        self._unloadable: dict[str, tuple[Group, Lost]] = {}
+        """Names of the newest snapshot that were saved and cannot be loaded, each with its group."""
+        self._stateless: tuple[int, CellblockError] | None = None
+        """Since which cell no state could be saved, and why."""
+        self._trials: list[Capture] = []
+        self._tried = anyio.Event()
         self._background = Background()
         self._queue: deque[_Step] = deque()
         self._working = False
@@ -95,17 +132,31 @@ class Lasting:
         self._slots = anyio.Semaphore(_SLOTS)
         self._failure: CellblockError | None = None
         self._written = Written()
+        self._basis: str | None = None
+        """The commit that `_written` is of."""
         self._snapshot: Snapshot | None = None
         self._ahead: Ahead | None = None
         self._source = Source(store, held)
         self._notebook = Notebook()
         self.tree = CellTree()
         """Where the notebook's cells have their places."""
-        self._unwritten = Changes()
-        """Of the notebook: what was to be written by a commit that failed."""
+        self._tip = ""
+        """The step that the next one comes after."""
+        self._commits: dict[str, str] = {}
+        """What steps led to, by their ids."""
+        self._moving: str | None = None
+        """The commit that the session stands at, where the store could not be told."""
+        self._cell = ""
+        self._cell_logged = True
+        """The step of the cell that runs, and whether the journal has all of it so far."""
+        self._entries: list[int] = []
         self._answers: list[JSON] = []
-        self._commits: dict[int, str] = {}
-        self._last = 0
+        self._asides: list[tuple[HostStep, int]] = []
+        """What was run aside since the newest step, with the numbers of its entries."""
+        self._aside_count = 0
+        self.account = Account()
+        """What waits to be written counts on it."""
+        self._answers_share = self.account.share()
 
     @classmethod
     async def open(cls, url: str | None, user: str, name: str, settings: Mapping[str, JSON]) -> Lasting:
@@ -125,6 +176,11 @@ class Lasting:
     def settings(self) -> Mapping[str, JSON]:
         """What the session was created with."""
         return self._held.settings
+
+    @property
+    def epoch(self) -> int:
+        """How many times the session has been opened, this time included."""
+        return self._held.epoch
 
     @property
     def rereads(self) -> bool:
@@ -149,6 +205,22 @@ class Lasting:
         self._background.cancel()
         await to_thread.run_sync(self._close)
 
+    def __del__(self) -> None:
+        """Dropped without `close`: others can have the session, of this process at once. Takes no lock.
+
+        A collector calls it anywhere, so what waits for the store is done by a thread of its own.
+        """
+        if self._held.is_here and not sys.is_finalizing():
+            self._held.leave()
+            with suppress(RuntimeError):  # the interpreter is about to end, and starts no threads any more
+                _thread.start_new_thread(self._close_dropped, ())
+
+    def _close_dropped(self) -> None:
+        try:
+            self._close()
+        except StoreError as error:
+            _log.warning("session %r was dropped, and its store could not be told: %s", self._held.name, error)
+
     def _close(self) -> None:
         try:
             self.end_reading(wait=True)
@@ -159,24 +231,93 @@ class Lasting:
 
     # ------------------------------------------------------------------------------ journal
 
-    async def begin(self, draft: Cell) -> None:
-        """Log a cell that is about to run."""
-        self._answers = []
-        await self._append(
-            {"do": "begin", "id": draft.id, "number": draft.number, "kind": draft.kind, "source": draft.source}
+    async def begin(self, step: str, draft: Cell) -> None:
+        """Log a cell that is about to run. `StoreError`, and it must not, where what it rests on could be lost."""
+        await self._durable()
+        self._cell, self._cell_logged, self._answers = step, True, []
+        self._answers_share.close()
+        self._answers_share = self.account.share()
+        await self._log_cell(
+            {
+                "do": "begin",
+                "step": step,
+                "id": draft.id,
+                "number": draft.number,
+                "kind": draft.kind,
+                "source": draft.source,
+            }
         )
 
     async def answered(self, name: str, reply: ToolReply) -> None:
         """Log what a host function gave a cell, before the cell gets it."""
-        entry = answer_entry(name, reply)
+        entry = answer_entry(self._cell, name, reply)
         self._answers.append(entry)
-        await self._append(entry)
+        self._answers_share.add(_COPIES * held(entry))
+        if self._cell_logged:
+            with self._risking():
+                await self._log_cell(entry)
 
-    async def _append(self, entry: dict[str, JSON]) -> None:
+    async def ended(self, kernel: Kernel, state: int, cell: Cell, parts: Mapping[str, Blob], *, stopped: bool) -> str:
+        """A cell has ended: log that, and have it committed. Why the store did not take it; "" where it did."""
+        if self._cell_logged:
+            with self._risking():
+                await self._log_cell(
+                    {
+                        "do": "end",
+                        "step": self._cell,
+                        "number": cell.number,
+                        "rolled_back": cell.rolled_back,
+                        "stopped": stopped,
+                        "ok": cell.ok,
+                    }
+                )
+        logged, step, self._cell = self._cell_logged, self._cell, ""
+        self.commit(kernel, state, step, cell, parts, stopped=stopped, logged=logged)
+        return "" if logged else str(self._failure or "it is out of reach")
+
+    async def aside(self, step: HostStep) -> None:
+        """Log what was run aside and is no step: the next step's commit holds it."""
+        await self._durable()
+        self._aside_count += 1
+        id = f"a{self.epoch}-{self._aside_count}"
+        self._asides.append((step, await self._append(host_entry(id, step, ""))))
+
+    def let_go(self, entry: int) -> None:
+        """An entry of the journal is needed no more: the next commit takes it along."""
+        self._entries.append(entry)
+
+    def took_aside(self, step: HostStep, entries: Sequence[int]) -> None:
+        """What the journal says was run aside has been run again: it is still the journal's."""
+        self._asides += [(step, number) for number in entries]
+
+    async def meanwhile(self, id: str, step: HostStep) -> int:
+        """Log what the host did while a cell runs; the number of the entry."""
+        return await self._append(host_entry(id, step, self._cell))
+
+    @contextmanager
+    def _risking(self) -> Iterator[None]:
+        """The cell that runs goes on where the journal does not take an entry, and is told to be at risk."""
+        try:
+            yield
+        except LeaseLost:
+            raise
+        except StoreError as error:
+            self._cell_logged, self._failure = False, error
+
+    async def _log_cell(self, entry: dict[str, JSON]) -> None:
+        self._entries.append(await self._append(entry))
+
+    async def _append(self, entry: dict[str, JSON]) -> int:
         if self._store.quick:
-            self._last = self._held.append(entry)
-        else:
-            self._last = await to_thread.run_sync(self._held.append, entry)
+            return self._held.append(entry)
+        return await to_thread.run_sync(self._held.append, entry)
+
+    async def _durable(self) -> None:
+        """Until all that the session's state rests on is in a commit or in the journal; what keeps it out is raised."""
+        if any(not step.logged for step in self._queue):
+            await self.committed()
+        if (commit := self._moving) is not None:
+            await self._move(commit, ())
 
     # ------------------------------------------------------------------------------ commits
 
@@ -188,102 +329,165 @@ class Lasting:
     @contextmanager
     def as_it_was(self) -> Iterator[None]:
         """Follow what is followed now, and stand where the session stands, unless what is done within succeeds."""
-        followed = self._notebook, self.tree, dict(self._commits)
+        followed = self._notebook, self.tree, self._tip, self._asides
         try:
             yield
         except BaseException:
-            self._notebook, self.tree, self._commits = followed
+            self._notebook, self.tree, self._tip, self._asides = followed
             raise
 
-    async def ended(self, kernel: Kernel, cell: Cell, parts: Mapping[str, Blob]) -> None:
-        """A cell has ended: log that, and have it committed. Returns when it is logged."""
-        await self._append({"do": "end", "id": cell.id, "number": cell.number, "rolled_back": cell.rolled_back})
-        self.commit(kernel, cell, parts)
-
-    def commit(self, kernel: Kernel, cell: Cell, parts: Mapping[str, Blob]) -> None:
-        """Have a cell that is in the journal committed."""
+    def commit(
+        self, kernel: Kernel, state: int, id: str, cell: Cell, parts: Mapping[str, Blob], *,
+        entries: Sequence[int] = (), stopped: bool = False, logged: bool = True,
+    ) -> None:  # fmt: skip
+        """Have a cell committed, by the id of its step; `entries` are its numbers in a journal that was read."""
         first = cell.source.strip().partition("\n")[0]
-        self._enqueue(kernel, cell.kind, first, cell.number, cell, parts)
+        own, self._entries = [*self._entries, *entries], []
+        step = self._step(id, cell.kind, first, cell.number, kernel, state, logged=logged, entries=own)
+        step.cell, step.parts, step.stopped = cell, parts, stopped
+        step.answers, self._answers = self._answers, []
+        step.share, self._answers_share = self._answers_share, self.account.share()
+        self._enqueue(step)
 
-    def step(self, kernel: Kernel, step: HostStep, number: int) -> None:
+    def step(
+        self, kernel: Kernel, state: int, id: str, host: HostStep, number: int, *,
+        entries: Sequence[int] = (), during: str = "",
+    ) -> None:  # fmt: skip
         """The host did something to the session: have it committed. `committed` tells when it is."""
-        self._enqueue(kernel, "host", step.message, number, None, {}, step)
+        step = self._step(id, "host", host.message, number, kernel, state, logged=bool(entries), entries=entries)
+        step.host, step.during = host, during
+        self._enqueue(step)
 
     async def start(self, kernel: Kernel) -> None:
         """The first commit of a session: nothing is there."""
-        step = _Step("open", "", 0, kernel.states[-1], None, {}, Changes(), [], self._last)
-        await to_thread.run_sync(self._write_apart, step, Snapshot())
+        step = self._step("open", "open", "", 0, kernel, kernel.states[-1], logged=False)
 
-    def _write_apart(self, step: _Step, snapshot: Snapshot | None) -> None:
-        with self._held.batch() as batch:
-            self._commits[step.state] = self._write(batch, step, snapshot).id
+        def written() -> str:
+            with self._held.batch() as batch:
+                return self._write(batch, step, Snapshot()).id
+
+        self._commits[step.id] = await to_thread.run_sync(written)
+        self._tip = step.id
+
+    def _step(
+        self, id: str, kind: str, message: str, number: int, kernel: Kernel, state: int, *,
+        logged: bool, entries: Sequence[int] = (),
+    ) -> _Step:  # fmt: skip
+        """The step after the newest, with what was run aside in between."""
+        asides, self._asides = self._asides, []
+        return _Step(
+            id=id,
+            parent=self._tip,
+            kind=kind,
+            message=message[:_MESSAGE],
+            number=number,
+            kernel=kernel,
+            state=state,
+            logged=logged,
+            entries=[*entries, *(number for _, number in asides)],
+            asides=tuple(aside for aside, _ in asides),
+            changes=self._notebook.changes(),
+        )
+
+    async def let_go_of_logged(self) -> None:
+        """Before the journal is read: what it holds whole is taken from there. What it does not is committed first."""
+        await self._idle.wait()
+        if any(not step.logged for step in self._queue):
+            await self.committed()
+        for step in self._queue:
+            if step.share is not None:
+                step.share.close()
+        self._queue.clear()
 
     async def committed(self) -> None:
-        """Until all steps are in the store. What keeps the newest out is raised."""
+        """Until all steps are in the store. What keeps the oldest out is raised, and what else is at risk told."""
+        if self._queue and not self._working:
+            self._go_on()
         await self._idle.wait()
-        if self._failure is not None:
-            raise self._failure
+        if (failure := self._failure) is not None and self._queue:
+            raise type(failure)(f"{failure.args[0]}; not in the store yet: {self._waiting()}", hint=failure.hint)
+
+    def _waiting(self) -> str:
+        """The steps that are not in the store yet."""
+        more = f" and {len(self._queue) - _MOST_TOLD} more" if len(self._queue) > _MOST_TOLD else ""
+        return ", ".join(map(str, islice(self._queue, _MOST_TOLD))) + more
+
+    @property
+    def unsaved(self) -> tuple[Lost, ...]:
+        """What the newest commit could not save, or saved in a way that cannot be loaded, and the session has."""
+        lost = (*self._missing, *(one for _, one in self._unloadable.values()))
+        return lost if self._stateless is None else (*lost, _everything_since(*self._stateless))
 
     def newly_lost(self) -> tuple[Lost, ...]:
         """Names that could not be saved by the newest commit, and that were not among the lost of the one before."""
         return self._newly_lost
 
-    def at_a_glance(self, gained: Mapping[str, str]) -> tuple[Lost, ...]:
-        """Which of the names that a cell has bound can not be saved, as far as the names of their types tell."""
+    def at_once(self, unsaved: Mapping[str, str]) -> tuple[Lost, ...]:
+        """What to tell in the cell that has just ended: names that it bound to what cannot be saved, by the types that
+        tell why, and what commits have found out meanwhile.
+        """
         if self.by_source or self.strict:
             return ()
         found = tuple(
-            Lost(name=name, type=kind, reason=told[0], remedy=told[1], alive=True)
-            for name, kind in gained.items()
-            if (told := AT_A_GLANCE.get(kind)) is not None
+            Lost(name=name, type=kind.removeprefix("builtins."), reason=told[0], remedy=told[1], alive=True)
+            for name, kind in unsaved.items()
+            if (told := REMEDIES.get(kind)) is not None
         )
         self._told.update(one.name for one in found)
-        return found
+        return found + self._found_out()
 
     def to_tell(self) -> tuple[Lost, ...]:
-        """What commits could not save and nobody was told of, for the next cell to say."""
+        """What nobody was told of yet: what commits could not save, and what the store has not taken."""
+        told = self._found_out()
+        if self._failure is None or self._working or not self._queue:
+            return told
+        return (*told, at_risk(self._waiting(), str(self._failure)))
+
+    def _found_out(self) -> tuple[Lost, ...]:
         told, self._to_tell = self._to_tell, ()
         return told
 
     async def flush(self) -> None:
-        """The same, durable against a loss of power."""
+        """The same, durable against a loss of power, and what is new has been loaded once. `CaptureFailed` where states
+        could not be saved.
+        """
         await self.committed()
+        await self.tried()
+        if self._stateless is not None:
+            since, failure = self._stateless
+            raise CaptureFailed(f"nothing since cell {since} could be saved: {failure.args[0]}", hint=failure.hint)
         await to_thread.run_sync(self._held.flush)
 
-    def _enqueue(
-        self,
-        kernel: Kernel,
-        kind: str,
-        message: str,
-        number: int,
-        cell: Cell | None,
-        parts: Mapping[str, Blob],
-        host: HostStep | None = None,
-    ) -> None:
-        changes = self._notebook.changes()
-        answers, self._answers = self._answers, []
-        step = _Step(
-            kind, message[:_MESSAGE], number, kernel.states[-1], cell, parts, changes, answers, self._last, host
-        )
+    def _enqueue(self, step: _Step) -> None:
+        self._tip = step.id
         self._queue.append(step)
-        self._background.start(self._fork, kernel, step)
+        self._background.start(self._fork, step)
         if not self._working:
-            self._working, self._idle = True, anyio.Event()
-            self._background.start(self._work)
+            self._go_on()
 
-    async def _fork(self, kernel: Kernel, step: _Step) -> None:
+    def _go_on(self) -> None:
+        self._working, self._idle = True, anyio.Event()
+        self._background.start(self._work)
+
+    async def _fork(self, step: _Step) -> None:
         if self.by_source:
-            step.unsaved = "under a policy a session is made again by running its cells"
+            step.unsaved = "a session under a policy, or without checkpoints, is made again by running its cells"
             step.forked.set()
             return
         try:
+            if self._trials and not self._slots.value:
+                self._trials[0].close()
             with anyio.move_on_after(_SLOT_SECONDS):
                 await self._slots.acquire()
                 step.has_slot = True
             if step.has_slot:
-                step.capture = await kernel.capture()
-        except (CaptureFailed, SessionClosed) as error:  # it is committed by its source
+                step.capture = await step.kernel.capture(step.state)
+        except SessionClosed as error:  # it is committed by its source
             step.unsaved = str(error)
+        except CaptureFailed as error:
+            step.unsaved = str(error)
+            if not await step.kernel.ending():  # else its processes have been killed, and it is made again
+                step.failure = error
         finally:
             step.forked.set()
 
@@ -297,39 +501,102 @@ class Lasting:
             while self._queue:
                 step = self._queue[0]
                 await step.forked.wait()
+                if step.was_let_go:
+                    await self._fork(step)
                 try:
                     await self._commit(step)
+                except CellblockError as error:  # it is tried again once, then by whoever asks, and before the next
+                    again, self._failure = not step.failed, error
+                    step.failed = True
+                    self._let_go(self._queue)
+                    if not again:
+                        return
+                else:
                     self._failure = None
-                except CellblockError as error:  # the journal still has the step; whoever asks for it is told
-                    self._failure = error
-                    self._unwritten = self._unwritten.then(step.changes)
-                finally:
-                    if step.capture is not None:
-                        step.capture.close()
-                    if step.has_slot:
-                        self._slots.release()
-                    self._queue.popleft()
+                    done = self._queue.popleft()
+                    self._let_go([done])
+                    if done.share is not None:
+                        done.share.close()
         finally:
             self._working = False
             self._idle.set()
 
+    def _let_go(self, steps: Iterable[_Step]) -> None:
+        """Hold the states of some steps no more."""
+        for step in steps:
+            if step.forked.is_set():
+                if step.capture is not None:
+                    step.capture.close()
+                if step.has_slot:
+                    self._slots.release()
+                step.capture, step.has_slot, step.was_let_go = None, False, True
+
     async def _commit(self, step: _Step) -> None:
+        if step.failed and (made := await to_thread.run_sync(self._made, step)) is not None:
+            self._commits[step.id] = made
+            return
         batch = await to_thread.run_sync(self._held.batch)
         with batch:
             snapshot = await self._read(step, batch.put)
             commit = await to_thread.run_sync(self._write, batch, step, snapshot)
         if snapshot is not None:
-            self._snapshot = snapshot
-            saved = {one.name for one in snapshot.names}
-            missing = [one for one in snapshot.lost if one.name not in saved]
-            before = {one.name for one in self.unsaved}
-            self._newly_lost = tuple(one for one in missing if one.name not in before)
-            self.unsaved = tuple(replace(one, alive=True) for one in missing)
-            if not self.strict:
-                untold = [one for one in self._newly_lost if one.name not in self._told]
-                self._to_tell += tuple(replace(one, alive=True) for one in untold)
-            self._told.update(one.name for one in missing)
-        self._commits[step.state] = commit.id
+            self._note_saved(step, snapshot)
+        elif step.failure is not None:
+            if self._stateless is None:
+                self._to_tell += (_everything_since(step.number, step.failure),)
+            self._stateless = (step.number if self._stateless is None else self._stateless[0], step.failure)
+        self._commits[step.id] = commit.id
+
+    def _made(self, step: _Step) -> str | None:
+        """The commit that a step led to although the store had not said so."""
+        head = self._held.resolve("HEAD")
+        return head.id if step_of(head) == step.id else None
+
+    def _note_saved(self, step: _Step, snapshot: Snapshot) -> None:
+        """Find out what a snapshot lacks, and have what is new in it loaded once."""
+        self._snapshot, self._stateless = snapshot, None
+        saved = {one.name for one in snapshot.names}
+        missing = [replace(one, alive=True) for one in snapshot.lost if one.name not in saved]
+        before = {one.name for one in self._missing}
+        self._missing = tuple(missing)
+        newly = [one for one in missing if one.name not in before]
+        self._newly_lost = tuple(one for one in newly if not one.type.startswith(PART))
+        groups = {one.key: one for one in snapshot.groups}
+        held = {one.name: groups[one.group] for one in snapshot.names}
+        self._unloadable = {name: one for name, one in self._unloadable.items() if held.get(name) == one[0]}
+        self._tell(newly)
+        self._told.update(one.name for one in missing)
+        if (capture := step.capture) is not None:
+            self._trials.append(capture)
+            self._background.start(self._try, capture, step.has_slot, held)
+            step.capture, step.has_slot = None, False
+
+    def _tell(self, lost: Sequence[Lost]) -> None:
+        if not self.strict:
+            self._to_tell += tuple(one for one in lost if one.name not in self._told)
+
+    async def _try(self, capture: Capture, has_slot: bool, held: Mapping[str, Group]) -> None:
+        """Take up which names of a snapshot cannot be loaded, unless they are others by then."""
+        try:
+            failed = [replace(one, alive=True) for one in await capture.trial() if one.name in held]
+            now = {} if self._snapshot is None else {one.key: one for one in self._snapshot.groups}
+            failed = [one for one in failed if now.get(held[one.name].key) == held[one.name]]
+            fresh = [one for one in failed if one.name not in self._unloadable]
+            self._unloadable.update((one.name, (held[one.name], one)) for one in failed)
+            self._newly_lost += tuple(fresh)
+            self._tell(fresh)
+        finally:
+            capture.close()
+            self._trials.remove(capture)
+            if has_slot:
+                self._slots.release()
+            self._tried.set()
+            self._tried = anyio.Event()
+
+    async def tried(self) -> None:
+        """Until what the newest commits wrote has been loaded once."""
+        while self._trials:
+            await self._tried.wait()
 
     async def _read(self, step: _Step, put: Callable[[bytes], str]) -> Snapshot | None:
         if (capture := step.capture) is None:
@@ -339,25 +606,30 @@ class Lasting:
             while isinstance(event := await capture.read(), Chunk):
                 await to_thread.run_sync(put, event.data)
         except CaptureFailed as error:
-            step.unsaved = str(error)
+            step.unsaved, step.failure = str(error), error
             return None
         return event
 
     def _write(self, batch: Batch, step: _Step, snapshot: Snapshot | None) -> Commit:
+        parent = self._commits.get(step.parent)
+        if self._basis != parent:
+            self._written = Written() if parent is None else read_written(self._held, self._held.resolve(parent))
+            self._basis = parent
         written = self._written.copy()
         detail: dict[str, JSON] = {} if snapshot is None else put_snapshot(batch, written, snapshot)
-        changes = self._unwritten.then(step.changes)
-        written.roots["cells"], links = self.tree.write(batch, self._held, written.roots.get("cells"), changes)
+        detail["step"] = step.id
+        written.roots["cells"], links = self.tree.write(batch, self._held, written.roots.get("cells"), step.changes)
         if step.cell is not None:
             detail["cell"] = links.get(step.cell.id) or records(put_cell(batch, step.cell, step.parts))
+            detail["rolled_back"] = step.cell.rolled_back
+        if step.asides:
+            detail["asides"] = [_kept(batch, aside) for aside in step.asides]
         if step.answers:
             detail["answers"] = records(batch.record(step.answers))
         if snapshot is None:
-            detail["unsaved"] = step.unsaved
+            detail["unsaved"], detail["stopped"], detail["during"] = step.unsaved, step.stopped, step.during
             if step.host is not None:
                 detail["host"] = _kept(batch, step.host)
-        if step.cell is not None:
-            detail["rolled_back"] = step.cell.rolled_back
         commit = batch.commit(
             kind=step.kind,
             message=step.message,
@@ -365,9 +637,10 @@ class Lasting:
             snapshot=snapshot is not None,
             trees=written.roots,
             detail=detail,
-            through=step.through,
+            parents=() if parent is None else (parent,),
+            entries=step.entries,
         )
-        self._written, self._unwritten = written, Changes()
+        self._written, self._basis = written, commit.id
         return commit
 
     # ----------------------------------------------------------------------------- resuming
@@ -385,9 +658,14 @@ class Lasting:
         """The commit that a revision means."""
         return await to_thread.run_sync(self._held.resolve, revision)
 
-    async def before(self, steps: int) -> Commit:
-        """The commit that so many steps lead back to."""
-        return await to_thread.run_sync(before, self._held, steps)
+    async def before(self, steps: int) -> tuple[Commit, tuple[HostStep, ...]]:
+        """The commit that so many steps lead back to, and what was run aside after it."""
+
+        def found() -> tuple[Commit, tuple[HostStep, ...]]:
+            commit, next_one = before(self._held, steps)
+            return commit, asides_of(self._held, next_one)
+
+        return await to_thread.run_sync(found)
 
     async def log(self, revision: str, limit: int) -> list[Commit]:
         """The commits that lead to a revision, newest first."""
@@ -413,17 +691,26 @@ class Lasting:
         """Why the user's session of that name holds private data; "" where it does not, or there is none."""
         return await to_thread.run_sync(why_private, self._store, self._held.user, other)
 
-    async def merge(self, theirs: Commit, prefer: Literal["ours", "theirs"] | None) -> Commit:
-        """Make a commit of the session's newest and another."""
-        return await to_thread.run_sync(merge, self._held, theirs, prefer)
+    async def merge(self, id: str, theirs: Commit, prefer: Literal["ours", "theirs"] | None) -> Commit:
+        """Make a commit of where the session stands and another: a step of this id."""
 
-    async def fork(self, name: str, seed: int) -> Lasting:
-        """Another session that stands where this one does."""
+        def merged() -> Commit:
+            return merge(self._held, self._held.resolve(self._commits[self._tip]), theirs, prefer, id)
+
+        return await to_thread.run_sync(merged)
+
+    def commit_of(self, step: str) -> str:
+        """The id of the commit that a step led to, once it is committed."""
+        return self._commits[step]
+
+    async def fork(self, name: str, seed: int, step: str) -> Lasting:
+        """Another session that stands where this one did after a step."""
+        commit = self._commits[step]
 
         def forked() -> Lasting:
             store = open_store(self._url)
             try:
-                store.fork(self._held.user, self._held.name, name)
+                store.fork(self._held.user, self._held.name, name, at=commit)
                 held = store.hold(self._held.user, name, create=False)
                 held.configure({**self._held.settings, "seed": str(seed)})
                 other = Lasting(self._url, store, held)
@@ -431,29 +718,34 @@ class Lasting:
             except BaseException:
                 store.close()
                 raise
-            other._written, other._snapshot, other._last = self._written.copy(), self._snapshot, 0
+            other._snapshot, other._tip = self._snapshot, step
+            other._commits = {step: commit}
             other.tree = self.tree.copy(other._source)
             return other
 
         return await to_thread.run_sync(forked)
 
-    def stands(self, state: int, commit: str | None) -> None:
-        """The kernel's state of this number is that of a commit; None is the newest."""
-        self._commits[state] = commit or str(self._held.head().commit)
+    def stands(self, step: str, commit: str) -> None:
+        """The session stands after a step, which led to a commit."""
+        self._tip = step
+        self._commits[step] = commit
 
-    async def went_back(self, state: int) -> None:
-        """The kernel is in an earlier state again: so is the session, at the newest commit that led there."""
-        self._commits = {number: commit for number, commit in self._commits.items() if number <= state}
-        await self.move(await self.resolve(self._commits[max(self._commits)]))
+    async def went_back(self, step: str, asides: Sequence[HostStep]) -> None:
+        """The kernel is again in the state after a step, and what was run aside after it: so is the session."""
+        self._tip = step
+        await self.move(self._commits[step])
+        for aside in asides:
+            await self.aside(aside)
 
-    async def move(self, commit: Commit) -> None:
+    async def move(self, commit: str) -> None:
         """Go on from another commit; those that are left stay in the store."""
+        entries, self._asides = [number for _, number in self._asides], []
+        await self._move(commit, entries)
 
-        def moved() -> None:
-            self._held.move(commit.id, through=self._last)
-            self._written, self._unwritten = read_written(self._held, commit), Changes()
-
-        await to_thread.run_sync(moved)
+    async def _move(self, commit: str, entries: Sequence[int]) -> None:
+        self._moving = commit
+        await to_thread.run_sync(lambda: self._held.move(commit, entries=entries))
+        self._moving = None
 
     async def past(self, head: Commit, *, journal: bool) -> Past:
         """What leads to a commit, and with `journal` to what was logged after it.
@@ -464,10 +756,9 @@ class Lasting:
         def read() -> Past:
             past = leading_to(self._held, head)
             if journal:
-                self._written, self._snapshot = read_written(self._held, head), past.snapshot
-                entries = self._held.journal()
-                followed_by(past, entries)
-                self._last = entries[-1].number if entries else self._last
+                followed_by(past, self._held.journal())
+                self._asides = []
+            self._snapshot = past.snapshot
             return past
 
         past = await to_thread.run_sync(read)
@@ -492,6 +783,12 @@ class Lasting:
 
     def _get(self, addresses: Sequence[str]) -> list[bytes]:
         return list(self._held.get_many(addresses))
+
+
+def _everything_since(number: int, failure: CellblockError) -> Lost:
+    """What is at risk where states cannot be saved."""
+    remedy = f"these cells are run again when the session is opened, since {failure.args[0]}"
+    return Lost(name=f"everything since cell {number}", type="", reason=str(failure.args[0]), remedy=remedy, alive=True)
 
 
 def _kept(batch: Batch, step: HostStep) -> JSON:

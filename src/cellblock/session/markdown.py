@@ -18,7 +18,7 @@ from markdown_it.token import Token
 from cellblock.session.inert import inert
 from cellblock.session.shown import IMAGES, Blob
 
-MAX_CHARS, MAX_BRACKETS = 200_000, 20_000
+MAX_CHARS, MAX_BRACKETS = 200_000, 2_000
 """Text of more is not taken for Markdown: it may take long, with brackets that open the square of the time."""
 
 _TAGS = {
@@ -29,7 +29,7 @@ _TAGS = {
 _ALIGNED = {f"text-align:{side}": f" style=text-align:{side}" for side in ("left", "center", "right")}
 _OUT = re.compile(r"(?:https?://|mailto:)[^\s\"'<>\\^`{|}]+", re.IGNORECASE)
 _IMAGE = re.compile(r"data:(image/[a-z]+);base64,([A-Za-z0-9+/=%]+)")
-_FORMULA = re.compile(r"\$\$(?P<block>[^$]+)\$\$|\$(?!\s)(?P<line>[^$\n]+)(?<!\s)\$(?![0-9])")
+_FORMULA = re.compile(r"\$\$(?P<block>[^$]++)\$\$|\$(?!\s)(?P<line>[^$\n]++)(?<!\s)\$(?![0-9])")
 
 
 def rendered(text: str, images: Mapping[str, Blob]) -> str | None:
@@ -37,9 +37,10 @@ def rendered(text: str, images: Mapping[str, Blob]) -> str | None:
 
     `images` are what the text may show by `attachment:NAME`. Links lead to the web, to mail and within the text.
     """
+    text = inert(text)
     if len(text) > MAX_CHARS or text.count("[") > MAX_BRACKETS:
         return None
-    return "".join(_rendered(_parser().parse(inert(text)), images))
+    return "".join(_rendered(_parser().parse(text), images))
 
 
 @cache

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cellblock.errors import MergeConflict
+from cellblock.session.timeline import is_cache, is_same
 from cellblock.store import JSON, Batch, Commit, HeldSession
+from cellblock.worker.saving.losses import PART
 
 _MOST_TOLD = 20
 _TREES = ("groups", "names", "files")
@@ -16,13 +18,14 @@ _UNNAMED = "."
 """How the key of a group begins that is a definition without a name: two versions may call two of them the same."""
 
 
-def merge(session: HeldSession, theirs: Commit, prefer: Literal["ours", "theirs"] | None) -> Commit:
-    """Make a commit of what the session and another commit both changed since they parted.
+def merge(
+    session: HeldSession, ours: Commit, theirs: Commit, prefer: Literal["ours", "theirs"] | None, step: str
+) -> Commit:
+    """Make a commit of what two commits both changed since they parted: a step of this id, after ours.
 
     Names that share objects change together. `MergeConflict` where both changed the same, unless one is preferred. Of
     what surrounds the names, such as options of packages, ours stays where both changed it.
     """
-    ours = session.resolve("HEAD")
     base = session.ancestor(ours.id, theirs.id)
     first, second = (theirs, ours) if prefer == "theirs" else (ours, theirs)
     with session.batch() as batch:
@@ -36,9 +39,14 @@ def merge(session: HeldSession, theirs: Commit, prefer: Literal["ours", "theirs"
             message=f"merged {theirs.id.removeprefix('sha256-')[:12]}",
             number=max(ours.number, theirs.number),
             trees={**ours.trees, **merging.roots},
-            detail={**first.detail, **merging.detail()},
+            detail={**merging.detail(), "environment": _environment(first, second), "step": step},
             parents=(ours.id, theirs.id),
         )
+
+
+def _environment(first: Commit, second: Commit) -> JSON:
+    """What a state was saved with; a version in which nothing has run has none, and takes the other's."""
+    return first.detail.get("environment") or second.detail.get("environment")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +91,24 @@ class _Merging:
         }
         self.roots: dict[str, str | None] = {kind: merged.root for kind, merged in self._merged.items()}
         self._base, self._first, self._second = (_Version.of(session, one) for one in (base, first, second))
+        conflicts = self._merged["names"].conflicts
+        looked = [name for name in conflicts if self._is_as_before(self._first, name)]
+        self.roots["names"] = batch.tree(self.roots["names"], {name: self._second.names.get(name) for name in looked})
+        self._conflicts = {
+            "names": {name for name in conflicts if name not in looked and not self._is_as_before(self._second, name)},
+            "files": {path for path in self._merged["files"].conflicts if not is_cache(path)},
+        }
         self._groups = _three_way(self._base.groups, self._first.groups, self._second.groups)
         self._dropped: list[list[str]] = []
 
     def conflicts(self) -> dict[str, tuple[str, ...]]:
         """Names and files that both changed."""
-        names = {*self._merged["names"].conflicts, *self._astray(), *(name for name, _ in self._lost() if name)}
-        return {"names": tuple(sorted(names)), "files": self._merged["files"].conflicts}
+        names = {*self._conflicts["names"], *self._astray(), *(name for name, _ in self._lost() if name)}
+        return {"names": tuple(sorted(names)), "files": tuple(sorted(self._conflicts["files"]))}
+
+    def _is_as_before(self, version: _Version, name: str) -> bool:
+        """Whether a version holds the value that the base does, at whose name a cell may have looked."""
+        return is_same(self._base.names.get(name), version.names.get(name))
 
     def let_go(self, names: Iterable[str]) -> None:
         """Have the first version's of these names, and tell of those that it does not have."""
@@ -111,7 +130,7 @@ class _Merging:
         for label in sorted({*self._first.ambient, *self._second.ambient}):
             first, second = self._first.around(label), self._second.around(label)
             chosen = second if first == self._base.around(label) else first
-            held = [one for one in (chosen, first, second) if one is not None and self._groups.get(one[0]) == one[1]]
+            held = [one for one in (chosen, first, second) if one is not None and self._is_whole(label, one)]
             if chosen is not None and held:
                 ambient[label] = held[0][0]
             elif chosen is not None:
@@ -121,6 +140,14 @@ class _Merging:
         lost = [row for _, rows in self._lost() for row in rows] + self._dropped
         return {"ambient": [[label, key] for label, key in ambient.items()], "lost": lost}
 
+    def _is_whole(self, label: str, around: tuple[str, Any]) -> bool:
+        """Whether what surrounds the names is there as one version has it; of the last value, all that it refers to."""
+        key, link = around
+        if self._groups.get(key) != link or label != "@last":
+            return bool(self._groups.get(key) == link)
+        version = self._first if self._first.groups.get(key) == link else self._second
+        return all(self._groups.get(need) == version.groups.get(need) for need in self._needs(link))
+
     def _lost(self) -> Iterator[tuple[str, list[list[str]]]]:
         """What is lost, name by name; the name comes with it where both versions changed it."""
         for name in sorted({*self._base.lost, *self._first.lost, *self._second.lost}):
@@ -128,7 +155,8 @@ class _Merging:
             if first == base:
                 yield "", second[1] or []
             else:
-                yield "" if second in (base, first) else name, first[1] or []
+                is_part = all(row[1].startswith(PART) for row in (*(first[1] or ()), *(second[1] or ())))
+                yield "" if second in (base, first) or is_part else name, first[1] or []
 
     def _astray(self) -> Iterator[str]:
         """Names of which a definition without a name, that they need, would be another one, or not there."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from cellblock.cell import Cell, CellState, Deferred
+from cellblock.cell import NOTHING, Cell, CellState, Deferred
 from cellblock.errors import UnknownCell
+from cellblock.outputs import Output, OutputType
+from cellblock.session.account import Account, Share
 from cellblock.session.shown import Blob, Shown, shown
+from cellblock.values.room import held
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,17 +24,19 @@ __all__ = ["Blob", "Changes", "Kept", "Notebook"]
 Kept: TypeAlias = tuple[Cell, Mapping[str, Blob]]
 """A cell and the binary parts of its outputs, by URI."""
 
-MAX_VALUES_BYTES = 256 * 2**20
-"""What a notebook keeps of its cells' values in all; older ones are let go."""
-
 _URI = re.compile(r"notebook://cell/([^/\s]{1,64})/image/(0|[1-9][0-9]{0,8})")
 _PLACE = re.compile(r"0|[1-9][0-9]{0,8}")
+
+
+_MOST_DROPPED_TEXT = 1000
+"""Characters that stay of a text, and of what an error says."""
+OLDEST = "the outputs and values of the oldest cells make room for newer ones"
 
 
 def _dropped() -> object:
     from cellblock.values.forms import Opaque
 
-    return Opaque("dropped", "a notebook keeps the newest 256 MB of its cells' values")
+    return Opaque("dropped", f"{OLDEST} (ExecutionLimits.max_host_mb)")
 
 
 _DROPPED = Deferred(_dropped)
@@ -55,15 +61,19 @@ class Notebook:
     where they cannot be. To record a cell, and to ask for a recorded one by its id, reads none.
     """
 
-    def __init__(self, earlier: Earlier | None = None) -> None:
+    def __init__(self, earlier: Earlier | None = None, *, account: Account | None = None) -> None:
+        """Outputs and values count on the account, which has the oldest let go where there is no room."""
         self._earlier = earlier
+        self._account = account or Account()
+        self._account.relieve = self.let_go
+        self._lock = threading.RLock()
         self._gone: set[str] = set()
         """Earlier ones that were deleted."""
         self._changes: Changes | None = None
         self._cells: dict[str, Cell] = {}
         self._blobs: dict[str, dict[str, Blob]] = {}
-        self._values: dict[str, int] = {}
-        self._held = 0
+        self._shares: dict[str, Share] = {}
+        """What cells hold that can be let go, in the order in which they were recorded."""
         self.private = ""
         """Why the session holds private data; "" where it does not. Exports say it."""
 
@@ -90,20 +100,29 @@ class Notebook:
             return cells[key]
         raise UnknownCell(f"no cell at {key}", hint=f"the notebook has {_count(len(cells))}")
 
-    def _kept(self, key: str) -> Kept:
+    def find(self, cell_id: str) -> Cell | None:
+        """A cell by its id, where there is one."""
+        kept = self.kept(cell_id)
+        return None if kept is None else kept[0]
+
+    def kept(self, key: str) -> Kept | None:
+        """The same with the binary parts of its outputs."""
         cell = self._cells.get(key)
         if cell is not None:
             return cell, self._blobs.get(key, {})
         if self._earlier is not None and key not in self._gone:
-            kept = self._earlier.cells().get(key)
-            if kept is not None:
-                return kept
+            return self._earlier.cells().get(key)
+        return None
+
+    def _kept(self, key: str) -> Kept:
+        if (kept := self.kept(key)) is not None:
+            return kept
         hint = f"{_known(self.cells)}; a deleted cell's id is not used again"
         raise UnknownCell(f"no cell {_named(key)}", hint=hint)
 
-    def copy(self, earlier: Earlier | None = None) -> Notebook:
+    def copy(self, earlier: Earlier | None = None, *, account: Account | None = None) -> Notebook:
         """Another notebook of the same cells, but for one that runs; those from a store by `earlier`."""
-        other = Notebook(None if self._earlier is None else earlier or self._earlier)
+        other = Notebook(None if self._earlier is None else earlier or self._earlier, account=account)
         other._gone |= self._gone
         other.private = self.private
         for key, cell in self._cells.copy().items():
@@ -123,18 +142,32 @@ class Notebook:
         self._changes = Changes()
         return changes
 
-    def record(self, cell: Cell, blobs: Mapping[str, Blob]) -> None:
-        """Add a cell, or replace the one of the same id in its place, its blobs included."""
-        self._blobs[cell.id] = dict(blobs)
-        self._put(cell)
-        self._forget_value(cell.id)
-        if cell.result.size:
-            self._values[cell.id] = cell.result.size
-            self._held += cell.result.size
-        while self._held > MAX_VALUES_BYTES and len(self._values) > 1:  # a cell that the caller holds keeps its own
-            oldest = next(iter(self._values))
-            self._forget_value(oldest)
-            self._put(replace(self._cells[oldest], result=_DROPPED))
+    def record(self, cell: Cell, blobs: Mapping[str, Blob], *, shown: int | None = None) -> None:
+        """Add a cell, or replace the one of the same id in its place, its blobs included.
+
+        `shown` are the bytes that its outputs hold, where that is known.
+        """
+        with self._lock:
+            self._blobs[cell.id] = dict(blobs)
+            self._put(cell)
+            self._forget_share(cell.id)
+            if size := cell.result.size + (_shown(cell, blobs) if shown is None else shown):
+                share = self._shares[cell.id] = self._account.share(size)
+                if cell.result.size:
+                    cell.result.grown = share.add
+        self.let_go(0, spared=1)
+
+    def let_go(self, size: int, *, spared: int = 0) -> None:
+        """Drop outputs and values of the oldest cells, all but so many, until there is room for so many bytes.
+
+        A cell that the caller holds keeps its own, and the store has them all.
+        """
+        with self._lock:
+            while self._account.held + size > self._account.limit and len(self._shares) > spared:
+                oldest = next(iter(self._shares))
+                self._cells[oldest] = _without_bodies(self._cells[oldest], self._shares[oldest].size)
+                self._blobs[oldest] = {}
+                self._forget_share(oldest)
 
     def _put(self, cell: Cell) -> None:
         self._cells[cell.id] = cell
@@ -146,26 +179,29 @@ class Notebook:
         if cell_id in self._cells:
             self._put(replace(self._cells[cell_id], undone=True))
 
-    def _forget_value(self, cell_id: str) -> None:
-        self._held -= self._values.pop(cell_id, 0)
+    def _forget_share(self, cell_id: str) -> None:
+        if (share := self._shares.pop(cell_id, None)) is not None:
+            share.close()
 
     def delete(self, cell_id: str) -> None:
         """Remove a cell and its blobs."""
         cell = self[cell_id]
         if self._earlier is not None:
             self._gone.add(cell.id)
-        self._cells.pop(cell.id, None)
-        self._blobs.pop(cell.id, None)
-        self._forget_value(cell.id)
+        with self._lock:
+            self._cells.pop(cell.id, None)
+            self._blobs.pop(cell.id, None)
+            self._forget_share(cell.id)
         if self._changes is not None:
             self._changes.cells[cell.id] = None
 
     def clear(self) -> None:
         """Remove every cell and blob."""
-        self._cells.clear()
-        self._blobs.clear()
-        self._values.clear()
-        self._held = 0
+        with self._lock:
+            self._cells.clear()
+            self._blobs.clear()
+            for cell_id in list(self._shares):
+                self._forget_share(cell_id)
         self._earlier = None
         if self._changes is not None:
             self._changes = Changes(cleared=True)
@@ -206,6 +242,21 @@ class Notebook:
         return [shown(*self._kept(cell.id)) for cell in self.cells]
 
 
+def _shown(cell: Cell, blobs: Mapping[str, Blob]) -> int:
+    """Bytes of a cell's outputs and their binary parts."""
+    return sum(held(one.data) for one in cell.outputs) + sum(len(one.data) for one in blobs.values())
+
+
+def _without_bodies(cell: Cell, size: int) -> Cell:
+    """The cell with a note in place of its outputs and its value."""
+    note = f"[{_count(len(cell.outputs), 'output')} dropped, {size} bytes: {OLDEST} (ExecutionLimits.max_host_mb)]"
+    outputs = (Output(type=OutputType.TEXT, data={"text/plain": note + "\n"}, stream="stderr"),) if cell.outputs else ()
+    text = cell.text if len(cell.text) <= _MOST_DROPPED_TEXT else f"{cell.text[:_MOST_DROPPED_TEXT]}\n{note}"
+    result = cell.result if cell.result is NOTHING else _DROPPED
+    error = cell.error and replace(cell.error, message=cell.error.message[:_MOST_DROPPED_TEXT], traceback="")
+    return replace(cell, outputs=outputs, text=text, error=error, result=result)
+
+
 def _named(text: str) -> str:
     return ascii(text if len(text) <= 80 else f"{text[:80]}…")
 
@@ -217,5 +268,5 @@ def _known(cells: tuple[Cell, ...]) -> str:
     return f"the notebook has {names}" if len(cells) <= 5 else f"the last of {len(cells)} are {names}"
 
 
-def _count(number: int) -> str:
-    return "1 cell" if number == 1 else f"{number} cells"
+def _count(number: int, noun: str = "cell") -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

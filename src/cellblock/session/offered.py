@@ -60,7 +60,7 @@ class AsyncSessionTools:
             return f"error: there is no tool {name!r}: there are {', '.join(self._callees)}"
         try:
             given = json.loads(arguments or "{}") if isinstance(arguments, str) else arguments
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return f"error: the arguments are no JSON: {error}"
         if not isinstance(given, Mapping):
             return f"error: the arguments are no JSON object but {type(given).__name__}"

@@ -1,7 +1,8 @@
 """A notebook as one page that a person reads: no script, nothing fetched, every string escaped (W8).
 
-HTML from a cell is shown only in a frame without rights: `sandbox` gives it an origin of its own and no scripts,
-and the page's Content-Security-Policy, which frames inherit, lets it load nothing. SVG is shown as an image.
+HTML from a cell is written anew from a list of elements and attributes, since no policy of a page governs all that
+makes a browser connect; and it is shown only in a frame without rights: `sandbox` gives it an origin of its own and no
+scripts, and the page's Content-Security-Policy, which frames inherit, lets it load nothing. SVG is shown as an image.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from math import isfinite
 from cellblock.cell import Cell, CellError, CellState
 from cellblock.outputs import DATAFRAME_MIME, Output, OutputType
 from cellblock.session.inert import as_terminal, inert, strict_json
+from cellblock.session.markup import sanitized
 from cellblock.session.page_style import FRAME_STYLE, STYLE
 from cellblock.session.shown import IMAGES, Blob, Prose, Shown
 
@@ -64,7 +66,7 @@ def _prose(prose: Prose) -> Iterator[str]:
 
 def _cell(shown: Shown) -> Iterator[str]:
     cell = shown.cell
-    yield f'<section class="cell {cell.state.value}" id="{escape(inert(cell.id))}">\n{_head(cell)}'
+    yield f'<section class="cell {_state(cell)}" id="{escape(inert(cell.id))}">\n{_head(cell)}'
     yield f"<pre class=source><code>{_text(cell.source)}</code></pre>\n"
     for output, blobs in shown.outputs:
         if output.type is OutputType.ERROR and cell.error is not None:
@@ -82,19 +84,22 @@ def _cell(shown: Shown) -> Iterator[str]:
 
 
 def _head(cell: Cell) -> str:
-    facts = [f'<span class="state">{cell.state.value}</span>']
+    facts = [f'<span class="state">{_state(cell)}</span>']
     if cell.kind != "python":
         facts.append(f"<span>{cell.kind}</span>")
     if cell.rolled_back:
         facts.append("<span>rolled back</span>")
-    if cell.undone:
-        facts.append("<span>undone</span>")
     if cell.state not in (CellState.IDLE, CellState.RUNNING):
         facts.append(f"<span>{_duration(cell.usage.duration_ms)}</span>")
         if cell.usage.memory_peak_bytes >= 2**20:
             facts.append(f"<span>{cell.usage.memory_peak_bytes / 2**20:,.0f} MB</span>")
     number = f"[{cell.number}]" if cell.number else "[ ]"
     return f"<div class=head><span class=number>{number}</span>{''.join(facts)}</div>\n"
+
+
+def _state(cell: Cell) -> str:
+    """What became of a cell: one that was undone is that, however it had ended."""
+    return "undone" if cell.undone else cell.state.value
 
 
 def _duration(milliseconds: float) -> str:
@@ -139,7 +144,7 @@ def _image(mime: str, data: bytes, described: str) -> str:
 def _frame(html: str) -> str:
     rows = min(18, 4 + html.count("<tr") + html.count("<p") + html.count("<li") + html.count("<br"))
     fixed = f'sandbox="" loading="lazy" title="HTML output" style="height:{2 * rows}rem"'
-    return f'<iframe {fixed} srcdoc="{escape(FRAME_STYLE + inert(html))}"></iframe>'
+    return f'<iframe {fixed} srcdoc="{escape(FRAME_STYLE + sanitized(inert(html)))}"></iframe>'
 
 
 def _table(table: object) -> str | None:

@@ -19,6 +19,8 @@ header p { margin: 0; }
 .completed .state { color: var(--good); }
 .error .state, .timeout .state { color: var(--bad); }
 .running .state { color: var(--busy); }
+.undone { opacity: .6; }
+.undone pre.source { text-decoration: line-through; }
 pre { margin: 0; font: 13px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; white-space: pre-wrap;
   overflow-wrap: anywhere; tab-size: 4; }
 pre.source { padding: .7rem .9rem; background: var(--code); border: 1px solid var(--line); border-radius: 6px; }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,7 +31,12 @@ class Logged:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A cell to be run again."""
+    """A cell to be run again.
+
+    `rolled_back`: it changed nothing, and is not run; of its record only this was kept. `stopped`: it was interrupted,
+    or met its time limit; nobody can tell how far it had come, so it is not run. `ended`: it came to its end, and was
+    `ok` then.
+    """
 
     id: str
     number: int
@@ -39,64 +44,122 @@ class Replay:
     source: str
     answers: tuple[Logged, ...] = ()
     rolled_back: bool = False
-    """It changed nothing, and is not run: of its record only this was kept."""
+    stopped: bool = False
+    ended: bool = True
+    ok: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A step that is to be done again, by its id.
+
+    `commit` is what it led to, or `entries` are the numbers of what the journal holds of it. A step of the host's may
+    have been taken `during` a cell, by the id of its step.
+    """
+
+    step: str
+    do: Replay | HostStep
+    commit: str | None = None
+    entries: tuple[int, ...] = ()
+    during: str = ""
 
 
 @dataclass(slots=True)
 class Past:
-    """What leads to a commit, `head`: the state of `base`, and the cells that came after it.
+    """What leads to a commit, `head`: the state of `base`, by its commit and step, and the steps that came after it.
 
-    `commits` are the ids of those that the first of the replays led to; the rest is in the journal alone. `begun` is a
-    cell that had not ended when its program did; it is not run again. `cells` is the root of the tree of those of the
-    notebook.
+    `cells` is the root of the tree of those of the notebook.
     """
 
     head: str
     base: str
+    base_step: str
     number: int
     snapshot: Snapshot | None
     cells: str | None
-    replays: list[Replay | HostStep] = field(default_factory=list)
-    commits: list[str] = field(default_factory=list)
-    begun: Replay | None = None
+    steps: list[Planned] = field(default_factory=list)
+
+    def plan(self) -> list[Planned]:
+        """The steps in the order in which to do them. What was done during a cell is done before it as well, as the
+        cell may have waited for it.
+        """
+        early: dict[str, list[Planned]] = {}
+        for one in self.steps:
+            if one.during:
+                early.setdefault(one.during, []).append(Planned("", one.do))
+        return [each for one in self.steps for each in (*early.get(one.step, ()), one)]
+
+    @property
+    def begun(self) -> Replay | None:
+        """The newest cell that had not ended when its program did; it is not run again."""
+        found = (one.do for one in reversed(self.steps) if isinstance(one.do, Replay) and not one.do.ended)
+        return next(found, None)
+
+
+def step_of(commit: Commit) -> str:
+    """The id of the step that led to a commit; one from before steps had ids has that of the commit."""
+    return str(commit.detail.get("step") or commit.id)
 
 
 def leading_to(session: StoredSession, head: Commit) -> Past:
     """What leads to a commit. `StoreError` where a state was not saved and nothing tells how to make it again."""
-    commit, replays, commits = head, list[Replay | HostStep](), list[str]()
+    commit, steps = head, list[Planned]()
     while not commit.snapshot and commit.parents:
-        replays.append(_replay_of(session, commit))
-        commits.append(commit.id)
+        steps += reversed(list(_planned(session, commit)))
         commit = session.resolve(commit.parents[0])
     snapshot = get_snapshot(session, commit) if commit.snapshot else None
-    return Past(head.id, commit.id, head.number, snapshot, head.trees.get("cells"), replays[::-1], commits[::-1])
+    return Past(
+        head.id, commit.id, step_of(commit), head.number, snapshot, head.trees.get("cells"), steps[::-1]
+    )
 
 
 def followed_by(past: Past, journal: Iterable[Entry]) -> None:
-    """Add what was logged after the newest commit: cells that ended are run again, the one that had not is not."""
-    begun: Replay | None = None
+    """Add what the journal holds: steps that are in no commit, each by its id."""
+    found: dict[str, Planned] = {}
+    begun = ""
     for entry in journal:
         value: Any = entry.value
+        step = str(value.get("step") or value.get("id") or begun)
+        planned = found.get(step)
         match value["do"]:
             case "begin":
-                begun = Replay(value["id"], value["number"], value["kind"], value["source"])
-            case "answer" if begun is not None:
-                begun = replace(begun, answers=(*begun.answers, _logged(value)))
-            case "end" if begun is not None:
-                past.replays.append(replace(begun, rolled_back=bool(value["rolled_back"])))
-                past.number, begun = begun.number, None
-    if begun is not None:
-        past.begun, past.number = begun, begun.number
+                cell = Replay(value["id"], value["number"], value["kind"], value["source"], ended=False)
+                planned, begun = planned or Planned(step, cell), step
+            case "answer" if planned is not None and isinstance(planned.do, Replay):
+                planned = replace(planned, do=replace(planned.do, answers=(*planned.do.answers, _logged(value))))
+            case "end" if planned is not None and isinstance(planned.do, Replay):
+                cell = replace(
+                    planned.do,
+                    ended=True,
+                    rolled_back=bool(value["rolled_back"]),
+                    stopped=bool(value.get("stopped")),
+                    ok=bool(value.get("ok", True)),
+                )
+                planned = replace(planned, do=cell)
+            case "host":
+                parts = tuple(base64.b64decode(one) for one in value["buffers"])
+                planned = Planned(step, HostStep(value["what"], value["name"], parts), during=value["during"])
+        if planned is not None:
+            found[step] = replace(planned, entries=(*planned.entries, entry.number))
+    past.steps += found.values()
+    past.number = max([past.number, *(one.do.number for one in past.steps if isinstance(one.do, Replay))])
 
 
-def answer_entry(name: str, reply: ToolReply) -> dict[str, JSON]:
+def host_entry(step: str, host: HostStep, during: str) -> dict[str, JSON]:
+    """A step of the host's, for the journal."""
+    buffers: JSON = [base64.b64encode(one).decode() for one in host.buffers]
+    return {"do": "host", "step": step, "what": host.do, "name": host.name, "buffers": buffers, "during": during}
+
+
+def answer_entry(step: str, name: str, reply: ToolReply) -> dict[str, JSON]:
     """What a host function gave a cell, for the journal; an answer that is too large for it is one that failed."""
     size = sum(map(len, reply.buffers))
     if size > _MOST_ANSWER_BYTES:
         error: JSON = ["RuntimeError", f"the answer of {name}() was too large to be logged: {size} bytes"]
-        return {"do": "answer", "name": name, "error": error, "buffers": []}
+        return {"do": "answer", "step": step, "name": name, "error": error, "buffers": []}
     buffers: JSON = [base64.b64encode(one).decode() for one in reply.buffers]
-    return {"do": "answer", "name": name, "error": None if reply.error is None else [*reply.error], "buffers": buffers}
+    error = None if reply.error is None else [*reply.error]
+    return {"do": "answer", "step": step, "name": name, "error": error, "buffers": buffers}
 
 
 def replaying(replay: Replay) -> Answer:
@@ -125,9 +188,9 @@ def rolled_back(replay: Replay) -> Cell:
     return _failed(replay, "RolledBack", message, "")
 
 
-def unrepeated(replay: Replay) -> Cell:
-    """The record of a cell whose state was not saved, and that would call functions of the host's again."""
-    message = "the state after this cell was not saved, and it is not run again: its policy grants what is the host's"
+def unrepeated(replay: Replay, why: str) -> Cell:
+    """The record of a cell whose state was not saved, and that is not run again."""
+    message = f"the state after this cell was not saved, and it is not run again: {why}"
     return _failed(replay, "NotRepeated", message, "the session is as it was before this cell")
 
 
@@ -148,22 +211,33 @@ def _logged(plain: Any) -> Logged:
     return Logged(plain["name"], error, tuple(base64.b64decode(one) for one in plain["buffers"]))
 
 
-def _replay_of(session: StoredSession, commit: Commit) -> Replay | HostStep:
+def _planned(session: StoredSession, commit: Commit) -> Iterator[Planned]:
+    """The step of a commit without a state, after what had been run aside before it."""
     detail: Any = commit.detail
+    step = step_of(commit)
+    for aside in asides_of(session, commit):
+        yield Planned("", aside)
     if "host" in detail:
-        parts = tuple(session.get(address) for address in linked(detail["host"]["buffers"]))
-        return HostStep(detail["host"]["do"], detail["host"]["name"], parts)
+        yield Planned(step, _host_step(session, detail["host"]), commit.id, during=str(detail.get("during", "")))
+        return
     if "cell" not in detail:
         raise StoreError(
             f"the state of commit {commit.id} was not saved, and no step made it", hint="check out an older one"
         )
     cell, _ = get_cell(session, detail["cell"]["@"])
     answers: Any = session.record(detail["answers"]["@"]) if "answers" in detail else []
-    return Replay(
-        cell.id,
-        cell.number,
-        cell.kind,
-        cell.source,
-        tuple(map(_logged, answers)),
-        rolled_back=bool(detail.get("rolled_back")),
+    rolled_back, stopped = bool(detail.get("rolled_back")), bool(detail.get("stopped"))
+    replay = Replay(
+        cell.id, cell.number, cell.kind, cell.source, tuple(map(_logged, answers)), rolled_back, stopped, ok=cell.ok
     )
+    yield Planned(step, replay, commit.id)
+
+
+def asides_of(session: StoredSession, commit: Commit) -> tuple[HostStep, ...]:
+    """What was run aside before the step of a commit, and after the one before."""
+    kept: Any = commit.detail.get("asides", ())
+    return tuple(_host_step(session, one) for one in kept)
+
+
+def _host_step(session: StoredSession, kept: Any) -> HostStep:
+    return HostStep(kept["do"], kept["name"], tuple(session.get(address) for address in linked(kept["buffers"])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 
@@ -13,7 +13,10 @@ from cellblock.executors.protocol import Curbed, Died, Recovery, Written
 from cellblock.limits import Usage
 from cellblock.network import Traffic
 from cellblock.outputs import Output, OutputType, type_of
+from cellblock.session.account import Share
 from cellblock.session.notebook import Blob
+from cellblock.values.represent import cut
+from cellblock.values.room import held
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Display, Failure, Finished
 
@@ -21,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cellblock.session.unreached import Reach
 
-_MAGIC = re.compile(r"^\s*(%%?[a-z]|![^=])", re.MULTILINE)
+_MAGIC = re.compile(r"^[ \t]*+(?:%%?[a-z]|![^=])", re.MULTILINE)
 
 _LESS_MEMORY = "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…)"
 _IN_TURN = (
@@ -33,6 +36,7 @@ _OF_STATUS = {
     "exit status 127": "the session has no program of that name: `command -v NAME` finds those it has",
 }
 """What shells say by a status; the others are the command's own, which its output explains."""
+_TRY_AGAIN = "see to the store; flush() tries again, and so does the next cell"
 _RESTORED = "the session is as it was before this cell"
 _RESUMES = "the next call resumes the session from its newest commit, as it was before this cell"
 _OLDER = "the session is as it was some cells ago, as its newest checkpoints were gone: run what is missing again"
@@ -45,6 +49,8 @@ MAX_OUTPUTS = 10_000
 """Past which text that goes from stream to stream is no longer told apart."""
 _BUFFER = 256
 """Bytes that a buffer takes beside what is in it."""
+_MOST_NOTE = 100
+"""Characters by which a worker says how much it has cut."""
 
 
 class Recorder:
@@ -53,9 +59,13 @@ class Recorder:
     `curbed`: a process that the cell started was killed for the memory that all hold.
     """
 
-    def __init__(self, cell: Cell, max_output_bytes: int) -> None:
+    def __init__(self, cell: Cell, max_output_bytes: int, share: Share) -> None:
+        """`share` is what the cell has shown until there is a `Cell` of it."""
         self._cell = cell
         self._limit = max_output_bytes
+        self._share = share
+        self.held = 0
+        """Bytes that were shown, once the cell has ended."""
         self._display_bytes = 0
         self._dropped = 0
         self._cut = 0
@@ -84,6 +94,7 @@ class Recorder:
             self._end_stream()
             self._stream = written.stream
         self._pieces.append(text)
+        self._share.add(len(text))
         return _stream(text, written.stream)
 
     def _end_stream(self) -> None:
@@ -110,6 +121,7 @@ class Recorder:
             self._dropped += 1
             return None
         self._display_bytes += event.size
+        self._share.add(event.size)
         uris = {}
         for mime, buffer in zip(event.mimes, event.buffers, strict=True):
             uri = uris[mime] = f"notebook://cell/{self._cell.id}/image/{len(self.blobs)}"
@@ -120,15 +132,12 @@ class Recorder:
         return output
 
     def finish(
-        self, event: Finished, *, timed_out: float | None, lost: tuple[Lost, ...] = (), rolled_back: bool = False
+        self, event: Finished, *, ended: CellError | None, lost: tuple[Lost, ...] = (), rolled_back: bool = False
     ) -> Cell:
-        """The cell as it ended. `timed_out` is the limit in seconds, if it was interrupted for that.
-
-        `lost` went before the cell began.
-        """
-        error = None if event.failure is None else _raised(event.failure, self._cell)
-        if timed_out is not None:
-            error = timeout_error(timed_out, "" if error is None else error.traceback)
+        """The cell as it ended. `ended` is what it was interrupted for, if it was; `lost` went before it began."""
+        error = None if event.failure is None else _raised(event.failure, self._cell, self._limit)
+        if ended is not None:
+            error = replace(ended, traceback="" if error is None else error.traceback)
         if error is not None and error.kind == "raised" and self.curbed:
             error = replace(error, kind="memory", hint=_LESS_MEMORY)
         if error is not None and rolled_back:
@@ -138,7 +147,7 @@ class Recorder:
             status = _OF_STATUS.get(error.message, "") if error.type == "CommandFailed" else ""
             error = replace(error, hint=network or status)
         usage = Usage(duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak)
-        result = Deferred(partial(_decode, event.buffers), _size(event.buffers)) if event.buffers else NOTHING
+        result = Deferred(partial(_decode, event.buffers), _size(event.buffers), held) if event.buffers else NOTHING
         return self._close(error, usage, result, lost, rolled_back)
 
     def _hint_of_network(self, error: CellError, reach: Reach) -> str:
@@ -160,6 +169,10 @@ class Recorder:
         self, error: CellError | None, usage: Usage, result: Deferred, lost: tuple[Lost, ...], rolled_back: bool
     ) -> Cell:
         self._end_stream()
+        if error is not None:
+            self._share.add(len(error.message) + len(error.traceback))
+        self.held = self._share.size
+        self._share.close()
         if self._dropped:
             self._outputs.append(_stream(f"[{self._dropped} displays left out: too many or too large]\n", "stderr"))
         if error is not None:
@@ -201,13 +214,31 @@ def model_text(
     for said, alive in (("lost", False), ("not saved", True)):
         if found := [one for one in lost if one.alive is alive]:
             parts.append(f"{said}: {_listed(found)}\n")
-    whole = "".join(parts).removesuffix("\n")
-    if len(whole.encode("utf-8", "replace")) <= limit:
-        return whole
-    data = whole.encode("utf-8", "replace")
-    head, tail = data[: limit // 2], data[-(limit // 2) :]
-    cut = len(data) - len(head) - len(tail) + already_cut
+    if parts:
+        parts[-1] = parts[-1].removesuffix("\n")
+    size = sum(len(part) if part.isascii() else len(_encoded(part)) for part in parts)
+    if size <= limit:
+        return "".join(parts)
+    half = limit // 2
+    head = _encoded(_beginning(parts, half))[:half]
+    tail = _encoded(_beginning((part[-half:][::-1] for part in reversed(parts)), half)[::-1])[-half:]
+    cut = size - len(head) - len(tail) + already_cut
     return f"{head.decode('utf-8', 'ignore')}\n[... {cut} bytes cut ...]\n{tail.decode('utf-8', 'ignore')}"
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def _beginning(parts: Iterable[str], length: int) -> str:
+    """So many characters, without a copy of the whole."""
+    found: list[str] = []
+    for part in parts:
+        if length <= 0:
+            break
+        found.append(part[:length])
+        length -= len(found[-1])
+    return "".join(found)
 
 
 def _listed(lost: Sequence[Lost]) -> str:
@@ -219,13 +250,23 @@ def _listed(lost: Sequence[Lost]) -> str:
     return listed + (", …" if len(lost) > 50 else "")
 
 
-def timeout_error(seconds: float, traceback: str = "", *, recovery: Recovery | None = None) -> CellError:
+def full_error(megabytes: int, *, recovery: Recovery | None = None) -> CellError:
+    """The error of a cell that had its host hold more than it may; with a recovery, of one that was killed for it."""
+    hint = "show, return and pass less at a time, or raise ExecutionLimits(max_host_mb=…)"
+    return CellError(
+        type="MemoryError",
+        message=f"the session had the program around it hold more than {megabytes} MB",
+        hint=hint if recovery is None else f"{hint}; {_left(recovery)}",
+        kind="memory",
+    )
+
+
+def timeout_error(seconds: float, *, recovery: Recovery | None = None) -> CellError:
     """The error of a cell that met its time limit; with a recovery, of one that had to be killed for it."""
     hint = "do less in one cell, or raise ExecutionLimits(timeout_seconds=…)"
     return CellError(
         type="TimeoutError",
         message=f"the cell ran longer than {seconds:g} s",
-        traceback=traceback,
         hint=hint if recovery is None else f"{hint}; {_left(recovery)}",
         kind="timeout",
     )
@@ -277,6 +318,11 @@ def unsaved_error(lost: Sequence[Lost], *, otherwise: str) -> CellError | None:
     )
 
 
+def at_risk(what: str, why: str) -> Lost:
+    """What a caller is told of steps that the store has not taken."""
+    return Lost(name=what, type="step", reason=f"the store has not taken it: {why}", remedy=_TRY_AGAIN, alive=True)
+
+
 def refused_cell(cell: Cell, error: CellError, max_output_bytes: int) -> Cell:
     """A cell that had ended, with an error in the end, and rolled back."""
     outputs = [*cell.outputs, _error_output(error)]
@@ -322,8 +368,10 @@ def losses(recovery: Recovery, reason: str) -> tuple[Lost, ...]:
 _KINDS: dict[str, ErrorKind] = {"memory": "memory", "refused": "refused"}
 
 
-def _raised(failure: Failure, cell: Cell) -> CellError:
-    hint, message = failure.hint, failure.message
+def _raised(failure: Failure, cell: Cell, limit: int) -> CellError:
+    """The error that a failure tells of. A worker cuts its texts to the limit; those of a forged one are cut here."""
+    most = limit + _MOST_NOTE
+    hint, message = failure.hint, cut(failure.message, most)
     if failure.kind == "memory":
         hint, message = _LESS_MEMORY, message or "the cell ran out of memory"
     elif failure.type == "SyntaxError" and _MAGIC.search(cell.source):
@@ -333,7 +381,7 @@ def _raised(failure: Failure, cell: Cell) -> CellError:
     return CellError(
         type=failure.type,
         message=message,
-        traceback="" if cell.kind == "shell" else failure.traceback,  # a command has no Python frames
+        traceback="" if cell.kind == "shell" else cut(failure.traceback, most),  # a command has no Python frames
         hint=hint,
         kind=_KINDS.get(failure.kind, "raised"),
     )

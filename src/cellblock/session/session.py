@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import keyword
+import logging
 import os
 import random
 import secrets
+import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -21,6 +25,7 @@ from cellblock.errors import CellblockError, SessionClosed, UnpicklableError
 from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
+from cellblock.executors.room import most, opening
 from cellblock.limits import ExecutionLimits
 from cellblock.network import destinations
 from cellblock.policy import Policy
@@ -31,7 +36,7 @@ from cellblock.session.hoststeps import HostStep, aside
 from cellblock.session.tools import Toolbox
 from cellblock.session.unbroken import unbroken
 from cellblock.session.undoing import not_undone, steps_to
-from cellblock.session.versions import Versions
+from cellblock.session.versions import Versions, doze
 from cellblock.state import State, Versioned
 from cellblock.walls import TrustLevel, Unavailable, Walls
 from cellblock.wire.messages import Clear, Fetch, Run, Survey
@@ -41,6 +46,7 @@ if TYPE_CHECKING:
     from cellblock.session.offered import AsyncSessionTools
     from cellblock.session.unreached import Reach
 
+_log = logging.getLogger("cellblock")
 _MAX_NAMES = 10_000
 _PREVIEW = 120
 _MOST_SAID = 500
@@ -168,19 +174,22 @@ class AsyncSession(Versions):
         where another program has it open.
         """
         self._require_open()
+        self._turn_loop = asyncio._get_running_loop()
         if self._kernel is None and not self._asleep:
             if isinstance(self.state, Versioned) and self._lasting is None:
                 await self._take_up(self.state)
             try:
                 past = None if self._lasting is None else await self._lasting.newest()  # read while the kernel opens
                 self._kernel = await self._opened()
-                if self._lasting is not None:
+                if self._lasting is None:
+                    self._settle("open")
+                else:
                     await self._resume(self._lasting, past)
             except BaseException:
                 await self._let_go()
                 raise
             if isinstance(self.state, Versioned) and self.state.hibernate_after is not None:
-                self._background.start(self._doze, self.state.hibernate_after)
+                self._background.start(doze, weakref.ref(self), self.state.hibernate_after)
         return self
 
     async def _opened(self) -> Kernel:
@@ -190,7 +199,8 @@ class AsyncSession(Versions):
 
             if why := await to_thread.run_sync(matched, self._spec.mounts, self._private_paths):
                 await self.mark_private(why)
-        kernel = await self._launcher.open(replace(self._spec, private=bool(self._private)))
+        with opening(self._descriptors):
+            kernel = await self._launcher.open(replace(self._spec, private=bool(self._private)))
         try:
             if self._closed:
                 raise SessionClosed("the session was closed while it opened", hint="open a new one")
@@ -202,6 +212,14 @@ class AsyncSession(Versions):
             await kernel.close()
             raise
         return kernel
+
+    @property
+    def _descriptors(self) -> int:
+        """How many it may come to hold."""
+        if self.trust_level == "local":
+            return 0
+        checkpoints = self.limits.max_checkpoints if self.walls == "full" else 0
+        return most(checkpoints=checkpoints, saved=self._spec.saved, contained=self.trust_level == "sandboxed")
 
     def _offer_mark(self) -> None:
         """Cells can say that what they hold is private, where that closes anything."""
@@ -223,14 +241,26 @@ class AsyncSession(Versions):
         return self.trust_level == "local" and _is_live(self._spec.policy)
 
     async def _take_up(self, mode: Versioned) -> None:
-        """Take the session's place in its store, and its settings."""
+        """Take the session's place in its store, and what its settings there narrow."""
         from cellblock.session.lasting import Lasting
-        from cellblock.session.settings import merged, to_plain, to_spec
+        from cellblock.session.settings import narrowed, to_plain, to_spec
 
         given = to_plain(self._spec, self.trust_level, self.walls)
         self._lasting = await Lasting.open(mode.url, self.user, str(self.name), given)
-        settings = merged(self._lasting.settings, given, self._said)
+        if self._lasting.epoch > 1:  # no id of a cell comes twice
+            self._ids = random.Random(f"{self.seed}/{self._lasting.epoch}")  # noqa: S311 - names cells
+        self._lasting.account = self._account
+        settings, self._left_out = narrowed(self._lasting.settings, given, self._said)
+        if self._left_out:
+            _log.warning(
+                "session %r: not taken from its store: %s (give as arguments what you mean to have)",
+                self.name,
+                ", ".join(self._left_out),
+            )
         self.trust_level, self.walls = settings["trust_level"], settings["walls"]
+        self._spec = to_spec(settings, self._spec)
+        said = {name: given[name] for name in self._said}
+        settings = {**given, **self._lasting.settings, **said, "seed": settings["seed"]}
         settings["private"] = self._lasting.settings.get("private") or self._private
         stored = self._lasting.settings.get("private_paths")
         paths = map(str, stored) if isinstance(stored, list) else ()
@@ -240,11 +270,12 @@ class AsyncSession(Versions):
             since = self._lasting.settings.get("private_since")
             self._close_off(str(settings["private"]), since if isinstance(since, int) else 0)
             settings["private_since"] = self._private_since
-        self._spec = to_spec(settings, self._spec)
         self.limits, self.seed, self._has_door = self._spec.limits, self._spec.seed, self._spec.has_door
+        self._account.limit = self.limits.max_host_mb * 2**20
         self._launcher = launcher_for(self.trust_level, self.walls)
         local = self.trust_level == "local"
-        self._lasting.by_source = self._spec.policy is not None and not local
+        keeps_states = self.walls == "full" and self.limits.max_checkpoints > 0
+        self._lasting.by_source = not local and (self._spec.policy is not None or not keeps_states)
         self._lasting.strict = mode.strict or local
         if local:
             self._lasting.otherwise = "state=Live() keeps whatever there is, in memory"
@@ -263,9 +294,11 @@ class AsyncSession(Versions):
     async def _let_go(self) -> None:
         lasting, self._lasting = self._lasting, None
         self._asleep = False
+        if not self._is_here:  # the lease and its connections are the parent's
+            lasting = None
         self._background.cancel()
         try:
-            if lasting is not None:
+            if lasting is not None and not self._loop_is_gone:
                 await lasting.finish()
         finally:
             if self._kernel is not None:
@@ -305,18 +338,31 @@ class AsyncSession(Versions):
 
     # ------------------------------------------------------------------------------ cells
 
-    async def run(self, source: str, *, wait: bool = True) -> Cell:
-        """Run one cell to its end. What its code did wrong is `cell.error`, never an exception."""
-        return await self._to_end(source, "python", wait)
+    async def run(self, source: str, *, wait: bool = True, call_id: str | None = None) -> Cell:
+        """Run one cell to its end. What its code did wrong is `cell.error`, never an exception.
+
+        `call_id` becomes the cell's id: 1 to 64 letters, digits, `_` or `-`. A second call of the same id runs nothing,
+        and gives the cell that the first has run; one that another program began and did not end is such a cell, too.
+        """
+        return await self._to_end(source, "python", wait, call_id=call_id)
 
     async def stream(
-        self, source: str, *, kind: Literal["python", "shell"] = "python", wait: bool = True
+        self,
+        source: str,
+        *,
+        kind: Literal["python", "shell"] = "python",
+        wait: bool = True,
+        call_id: str | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Run one cell and tell what it shows as it happens; the last event is `Done`.
 
         A cell of kind "shell" is a command for /bin/sh. A caller that leaves before the end interrupts the cell.
+        `call_id`: see `run`.
         """
-        execution = await self._begin(source, kind, wait)
+        execution = await self._begin(source, kind, wait, call_id=call_id)
+        if isinstance(execution, Cell):
+            yield Done(cell=execution)
+            return
         try:
             while not isinstance(event := await execution.next(), Done):
                 yield event
@@ -324,9 +370,12 @@ class AsyncSession(Versions):
             cell = await self._end(execution)
         yield Done(cell=cell)
 
-    async def shell(self, command: str, *, wait: bool = True) -> Cell:
-        """Run a command with /bin/sh in the workspace. A status other than 0 is the cell's error."""
-        return await self._to_end(command, "shell", wait)
+    async def shell(self, command: str, *, wait: bool = True, call_id: str | None = None) -> Cell:
+        """Run a command with /bin/sh in the workspace. A status other than 0 is the cell's error.
+
+        `call_id`: see `run`.
+        """
+        return await self._to_end(command, "shell", wait, call_id=call_id)
 
     async def rerun(self, cell_id: str, *, wait: bool = True) -> Cell:
         """Run a cell's source again, as a new execution with a new number in the same cell."""
@@ -343,7 +392,7 @@ class AsyncSession(Versions):
 
     def checkpoint(self) -> int:
         """The number of the present state, for `undo(to=…)`; while a cell runs, that of the state before it."""
-        return self._state if self._asleep else self._living().states[-1]
+        return self._living().states[-1] if not self._asleep else max(self._stands, default=0)
 
     async def undo(self, steps: int = 1, *, to: int | None = None) -> None:
         """Undo steps, each a cell, a command or a change from the host: names, objects and files go back.
@@ -358,16 +407,36 @@ class AsyncSession(Versions):
             await self._committed()
             if to is not None and self._keeps_no_states:
                 raise self._not_undone(1, 0, "max_checkpoints")
-            if to is not None and (steps := steps_to(to, kernel.states)) == 0:
+            states = self._states_before(kernel, steps) if to is None else steps_to(to, kernel.states)
+            if states == 0:
                 return
-            if (bound := await kernel.reserve(steps)) is not None:
-                if self._lasting is None:
-                    raise self._not_undone(steps, kernel.steps, bound)
-                await self._go_to(self._lasting, await self._lasting.before(steps))
-                return
-            await unbroken(partial(self._set_back, kernel, steps, "the session was set back"))
+            if (bound := await kernel.reserve(states)) is None:
+                await self._set_back(kernel, states, "the session was set back")
+            elif self._lasting is None:
+                raise self._not_undone(steps if to is None else states, self._steps_kept(kernel), bound)
+            elif to is None:
+                await self._go_to(self._lasting, *await self._lasting.before(steps))
+            else:
+                await self._go_to_stand(self._lasting, self._stands[to])
         finally:
             self._give_turn()
+
+    def _states_before(self, kernel: Kernel, steps: int) -> int:
+        """How many of the kernel's states lie after the one before so many steps; more than there are where it is gone.
+
+        What was run aside after a step is part of it.
+        """
+        states = kernel.states
+        made_by = [self._stands[state].made_by for state in reversed(states)]
+        for back, (newer, older) in enumerate(pairwise(made_by), 1):
+            steps -= newer != older
+            if not steps:
+                return back
+        return len(states) + steps - 1
+
+    def _steps_kept(self, kernel: Kernel) -> int:
+        """How many steps the kernel can undo."""
+        return len({self._stands[state].made_by for state in kernel.states}) - 1
 
     @property
     def _keeps_no_states(self) -> bool:
@@ -405,7 +474,6 @@ class AsyncSession(Versions):
             )
         if not kernel.branchable:
             await self._ask(Run(source="", filename="<branch>", max_text=self.limits.max_output_bytes))
-        await self._committed()
         self._branched += 1
         seed = random.Random(f"{self.seed}/{self._branched}").getrandbits(64)  # noqa: S311 - reproducible, not secret
         branch = AsyncSession(
@@ -428,7 +496,6 @@ class AsyncSession(Versions):
         if self._lasting is not None:
             branch.state, branch._spec = self.state, replace(branch._spec, saved=True, scoped=self._spec.scoped)
             branch.name, branch.user = name or f"{self.name}-{self._branched}", self.user
-            branch._lasting = await self._lasting.fork(branch.name, seed)
         try:
             await unbroken(partial(self._part, kernel, branch))
         except BaseException:
@@ -439,23 +506,40 @@ class AsyncSession(Versions):
     async def _part(self, stem: Kernel, branch: AsyncSession) -> None:
         """Give a branch its kernel, and a record like this session's."""
         spec = replace(branch._spec, private=bool(self._private))
-        branch._kernel, rows = kernel, _ = await stem.branch(spec)
+        while True:
+            state = stem.states[-1]
+            stand = self._stands[state]
+            try:
+                with opening(branch._descriptors):
+                    branch._kernel, rows = kernel, _ = await stem.branch(spec, state)
+                break
+            except CellblockError:
+                if state in stem.states:  # else a cell has ended, and that state has gone for it
+                    raise
+        if self._lasting is not None:
+            await self._lasting.committed()
+            branch._lasting = await self._lasting.fork(str(branch.name), branch.seed, stand.step)
+            branch._lasting.account = branch._account
+            for aside in stand.asides:
+                await branch._lasting.aside(aside)
         if self._private:  # since it was forked in the store, maybe
             branch._close_off(self._private, self._private_since)
             await branch.mark_private(self._private)
-        branch._state, branch._count = kernel.states[-1], self._count
-        branch.notebook = self.notebook.copy(None if branch._lasting is None else branch._lasting.tree.earlier)
+        branch._stand, branch._count = stand, self._count
+        branch._stands = {kernel.states[-1]: stand}
+        earlier = None if branch._lasting is None else branch._lasting.tree.earlier
+        branch.notebook = self.notebook.copy(earlier, account=branch._account)
         branch.notebook.private = branch.private
         branch._lost = tuple(
             Lost(name=name, type=kind, reason=reason, remedy=remedy) for name, kind, reason, remedy in rows
         )
         if branch._lasting is not None:
             branch._lasting.follow(branch.notebook, branch._lasting.tree)
-            branch._lasting.stands(branch._state, None)
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""
         if not self._asleep:
+            self._stopped = True
             self._living().interrupt()
 
     def kill(self) -> None:
@@ -491,8 +575,9 @@ class AsyncSession(Versions):
     async def aside(self, source: str, *, step: str = "") -> object:
         """Run source that is not a cell, and return its value: it is not in the notebook, and shows nothing.
 
-        CellblockError if it fails. What it does to names can be undone as a step. If it changes names, `step` says
-        what for: in a session that lasts it is then a commit; without `step` it is stored with the next one.
+        CellblockError if it fails. If it changes names, `step` says what for: it is a step then, which can be undone,
+        and in a session that lasts a commit. Without `step` it belongs to the step before: `undo` takes both back. In a
+        session that lasts it is logged, and run again where that is needed.
         """
         kept = HostStep("run", step, (source.encode(),)) if step else None
         return _answer(await self._ask(aside(source), kept), "aside")

@@ -1,16 +1,22 @@
-"""What a session that lasts was opened with, as a store keeps it; what its opener says anew comes before it."""
+"""What a session was opened with, as a store or a log keeps it, and how much of that an opener takes from there."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, get_args
 
 from cellblock.container import Container
 from cellblock.errors import StoreError
 from cellblock.executors.protocol import KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.network import destinations
+from cellblock.walls import TrustLevel, Walls
+
+_FROM_WEAK = {"trust_level": get_args(TrustLevel), "walls": get_args(Walls)[::-1]}
+_NOTHING: tuple[object, ...] = (None, [], {}, asdict(Container()))
+_OF_AGENTS = "max_steps"
+"""A limit that bounds nothing of the machine's."""
 
 
 def to_plain(spec: KernelSpec, trust_level: str, walls: str) -> dict[str, Any]:
@@ -28,9 +34,48 @@ def to_plain(spec: KernelSpec, trust_level: str, walls: str) -> dict[str, Any]:
     }
 
 
-def merged(stored: Mapping[str, Any], given: Mapping[str, Any], said: frozenset[str]) -> dict[str, Any]:
-    """The settings to go on with: of what was `said` now the given ones, of the rest those that were stored."""
-    return {name: value if name in said else stored.get(name, value) for name, value in given.items()}
+def narrowed(
+    document: Mapping[str, Any], given: Mapping[str, Any], said: frozenset[str]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Security border: the settings to go on with, and those of the document that were left out, each as "name=value".
+
+    Whoever can write the document (a row of a store, a log) must not decide what the host executes and what cells
+    reach. `given` are the caller's settings, of which those `said` were no defaults and count alone. Of the others
+    the document's seed counts, its level and walls if they are stronger, and limits that are lower.
+    """
+    settings, left_out = dict(given), []
+    for name, value in document.items():
+        if name not in given or name in said or value == given[name] or value in _NOTHING:
+            continue
+        if name == "limits" and isinstance(value, Mapping):
+            settings[name], above = _lowered(value, given[name])
+            left_out += above
+        elif name in ("limits", "seed") or _is_stronger(name, value, given[name]):
+            settings[name] = value
+        else:
+            left_out.append(_told(name, value))
+    return settings, tuple(left_out)
+
+
+def _is_stronger(name: str, value: object, given: str) -> bool:
+    order = _FROM_WEAK.get(name, ())
+    return value in order and order.index(value) > order.index(given)
+
+
+def _lowered(document: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Limits as low as both say; what is no limit at all stays for who checks them."""
+    limits, above = dict(given), []
+    for name, value in document.items():
+        bound = given["max_memory_mb"] if name == "max_checkpoint_mb" and given[name] is None else given.get(name)
+        if name == _OF_AGENTS or bound is None or not isinstance(value, int | float) or value < bound:
+            limits[name] = given.get(name) if value is None else value
+        elif value > bound:
+            above.append(_told(name, value))
+    return limits, above
+
+
+def _told(name: str, value: object) -> str:
+    return f"{name}={value!r:.300}"
 
 
 def to_spec(plain: Mapping[str, Any], given: KernelSpec) -> KernelSpec:

@@ -26,12 +26,24 @@ def difference(session: StoredSession, before: Commit, after: Commit) -> Diff:
 
 def _names(session: StoredSession, before: Commit, after: Commit) -> Iterator[NameChange]:
     for change in _changes(session, before, after, "names"):
-        yield NameChange(name=change.key, before=_name(change.old), after=_name(change.new))
+        if not is_same(change.old, change.new):
+            yield NameChange(name=change.key, before=_name(change.old), after=_name(change.new))
 
 
 def _files(session: StoredSession, before: Commit, after: Commit) -> Iterator[FileChange]:
     for change in _changes(session, before, after, "files"):
-        yield FileChange(path=change.key, before=_size(change.old), after=_size(change.new))
+        if not is_cache(change.key):
+            yield FileChange(path=change.key, before=_size(change.old), after=_size(change.new))
+
+
+def is_same(before: Any, after: Any) -> bool:
+    """Whether two rows of a name are of one value: its own size and how it shows may differ where nothing changed."""
+    return before == after or bool(before and after and before.get("record", before) == after.get("record", after))
+
+
+def is_cache(path: str) -> bool:
+    """Whether a file is a cache of libraries', which they make again: kept with the rest, and no change of a cell's."""
+    return f"{path}/".startswith(("tmp/.cache/", "workspace/.cache/")) or "/__pycache__/" in f"{path}/"
 
 
 def _changes(session: StoredSession, before: Commit, after: Commit, kind: str) -> Iterator[Any]:
@@ -56,16 +68,19 @@ def _steps(session: StoredSession, before: Commit, after: Commit) -> list[StepTa
     return steps[::-1]
 
 
-def before(session: StoredSession, steps: int) -> Commit:
-    """The commit that so many steps lead back to: a cell that was rolled back is none. `UnknownCommit` if too few."""
+def before(session: StoredSession, steps: int) -> tuple[Commit, Commit]:
+    """The commit that so many steps lead back to, and the one after it: a cell that was rolled back is no step.
+    `UnknownCommit` if there are too few.
+    """
     commit, undone = session.resolve("HEAD"), 0
+    after = commit
     while undone < steps:
         if not commit.parents:
             many = f"{steps} step{'s' * (steps != 1)}"
             raise UnknownCommit(f"undoing {many} goes past the first commit", hint=f"{undone} can be undone")
         undone += not commit.detail.get("rolled_back")
-        commit = session.resolve(commit.parents[0])
-    return commit
+        after, commit = commit, session.resolve(commit.parents[0])
+    return commit, after
 
 
 def find(session: HeldSession, other: str) -> Commit:

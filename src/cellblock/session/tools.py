@@ -6,28 +6,28 @@ arguments, and whatever the function makes of them is its own to check.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import keyword
 from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextvars import ContextVar, copy_context
 from functools import cached_property, partial
 from typing import Any
 from weakref import WeakMethod
 
-from anyio import to_thread
+import anyio
 
+from cellblock.callers import Caller, callers
 from cellblock.policy import FunctionGrant
+from cellblock.session.account import Account
+from cellblock.session.threads import Threads
 from cellblock.tools.tool import about, listed
 from cellblock.values import portable
+from cellblock.values.represent import message_of
+from cellblock.values.room import held
 from cellblock.wire.messages import ToolCalled, ToolReply
 
 _MAX_DEFAULT = 200
 _MAX_MESSAGE = 10_000
-
-_MAX_THREADS = 40
-_SHORT_WAIT = 0.0002
-"""Seconds that a call in a thread is waited for without giving the event loop a turn, which costs as much."""
 
 Tool = Callable[..., Any]
 Mark = Callable[[str], Awaitable[None]]
@@ -38,6 +38,8 @@ class Toolbox:
 
     def __init__(self, tools: Iterable[Tool] = (), *, granted: Iterable[FunctionGrant] = ()) -> None:
         """`granted` are functions of a policy, under the names that it gives them."""
+        self.account = Account()
+        """What plain functions hold that go on although nobody waits for them any more."""
         self.private = ""
         """Why the session holds private data: functions that are declared outward are refused then. "" where not."""
         self._mark: WeakMethod[Mark] | None = None
@@ -80,6 +82,9 @@ class Toolbox:
     def __bool__(self) -> bool:
         return bool(self._tools)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._tools
+
     def specs(self) -> tuple[dict[str, object], ...]:
         """Each function as the inside of a session is told of it."""
         return tuple(describe(name, tool) for name, tool in self._tools.items())
@@ -96,7 +101,7 @@ class Toolbox:
         raise ValueError(f"{call.name}(): malformed arguments")
 
     async def answer(self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object]) -> ToolReply:
-        """Call the function: on this loop where it is async, else in a thread. What it raises is the answer, too."""
+        """Call the function, on this loop where it is async, else in a thread. Whatever it raises is the answer."""
         tool = self._tools.get(call.name)
         if tool is mark_private:
             tool = self.mark
@@ -106,42 +111,48 @@ class Toolbox:
         if said.outward and self.private:
             message = f"{call.name}() reaches outside, which a session that holds private data cannot"
             return _failed(call, "PermissionError", message)
-        if said.private and (mark := self.mark) is not None:
-            await mark(f"{call.name}() was called")
-        asking = calling.set(self)
+        caller = Caller(self, f"{call.name}()")
+        asked = callers.set((*callers.get(), caller))
         try:
+            if said.private and (mark := self.mark) is not None:
+                await mark(f"{call.name}() was called")
             if inspect.iscoroutinefunction(tool):
                 result = await tool(*args, **kwargs)
             else:
-                result = await self._in_thread(partial(copy_context().run, tool, *args, **kwargs))
-        except Exception as error:  # whatever it is, it is the cell's to handle
-            return _failed(call, type(error).__name__, _said(error))
-        finally:
-            calling.reset(asking)
-        try:
+                left = partial(self.account.share, held((args, kwargs)))
+                result = await self._threads.run(partial(tool, *args, **kwargs), left)
             return ToolReply(call=call.call, buffers=tuple(portable.pack(portable.encode(result))))
         except portable.NotPortable as error:
             return _failed(call, "TypeError", f"{call.name}() returned what cannot be passed into a session: {error}")
+        except Exception as error:  # whatever it is, it is the cell's to handle
+            return _failed(call, type(error).__name__, message_of(error, _MAX_MESSAGE))
+        except BaseException as error:  # such as argparse's SystemExit: it ends the call, and nothing of the host's
+            if ends_this_task(error):
+                raise
+            told = message_of(error, _MAX_MESSAGE)
+            return _failed(call, "RuntimeError", f"{call.name}() raised {type(error).__name__}: {told}".rstrip(": "))
+        finally:
+            caller.ended = True
+            callers.reset(asked)
 
-    async def _in_thread(self, function: Callable[[], Any]) -> Any:
-        """What a function returns that may block. Whoever is cancelled leaves it to its thread."""
-        future = self._threads.submit(function)
-        if not wait([future], _SHORT_WAIT).done:
-            await to_thread.run_sync(wait, [future], abandon_on_cancel=True)
-        return future.result()
+    def drop_waiting(self) -> None:
+        """No plain function begins any more that was called and has not."""
+        self._threads.drop_waiting()
 
     @cached_property
-    def _threads(self) -> ThreadPoolExecutor:
+    def _threads(self) -> Threads:
         """They end with this object."""
-        return ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="cellblock-tool")
+        return Threads("cellblock-tool")
 
 
 def mark_private(reason: str) -> None:
     """From now on this session has no network, and cannot call what reaches outside. There is no way back."""
 
 
-calling: ContextVar[Toolbox] = ContextVar("calling")
-"""The functions of the session whose cell has called the one that runs."""
+def asking() -> Toolbox | None:
+    """The functions of the session, or of the agent, whose call of one of them is what runs."""
+    owner = callers.get()[-1].owner if callers.get() else None
+    return owner if isinstance(owner, Toolbox) else None
 
 
 def describe(name: str, tool: Tool) -> dict[str, object]:
@@ -175,12 +186,14 @@ def _annotation(annotation: object) -> str | None:
     return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
 
 
-def _said(error: Exception) -> str:
-    """What an exception says; a KeyError's text would be that of its key's repr, and be quoted again inside."""
-    match error:
-        case KeyError(args=(str(key),)):
-            return key
-    return str(error)
+def ends_this_task(error: BaseException) -> bool:
+    """Whether the task of a call is cancelled or closed, and the function has not raised that by itself."""
+    try:
+        is_cancelled = isinstance(error, anyio.get_cancelled_exc_class())
+        task = asyncio.current_task()
+    except RuntimeError:  # trio's loop, where nobody else raises Cancelled; or none, and the task is closed
+        return not isinstance(error, KeyboardInterrupt | SystemExit)
+    return is_cancelled and task is not None and task.cancelling() > 0
 
 
 def _failed(call: ToolCalled, kind: str, message: str) -> ToolReply:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 import anyio
 
+from cellblock.callers import Caller, callers, waiting_for
 from cellblock.cell import Cell, CellKind, CellState, Lost
-from cellblock.errors import SessionBusy, SessionClosed, UnpicklableError
+from cellblock.errors import CellblockError, SessionBusy, SessionClosed, UnpicklableError
 from cellblock.executors.binding import require_sendable
 from cellblock.executors.protocol import Kernel
 from cellblock.limits import ExecutionLimits
+from cellblock.session.account import Account
 from cellblock.session.calls import Answer
 from cellblock.session.execution import Execution, recover
 from cellblock.session.hoststeps import HostStep, host_step
 from cellblock.session.notebook import Blob, Notebook
-from cellblock.session.record import losses, refused_cell, unsaved_error
+from cellblock.session.record import at_risk, losses, refused_cell, unsaved_error
 from cellblock.session.tools import Toolbox
 from cellblock.session.unbroken import unbroken
 from cellblock.wire.messages import Bind, Clear, Request, Run, Shell, ToolCalled, ToolReply
@@ -31,24 +37,53 @@ if TYPE_CHECKING:
     from cellblock.store import Commit
 
 _HOST_SECONDS = 60.0
+_CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MOST_REASON = 200
 _HOST_STEP = Cell(id="host", number=0, source="", state=CellState.RUNNING, kind="host")
+
+
+Change: TypeAlias = tuple[HostStep, tuple[int, ...]]
+"""What the host did to a file, and the numbers of its entries in the journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where a session stands: the newest step, the cell that it was, and what was run aside since.
+
+    `made_by` is the newest step that changed anything: a cell that was rolled back did not.
+    """
+
+    step: str
+    made_by: str
+    cell: str | None = None
+    asides: tuple[HostStep, ...] = ()
 
 
 class Turns:
     """What a session does with its kernel. Calls are first come, first served."""
 
-    def __init__(self, *, limits: ExecutionLimits, seed: int, toolbox: Toolbox) -> None:
+    def __init__(self, *, limits: ExecutionLimits, seed: int, toolbox: Toolbox, name: str | None) -> None:
+        self.name = name
+        """The session's name in its store; None where it does not last."""
         self.limits = limits
-        self.notebook = Notebook()
+        self._account = toolbox.account = Account(limits.max_host_mb * 2**20)
+        self.notebook = Notebook(account=self._account)
         self._kernel: Kernel | None = None
         self._turns = anyio.Semaphore(1, fast_acquire=True)
+        self._turn_loop: asyncio.AbstractEventLoop | None = None
+        """The event loop of asyncio's that the session was used on last."""
         self._count = 0
         self._ids = random.Random(seed)  # noqa: S311 - names cells; nothing rests on it
+        self._step_count = 0
         self._lost: tuple[Lost, ...] = ()
-        self._state = 0
-        self._cells: dict[int, str] = {}
-        """The cells that can be undone, by the states that they led to."""
+        self._stand = Stand("open", "open")
+        """Where the session stands."""
+        self._stands: dict[int, Stand] = {}
+        """Where it stood, by the states of its kernel."""
+        self._stopped = False
+        """Whether the cell that runs was interrupted."""
+        self._meanwhile: dict[str, Change] = {}
+        """What the host did to files while somebody had the turn, by the ids of these steps."""
         self._toolbox = toolbox
         self._has_door = False
         self._private = ""
@@ -59,9 +94,15 @@ class Turns:
         self._asleep = False
         self._note = ""
         """What the next cell is to tell of how the session came to be where it is."""
+        self._caller = Caller(toolbox, "")
+        """The cell under way, for functions that a kernel calls in its own thread."""
         self._used = time.monotonic()
         self._closed = False
         self._host = os.getpid()
+
+    def _offers(self, tool: str) -> bool:
+        """Whether cells can call a function of the host by that name."""
+        return tool in self._toolbox
 
     @property
     def private(self) -> str:
@@ -99,9 +140,18 @@ class Turns:
             raise SessionClosed("the session is not open", hint="use `async with` or `await session.open()`")
         return self._kernel
 
-    def _require_usable(self) -> None:
-        if os.getpid() != self._host:
+    @property
+    def _is_here(self) -> bool:
+        """Whether the session is this process's, and not of the one that this was forked from."""
+        return os.getpid() == self._host
+
+    def _require_here(self) -> None:
+        """SessionClosed for the session of another process."""
+        if not self._is_here:
             raise SessionClosed("the session belongs to the process this one was forked from", hint="open a new one")
+
+    def _require_usable(self) -> None:
+        self._require_here()
         self._require_open()
         if self._kernel is None and not self._asleep:
             raise SessionClosed("the session is not open", hint="use `async with` or `await session.open()`")
@@ -122,25 +172,71 @@ class Turns:
         """The same for one whose processes have all ended."""
         raise NotImplementedError
 
+    def _require_not_calling(self) -> None:
+        """SessionBusy for a function that a cell of this session waits for: it cannot wait for that cell's end."""
+        if (caller := waiting_for(self._toolbox)) is not None:
+            session = "the session" if self.name is None else f"session {self.name!r}"
+            raise SessionBusy(
+                f"{caller.name} uses {session}, a cell of which has called it and waits for it",
+                hint="return what the cell is to go on with, or use a branch or another session",
+            )
+
+    @property
+    def _is_of_running_loop(self) -> bool:
+        """Whether it is used on the event loop that runs here, as far as it was used."""
+        return self._turn_loop in (None, asyncio._get_running_loop()) or self._loop_is_gone
+
+    @property
+    def _loop_is_gone(self) -> bool:
+        """Whether nothing that was begun on the session's event loop goes on."""
+        return self._turn_loop is not None and self._turn_loop.is_closed()
+
     def _require_open(self) -> None:
         if self._closed:
             raise SessionClosed("the session was closed", hint="open a new one")
 
-    async def _to_end(self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None) -> Cell:
-        return await self._follow(await self._begin(source, kind, wait, cell_id))
+    async def _to_end(
+        self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None, call_id: str | None = None
+    ) -> Cell:
+        begun = await self._begin(source, kind, wait, cell_id, call_id)
+        return begun if isinstance(begun, Cell) else await self._follow(begun)
 
-    async def _begin(self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None) -> Execution:
-        """Wait for the session's turn and start the next cell; `_end` must follow."""
+    async def _begin(
+        self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None, call_id: str | None = None
+    ) -> Execution | Cell:
+        """Wait for the session's turn and start the next cell; `_end` must follow. The cell that a call of this id has
+        run, where there is one.
+        """
         _require_text(source)
+        if call_id is not None and (ran := self._ran(call_id)) is not None:
+            return ran
         kernel = await self._acquire(wait)
         try:
-            draft = self._draft(source, kind, cell_id)
+            if call_id is not None and (ran := self._ran(call_id)) is not None:  # while this call waited
+                self._give_turn()
+                return ran
+            draft = self._draft(source, kind, cell_id or call_id)
+            step = draft.id if cell_id is None else self._new_step()
             if self._lasting is not None:
-                await self._lasting.begin(draft)
+                if 2 * self._account.held > self._account.limit:  # much of it may wait to be written
+                    await self._lasting.finish()
+                await self._lasting.begin(step, draft)
         except BaseException:
             self._give_turn()
             raise
-        return self._start(kernel, draft)
+        return self._start(kernel, draft, step)
+
+    def _ran(self, call_id: str) -> Cell | None:
+        """The cell that a call has run, once it has ended."""
+        if not _CALL_ID.fullmatch(call_id):
+            raise ValueError(f"call_id must be 1 to 64 letters, digits, _ or -, not {call_id[:80]!a}")
+        cell = self.notebook.find(call_id)
+        return None if cell is None or cell.state is CellState.RUNNING else cell
+
+    def _new_step(self) -> str:
+        """An id for a step that is no new cell."""
+        self._step_count += 1
+        return f"s{0 if self._lasting is None else self._lasting.epoch}-{self._step_count}"
 
     def _begin_at_once(self, source: str) -> Execution | None:
         """Start the next cell if nobody else has the session's turn and none of it is written to a store.
@@ -155,7 +251,9 @@ class Turns:
             self._turns.acquire_nowait()
         except anyio.WouldBlock:
             return None
-        return self._start(kernel, self._draft(source, "python", None))
+        draft = self._draft(source, "python", None)
+        self._turn_loop = asyncio._get_running_loop()
+        return self._start(kernel, draft, draft.id)
 
     def _draft(self, source: str, kind: CellKind, cell_id: str | None) -> Cell:
         """The next cell, before it runs."""
@@ -167,13 +265,19 @@ class Turns:
             state=CellState.RUNNING,
         )
 
-    def _start(self, kernel: Kernel, draft: Cell, answer: Answer | None = None) -> Execution:
-        """Send the next cell down; what is to be kept of it is made while it runs."""
+    def _start(self, kernel: Kernel, draft: Cell, step: str, answer: Answer | None = None) -> Execution:
+        """Send the next cell down, a step of this id; what is to be kept of it is made while it runs."""
+        self._stopped = False
         try:
             request = _request(draft, self.limits)
             passed = kernel.traffic if self._has_door else None
             began = time.monotonic()
-            turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
+            self._caller = Caller(self._toolbox, "a function of the policy")
+            asked = callers.set((*callers.get(), self._caller))
+            try:
+                turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
+            finally:
+                callers.reset(asked)
             self._count = draft.number
             self.notebook.record(draft, {})
             lost, self._lost = self._lost, ()
@@ -186,12 +290,14 @@ class Turns:
                 draft,
                 request,
                 turn,
+                step=step,
                 began=began,
                 seconds=self.limits.timeout_seconds,
                 toolbox=self._toolbox,
+                account=self._account,
                 answer=answer or self._answer,
                 lost=lost,
-                judge=None if self._lasting is None else self._lasting.at_a_glance,
+                judge=None if self._lasting is None else self._lasting.at_once,
                 passed=passed,
                 reach=self._reach,
                 resumes=self._lasting is not None,
@@ -214,9 +320,10 @@ class Turns:
         cell = execution.at_once()
         if cell is not None:
             try:
-                self.notebook.record(cell, execution.recorder.blobs)
+                self.notebook.record(cell, execution.recorder.blobs, shown=execution.recorder.held)
             finally:
-                self._give_turn(cell.id)
+                self._settle(execution.step, cell.id)
+                self._give_turn()
         return cell
 
     async def _end(self, execution: Execution) -> Cell:
@@ -226,72 +333,92 @@ class Turns:
                 return await unbroken(partial(self._abandon, execution))
             return await self._record(execution, execution.cell)
         finally:
-            self._give_turn(execution.cell_id)
+            self._give_turn()
 
     async def _abandon(self, execution: Execution) -> Cell:
+        self._stopped = True
         return await self._record(execution, await execution.abandon())
 
     async def _record(self, execution: Execution, cell: Cell) -> Cell:
         parts = execution.recorder.blobs
-        self.notebook.record(cell, parts)
-        if self._lasting is not None and (kernel := self._kernel) is not None:
-            self._settle(execution.cell_id)
-            await self._lasting.ended(kernel, cell, parts)
+        shown = execution.recorder.held
+        self.notebook.record(cell, parts, shown=shown)
+        if (kernel := self._kernel) is None:
+            return cell
+        state = self._settle(execution.step, cell.id)
+        if self._lasting is not None:
+            stopped = self._stopped or cell.state is CellState.TIMEOUT
+            if why := await self._lasting.ended(kernel, state, cell, parts, stopped=stopped):
+                cell = replace(cell, lost=(*cell.lost, at_risk(f"cell {cell.number}", why)))
+                self.notebook.record(cell, parts, shown=shown)
             if self._lasting.strict and not cell.rolled_back:
                 cell = await self._refused(self._lasting, kernel, cell, parts)
+        if cell.rolled_back:
+            await self._write_again(kernel)
         return cell
 
     async def _refused(self, lasting: Lasting, kernel: Kernel, cell: Cell, parts: Mapping[str, Blob]) -> Cell:
         """The cell, or, where it bound a name to what cannot be saved, that cell with an error, and rolled back."""
         await lasting.committed()
+        await lasting.tried()
         error = unsaved_error(lasting.newly_lost(), otherwise=lasting.otherwise)
         if error is None:
             return cell
         kernel = await self._go_back(lasting, kernel)
         cell = refused_cell(cell, error, self.limits.max_output_bytes)
         self._count = cell.number
-        self._reseed(cell.number)
         self.notebook.record(cell, parts)
-        lasting.commit(kernel, cell, parts)
+        step = self._new_step()
+        lasting.commit(kernel, self._settle(step), step, cell, parts)
         return cell
 
     async def _go_back(self, lasting: Lasting, kernel: Kernel) -> Kernel:
         """To before the newest step: where that has left no checkpoint, by its commit, in another kernel."""
         if not kernel.steps:
-            return await self._go_to(lasting, await lasting.before(1))
-        await unbroken(partial(self._set_back, kernel, 1, "the step was refused"))
+            return await self._go_to(lasting, *await lasting.before(1))
+        return await self._set_back(kernel, 1, "the step was refused")
+
+    async def _set_back(self, kernel: Kernel, states: int, why: str) -> Kernel:
+        """Go back by so many of the kernel's states, and with it what the store takes for the session's state.
+
+        A session that lasts goes there by its store where the kernel cannot; the kernel that stands there.
+        """
+        wanted = self._stands[kernel.states[-1 - states]]
+        recovery = await recover(kernel, states, toolbox=self._toolbox)
+        if self._lasting is not None and not recovery.exact:
+            return await self._go_to_stand(self._lasting, wanted)
+        self._lost += losses(recovery, why)
+        self._settle()
+        if self._lasting is not None:
+            await unbroken(partial(self._lasting.went_back, self._stand.step, self._stand.asides))
         return kernel
 
-    async def _set_back(self, kernel: Kernel, steps: int, why: str) -> None:
-        """Have the kernel go back, and with it what the store takes for the session's state."""
-        recovery = await recover(kernel, steps, toolbox=self._toolbox)
-        self._lost += losses(recovery, why)
-        if self._lasting is not None:
-            self._settle()
-            await self._lasting.went_back(kernel.states[-1])
+    async def _go_to_stand(self, lasting: Lasting, stand: Stand) -> Kernel:
+        """The same where the kernel has no such state any more."""
+        return await self._go_to(lasting, await lasting.resolve(lasting.commit_of(stand.step)), stand.asides)
 
-    def _reseed(self, number: int) -> None:
-        """Have cells named by how many there were before."""
+    async def _go_to(self, lasting: Lasting, commit: Commit, asides: Sequence[HostStep] = ()) -> Kernel:
+        """Put a new kernel in the place of this one: in the state of a commit and of what was run aside after it."""
         raise NotImplementedError
 
-    async def _go_to(self, lasting: Lasting, commit: Commit) -> Kernel:
-        """Have a new kernel in the state of a commit take the place of this one."""
-        raise NotImplementedError
-
-    async def _ask(self, request: Request, step: HostStep | None = None) -> Cell:
-        """Carry out a request that is no cell. `step` is what it is in the store, where the request does not say it."""
-        changes = step is not None or isinstance(request, Bind | Clear)
+    async def _ask(self, request: Request, host: HostStep | None = None) -> Cell:
+        """Carry out a request that is no cell. `host` is what it is in the store, where the request does not say it."""
+        changes = host is not None or isinstance(request, Bind | Clear)
         if isinstance(request, Bind | Clear) and self._lasting is not None:
-            step = host_step(request)
+            host = host_step(request)
         kernel = await self._acquire(wait=True)
         try:
             cell = await self._carry_out(kernel, request)
             if isinstance(request, Clear) and cell.ok:
                 self.notebook.clear()
-            if step is not None and cell.ok:
-                self._commit(step)
+            if changes and cell.ok:
+                self._commit(kernel, host, self._new_step())
                 if self._lasting is not None and self._lasting.strict:
                     await self._require_saved(self._lasting, kernel)
+            elif isinstance(request, Run) and request.source and cell.ok and self._lasting is not None:
+                aside = HostStep("run", "", (request.source.encode(),))
+                await self._lasting.aside(aside)
+                self._stand_aside(aside)
         finally:
             self._give_turn()
         if changes:
@@ -301,6 +428,7 @@ class Turns:
     async def _require_saved(self, lasting: Lasting, kernel: Kernel) -> None:
         """That what the host has bound could be saved; UnpicklableError where not, and the session is as before."""
         await lasting.committed()
+        await lasting.tried()
         if (error := unsaved_error(lasting.newly_lost(), otherwise=lasting.otherwise)) is not None:
             await self._go_back(lasting, kernel)
             raise UnpicklableError(error.message, hint=error.hint)
@@ -322,6 +450,7 @@ class Turns:
             began=began,
             seconds=seconds,
             toolbox=self._toolbox,
+            account=self._account,
             resumes=self._lasting is not None,
         )
         try:
@@ -343,15 +472,7 @@ class Turns:
     async def _acquire(self, wait: bool) -> Kernel:
         """Take the session's one turn; the kernel that is alive by then."""
         self._require_usable()
-        try:
-            self._turns.acquire_nowait()
-        except anyio.WouldBlock:
-            if not wait:
-                raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
-            await self._turns.acquire()
-        else:
-            if self._lasting is None:
-                return self._living()
+        await self._take_turn(wait=wait)
         try:
             if self._lasting is not None:
                 await self._lasting.forked()
@@ -364,23 +485,63 @@ class Turns:
             self._give_turn()
             raise
 
-    def _give_turn(self, cell_id: str | None = None) -> None:
+    async def _take_turn(self, *, wait: bool = True) -> None:
+        """Take the session's one turn, once it is free. An error where it would never be."""
+        try:
+            self._turns.acquire_nowait()
+        except anyio.WouldBlock:
+            self._require_not_calling()
+            if not wait:
+                raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
+            if self._loop_is_gone:
+                message = "the event loop that the session was used on was closed in the middle of a call"
+                raise SessionClosed(message, hint="open a new one") from None
+            await self._turns.acquire()
+        self._turn_loop = asyncio._get_running_loop()
+
+    def _give_turn(self) -> None:
         """Give the session's turn on, after a cell or something else. What the host has changed of the files meanwhile
         is a step first."""
-        self._settle(cell_id)
+        if self._kernel is not None:
+            self._settle()
+            meanwhile, self._meanwhile = self._meanwhile, {}
+            self._note_files(self._kernel, meanwhile)
+        self._caller.ended = True
         self._used = time.monotonic()
         self._turns.release()
 
-    def _settle(self, cell_id: str | None = None) -> None:
-        if (kernel := self._kernel) is not None:
-            self._mark(kernel.states, cell_id)
-            self._note_files(kernel)
+    def _settle(self, step: str | None = None, cell_id: str | None = None) -> int:
+        """Tell by which step, if there was one, the kernel's present state came about, and mark cells whose states are
+        gone as undone; the state's number.
+        """
+        if self._kernel is None or self._kernel.ended:  # another kernel takes its place, and says where it stands
+            return 0
+        states = self._kernel.states
+        for state in [state for state in self._stands if state not in states]:
+            undone = self._stands.pop(state).cell
+            if undone is not None and state > states[0]:  # else it was too long ago to be gone back to
+                self.notebook.mark_undone(undone)
+        stand = self._stands.get(states[-1])
+        if stand is None:
+            stand = replace(self._stand, cell=None) if step is None else Stand(step, step, cell_id)
+        elif step is not None:  # it changed nothing that could be gone back from
+            stand = Stand(step, stand.made_by, stand.cell)
+        self._stands[states[-1]] = self._stand = stand
+        return states[-1]
 
-    def _commit(self, step: HostStep) -> None:
-        """What the host did to a session that lasts is on its way into the store; `_committed` must follow."""
-        if self._lasting is not None and self._kernel is not None:
-            self._settle()
-            self._lasting.step(self._kernel, step, self._count)
+    def _stand_aside(self, aside: HostStep) -> None:
+        """What was run aside belongs to the step before it, until there is another."""
+        state = self._settle()
+        self._stand = replace(self._stand, asides=(*self._stand.asides, aside))
+        self._stands[state] = self._stand
+
+    def _commit(self, kernel: Kernel, host: HostStep | None, step: str, entries: tuple[int, ...] = ()) -> None:
+        """The host did something: a step of this id, which in a session that lasts is on its way into the store;
+        `_committed` must follow.
+        """
+        state = self._settle(step)
+        if self._lasting is not None and host is not None:
+            self._lasting.step(kernel, state, step, host, self._count, entries=entries)
 
     async def _committed(self) -> None:
         """Until all that was done is in the store; what keeps it out is raised."""
@@ -394,32 +555,49 @@ class Turns:
             await self._lasting.answered(call.name, reply)
         return reply
 
-    def _mark(self, states: tuple[int, ...], cell_id: str | None) -> None:
-        """Remember which state a cell led to, and mark cells whose states are gone as undone."""
-        for state in [state for state in self._cells if state not in states]:
-            undone = self._cells.pop(state)
-            if state > states[0]:  # else it was too long ago to be gone back to
-                self.notebook.mark_undone(undone)
-        if states[-1] > self._state and cell_id is not None:
-            self._cells[states[-1]] = cell_id
-
-    def _note_files(self, kernel: Kernel) -> None:
+    def _note_files(self, kernel: Kernel, changes: Mapping[str, Change]) -> None:
+        """Make what the host has changed of the files steps of these ids."""
         kernel.note_files()
-        self._state = kernel.states[-1]
+        for step, (host, entries) in changes.items():
+            self._commit(kernel, host, step, entries)
 
-    async def _change_files(self, step: HostStep) -> None:
+    async def _change_files(self, host: HostStep) -> None:
         """Does not wait for its turn: a cell may be waiting for a file."""
-        if step.do == "write" and self._private_paths:
+        if host.do == "write" and self._private_paths:
             from cellblock.session.privacy import matches
 
-            if matches(step.name, self._private_paths):
-                await self.mark_private(f"file {step.name}")
-        kernel = await self._awake()
-        await kernel.change_files(partial(step.change(), kernel.files))
-        if self._turns.value:  # else the one who has the turn notes it, and commits it with what it did
-            self._note_files(kernel)
-            self._commit(step)
+            if matches(host.name, self._private_paths):
+                await self.mark_private(f"file {host.name}")
+        kernel, step = await self._changed(host), self._new_step()
+        if self._turns.value:
+            self._note_files(kernel, {step: (host, ())})
             await self._committed()
+            return
+        self._meanwhile[step] = host, ()  # the one who has the turn notes it, and commits it after what it did
+        if self._lasting is not None:
+            entry = await self._lasting.meanwhile(step, host)
+            if step in self._meanwhile:
+                self._meanwhile[step] = host, (entry,)
+            else:
+                self._lasting.let_go(entry)
+
+    async def _changed(self, host: HostStep) -> Kernel:
+        """Have the host change a file; the kernel whose it is, which is the session's."""
+        while True:
+            kernel = await self._awake()
+            try:
+                await kernel.change_files(partial(host.change(), kernel.files))
+            except CellblockError:
+                if kernel is self._kernel and not (self._lasting is not None and kernel.ended):
+                    raise
+                continue
+            if kernel is self._kernel:
+                return kernel
+
+    async def _write_again(self, kernel: Kernel) -> None:
+        """Do again what the host did to files while a cell ran, where the session has gone back to before the cell."""
+        for host, _ in self._meanwhile.values():
+            await kernel.change_files(partial(host.change(), kernel.files))
 
 
 def _in_a_line(text: object) -> str:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from cellblock.network import PORT
 
 _MOST_SHOWN = 5
-_TAIL = 20_000
-"""Characters of what a command printed that are looked at."""
+_LONGEST = 20_000
+"""Characters that are looked at: of both ends of an error, and of the end of what a command printed."""
 
 _NO_NAME = r"gaierror|name resolution|Name or service not known|Failed to resolve|[Cc]ould not resolve"
 _NO_ROUTE = r"\[Errno (?:101|113)\]|Network is unreachable|No route to host"
@@ -24,7 +24,9 @@ _CONNECTS = re.compile(r"connect|urlopen|getaddrinfo", re.IGNORECASE)
 _LISTENS = re.compile(r"\.bind\(|\.listen\(|create_server|start_server|bind\(sa\)|server_bind")
 _PIP = re.compile(r"No matching distribution found|Could not find a version that satisfies")
 _READ_ONLY_PIP = re.compile(r"Could not install packages due to an OSError: \[Errno 30\]")
-_UNLISTED = re.compile(r"([\w.\[\]:-]{1,300}) is not in the network= list of this session")
+_UNLISTED = " is not in the network= list of this session"
+_PLACE = re.compile(r"[\w.\[\]:-]{1,300}+")
+"""A destination, read from either end."""
 _NOT_PUBLIC = re.compile(r"leads to (?:a|an) [a-z' -]{4,40}, and only a public one is connected to")
 _USED_UP = re.compile(r"has used up ExecutionLimits\.max_network_mb")
 _SHUT = re.compile(r"holds private data: its network is closed for good")
@@ -52,7 +54,9 @@ def hint(said: str, printed: str, reach: Reach) -> str:
 
     `said` is the error with its traceback, `printed` what a command wrote, where it was one that failed.
     """
-    whole = f"{said}\n{printed[-_TAIL:]}"
+    if len(said) > 2 * _LONGEST:
+        said = f"{said[:_LONGEST]}\n{said[-_LONGEST:]}"
+    whole = f"{said}\n{printed[-_LONGEST:]}"
     if _READ_ONLY_PIP.search(whole):
         return "what the interpreter has cannot be replaced: pip install --ignore-installed puts it beside"
     if reach.private and _OUTWARD in said:
@@ -96,8 +100,9 @@ def _wants_out(whole: str) -> bool:
 
 def _of_the_door(whole: str, reach: Reach) -> str:
     """What the door's own refusals mean."""
-    if unlisted := _UNLISTED.search(whole):
-        return f'list it, if it may be reached: network=["{unlisted[1]}"]; the list is {_shown(reach)}'
+    before, unlisted, _ = whole.partition(_UNLISTED)
+    if unlisted and (place := _PLACE.match(before[::-1])):
+        return f'list it, if it may be reached: network=["{place[0][::-1]}"]; the list is {_shown(reach)}'
     if _NOT_PUBLIC.search(whole):
         return "a name that leads to such an address is refused: where that is meant, list the address itself"
     if _USED_UP.search(whole):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import random
 import time
+import weakref
+from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import zip_longest
 from typing import Literal
 
 import anyio
@@ -17,10 +17,11 @@ from cellblock.differences import Diff
 from cellblock.errors import CellblockError
 from cellblock.executors.protocol import Capabilities, Kernel, Unloadable
 from cellblock.limits import ExecutionLimits
+from cellblock.session.arguments import require_kind
 from cellblock.session.background import Background
 from cellblock.session.execution import recover
 from cellblock.session.hoststeps import HostStep
-from cellblock.session.notebook import Notebook
+from cellblock.session.notebook import Blob, Notebook
 from cellblock.session.tools import Toolbox
 from cellblock.session.turns import Turns
 from cellblock.session.unbroken import unbroken
@@ -29,11 +30,13 @@ from cellblock.state import Resumed
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what only sessions that last need
     from cellblock.session.lasting import Lasting
-    from cellblock.session.past import Past
+    from cellblock.session.past import Past, Planned, Replay
     from cellblock.snapshots import Snapshot
     from cellblock.store import Commit
 
 
+_MOST_SAID = 200
+_RUN_AGAIN = "run the cell again"
 _MOST_LEFT_OUT = 5
 """So many groups of a snapshot whose values end the process that loads them; then its restore fails."""
 
@@ -42,11 +45,11 @@ class Versions(Turns):
     """What a session that lasts can do with its past."""
 
     def __init__(self, *, limits: ExecutionLimits, seed: int, toolbox: Toolbox, name: str | None) -> None:
-        super().__init__(limits=limits, seed=seed, toolbox=toolbox)
+        super().__init__(limits=limits, seed=seed, toolbox=toolbox, name=name)
         self.seed = seed
-        self.name = name
         self.resumed: Resumed | None = None
         """What the session was resumed from, where it existed before."""
+        self._left_out: tuple[str, ...] = ()
         self._capabilities: Capabilities | None = None
         self._background = Background()
 
@@ -61,12 +64,13 @@ class Versions(Turns):
 
     async def _resume(self, lasting: Lasting, past: Past | None) -> None:
         """Go on from where the session was, or begin one that is new."""
-        await self._turns.acquire()
+        await self._take_turn()
         try:
             kernel = self._living()
             if past is None:
                 lasting.follow(self.notebook)
                 await lasting.start(kernel)
+                self._settle("open")
             else:
                 self.resumed = await self._rebuild(lasting, kernel, past)
         finally:
@@ -74,71 +78,93 @@ class Versions(Turns):
 
     async def _rebuild(self, lasting: Lasting, kernel: Kernel, past: Past, *, keep_notebook: bool = False) -> Resumed:
         """Bring a kernel that has run nothing yet to where a commit and what follows it lead."""
-        from cellblock.session.past import interrupted, replaying, rolled_back, unrepeated
+        from cellblock.session.past import Replay
 
         lost = () if past.snapshot is None else await self._restore(lasting, kernel, past.snapshot)
         if not keep_notebook:
             await self._begin_notebook(lasting, past)
-        notebook = self.notebook
-        self._reseed(past.number)
-        self._cells, self._state = {}, kernel.states[-1]
-        lasting.stands(kernel.states[-1], past.base)
+        self._stands = {}
+        lasting.stands(past.base_step, past.base)
+        self._settle(past.base_step)
         replayed = []
-        for replay, commit in zip_longest(past.replays, past.commits):
-            if isinstance(replay, HostStep):
-                await self._do_again(kernel, replay)
-                lasting.stands(kernel.states[-1], commit)
-                continue
-            if replay.rolled_back and commit is not None:
-                lasting.stands(kernel.states[-1], commit)
-                continue
-            if replay.rolled_back:
-                notebook.record(rolled_back(replay), {})
-                lasting.commit(kernel, notebook[replay.id], {})
-                continue
-            if self._replays_live:
-                notebook.record(unrepeated(replay), {})
-                if commit is None:
-                    lasting.commit(kernel, notebook[replay.id], {})
-                else:
-                    lasting.stands(kernel.states[-1], commit)
-                continue
+        for planned in past.plan():
+            if (cell := await self._take_again(lasting, kernel, planned)) is not None:
+                replayed.append(cell)
+                if not cell.ok and isinstance(planned.do, Replay) and planned.do.ok:
+                    lost += (_not_as_before(cell),)
+            elif isinstance(planned.do, Replay) and planned.do.stopped:
+                lost += (_stopped(planned.do),)
+        self._count = past.number
+        self._lost += lost
+        await self._write_again(kernel)
+        begun = None if past.begun is None else self.notebook.find(past.begun.id)
+        return Resumed(
+            commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost, left_out=self._left_out
+        )
+
+    async def _take_again(self, lasting: Lasting, kernel: Kernel, planned: Planned) -> Cell | None:
+        """Take a step again, under the id that it had; the cell, where one was run."""
+        from cellblock.session.past import replaying
+
+        if isinstance(planned.do, HostStep):
+            await self._do_again(kernel, planned.do)
+            if planned.do.is_aside and planned.entries:
+                lasting.took_aside(planned.do, planned.entries)
+                self._stand_aside(planned.do)
+            elif planned.commit is not None:
+                lasting.stands(planned.step, planned.commit)
+                self._settle(planned.step)
+            elif planned.step:
+                self._commit(kernel, planned.do, planned.step, planned.entries)
+            else:
+                self._settle()
+            return None
+        replay = planned.do
+        cell, blobs = self._not_repeated(replay)
+        runs = cell is None
+        if cell is None:
             self._count = replay.number - 1
             draft = Cell(
                 id=replay.id, number=replay.number, kind=replay.kind, source=replay.source, state=CellState.RUNNING
             )
-            execution = self._start(kernel, draft, replaying(replay))
-            replayed.append(await execution.to_end())
-            notebook.record(replayed[-1], execution.recorder.blobs)
-            self._settle(draft.id)
-            if commit is not None:
-                lasting.stands(kernel.states[-1], commit)
-            else:
-                lasting.commit(kernel, replayed[-1], execution.recorder.blobs)
-                await lasting.forked()
-        self._count = past.number
-        begun = None if past.begun is None else interrupted(past.begun)
-        if begun is not None:
-            notebook.record(begun, {})
-            lasting.commit(kernel, begun, {})
-        self._lost += lost
-        return Resumed(commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost)
+            execution = self._start(kernel, draft, planned.step, replaying(replay))
+            cell, blobs = await execution.to_end(), execution.recorder.blobs
+            self.notebook.record(cell, blobs)
+        elif planned.commit is None:
+            self.notebook.record(cell, blobs)
+        state = self._settle(planned.step, replay.id)
+        if planned.commit is not None:
+            lasting.stands(planned.step, planned.commit)
+        else:
+            lasting.commit(kernel, state, planned.step, cell, blobs, entries=planned.entries)
+            await lasting.forked()
+        return cell if runs else None
+
+    def _not_repeated(self, replay: Replay) -> tuple[Cell | None, Mapping[str, Blob]]:
+        """The record of a cell that is not run again, with the binary parts of its outputs; None for the others."""
+        from cellblock.session.past import interrupted, rolled_back, unrepeated
+
+        if not replay.ended:
+            return interrupted(replay), {}
+        if replay.rolled_back:
+            return self.notebook.kept(replay.id) or (rolled_back(replay), {})
+        if replay.stopped:
+            return unrepeated(replay, "it was interrupted, and how far it had come is not known"), {}
+        if self._replays_live:
+            return unrepeated(replay, "its policy grants what is the host's"), {}
+        return None, {}
 
     async def _begin_notebook(self, lasting: Lasting, past: Past) -> None:
         """A notebook of what leads to a commit. Its cells are read here only where they will be needed, or gone."""
         from cellblock.session.celltree import CellTree
 
         earlier = lasting.earlier(past)
-        again = past.begun is not None or not all(isinstance(one, HostStep) for one in past.replays)
+        again = not all(isinstance(one.do, HostStep) for one in past.steps)
         if again or not lasting.rereads:
             await to_thread.run_sync(earlier.cells)
-        self.notebook = Notebook(earlier)
+        self.notebook = Notebook(earlier, account=self._account)
         self.notebook.private = self._private
         lasting.follow(self.notebook, CellTree(earlier))
-
-    def _reseed(self, number: int) -> None:
-        """Have cells named by how many there were before."""
-        self._ids = random.Random(f"{self.seed}/{number}")  # noqa: S311 - names cells; nothing rests on it
 
     async def _restore(self, lasting: Lasting, kernel: Kernel, snapshot: Snapshot) -> tuple[Lost, ...]:
         """What could not be saved, and what could be and not be loaded."""
@@ -168,7 +194,7 @@ class Versions(Turns):
         What cannot be saved is gone with them, and told as `lost` by the cell that comes next.
         """
         lasting = self._require_lasting("hibernate")
-        await self._turns.acquire()
+        await self._take_turn()
         try:
             await lasting.committed()
             if (kernel := self._kernel) is not None:
@@ -181,12 +207,12 @@ class Versions(Turns):
 
     async def _wake(self) -> None:
         lasting = self._require_lasting("wake")
-        await self._go_on(lasting, await lasting.past(await lasting.resolve("HEAD"), journal=False))
+        await self._go_on(lasting, await lasting.past(await lasting.resolve("HEAD"), journal=True))
 
     async def _resume_ended(self) -> None:
         """As after an end of the program: from the newest commit and what was logged after it."""
         lasting, ended = self._require_lasting("resume"), self._living()
-        await lasting.finish()
+        await lasting.let_go_of_logged()
         self._capabilities = ended.capabilities
         self._kernel, self._asleep = None, True
         with anyio.CancelScope(shield=True):
@@ -214,15 +240,17 @@ class Versions(Turns):
             lasting.end_reading()
             raise
 
-    async def _doze(self, seconds: float) -> None:
-        """Hibernate whenever nothing was done for so long. What the store does not take keeps the session awake."""
-        while not self._closed:
-            left = self._used + seconds - time.monotonic()
-            if left <= 0 and not self._asleep and self._turns.value:
-                with contextlib.suppress(CellblockError):
-                    await self.hibernate()
-                left = seconds
-            await anyio.sleep(max(left, seconds / 10))
+    async def _rest(self, seconds: float) -> float:
+        """Hibernate if nothing was done for so long, and tell in how long to look again.
+
+        What the store does not take keeps the session awake.
+        """
+        left = self._used + seconds - time.monotonic()
+        if left <= 0 and not self._asleep and self._turns.value:
+            with contextlib.suppress(CellblockError):
+                await self.hibernate()
+            left = seconds
+        return max(left, seconds / 10)
 
     async def _do_again(self, kernel: Kernel, step: HostStep) -> None:
         """What the host did once, as it was kept."""
@@ -230,7 +258,7 @@ class Versions(Turns):
             await self._carry_out(kernel, request)
         else:
             await kernel.change_files(partial(step.change(), kernel.files))
-        self._settle()
+            kernel.note_files()
 
     async def flush(self) -> None:
         """Until all that was done is in the store for good, a loss of power included; `StoreError` where it is not."""
@@ -261,21 +289,25 @@ class Versions(Turns):
         finally:
             self._give_turn()
 
-    async def _go_to(self, lasting: Lasting, commit: Commit) -> Kernel:
+    async def _go_to(self, lasting: Lasting, commit: Commit, asides: Sequence[HostStep] = ()) -> Kernel:
         past = await lasting.past(commit, journal=False)
         old, new = self._living(), await self._opened_for(lasting)
-        stood = self.notebook, self._count, self._ids, self._cells, self._state
+        stood = self.notebook, self._count, self._stand, self._stands
         self._kernel = new
         try:
             with lasting.as_it_was():
                 await self._rebuild(lasting, new, past)
         except BaseException:
             self._kernel = old
-            self.notebook, self._count, self._ids, self._cells, self._state = stood
+            self.notebook, self._count, self._stand, self._stands = stood
             with anyio.CancelScope(shield=True):
                 await new.close()
             raise
         await unbroken(partial(_leave, lasting, commit, old))
+        for aside in asides:
+            await self._do_again(new, aside)
+            await lasting.aside(aside)
+            self._stand_aside(aside)
         return new
 
     async def merge(self, other: Versions | str, *, prefer: Literal["ours", "theirs"] | None = None) -> Commit:
@@ -286,7 +318,8 @@ class Versions(Turns):
         preferred.
         """
         lasting = self._require_lasting("merge")
-        if isinstance(other, Versions):
+        if not isinstance(other, str):
+            require_kind(other, type(self), "other")
             await other._require_lasting("merge").committed()
         await self._acquire(wait=True)
         try:
@@ -296,7 +329,7 @@ class Versions(Turns):
             # not before: what is private is marked first, and may have come between
             if why := (await lasting.why_private(other) if isinstance(other, str) else other.private):
                 await self.mark_private(f"merged {name}: {why}")
-            merged = await lasting.merge(theirs, prefer)
+            merged = await lasting.merge(self._new_step(), theirs, prefer)
             await self._go_to(lasting, merged)
             return merged
         finally:
@@ -316,8 +349,22 @@ class Versions(Turns):
 
 
 async def _leave(lasting: Lasting, commit: Commit, old: Kernel) -> None:
-    await lasting.move(commit)
-    await old.close()
+    try:
+        await lasting.move(commit.id)
+    finally:
+        await old.close()
+
+
+def _not_as_before(cell: Cell) -> Lost:
+    """A cell that had ended well, and did not when it was run again."""
+    why = "" if cell.error is None else f": {cell.error.type}: {cell.error.message[:_MOST_SAID]}"
+    return Lost(name=f"cell {cell.number}", type="cell", reason=f"run again, it failed{why}", remedy=_RUN_AGAIN)
+
+
+def _stopped(replay: Replay) -> Lost:
+    """A cell that was interrupted before its state was saved."""
+    why = "it was interrupted, and is not run again, as how far it had come is not known"
+    return Lost(name=f"cell {replay.number}", type="cell", reason=why, remedy=_RUN_AGAIN)
 
 
 def _without(left_out: dict[str, str] | None, ended: Unloadable) -> dict[str, str]:
@@ -336,3 +383,11 @@ def _resumption(resumed: Resumed) -> str:
     then = f"; run again after it: {again}" if again else ""
     commit = resumed.commit.removeprefix("sha256-")[:12]
     return f"[all processes of the session had ended: it was resumed from commit {commit}{then}]\n"
+
+
+async def doze(find: weakref.ref[Versions], seconds: float) -> None:
+    """Hibernate a session whenever nothing was done for so long, until it is closed or nobody holds it."""
+    while (session := find()) is not None and not session._closed:
+        left = await session._rest(seconds)
+        del session
+        await anyio.sleep(left)

@@ -39,7 +39,7 @@ class Draft:
     trees: Mapping[str, str | None]
     detail: Mapping[str, JSON]
     parents: tuple[str, ...] | None
-    through: int | None
+    entries: tuple[int, ...]
 
 
 class Batch:
@@ -130,12 +130,12 @@ class Batch:
         snapshot: bool = True,
         detail: Mapping[str, JSON] | None = None,
         parents: tuple[str, ...] | None = None,
-        through: int | None = None,
+        entries: Iterable[int] = (),
     ) -> Commit:
         """Make a commit, durable when this returns, and move the branch or head to it, all at once.
 
-        `parents`: those of the head unless given. `through`: the number of the newest journal entry that the commit
-        holds; it and those before it leave the journal. LeaseLost: another host has the session, nothing was written.
+        `parents`: those of the head unless given. `entries`: numbers of the journal entries that the commit holds; they
+        leave the journal, and no others do. LeaseLost: another host has the session, nothing was written.
         """
         self._check_time()
         draft = Draft(
@@ -146,7 +146,7 @@ class Batch:
             trees=trees,
             detail=detail or {},
             parents=parents,
-            through=through,
+            entries=tuple(entries),
         )
         return self._publish(self, draft)
 

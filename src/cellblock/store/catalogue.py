@@ -231,6 +231,12 @@ def _refuse_held(found: Row, user: str, name: str, now: float) -> None:
     holder, until = lease.from_text(text(found[5])), found[6] if isinstance(found[6], float) else number(found[6])
     if until <= now or lease.is_gone(holder):
         return
+    if lease.is_here(holder):
+        raise SessionHeld(
+            f"session {name!r} of {user!r} is open in this process",
+            hint="close() that one first, or del it: binding its variable anew opens this one before that is dropped",
+            holder=str(holder),
+        )
     raise SessionHeld(
         f"session {name!r} of {user!r} is open in {holder}",
         hint=f"close it there; if that process is lost, the session is free in {until - now:.0f} s",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -14,12 +15,14 @@ from cellblock.store import lease
 from cellblock.store.address import JSON, canonical, digest, parsed
 from cellblock.store.batch import Batch, Draft
 from cellblock.store.catalogue import Catalogue, Held
-from cellblock.store.database import Database, Transaction, Uncertain
+from cellblock.store.database import Database, Transaction, Uncertain, placed
 from cellblock.store.history import BRANCH, TAG, History, commit_record, read_commit, shown
 from cellblock.store.naming import checked_ref
-from cellblock.store.objects import ObjectTable
+from cellblock.store.objects import ObjectTable, in_parts
 from cellblock.store.session import StoredSession
 from cellblock.store.words import Commit, Head, Holder
+
+_ENTRIES_AT_ONCE = 400
 
 
 class HeldSession(StoredSession):
@@ -53,6 +56,20 @@ class HeldSession(StoredSession):
         """Whether the session is this process's still, as far as it knows."""
         return not (self._lost or self._released)
 
+    @property
+    def epoch(self) -> int:
+        """How many times the session has been taken, this time included."""
+        return self._epoch
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the session is this process's to release, and not of the one that this was forked from."""
+        return self.held and self._holder.pid == os.getpid()
+
+    def leave(self) -> None:
+        """Let others of this process take the session before it is released. Takes no lock."""
+        lease.forget(self._holder)
+
     # --- the journal ---
 
     def append(self, entry: Mapping[str, JSON]) -> int:
@@ -63,18 +80,17 @@ class HeldSession(StoredSession):
         line = canonical(entry).decode()
         with self._lock:
             self._check_held()
-            fresh = self._newest + 1
+            fresh = self._newest = self._newest + 1  # used up, whether it is written or not
             lock = self._database.dialect.for_share
             sql = f"INSERT INTO journal SELECT id, ?, ? FROM sessions WHERE id = ? AND epoch = ?{lock}"
             try:
                 written = self._database.once(sql, fresh, line, self._id, self._epoch)
             except Uncertain:
-                if not self._has_entry(fresh, line):
-                    raise
-                written = 1
+                written = self._has_entry(fresh, line) or self._database.once(
+                    sql, fresh, line, self._id, self._epoch
+                )
             if not written:
                 raise self._taken()
-            self._newest = fresh
         return fresh
 
     def flush(self) -> None:
@@ -126,24 +142,24 @@ class HeldSession(StoredSession):
                 raise UnknownCommit(f"no {kind} {name!r}")
         self._database.sync()
 
-    def move(self, to: str, *, through: int | None = None) -> Head:
+    def move(self, to: str, *, entries: Iterable[int] = ()) -> Head:
         """Stand on a branch, or on the commit that `to` leads to; where the session stands then.
 
-        `through`: journal entries up to that number are let go with it.
+        `entries`: numbers of the journal entries that are let go with it.
         """
         branches = self.branches()
         commit = None if to in branches else self.resolve(to).id
         with self._writing() as transaction:
             sql = "UPDATE sessions SET head_branch = ?, head_commit = ? WHERE id = ?"
             transaction.run(sql, to if commit is None else None, commit and digest(commit), self._id)
-            self._trim(transaction, through)
+            self._trim(transaction, tuple(entries))
         self._database.sync()
         return Head(to, branches[to]) if commit is None else Head(None, commit)
 
-    def trim(self, through: int) -> None:
-        """Let go of the journal's entries up to a number."""
+    def trim(self, entries: Iterable[int]) -> None:
+        """Let go of journal entries, by their numbers."""
         with self._writing() as transaction:
-            self._trim(transaction, through)
+            self._trim(transaction, tuple(entries))
 
     def configure(self, settings: Mapping[str, JSON]) -> None:
         """Replace the session's settings."""
@@ -189,14 +205,14 @@ class HeldSession(StoredSession):
         commit = read_commit(batch.record(record), parsed(canonical(record)))
         batch.flush()
         try:
-            self._link(commit, head, draft.through)
+            self._link(commit, head, draft.entries)
         except Uncertain:
             if not self._history.has(commit.id):
                 raise
         self._database.sync()
         return commit
 
-    def _link(self, commit: Commit, head: Head, through: int | None) -> None:
+    def _link(self, commit: Commit, head: Head, entries: tuple[int, ...]) -> None:
         address = digest(commit.id)
         with self._writing() as transaction:
             for parent in commit.parents:
@@ -211,7 +227,7 @@ class HeldSession(StoredSession):
             else:
                 transaction.run(_SET_REF, self._id, BRANCH, head.branch, address)
             transaction.run("UPDATE sessions SET used = ? WHERE id = ?", commit.created, self._id)
-            self._trim(transaction, through)
+            self._trim(transaction, entries)
 
     def _check_head(self, transaction: Transaction, head: Head) -> None:
         """The head may have been moved by another thread since the commit's parents were taken from it."""
@@ -232,14 +248,17 @@ class HeldSession(StoredSession):
             transaction.run(_SET_REF, self._id, kind, name, digest(commit))
         self._database.sync()
 
-    def _trim(self, transaction: Transaction, through: int | None) -> None:
-        if through is None:
+    def _trim(self, transaction: Transaction, entries: tuple[int, ...]) -> None:
+        if not entries:
             return
-        if through > self._newest:
-            raise StoreError(f"the journal has {self._newest} entries, not {through}")
-        transaction.run("DELETE FROM journal WHERE session_id = ? AND number <= ?", self._id, through)
+        newest = max(entries)
+        if newest > self._newest:
+            raise StoreError(f"the journal has {self._newest} entries, not {newest}")
+        for some in in_parts(entries, _ENTRIES_AT_ONCE):
+            sql = placed("DELETE FROM journal WHERE session_id = ? AND number IN (??)", some)
+            transaction.run(sql, self._id, *some)
         sql = "UPDATE sessions SET trimmed = ? WHERE id = ? AND trimmed < ?"
-        transaction.run(sql, through, self._id, through)
+        transaction.run(sql, newest, self._id, newest)
 
     @contextmanager
     def _writing(self) -> Iterator[Transaction]:

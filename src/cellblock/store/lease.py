@@ -59,11 +59,17 @@ def from_text(text: str) -> Holder:
         raise StoreError(f"the holder of a session cannot be read: {text[:200]!r}") from None
 
 
+def is_here(holder: Holder) -> bool:
+    """Whether a holder is this process."""
+    here = (_boot(), _pids(), os.getpid(), _started(os.getpid()))
+    return (holder.boot, holder.pids, holder.pid, holder.started) == here
+
+
 def is_gone(holder: Holder) -> bool:
     """Whether a holder is known to be dead; of one on another machine, or in another container, nothing is known."""
     if (holder.boot, holder.pids) != (_boot(), _pids()) or not holder.started:
         return False
-    if holder.pid == os.getpid() and holder.started == _started(holder.pid):
+    if is_here(holder):
         return holder.nonce not in _held_here
     return _started(holder.pid) != holder.started
 

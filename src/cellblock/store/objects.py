@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import TypeVar
 
 from cellblock.errors import QuotaReached, StoreDamaged, StoreError
 from cellblock.store.address import digest, spelled
@@ -15,6 +16,8 @@ from cellblock.store.database import Database, Row, Transaction, Uncertain, blob
 from cellblock.store.packing import Packed, unpack
 from cellblock.store.places import Place
 from cellblock.store.words import Quota
+
+T = TypeVar("T")
 
 LARGE = 64 * 1024
 _AT_ONCE = 400
@@ -147,7 +150,7 @@ _INSERT = (
 )
 
 
-def in_parts(values: Iterable[str], size: int) -> Iterator[list[str]]:
+def in_parts(values: Iterable[T], size: int) -> Iterator[list[T]]:
     """Values in lists of up to `size`: a statement takes only so many parameters."""
     rest = iter(values)
     while part := list(islice(rest, size)):

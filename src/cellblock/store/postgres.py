@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -22,6 +23,8 @@ except ImportError as error:  # the driver itself, or the libpq that it loads
 
 _IDLE = 4
 """Connections that are kept open while nobody uses them."""
+_PATIENCE, _PAUSE = 10.0, 0.1
+"""Seconds for which a server that was there is tried again, as it may be restarting, and between two tries."""
 _MIGRATING = 0x63656C6C
 """The advisory lock under which tables are made."""
 
@@ -50,15 +53,23 @@ class PostgresDatabase:
         self._lock = threading.Lock()
         self._idle: list[psycopg.Connection[Row]] = []
         self._closed = False
+        self._patience = 0.0
         try:
             self._migrate(migrations)
         except BaseException:
             self.close()
             raise
+        self._patience = _PATIENCE
 
     def select(self, sql: str, *parameters: Value) -> list[Row]:
-        with self._telling(), self._connection() as connection:
-            return _Transaction(connection).rows(sql, *parameters)
+        with self._telling():
+            while True:
+                with self._connection() as connection:
+                    try:
+                        return _Transaction(connection).rows(sql, *parameters)
+                    except psycopg.OperationalError:  # where the server ended the connection, another is tried
+                        if not connection.broken:
+                            raise
 
     def once(self, sql: str, *parameters: Value) -> int:
         with self._telling(), self._connection() as connection, _uncertain(connection):
@@ -139,6 +150,16 @@ class PostgresDatabase:
         connection.close()
 
     def _connect(self) -> psycopg.Connection[Row]:
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return self._connected()
+            except psycopg.OperationalError:
+                if time.monotonic() >= deadline or self._closed:
+                    raise
+            time.sleep(_PAUSE)
+
+    def _connected(self) -> psycopg.Connection[Row]:
         connection = psycopg.connect(self._location, autocommit=True, application_name="cellblock")
         connection.execute("SELECT set_config('search_path', %s, false)", [f'"{self._schema}"'])
         connection.execute(

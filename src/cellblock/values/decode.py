@@ -10,20 +10,18 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Callable, Collection, Sequence
-from operator import eq
 from typing import TypeVar
 
 from cellblock.values import forms
 from cellblock.values.arrays import read_array
 from cellblock.values.decode_leaf import PLAIN, LeafReader, check_plain, parts_of, tag_of
 from cellblock.values.forms import MAX_DEPTH, Buffer, MalformedValue, Record
+from cellblock.values.hashing import check_keys
 from cellblock.values.room import of_numbers
 from cellblock.values.tables import read_table
 
 _C = TypeVar("_C", bound=Collection[object])
 _PACKED = {"ints": "q", "floats": "d"}
-_EQUAL_HASHES = 64
-"""Keys with one hash that a dict or set may hold; n of them cost n² comparisons."""
 
 
 def decode(tree: object, buffers: Sequence[Buffer] = (), *, max_depth: int = MAX_DEPTH) -> object:
@@ -83,11 +81,11 @@ class _Reader(LeafReader):
             numbers.byteswap()
         return list(numbers)
 
-    def keys(self, tree: object, depth: int) -> list[object]:
+    def keys(self, tree: object, depth: int, *, is_set: bool) -> list[object]:
         outer, self.is_key = self.is_key, True
         items = self.items(tree, depth)
         self.is_key = outer
-        _check_hashes(items)
+        check_keys(items, is_set=is_set)
         return items
 
     def to_ints(self, body: object, depth: int) -> object:
@@ -103,17 +101,17 @@ class _Reader(LeafReader):
 
     def to_set(self, body: object, depth: int) -> object:
         self.unhashable()
-        keys = self.keys(body, depth)
+        keys = self.keys(body, depth, is_set=True)
         return _distinct(set(keys), keys)
 
     def to_frozenset(self, body: object, depth: int) -> object:
-        keys = self.keys(body, depth)
+        keys = self.keys(body, depth, is_set=True)
         return _distinct(frozenset(keys), keys)
 
     def to_dict(self, body: object, depth: int) -> object:
         self.unhashable()
         key_tree, value_tree = parts_of(body, 2)
-        keys = self.keys(key_tree, depth)
+        keys = self.keys(key_tree, depth, is_set=False)
         values = self.items(value_tree, depth)
         if len(keys) != len(values):
             raise MalformedValue("a dict with more keys than values, or fewer")
@@ -150,15 +148,6 @@ def _distinct(built: _C, keys: Collection[object]) -> _C:
     if len(built) != len(keys):
         raise MalformedValue("two keys that are equal")
     return built
-
-
-def _check_hashes(keys: list[object]) -> None:
-    """Text and bytes are hashed with a secret of this process; other keys can be made to collide."""
-    if len(keys) <= _EQUAL_HASHES or set(map(type, keys)) <= {str, bytes}:
-        return
-    hashes = sorted(map(hash, keys))
-    if any(map(eq, hashes, hashes[_EQUAL_HASHES:])):
-        raise MalformedValue(f"more than {_EQUAL_HASHES} keys with one hash")
 
 
 _Read = Callable[[_Reader, object, int], object]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from reprlib import Repr
+
 from cellblock.values.forms import Opaque
 
 _qualname_of = type.__dict__["__qualname__"].__get__
@@ -20,14 +22,32 @@ def type_name(value: object) -> str:
 def represent(value: object, *, max_chars: int) -> str:
     """`repr(value)`, its middle cut to `max_chars`. A repr that raises is named instead.
 
-    Lists, tuples, text and bytes that cannot fit are cut before they are written out. What is raised and no
-    `Exception`, KeyboardInterrupt for one, passes.
+    Lists, tuples, text and bytes that cannot fit are cut before they are written out; an integer with more digits than
+    the interpreter writes in decimal is hexadecimal. What is raised and no `Exception`, KeyboardInterrupt for one,
+    passes.
     """
     try:
         long = _ends(value, max_chars)
         return long if long is not None else cut(exact(repr(value), None), max_chars)
     except Exception as error:  # the value's own code
-        return f"<{type_name(value)} repr failed: {type_name(error)}: {_message(error)}>"
+        if type(error) is ValueError and type(value) in _BUILTIN:
+            return cut(_Hexadecimal().repr(value), max_chars)
+        return f"<{type_name(value)} repr failed: {type_name(error)}: {message_of(error, 500)}>"
+
+
+_BUILTIN = frozenset((int, list, tuple, dict, set, frozenset))
+
+
+class _Hexadecimal(Repr):
+    """What there is room for of a value, with integers that need no decimal digits."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        return repr(x) if abs(x) < 2**64 else cut(hex(x), self.maxlong)
+
+
+def text_of(value: object, *, max_chars: int) -> str:
+    """A text as it is, up to `max_chars`; of anything else what `represent` gives."""
+    return exact(value, max_chars) if isinstance(value, str) else represent(value, max_chars=max_chars)
 
 
 def cut(text: str, max_chars: int) -> str:
@@ -44,9 +64,13 @@ def exact(text: str, most: int | None) -> str:
     return str.__getitem__(text, slice(0, most))
 
 
-def _message(error: BaseException) -> str:
+def message_of(error: BaseException, most: int) -> str:
+    """What an exception says, up to `most` characters; of a KeyError the key that is text, not its repr."""
     try:
-        return exact(str(error), 500)
+        match error:
+            case KeyError(args=(str(key),)):
+                return exact(key, most)
+        return exact(str(error), most)
     except Exception:  # the error's own code
         return "its message could not be read"
 

@@ -8,6 +8,10 @@ what is sent is read.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from sys import getsizeof
+
+from cellblock.values.forms import Record
 
 MAX_ROOM = 256 * 2**20
 """Bytes for the tree of a value, and as many for its buffers and the parts of its paths."""
@@ -20,6 +24,9 @@ _PIECE = 2**20
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 """Also one that does not end, so that no text of quotes and backslashes is gone through more than once."""
 _WHOLE = re.compile(rb'(?:[^"]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)
+_WITH_PARTS = (list, tuple, set, frozenset)
+_COMPOSED = (*_WITH_PARTS, Mapping, Record)
+_LEAVES = frozenset({str, bytes, int, float, bool, type(None)})
 _CONTINUING = bytes(range(0x80, 0xC0))
 
 
@@ -37,6 +44,27 @@ def fits(text: bytes, most: int) -> bool:
         left -= _parts(bare, 2 * strings)
         at = end
     return left >= 0
+
+
+def worst(text: bytes) -> int:
+    """What reading ASCII JSON takes at most, whatever it says."""
+    return min(len(text) * _DENSEST, MAX_ROOM)
+
+
+def held(value: object) -> int:
+    """Bytes that a value takes, what is in it included; small numbers and texts take ten times those they came in."""
+    total, found = getsizeof(value), [value]
+    while found:
+        one = found.pop()
+        if isinstance(one, Record):
+            one = one.fields
+        if isinstance(one, Mapping):
+            parts: list[object] = [*one, *one.values()]
+        else:
+            parts = list(one) if isinstance(one, _WITH_PARTS) else []
+        total += sum(map(getsizeof, parts))
+        found += [part for part in parts if type(part) not in _LEAVES and isinstance(part, _COMPOSED) and part]
+    return total
 
 
 def of_numbers(raw: bytes) -> int:

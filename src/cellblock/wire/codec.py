@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from sys import getsizeof
 
 from cellblock.values import room
 from cellblock.wire.frames import MAX_BUFFERS, Buffer, Frame, ProtocolError
@@ -67,7 +66,7 @@ _EVENTS: dict[str, type] = {
     "wanted": Wanted,
     "finished": Finished,
 }
-_MAY_LACK = {"beside"}
+_MAY_LACK = {"beside", "unsaved"}
 """Fields that are left out of most messages."""
 _WITH_BUFFERS = {Bind, ToolReply, Restore, Supplied, Display, ToolCalled, Finished}
 _TAGS = {cls: tag for tag, cls in (_REQUESTS | _EVENTS).items()}
@@ -141,7 +140,7 @@ def decode_event(frame: Frame) -> Event:
     if cls is None:
         raise ProtocolError(f"unknown event {tag!r:.40}")
     checks = _CHECKS[cls]
-    if head.keys() != checks.keys() and head.keys() | _MAY_LACK != checks.keys():
+    if not checks.keys() - _MAY_LACK <= head.keys() <= checks.keys():
         raise ProtocolError(f"event {tag!r} has the wrong fields")
     values = {name: check(head[name]) for name, check in checks.items() if name in head}
     if cls in _WITH_BUFFERS:
@@ -149,7 +148,7 @@ def decode_event(frame: Frame) -> Event:
     elif frame.buffers:
         raise ProtocolError(f"event {tag!r} carries no buffers")
     if cls is Display:
-        values["size"] = _held(values["data"]) + sum(map(len, frame.buffers))
+        values["size"] = room.held(values["data"]) + sum(map(len, frame.buffers))
     event: Event = cls(**values)
     if isinstance(event, Finished | ToolCalled) and event.beside:
         _check_places(event.beside, event.buffers)
@@ -163,17 +162,6 @@ def _check_places(places: tuple[Place, ...], buffers: tuple[Buffer, ...]) -> Non
     named = [place[0] for place in places]
     if sorted(set(named)) != named or (named and named[-1] >= len(buffers)) or any(len(buffers[one]) for one in named):
         raise ProtocolError("places of no buffers")
-
-
-def _held(bundle: object) -> int:
-    """Bytes that parsed JSON takes; small numbers and texts take ten times those that they came in."""
-    total, found = getsizeof(bundle), list[object]([bundle])
-    while found:
-        one = found.pop()
-        parts: list[object] = [*one, *one.values()] if isinstance(one, dict) else one  # type: ignore[assignment]  # a list
-        total += sum(map(getsizeof, parts))
-        found += [part for part in parts if isinstance(part, (list, dict))]
-    return total
 
 
 _MAX_TEXT = 16 * 2**20
@@ -299,6 +287,7 @@ _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
         "memory_peak": count,
         "gained": named,
         "dropped": names,
+        "unsaved": named,
         "beside": _places,
     },
 }

@@ -207,7 +207,8 @@ class Finished:
     """The request of that number was carried out. The buffers are its packed value, if it has one.
 
     `gained` are names bound since the last reply, or to a value of another type, with their types' names;
-    `dropped` are those no longer bound.
+    `dropped` are those no longer bound. `unsaved` are gained names of values that no commit can hold, each with the
+    full name of a type that tells why.
     """
 
     number: int
@@ -217,6 +218,7 @@ class Finished:
     memory_peak: int
     gained: Mapping[str, str] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
+    unsaved: Mapping[str, str] = field(default_factory=dict)
     buffers: tuple[Buffer, ...] = ()
     beside: tuple[Place, ...] = ()
 

@@ -1,8 +1,9 @@
 """Packed messages: what every short cell needs, as one packet of a few bytes instead of a frame with a JSON head.
 
 A packet whose first byte is one of these tags is a whole message: "R" a `Run`, "F" a `Finished` without value and
-failure; where names came or went they follow as JSON, `[gained, dropped]`. Integers and doubles are little-endian.
-After a pause a message costs by the code it passes through, and the code of JSON and frames is a fifth of a short cell.
+failure; where names came or went they follow as JSON, `[gained, dropped, unsaved]`. Integers and doubles are
+little-endian. After a pause a message costs by the code it passes through, and the code of JSON and frames is a fifth
+of a short cell.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def pack_event(event: Event) -> bytes | None:
         return None
     packet = _FINISHED.pack(b"F", event.number, event.duration_ms, event.cpu_ms, event.memory_peak)
     if event.gained or event.dropped:
-        packet += as_json([event.gained, event.dropped]).encode()
+        packet += as_json([event.gained, event.dropped, event.unsaved]).encode()
     return packet if len(packet) <= PACKET_BYTES else None
 
 
@@ -59,11 +60,12 @@ def unpack_event(packet: bytes) -> Event | None:
     _, number, duration, cpu, peak = _FINISHED.unpack_from(packet)
     gained: dict[str, str] = {}
     dropped: tuple[str, ...] = ()
+    unsaved: dict[str, str] = {}
     if len(packet) > _FINISHED.size:
         told = from_json(packet[_FINISHED.size :])
-        if type(told) is not list or len(told) != 2:
+        if type(told) is not list or len(told) != 3:
             raise ProtocolError("expected names that came and went")
-        gained, dropped = named(told[0]), names(told[1])
+        gained, dropped, unsaved = named(told[0]), names(told[1]), named(told[2])
     return Finished(
         number=count(number),
         failure=None,
@@ -72,4 +74,5 @@ def unpack_event(packet: bytes) -> Event | None:
         memory_peak=count(peak),
         gained=gained,
         dropped=dropped,
+        unsaved=unsaved,
     )

@@ -2,7 +2,8 @@
 
 A frame is a kind (one byte), a length (u32, little-endian) and so many bytes. The scribe says hello; the host says what
 it has of the session already; then come chunks that it has not, an index for the next scribe, and the record, which
-refers to chunks by their addresses. Or the scribe says why it failed.
+refers to chunks by their addresses. Or the scribe says why it failed. After the record it may load what is new of it,
+and says group by group how that went.
 
 Security border: whatever comes of a scribe is hostile. Kind and length are judged before the bytes are read, and each
 address that a record names must be of bytes that came, or that the host had.
@@ -22,7 +23,7 @@ from cellblock.wire.codec import as_json, count, from_json
 from cellblock.wire.frames import ProtocolError
 
 HEADER = struct.Struct("<cI")
-HELLO, CHUNK, INDEX, RECORD, FAILED = b"H", b"C", b"I", b"R", b"F"
+HELLO, CHUNK, INDEX, RECORD, FAILED, TRIED = b"H", b"C", b"I", b"R", b"F", b"T"
 BEGIN = b"B"
 
 MAX_INDEX_BYTES = 32 * 2**20
@@ -35,6 +36,7 @@ _MAX = {
     INDEX: MAX_INDEX_BYTES,
     RECORD: MAX_RECORD_BYTES,
     FAILED: _MAX_WORDS_BYTES,
+    TRIED: _MAX_WORDS_BYTES,
 }
 _ADDRESS_BYTES = 32
 _PREFIX = "sha256-"
@@ -49,6 +51,7 @@ class Stage(Enum):
     WAITING = "waiting to begin"
     SAVING = "saving"
     INDEXED = "at its end"
+    TRYING = "loading what it saved"
     ENDED = "done"
 
 
@@ -58,7 +61,8 @@ _NEXT: dict[tuple[Stage, bytes], Stage] = {
     (Stage.SAVING, CHUNK): Stage.SAVING,
     (Stage.SAVING, INDEX): Stage.INDEXED,
     (Stage.SAVING, FAILED): Stage.ENDED,
-    (Stage.INDEXED, RECORD): Stage.ENDED,
+    (Stage.INDEXED, RECORD): Stage.TRYING,
+    (Stage.TRYING, TRIED): Stage.TRYING,
     (Stage.INDEXED, FAILED): Stage.ENDED,
 }
 
@@ -133,6 +137,13 @@ def read_hello(data: bytes) -> tuple[str, ...]:
 def read_failure(data: bytes) -> str:
     """Why a scribe failed, as it says."""
     return _words(_object(data, {"reason"})["reason"], 2000)
+
+
+def read_tried(data: bytes) -> tuple[str, dict[str, str]]:
+    """The key of the group that a scribe loads next, "" for none, and of those that could not be loaded, why."""
+    head = _object(data, {"loading", "failed"})
+    rows = (_row(one, 2) for one in _list(head["failed"], 1))
+    return _words(head["loading"]), {_words(key): _words(reason, 1000) for key, reason in rows}
 
 
 def read_record(data: bytes, index: bytes, has: Callable[[str], bool]) -> Snapshot:

@@ -26,6 +26,9 @@ def _adopt_package() -> None:
 
 
 def _begin(role: str, words: list[str]) -> None:
+    from cellblock.worker import inherited
+
+    inherited.settle()
     if role == "launch":
         from cellblock.worker.family.launch import launch
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import contextlib
 import json
+import os
 import socket
 import struct
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,8 @@ MAX_DESCRIPTORS = 32
 
 SHOW = {"show": True}
 """Asks a frozen copy for a file of `/proc` that tells what it holds, over a socket that comes along."""
+APART = {"apart": True}
+"""Asks a frozen copy, over a socket that comes along, for one that no cell can have had."""
 READY, FAILED = b"ready", b"failed"
 """What a frozen copy says once it is one, and its process where there will be none."""
 
@@ -119,6 +122,32 @@ def ready(channel: socket.socket) -> int:
             if data == READY and level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS:
                 return int(_CREDENTIALS.unpack(payload)[0])
     return 0
+
+
+def given(channel: socket.socket, process: int) -> socket.socket | None:
+    """A socket that this process has sent, as the kernel says; None where there is no such message yet.
+
+    The channel has SO_PASSCRED. What others send is closed and dropped. OSError when nobody can send one any more.
+    """
+    try:
+        data, ancillary, _, _ = channel.recvmsg(
+            len(READY), _STAMPED + socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
+        )
+    except BlockingIOError:
+        return None
+    sender, found = 0, array.array("i")
+    for level, kind, payload in ancillary:
+        if level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS:
+            sender = _CREDENTIALS.unpack(payload)[0]
+        elif level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            found.frombytes(payload[: len(payload) - len(payload) % found.itemsize])
+    if sender == process and len(found) == 1:
+        return socket.socket(fileno=found[0])
+    for descriptor in found:
+        os.close(descriptor)
+    if not data:
+        raise OSError("nobody holds the other end any more")
+    return None
 
 
 def _take(channel: socket.socket) -> tuple[bytes, list[tuple[int, int, bytes]], int, object]:

@@ -19,6 +19,7 @@ from cellblock.worker import procfs
 TICKS = os.sysconf("SC_CLK_TCK")
 """In a second."""
 
+_NICEST = 19
 _SCHEDULED = 2  # with a pid, the number of that process's clock
 _STOP = 1 << signal.SIGSTOP - 1  # among the pending signals of a `status`
 _EXITING = 0x4  # among the flags of a `stat`
@@ -199,6 +200,14 @@ def be_killed_first(process: int) -> None:
     """Where memory ends, have the kernel kill this one before any other. One that hides from its init is left out."""
     with contextlib.suppress(OSError), open(procfs.path(f"{process}/oom_score_adj"), "wb", buffering=0) as file:
         file.write(b"1000")
+
+
+def make_nicer(process: int, by: int) -> None:
+    """Make it nicer than this process, which is as nice as the host, by so much; one that is so already is left."""
+    nice = min(os.getpriority(os.PRIO_PROCESS, 0) + by, _NICEST)
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # it may become nicer by itself meanwhile
+        if os.getpriority(os.PRIO_PROCESS, process) < nice:
+            os.setpriority(os.PRIO_PROCESS, process, nice)
 
 
 def descriptors(process: int) -> int:

@@ -3,11 +3,13 @@
 A signal comes at any moment, in the middle of a message to the host too. What its handler raises is the cell's own
 while the cell's code runs; while a message is sent it waits for the message's end; between cells it is dropped. What
 a cell's own handler raises waits for the end of whatever the runner does for the cell. The host's interrupt is also
-raised after what drops exceptions, a finalizer or a hook of a fork.
+raised after what drops exceptions, a finalizer or a hook of a fork, and after the import of a library: half of one
+would stay in `sys.modules`, and a library in C is loaded once. A second interrupt does not wait for that.
 """
 
 from __future__ import annotations
 
+import _frozen_importlib
 import _signal  # type: ignore[import-not-found]  # its Python module makes enum members, at many times the cost
 import sys
 from _signal import SIG_UNBLOCK, SIGINT, getsignal, pthread_sigmask
@@ -16,6 +18,8 @@ from collections.abc import Callable
 from sys import _getframe, settrace
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
+
+from cellblock.worker.confine import layout
 
 T = TypeVar("T")
 _Handle = Callable[[int, FrameType | None], object]
@@ -72,6 +76,8 @@ def _unbroken(function: Callable[..., None], *args: object) -> None:
 _INTERRUPTIBLE: CodeType = interruptible.__code__
 _UNBROKEN: CodeType = _unbroken.__code__
 _SHELTERED: CodeType = sheltered.__code__
+_IMPORT: CodeType = _frozen_importlib._find_and_load.__code__  # type: ignore[attr-defined]
+_LIBRARIES = (sys.prefix, sys.base_prefix)
 _CELL = "<cell"
 """What the file names of cells begin with."""
 
@@ -95,7 +101,12 @@ def interrupt(_number: int, frame: FrameType | None) -> None:
     """The handler of SIGINT."""
     if _in_cell(frame):
         _state.interrupted = True
-        raise Interrupted
+        importing = None if _state.due else _waiting_for_library(frame)
+        if importing is None:
+            raise Interrupted
+        _interrupt_after(importing)
+        importing.f_trace_opcodes = True  # its next step, as there may be no other line
+        return
     _state.interrupted = _put_off(Interrupted(), frame) or _state.interrupted
 
 
@@ -129,7 +140,8 @@ def _raise(*_: object) -> None:
 def _forget_due() -> None:
     settrace(None)
     while _state.due:
-        _state.due.pop().f_trace = None
+        frame = _state.due.pop()
+        frame.f_trace, frame.f_trace_opcodes = None, False
 
 
 def _in_cell(frame: FrameType | None) -> bool:
@@ -139,6 +151,25 @@ def _in_cell(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def _waiting_for_library(frame: FrameType | None) -> FrameType | None:
+    """The frame for which a library is being imported; None where none is, and in a module of the session's own."""
+    waiting: FrameType | None = None
+    while frame is not None and frame.f_code is not _INTERRUPTIBLE:
+        if frame.f_code is _IMPORT:
+            waiting = frame.f_back
+        elif _is_own(frame.f_code.co_filename):
+            return waiting and frame
+        frame = frame.f_back
+    return waiting
+
+
+def _is_own(file: str) -> bool:
+    """Whether code is the session's: of a cell, or of a module that is in no installation."""
+    if file.startswith("/"):
+        return not file.startswith(_LIBRARIES) and layout.PACKAGES not in file
+    return file.startswith(_CELL)
 
 
 def _put_off(error: BaseException, frame: FrameType | None) -> bool:

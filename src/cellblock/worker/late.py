@@ -10,7 +10,7 @@ from typing import Any
 
 from cellblock.worker.integrity import take_out
 
-SAVING = ("cellblock.worker.saving", "cellblock.worker.supplies")
+SAVING = ("cellblock.worker.saving", "cellblock.worker.supplies", "cellblock.worker.saving.scribe")
 """What saving names and loading them takes: some 50 ms to import."""
 
 _runner: list[ModuleType] = []

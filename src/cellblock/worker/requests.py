@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from gc import collect
@@ -83,6 +83,7 @@ class Worker:
     """Carries out requests in one interpreter. Every reply leaves before what can wait is done."""
 
     __slots__ = (
+        "_at_once",
         "_beside",
         "_channel",
         "_integrity",
@@ -115,6 +116,7 @@ class Worker:
         self._standing: tuple[dict[str, object], Any] = {}, sys.unraisablehook
         """What the runner changes before it leaves a copy, as the cells had it."""
         self._tools: Tools | None = None
+        self._at_once: Callable[[object], str | None] | None = None
         self._meter = meter
         meter.adopt_limits()
         guard_handlers()
@@ -159,7 +161,10 @@ class Worker:
         self._sealed = sealed
         if saved:
             self._written.begin()
-            late.load(_SAVING).offer()  # loaded once, and not in each scribe
+            for name in late.SAVING:  # once, and not in each scribe: cells may forbid what these import
+                late.load(name)
+            late.load(_SAVING).offer()
+            self._at_once = late.load(_SAVING).at_once
         if scoped:
             self._scoped = True
             self._scope()
@@ -335,10 +340,17 @@ class Worker:
             failure=failure,
             gained=gained,
             dropped=dropped,
+            unsaved=self._unsaved(gained) if gained and self._at_once is not None else {},
             buffers=buffers,
             beside=places,
             **cost,
         )
+
+    def _unsaved(self, gained: Mapping[str, str]) -> dict[str, str]:
+        """Of names, those whose values no commit can hold, each with the type that tells why."""
+        namespace, tell = self._interpreter.namespace, self._at_once
+        assert tell is not None
+        return {name: kind for name in gained if (kind := tell(namespace.get(name))) is not None}
 
     def _perform(self, request: Request) -> object:
         reserved, self._reserved = self._reserved, ()
@@ -427,7 +439,7 @@ class Worker:
             walls = wall_in(end, int(str(message["seconds"])))
         except OSError as error:
             walls = error
-        scribe = late.load("cellblock.worker.checkpoint.scribe")
+        scribe = late.load("cellblock.worker.saving.scribe")
         standing, sys.unraisablehook = self._standing
         scribe.write(end, walls, self._interpreter.namespace, self._written, standing)
 

@@ -16,6 +16,7 @@ from cellblock.cli.terminal import Printer
 from cellblock.executors.process.linked import gone
 from cellblock.executors.protocol import Recovery, Written
 from cellblock.executors.text import TextBudget
+from cellblock.session.account import Account
 from cellblock.session.inert import inert
 from cellblock.session.notebook import Notebook
 from cellblock.session.record import Recorder, losses
@@ -80,7 +81,7 @@ def _check_printed(case: Case, sent: str) -> None:
 def _shown(case: Case) -> tuple[str, dict[str, object], str, list[str]]:
     """The page, the document, the model's text, and each text made inert, of a cell that showed all this."""
     draft = Cell(id="c1", number=1, source="", state=CellState.RUNNING)
-    recorder, buffers, names = Recorder(draft, 500), [], {}
+    recorder, buffers, names = Recorder(draft, 500, Account().share()), [], {}
     finished = m.Finished(number=1, failure=None, duration_ms=1.0, cpu_ms=1.0, memory_peak=1)
     for step in case:
         kind, rest = step[:1], step[1:]
@@ -104,7 +105,7 @@ def _shown(case: Case) -> tuple[str, dict[str, object], str, list[str]]:
         except ProtocolError:
             continue
     cell = replace(
-        recorder.finish(finished, timed_out=None, lost=losses(Recovery(exact=False, lost=gone(names)), "gone")),
+        recorder.finish(finished, ended=None, lost=losses(Recovery(exact=False, lost=gone(names)), "gone")),
         source=draft.source,
     )
     notebook = Notebook()

@@ -7,10 +7,11 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from cellblock import CellblockError
-from cellblock.integrations.mcp import TokenWall, listen
+from cellblock.integrations.mcp import TokenWall, connections, listen, open_server, serve_http
 from cellblock.integrations.mcp.http import names_of
 
 _ANA, _BOB = "a-token-of-ana-1234567890", "a-token-of-bob-1234567890"
@@ -129,6 +130,54 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     process.send_signal(signal.SIGTERM)
     process.wait(30)
     process.stderr.close()
+
+
+@pytest.mark.threat("D3")
+def test_connections_that_show_no_token_take_nobodys_place(served: Served) -> None:
+    with ExitStack() as stack:
+        idle = []
+        for number in range(300):
+            idle.append(stack.enter_context(socket.create_connection(("127.0.0.1", served.port))))
+            if number % 2:
+                idle[-1].sendall(b"POST /mcp HTTP/1.1\r\nHost: a\r\n")
+        for _ in range(5):
+            assert served.post(Authorization=f"Bearer {_ANA}")[0] != 503
+        for one in idle:
+            one.setblocking(False)
+        assert sum(_is_open(one) for one in idle) <= 64
+
+
+def _is_open(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except ConnectionResetError:
+        return False
+
+
+@pytest.mark.anyio
+async def test_connection_is_closed_that_shows_no_token_in_time(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_STRANGER_SECONDS", 0.3)
+    listener = listen("127.0.0.1:0")
+    port = listener.getsockname()[1]
+    request = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer %s\r\nContent-Length: 9\r\n\r\n"
+    with listener:
+        async with open_server(url) as server, anyio.create_task_group() as tasks:
+            tasks.start_soon(serve_http, server, listener, {"ana": _ANA})
+            known, wrong, silent = [await anyio.connect_tcp("127.0.0.1", port) for _ in range(3)]
+            await known.send((request % _ANA).encode())
+            await wrong.send((request % ("x" * 30)).encode())
+            with anyio.fail_after(20):
+                assert (await wrong.receive()).startswith(b"HTTP/1.1 401")
+                for one in (wrong, silent):
+                    with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
+                        await one.receive()
+                await known.send(b'{"id": 1}')
+                assert (await known.receive()).startswith(b"HTTP/1.1 ")
+            for one in (known, wrong, silent):
+                await one.aclose()
+            tasks.cancel_scope.cancel()
 
 
 @pytest.mark.anyio

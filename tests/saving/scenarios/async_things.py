@@ -1,5 +1,5 @@
-# lost: task | a task | again
-# lost: loop | event loop | again
+# lost: task | a task | await it
+# lost: loop | event loop | get_running_loop
 # lost: coro | not awaited | 
 # lost: future | | 
 # %%

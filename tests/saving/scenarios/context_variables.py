@@ -1,5 +1,5 @@
 # lost: token | a token | set
-# lost: ctx | a context | copy
+# lost: ctx | a context | its variables
 # %%
 import contextvars
 v = contextvars.ContextVar('v', default=1); u = contextvars.ContextVar('u')

@@ -1,6 +1,6 @@
-# lost: caught | traceback | format_exc
-# lost: chained | traceback | format_exc
-# lost: group | traceback | format_exc
+# lost: traceback of caught | traceback | format_exc
+# lost: traceback of chained | traceback | format_exc
+# lost: traceback of group | traceback | format_exc
 # %%
 import traceback
 class Odd(Exception):

@@ -1,4 +1,3 @@
-# lost: fib | results that lru_cache had kept | worked out anew
 # %%
 import functools
 from functools import partial, lru_cache, cache, singledispatch, wraps, reduce, total_ordering, partialmethod, singledispatchmethod

@@ -1,6 +1,6 @@
 # lost: gen | a generator in the middle of its work | list
 # lost: holder | holder['g'][0]: a generator in the middle of its work | list
-# lost: agen | asynchronous generator | again
+# lost: agen | asynchronous generator | async for
 # %%
 import itertools
 data = [1, 2, 3, 4]

@@ -1,5 +1,5 @@
 # lost: held | a lock that is held | release
-# lost: running | a thread | start it again
+# lost: running | a thread | where it is used
 # lost: guarded | guarded.lock: a lock that is held | release
 # %%
 import threading, queue

@@ -1,5 +1,5 @@
 # lost: gaps | gaps | slice
-# lost: mapped | mapped | map the file again
+# lost: mapped | mapped | bytes(...)
 # %%
 import array, mmap
 ba = bytearray(b'0123456789'); mv = memoryview(ba); part = mv[2:5]; ro = memoryview(b'abc'); sub = mv.toreadonly()

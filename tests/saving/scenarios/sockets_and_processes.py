@@ -1,8 +1,8 @@
 # lost: sock | connection | connect
-# lost: proc | a process | start
-# lost: pool | a pool of threads | make it again
-# lost: fut | awaited | again
-# lost: pipe_end | connection | again
+# lost: proc | a process | keep what it gives
+# lost: pool | a pool of threads | keep what it gives
+# lost: fut | awaited | result()
+# lost: pipe_end | connection | keep what it gives
 # %%
 import socket, subprocess, sys, concurrent.futures, multiprocessing
 sock = socket.socket()

@@ -1,8 +1,8 @@
-# lost: busy | open transaction | commit or roll back
-# lost: busy | temporary tables | create them again
-# lost: busy | functions and collations | register them
-# lost: cur | a cursor | run the query again
-# lost: ondisk | an open database | connect again
+# lost: open transaction of busy | open transaction | commit or roll back
+# lost: temporary tables of busy | temporary tables | create them again
+# lost: registered functions and collations of busy | functions and collations | register them
+# lost: cur | a cursor | fetchall()
+# lost: ondisk | an open database | keep its path
 # %%
 import sqlite3
 db = sqlite3.connect(':memory:')

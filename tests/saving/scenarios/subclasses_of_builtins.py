@@ -1,4 +1,4 @@
-# lost: worker | a thread | start it again
+# lost: worker | a thread | where it is used
 # %%
 import threading, datetime as dt, collections, pathlib, logging, json
 class D(dict):

@@ -1,6 +1,6 @@
-# lost: tf | an open file | reopen
-# lost: zf | zf.fp: an open file | reopen
-# lost: td | a finalizer | 
+# lost: tf | an open file | with statement
+# lost: zf | zf.fp: an open file | with statement
+# lost: td | a directory that is removed | mkdtemp
 # %%
 import tempfile, zipfile, shelve, os
 tf = tempfile.NamedTemporaryFile()

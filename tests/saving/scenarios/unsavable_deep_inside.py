@@ -1,5 +1,5 @@
 # lost: x | x[3].lock | release
-# lost: conf | conf['a']['b'].handle | reopen
+# lost: conf | conf['a']['b'].handle | with statement
 # lost: shares | shares[1][3].lock | release
 # %%
 import threading
@@ -9,7 +9,7 @@ class H: pass
 x = [1, 2, 3, Job()]
 h = H(); h.handle = open('f', 'w')
 conf = {'a': {'b': h}}
-# lost: h | h.handle | reopen
+# lost: h | h.handle | with statement
 good = [1, 2]
 shares = [good, x]
 also = {'good': good}

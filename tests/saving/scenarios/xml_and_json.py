@@ -7,7 +7,7 @@ cp = configparser.ConfigParser(); cp.read_string('[s]\na = 1')
 buf = io.StringIO(); 
 wrap = textwrap.TextWrapper(width=5)
 h = hashlib.sha256(b'a'); comp = zlib.compressobj()
-# lost: h | HASH | 
+# lost: h | a hash | digest()
 # lost: comp | Compress | 
 # %% check
 tree[0] is b and b.get('x') == '1' and dec.decode('[1]') == [1] and enc.encode([1]) == '[\n 1\n]'

@@ -66,12 +66,19 @@ def mount(source: Path, target: str, engine: Engine) -> tuple[str, ...]:
     )
 
 
+def private_directory(place: str | None = None) -> Path:
+    """A new directory for this user alone, whatever the umask is."""
+    private = Path(tempfile.mkdtemp(prefix="cellblock-", dir=place))
+    private.chmod(0o700)
+    return private
+
+
 @functools.cache
 def _readable_package() -> Path:
     """Where this package lies for anybody to read: a copy, where its own place is for its owner alone."""
     if all(_is_for_all(path) for path in (_PACKAGE, _PACKAGE / "worker", _PACKAGE / "worker" / "__main__.py")):
         return _PACKAGE
-    private = Path(tempfile.mkdtemp(prefix="cellblock-"))
+    private = private_directory()
     atexit.register(_remove, private, os.getpid())
     copy = private / "cellblock"
     shutil.copytree(_PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))

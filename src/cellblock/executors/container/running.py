@@ -15,7 +15,6 @@ import signal
 import socket
 import struct
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -25,7 +24,15 @@ from cellblock.container import Container
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.container.engine import Engine, aside, ask, engine_of, reason_in
 from cellblock.executors.container.failing import not_started
-from cellblock.executors.container.options import INSIDE, mount, nesting, new_name, options_of, program
+from cellblock.executors.container.options import (
+    INSIDE,
+    mount,
+    nesting,
+    new_name,
+    options_of,
+    private_directory,
+    program,
+)
 
 _MEETING = "/run/cellblock"
 _SOCKET = "socket"
@@ -115,10 +122,10 @@ def run(container: Container, *, python: str, memory_bytes: int, processes: int)
 @contextlib.contextmanager
 def _meeting() -> Iterator[tuple[Path, socket.socket]]:
     """A directory with a socket for the container alone: nobody else can enter what it lies in."""
-    private = Path(tempfile.mkdtemp(prefix="cellblock-"))
+    private = private_directory()
     if len(str(private)) > _MOST_SOCKET_PATH:
         private.rmdir()
-        private = Path(tempfile.mkdtemp(prefix="cellblock-", dir="/tmp"))
+        private = private_directory("/tmp")
     _meetings.add(private)
     try:
         directory = private / "meet"

@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
+from cellblock.executors import room
 from cellblock.executors.door import porch
 from cellblock.executors.door.addresses import is_own, why_not_public
 from cellblock.executors.door.request import MAX_HEAD, Refused, Wanted, read
@@ -32,6 +33,8 @@ _MOST_ADDRESSES = 8
 _MOST_A_SECOND = 100
 """Connections that are taken: what is refused at once costs the host time as well."""
 _RETRY_SECONDS = 0.1
+_OF_CONNECTION = 2
+"""Descriptors: one to the client and one to the server."""
 _LINGER_SECONDS = 2.0
 """How long a client that was refused may take to read so."""
 _MOST_UNREAD = 16 * 2**20
@@ -131,8 +134,10 @@ class Door:
         while True:
             await self._slots.acquire()  # who comes when all are taken waits in the listener's queue
             try:
+                if not room.has_room(_OF_CONNECTION):
+                    raise BlockingIOError
                 client, _ = await loop.sock_accept(self._listener)
-            except OSError:  # no descriptor is to be had, or the client has gone
+            except OSError:  # no descriptor is to spare, or the client has gone
                 self._slots.release()
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue

@@ -196,10 +196,10 @@ class LocalKernel:
 
     @property
     def ended(self) -> bool:
-        return False  # it has no processes
+        return self._closed  # it has no processes
 
     async def ending(self) -> bool:
-        return False
+        return self._closed
 
     async def settle_files(self) -> None:
         return None
@@ -227,13 +227,15 @@ class LocalKernel:
     def branchable(self) -> bool:
         return True
 
-    async def branch(self, spec: KernelSpec) -> tuple[Kernel, tuple[tuple[str, str, str, str], ...]]:
+    async def branch(
+        self, spec: KernelSpec, state: int | None = None
+    ) -> tuple[Kernel, tuple[tuple[str, str, str, str], ...]]:
         raise CellblockError(
             "a session at trust level local cannot be branched: it lives in this process, and keeps no checkpoints",
             hint='use trust_level="isolated"',
         )
 
-    async def capture(self, *, seconds: float = 60.0) -> Capture:
+    async def capture(self, state: int | None = None, *, seconds: float = 60.0) -> Capture:
         """See `Kernel`."""
         runner = self._runner
         if runner.world.dead or self._stuck or self._closed:
@@ -298,10 +300,10 @@ class LocalKernel:
 
 
 def _insist(ending: Ending, reason: str, cell: int) -> None:
-    """Have a cell ended until it has."""
-    for _ in range(_TIMES):
-        if not ending.raise_in(reason, cell):
-            return
+    """Have a cell ended until it has. The import of a library has its time."""
+    left = _TIMES
+    while left and ending.raise_in(reason, cell):
+        left -= not ending.importing
         time.sleep(_AGAIN)
 
 

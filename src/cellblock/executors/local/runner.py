@@ -12,6 +12,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread, stack_size
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from cellblock.callers import callers
 from cellblock.errors import SourceRejected
 from cellblock.executors.local import quiet
 from cellblock.executors.local.tools import LocalTools
@@ -39,6 +40,7 @@ from cellblock.worker import survey
 from cellblock.worker.failures import chained, describe, refused
 from cellblock.worker.keeping import Row, Written, read, unkept
 from cellblock.worker.names import Names
+from cellblock.worker.saving.losses import at_once
 from cellblock.worker.show.display import bundle
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _COROUTINE = 0x80
+_IMPORT_SECONDS = 60.0
 
 _STACK_BYTES = 1 << 29
 """Of address space: C code goes down into nested objects without counting, as deep as memory has room for them."""
@@ -127,10 +130,13 @@ class Runner:
         self._inbox.put(None)
 
     def wait(self, seconds: float) -> bool:
-        """Whether the request under way has ended; waits so long for it."""
+        """Whether the request under way has ended; waits so long for it, and for the import of a library to its end."""
         until = time.monotonic() + seconds
+        patience = until + _IMPORT_SECONDS
         while self.busy and time.monotonic() < until:
             time.sleep(0.002)
+            if self.world.ending.importing:
+                until = min(time.monotonic() + seconds, patience)
         return not self.busy
 
     # -------------------------------------------------------------------------------- serving
@@ -167,6 +173,7 @@ class Runner:
 
     def _answer(self, request: Request, turn: LocalTurn) -> None:
         self._turn = turn
+        callers.set(turn.callers)
         finished = self._carry_out(request)
         self.names = {**self.names, **finished.gained}
         for name in finished.dropped:
@@ -216,6 +223,7 @@ class Runner:
             memory_peak=0,
             gained=gained,
             dropped=dropped,
+            unsaved={name: kind for name in gained if (kind := at_once(self.world.globals.get(name))) is not None},
             buffers=value,
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from anyio import to_thread
 
+from cellblock.cell import Lost
 from cellblock.errors import CaptureFailed
 from cellblock.executors.local.runner import Runner
 from cellblock.executors.protocol import Chunk
@@ -49,6 +50,10 @@ class Captured:
             if address not in has:
                 yield Chunk(address, data)
         yield self._snapshot
+
+    async def trial(self) -> tuple[Lost, ...]:
+        """See `Capture`. What is saved here is plain data."""
+        return ()
 
     def close(self) -> None:
         """See `Capture`."""

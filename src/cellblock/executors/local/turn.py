@@ -8,6 +8,7 @@ from threading import Lock
 
 import anyio
 
+from cellblock.callers import callers
 from cellblock.errors import SessionClosed
 from cellblock.executors.protocol import Died, TurnEvent
 from cellblock.executors.text import TextBudget
@@ -27,6 +28,7 @@ class LocalTurn:
     def __init__(
         self, *, max_output_bytes: int, take: Callable[[ToolReply | ToolRoom], None], look: Callable[[], None]
     ) -> None:
+        self.callers = callers.get()
         self._events: SimpleQueue[TurnEvent | None] = SimpleQueue()
         self._text = TextBudget(max_output_bytes)
         self._take = take

@@ -31,8 +31,11 @@ from cellblock.snapshots import File, Snapshot, address_of
 from cellblock.wire import saving
 from cellblock.wire.frames import ProtocolError
 from cellblock.worker import control
+from cellblock.worker.saving.losses import UNLOADABLE
 
 _MAKING_SECONDS = 10.0
+_TRIAL_SECONDS = 5.0
+"""How long the loading of what is new may take, after which nothing is said of the rest."""
 _CREDENTIALS = struct.Struct("3i")
 _SCM_CREDENTIALS = 2
 _ANCILLARY = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(64 * 4)
@@ -72,6 +75,7 @@ class Captured:
         self._deadline = time.monotonic() + _MAKING_SECONDS
         self._pid = 0
         self._steps: Iterator[Step] | None = None
+        self._snapshot: Snapshot | None = None
         self._busy = self._closed = False
         stream.setblocking(False)
         self._cancel, self._canceller = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -104,6 +108,43 @@ class Captured:
             self._busy = False
             self._give_back()
 
+    async def trial(self) -> tuple[Lost, ...]:
+        """See `Capture`."""
+        if self._snapshot is None or self._closed:
+            return ()
+        self._busy = True
+        try:
+            failed = await to_thread.run_sync(self._hear_trial, {group.key for group in self._snapshot.groups})
+        finally:
+            self._busy = False
+            self._give_back()
+        return tuple(_unloadable(self._snapshot, failed))
+
+    def _hear_trial(self, keys: set[str]) -> dict[str, str]:
+        """Why groups could not be loaded. One whose code ends the process is among them; one that takes long is not."""
+        self._deadline = time.monotonic() + _TRIAL_SECONDS
+        failed: dict[str, str] = {}
+        loading = ""
+        try:
+            while True:
+                _, data = self._frame()
+                loading, reasons = saving.read_tried(data)
+                failed.update((key, reason) for key, reason in reasons.items() if key in keys)
+                if not loading:
+                    return failed
+        except _Ended:
+            if loading in keys and not self._is_over():
+                failed[loading] = "its code ended the process that loaded it"
+            return failed
+        except (CaptureFailed, ProtocolError, OSError):
+            return failed
+
+    def _is_over(self) -> bool:
+        """Whether init is gone, and all of the session's processes with it."""
+        wait = select.poll()
+        wait.register(self._listed, 0)
+        return bool(wait.poll(0))
+
     def _next(self, steps: Iterator[Step]) -> Step:
         return self._guarded(lambda: next(steps))
 
@@ -127,6 +168,7 @@ class Captured:
         files, unkept = yield from self._read_files(has)
         snapshot = yield from self._read_names(previous, has)
         environment = {"python": self._python, **snapshot.environment}
+        self._snapshot = snapshot
         yield replace(snapshot, files=files, lost=(*snapshot.lost, *unkept), environment=environment)
 
     def _read_files(self, has: set[str]) -> Generator[Step, None, tuple[tuple[File, ...], tuple[Lost, ...]]]:
@@ -259,12 +301,28 @@ class Captured:
         self._ended()
 
 
+def _unloadable(snapshot: Snapshot, failed: dict[str, str]) -> Iterator[Lost]:
+    """The names of groups that cannot be loaded, and of those that need one."""
+    for group in snapshot.groups:  # each comes after those that it needs
+        needed = next((one for one in group.needs if one in failed), None)
+        if needed is not None:
+            failed.setdefault(group.key, f"what it needs could not be loaded: {failed[needed]}")
+    for name in snapshot.names:
+        if name.group in failed:
+            reason = f"it could not be loaded again: {failed[name.group]}"
+            yield Lost(name=name.name, type=name.type, reason=reason, remedy=UNLOADABLE)
+
+
 def _unkept(path: str) -> Lost:
     return Lost(name=f"file {path}", type="file", reason="it could not be kept", remedy="write it again")
 
 
-def _ended() -> CaptureFailed:
-    return CaptureFailed("the process that saves has ended", hint=_HINT)
+class _Ended(CaptureFailed):
+    """The scribe is no more."""
+
+
+def _ended() -> _Ended:
+    return _Ended("the process that saves has ended", hint=_HINT)
 
 
 _HINT = "see what the session's objects do when they are pickled"

@@ -48,13 +48,32 @@ class Group:
         self.memory_bytes = self._processes = self._kills = 0
         for folder in self._directories:
             folder.mkdir()
-        self._events = os.open(self._memory / _EVENTS[self._version], os.O_RDONLY | os.O_CLOEXEC)
-        self.descriptor, self.mask = self._events, select.EPOLLPRI
-        """Ready, for this mask, once memory has been short in the group."""
-        if self._version == 1:
-            self.descriptor, self.mask = os.eventfd(0), select.EPOLLIN
-            alarm = f"{self.descriptor} {self._events}"
+        self.descriptor, self.mask = -1, select.EPOLLPRI if self._version == 2 else select.EPOLLIN
+        """While it is in use: ready, for this mask, once memory has been short in the group."""
+
+    def listen(self) -> None:
+        """It is in use from now on."""
+        events = os.open(self._events, os.O_RDONLY | os.O_CLOEXEC)
+        if self._version == 2:
+            os.pread(events, 4096, 0)  # what was before is no news
+            self.descriptor = events
+            return
+        try:
+            self.descriptor = os.eventfd(0)
+            alarm = f"{self.descriptor} {events}"
             (self._memory / "cgroup.event_control").write_text(alarm, encoding="ascii")
+        finally:
+            os.close(events)
+
+    def fall_silent(self) -> None:
+        """It is used no more: nothing of it is open."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    @property
+    def _events(self) -> Path:
+        return self._memory / _EVENTS[self._version]
 
     def bound(self, memory_bytes: int, processes: int) -> None:
         """Limit what is held in it, in memory and swap together, and how many processes and threads there are."""
@@ -83,9 +102,10 @@ class Group:
 
     def hear(self) -> None:
         """Take note of a `descriptor` that is ready, so that it no longer is."""
-        if self.descriptor != self._events:
+        if self._version == 1:
             os.eventfd_read(self.descriptor)
-        self._count()
+        else:
+            os.pread(self.descriptor, 4096, 0)
 
     @property
     def empty(self) -> bool:
@@ -113,14 +133,13 @@ class Group:
 
     def remove(self) -> None:
         """Let go of it, and remove it if it is empty."""
-        for descriptor in {self.descriptor, self._events}:
-            os.close(descriptor)
+        self.fall_silent()
         for folder in self._directories:
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
     def _count(self) -> int:
-        words = os.pread(self._events, 4096, 0).split()
+        words = self._events.read_bytes().split()
         return int(words[words.index(b"oom_kill") + 1])
 
 
@@ -171,6 +190,11 @@ class Groups:
         """An empty group. OSError when one more cannot be made."""
         with self._lock:
             group = self._used_before() or self._new()
+            try:
+                group.listen()
+            except OSError:
+                self._free.append(group)
+                raise
             self._weigh()
             return group
 
@@ -199,6 +223,7 @@ class Groups:
     def give_back(self, group: Group) -> None:
         """A session has ended; its processes may still be ending."""
         with self._lock:
+            group.fall_silent()
             self._free.append(group)
             self._remove_the_rest()
             self._weigh()

@@ -12,6 +12,7 @@ from cellblock.executors.process.waits import Waits
 from cellblock.worker import control
 
 _READY_SECONDS = 5.0
+_MOST_ANSWERS = 100
 
 
 class Frozen:
@@ -21,6 +22,7 @@ class Frozen:
         self._worker = self._copy = 0
         self.channel, self.end = _ends()
         self._inner = 0
+        self._word_taken = False
         self.gone = False
         """Whether its process is no more, though nobody let go of it."""
 
@@ -67,30 +69,61 @@ class Frozen:
         wait.register(self.channel, select.POLLIN)
         return bool(wait.poll(0))
 
+    @property
+    def _claimed_twice(self) -> bool:
+        """Whether something follows the word that it is ready, which is taken away: init must have heard it."""
+        self._take_word()
+        return self._has_spoken
+
+    def _take_word(self) -> None:
+        if not self._word_taken:
+            self.channel.recv(len(control.READY), socket.MSG_DONTWAIT)
+            self._word_taken = True
+
     def wake(self) -> socket.socket:
         """Wake the copy, which leaves another behind; the socket it speaks on."""
         self._worker, self._copy = self._copy, 0
+        with contextlib.suppress(OSError):
+            self._take_word()
         awake, end = self.channel, self.end
         self.channel, self.end = _ends()
-        self._inner = 0
+        self._inner, self._word_taken = 0, False
         with contextlib.suppress(OSError):  # it is gone, which its end of file tells
-            awake.recv(64)  # that it is ready
             awake.setblocking(False)
             control.send(awake, {"wake": True}, [self.end.fileno()])
         self.end.close()
         end.close()
         return awake
 
-    def save(self, message: dict[str, object], end: int) -> None:
+    def apart(self, *, sole: bool) -> Waits[socket.socket]:
+        """A socket to the copy, which made it, that no cell can have had: for one order with descriptors.
+
+        Cells had the other end of the channel, and may read what is sent there. OSError where the copy gives none, or,
+        of a `sole` one, where another process has said that it is the copy.
+        """
+        if sole and self._claimed_twice:
+            raise OSError("another process says that it is the copy")
+        ours, theirs = _ends()
+        with ours:
+            with theirs:
+                control.send(self.channel, control.APART, [theirs.fileno()], flags=socket.MSG_DONTWAIT)
+            for _ in range(_MOST_ANSWERS):
+                if (apart := control.given(ours, self._copy)) is not None:
+                    apart.setblocking(False)
+                    return apart
+                yield ours.fileno(), _READY_SECONDS
+        raise OSError("others answer in the copy's place")
+
+    def save(self, apart: socket.socket, message: dict[str, object], end: int) -> None:
         """Have the copy make a scribe that speaks on a socket, and go on waiting."""
         with contextlib.suppress(OSError):  # it is gone, which the socket's end of file tells
-            control.send(self.channel, {"save": True, **message}, [end])
+            control.send(apart, {"save": True, **message}, [end])
 
-    def part(self, message: dict[str, object], ends: list[int]) -> Frozen:
+    def part(self, apart: socket.socket, message: dict[str, object], ends: list[int]) -> Frozen:
         """Have the copy make the worker of a branch, and go on waiting; the first checkpoint of the branch."""
         first = Frozen()
         with contextlib.suppress(OSError):  # it is gone, which the worker's silence tells
-            control.send(self.channel, {"branch": True, **message}, [*ends[:3], first.end.fileno(), *ends[3:]])
+            control.send(apart, {"branch": True, **message}, [*ends[:3], first.end.fileno(), *ends[3:]])
         first.end.close()
         return first
 
@@ -140,6 +173,10 @@ class Checkpoints:
         """The state that a failure goes back to."""
         return self._states[-1]
 
+    def of(self, number: int) -> Checkpoint | None:
+        """The state of a number, if it is one that can be gone back to."""
+        return next((one for one in self._states if one.number == number), None)
+
     @property
     def steps(self) -> int:
         """How many steps can be undone."""
@@ -151,14 +188,20 @@ class Checkpoints:
         return tuple([one.number for one in self._states])
 
     @property
+    def descriptors(self) -> int:
+        """How many are open for copies."""
+        ready = [one for one in (self._expected, self._pending) if one is not None]
+        return len(self._memories()) + len(self._leaving) + 2 * len(ready)
+
+    @property
     def expects(self) -> bool:
         """Whether all is ready for the next step's copy, or there are to be none."""
         return self._expected is not None or not self._depth
 
     def expect(self) -> tuple[int, list[int]]:
         """Make ready for the next step's copy, and let go of those there are too many of: what `add` will return."""
-        self._expected = Frozen()
         self._let_leave()
+        self._expected = Frozen()
         most = max(0, len(self._states) - self._depth)
         return self._numbers + 1, [*self._forgotten, *(one.number for one in self._states[:most])]
 

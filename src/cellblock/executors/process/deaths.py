@@ -29,11 +29,13 @@ class Deaths:
         match notice:
             case {"attached": int(token), "pid": int(pid)}:
                 self._living[pid] = token
+            case {"unmade": int(token), "errno": int(number)} if token in self._expected:
+                self._ended[token] = -number
             case {"ended": int(pid), "status": int(status)}:
                 token = self._living.pop(pid, 0)
                 if token in self._expected:
                     self._ended[token] = status
 
     def take(self, token: int) -> int | None:
-        """The wait status of a worker; None while it is not known."""
+        """The wait status of a worker; None while it is not known, below 0 the error number why there is none."""
         return self._ended.get(token)

@@ -24,6 +24,7 @@ from cellblock.executors.process.enclosure import Enclosure, expect_one
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.launching import Started, launch
 from cellblock.executors.process.zygote import NEEDED, START_SECONDS, Progress, Zygote, failure
+from cellblock.executors.room import short_of
 from cellblock.limits import ExecutionLimits
 from cellblock.walls import Wall
 from cellblock.worker import control
@@ -85,7 +86,7 @@ class Family:
             started = launch(profile.python)
         except OSError as error:
             reason = f"{profile.python} cannot be started: {error}"
-            raise IsolationUnavailable(reason, mechanism="python", hint=NEEDED) from error
+            raise short_of(error) or IsolationUnavailable(reason, mechanism="python", hint=NEEDED) from error
         family = cls(profile, started)
         family.settle(progress, expected)
         return family
@@ -290,7 +291,7 @@ class Family:
                     _log.warning("the zygote of %s cannot be replaced, and goes on: %s", self.profile.python, error)
 
     def how_it_ended(self, token: int) -> int | None:
-        """The wait status of a worker that is dead; None if nobody tells it soon. Blocks."""
+        """The wait status of a worker that is dead; None if nobody tells it soon, as `Deaths.take`. Blocks."""
         deadline = time.monotonic() + _DEATH_SECONDS
         while True:
             self._read_notices()

@@ -32,6 +32,7 @@ _INSIDE = layout.HOME + "/"
 _TRIES = 100
 """A walk through `..` is refused with EAGAIN when anything was mounted or renamed on this machine meanwhile."""
 _DIRECTORY = _SAFE | os.O_RDONLY | os.O_DIRECTORY
+_PLACE = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ROOTS = {
     layout.WORKSPACE: "workspace",
     "/workspace": "workspace",
@@ -65,7 +66,7 @@ class ProcessFiles:
         where = self._own(path)
         self._make_parents(where)
         with self._guard(path):
-            file = self._open(where, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            file = self._open_for_writing(where)
             try:
                 self._require_regular(file, path)
                 view = memoryview(data)
@@ -163,11 +164,24 @@ class ProcessFiles:
             for depth in range(1, len(parts)):
                 parent = self._open("/".join(parts[:depth]), _DIRECTORY)
                 try:
-                    os.mkdir(parts[depth], 0o755, dir_fd=parent)
+                    os.mkdir(parts[depth], dir_fd=parent)
+                    made = os.open(parts[depth], _PLACE, dir_fd=parent)
+                    try:
+                        os.chmod(f"/proc/self/fd/{made}", 0o755)  # noqa: S103 - as a cell makes one, whose umask is not the host's
+                    finally:
+                        os.close(made)
                 except FileExistsError:
                     continue
                 finally:
                     os.close(parent)
+
+    def _open_for_writing(self, where: str) -> int:
+        try:
+            file = self._open(where, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return self._open(where, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.fchmod(file, 0o644)  # whatever the host's umask is
+        return file
 
     def _require_regular(self, file: int, path: str) -> None:
         if not stat.S_ISREG(os.fstat(file).st_mode):

@@ -17,7 +17,7 @@ import anyio
 from anyio import to_thread
 
 from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed
-from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, inner_pid
+from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, Frozen, inner_pid
 from cellblock.executors.process.demand import kind_of
 from cellblock.executors.process.examination import examine
 from cellblock.executors.process.family import Family, FamilyGone
@@ -38,6 +38,7 @@ from cellblock.executors.process.shell import Shell, files_gone
 from cellblock.executors.process.turn import Before, Fetch
 from cellblock.executors.process.waits import SECONDS, Waits, awaited, soon
 from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
+from cellblock.executors.room import short_of
 from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Wall
@@ -72,10 +73,12 @@ class ProcessKernel(LinkedKernel):
 
     def __init__(self, family: Family, shell: Shell, spec: KernelSpec, *, stem: ProcessKernel | None = None) -> None:
         """A branch has a `stem`, within whose namespaces it lives."""
-        super().__init__(spec, family.enclosure(spec.limits, saved=spec.saved))
         self._family = family
         self._shell = shell
-        self._checkpoints = Checkpoints(spec.limits.max_checkpoints)
+        depth = spec.limits.max_checkpoints
+        self._checkpoints = Checkpoints(depth)
+        enclosure = family.enclosure(spec.limits, saved=spec.saved)
+        super().__init__(spec, enclosure, checkpoints=depth, contained=family.lone)
         self._stem = stem
         self._branches: set[int] = set()
         self._room = 0
@@ -98,6 +101,11 @@ class ProcessKernel(LinkedKernel):
             max_connections=limits.max_connections,
             max_bytes=limits.max_network_mb * 2**20,
         )
+
+    @property
+    def descriptors(self) -> int:
+        held = super().descriptors
+        return held and held + self._checkpoints.descriptors
 
     @property
     def traffic(self) -> Traffic:
@@ -165,7 +173,8 @@ class ProcessKernel(LinkedKernel):
             if hello is not None:
                 return hello
             if self._family.ready and not self._shell.ended:
-                raise not_started(said_of(death_of((yield partial(self._family.how_it_ended, link.token)))))
+                status: int | None = yield partial(self._family.how_it_ended, link.token)
+                raise short_of(OSError(-(status or 0), "")) or not_started(said_of(death_of(status)))
             if not self._family.alive or self._shell.ended:
                 break
         raise FamilyGone
@@ -239,6 +248,14 @@ class ProcessKernel(LinkedKernel):
         if self._checkpoints.pending:
             self._keep(*self._checkpoints.add(self._living().names), tentative=tentative)
 
+    async def ending(self) -> bool:
+        if await super().ending():
+            return True
+        if self._link is None or self._link.alive or (memory := self._checkpoints.newest.memory) is None:
+            return False
+        await awaited(self._checkpoints.pids())  # the copy may not have been made yet, or never be
+        return not memory.pid() or memory.ended
+
     @property
     def ended(self) -> bool:
         return not self._open or self._shell.ended or not self._family.alive
@@ -296,7 +313,7 @@ class ProcessKernel(LinkedKernel):
                 raise files_gone()
             return await awaited(self._recover(steps))
 
-    async def capture(self, *, seconds: float = 60.0) -> Captured:
+    async def capture(self, state: int | None = None, *, seconds: float = 60.0) -> Captured:
         async with self._changing:
             self._require_open()
             if self._shell.ended:
@@ -305,7 +322,7 @@ class ProcessKernel(LinkedKernel):
                 raise CaptureFailed("a session without checkpoints cannot be saved", hint="set max_checkpoints to 1")
             if self._captures >= _MOST_CAPTURES:
                 raise CaptureFailed(f"{_MOST_CAPTURES} states are being saved", hint="wait until one of them is")
-            return await awaited(self._capture(seconds))
+            return await awaited(self._capture(state, seconds))
 
     @cached_property
     def _saved(self) -> SavedFiles:
@@ -313,19 +330,20 @@ class ProcessKernel(LinkedKernel):
 
         return SavedFiles()
 
-    def _capture(self, seconds: float) -> Waits[Captured]:
+    def _capture(self, number: int | None, seconds: float) -> Waits[Captured]:
         from cellblock.executors.process.capture import Captured, scribe_ends  # most sessions are not saved
 
         yield from self._checkpoints.pids()
-        state = self._checkpoints.newest
-        if state.memory is None or not state.memory.pid():
+        state = self._checkpoints.newest if number is None else self._checkpoints.of(number)
+        if state is None or state.memory is None or not state.memory.pid():
             raise CaptureFailed("the session has no checkpoint to save", hint="run a cell, then try again")
         *_, root = line = self._line()
+        apart = yield from _apart(state.memory, CaptureFailed, sole=False)
         stream, end = scribe_ends()
-        with end:
+        with end, apart:
             listed = self._shell.capture(state.number, self._saved.number)
             admitted = root._shell.admit(state.memory.number(len(line) - 1))  # before the copy is asked
-            state.memory.save({"seconds": int(seconds) + 1}, end.fileno())
+            state.memory.save(apart, {"seconds": int(seconds) + 1}, end.fileno())
         self._captures += 1
         captured = Captured(
             stream,
@@ -382,7 +400,9 @@ class ProcessKernel(LinkedKernel):
     def branchable(self) -> bool:
         return self._checkpoints.newest.memory is not None
 
-    async def branch(self, spec: KernelSpec) -> tuple[ProcessKernel, tuple[Row, ...]]:
+    async def branch(
+        self, spec: KernelSpec, state: int | None = None
+    ) -> tuple[ProcessKernel, tuple[Row, ...]]:
         async with self._changing:
             self._require_open()
             if self._shell.ended:
@@ -390,14 +410,14 @@ class ProcessKernel(LinkedKernel):
             if self._unsettled:
                 await self._settled()
             try:
-                return await awaited(self._branch(spec))
+                return await awaited(self._branch(spec, state))
             except FamilyGone:
                 raise files_gone() from None
 
-    def _branch(self, spec: KernelSpec) -> Waits[tuple[ProcessKernel, tuple[Row, ...]]]:
-        state = self._checkpoints.newest
+    def _branch(self, spec: KernelSpec, number: int | None) -> Waits[tuple[ProcessKernel, tuple[Row, ...]]]:
         yield from self._checkpoints.pids()
-        if state.memory is None or not state.memory.pid():
+        state = self._checkpoints.newest if number is None else self._checkpoints.of(number)
+        if state is None or state.memory is None or not state.memory.pid():
             raise CellblockError("the session has no checkpoint to branch from", hint="run a cell, then try again")
         mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
         self._family.stir()
@@ -428,12 +448,14 @@ class ProcessKernel(LinkedKernel):
     def _part_from(self, stem: ProcessKernel, state: Checkpoint) -> Waits[tuple[Row, ...]]:
         """Have the copy that a state of the stem is make this branch's worker; what it could not bring along."""
         assert state.memory is not None
+        apart = yield from _apart(state.memory, CellblockError, sole=True)
         link = self._link = Link()
         try:
             message: dict[str, object] = {"nonce": link.nonce.hex(), "seed": self._spec.seed}
             numbers = [end if isinstance(end, int) else end.fileno() for end in link.ends]
-            first = state.memory.part(message, [*numbers, *self._shell.spaces])
+            first = state.memory.part(apart, message, [*numbers, *self._shell.spaces])
         finally:
+            apart.close()
             link.close_ends()
         self._checkpoints = Checkpoints(self._spec.limits.max_checkpoints, Checkpoint(0, first, state.names))
         self._shell.give_spaces()
@@ -518,15 +540,18 @@ class ProcessKernel(LinkedKernel):
         return Awake(lost=awake.lost + _files(missed))
 
     async def close(self) -> None:
+        if os.getpid() != self._host:  # what others wait for there, nobody ends here
+            self.dispose()
+            return
         try:
             async with self._changing:
-                if self._open and os.getpid() == self._host and self._unsettled and not self._branches:
+                if self._open and self._unsettled and not self._branches:
                     self._shell.end()  # whoever waits for it to have remembered waits no more
                     async with self._settling:
                         self.dispose()
         finally:  # an event loop that ends cancels what no scope shields
             self.dispose()
-        if self._family.lone and os.getpid() == self._host:
+        if self._family.lone:
             await to_thread.run_sync(self._family.await_end)
 
     def dispose(self) -> None:
@@ -607,6 +632,14 @@ def _kill_once_made(copy: int, worker: int) -> None:
         signal.pidfd_send_signal(worker, signal.SIGKILL)
     os.close(copy)
     os.close(worker)
+
+
+def _apart(memory: Frozen, error: type[CellblockError], *, sole: bool) -> Waits[socket.socket]:
+    """See `Frozen.apart`."""
+    try:
+        return (yield from memory.apart(sole=sole))
+    except (OSError, TimeoutError):
+        raise error("the session's checkpoint does not answer", hint="run a cell, then try again") from None
 
 
 def _files(paths: list[str]) -> tuple[Row, ...]:

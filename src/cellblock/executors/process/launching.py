@@ -11,6 +11,7 @@ import select
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Protocol
 
 _BOOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../worker/__main__.py"))
@@ -44,24 +45,12 @@ class Launched:
 
     def __init__(self, python: str) -> None:
         """OSError where the interpreter cannot be started."""
-        environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-        environment |= {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}
         self.python = python
         self.channel, end = _pair()
         self.zygote, zygote_end = _pair()
-        ends = [end.fileno(), zygote_end.fileno()]
-        words = [_BOOT, "launch", *map(str, ends), str(IDLE_SECONDS), _PACKAGE]
         try:
             with end, zygote_end:
-                self.process = subprocess.Popen(
-                    [python, "-s", "-P", "-S", *words],
-                    pass_fds=ends,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    env=environment,
-                    cwd="/",
-                    start_new_session=True,
-                )
+                self.process = start(python, "launch", [end, zygote_end], str(IDLE_SECONDS), _PACKAGE)
         except BaseException:
             self.close()
             raise
@@ -81,6 +70,31 @@ class Launched:
         """Close our ends, which ends the process."""
         self.channel.close()
         self.zygote.close()
+
+
+def start(python: str, role: str, ends: Sequence[socket.socket], *words: str) -> subprocess.Popen[bytes]:
+    """Execute the worker's program in a role, with ends of channels; OSError where the interpreter cannot be started.
+
+    Environment and directory are the same for every host; `worker.inherited` sees to what else it has from this one.
+    """
+    import fcntl  # there is none on Windows, where commands import this module too
+
+    environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    environment |= {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}
+    with contextlib.ExitStack() as copies:
+        passed = []
+        for end in ends:  # under numbers that are no standard stream's: a host may have closed those
+            passed.append(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3))
+            copies.callback(os.close, passed[-1])
+        return subprocess.Popen(
+            [python, "-s", "-P", "-S", _BOOT, role, *map(str, passed), *words],
+            pass_fds=passed,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env=environment,
+            cwd="/",
+            start_new_session=True,
+        )
 
 
 def await_end(process: subprocess.Popen[bytes]) -> None:

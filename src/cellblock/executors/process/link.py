@@ -34,6 +34,8 @@ _ANCILLARY = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(64 * 4)
 _SCM_CREDENTIALS = 2
 _CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)  # a plain int: flag enums cost microseconds
 _CHUNK = 64 * 1024
+_PIPE_CHUNKS = 2
+"""What a pipe holds at most, and where reading began within a chunk."""
 _MAX_NAMES = 100_000
 _MAX_NAME_CHARS = 4_000_000
 """Of all names and their types together; what comes past that is not kept."""
@@ -85,8 +87,9 @@ class Link:
 
     def succeed(self, connection: socket.socket) -> Link:
         """A link to a copy of this one's worker, over the same pipes, emptied. This one is closed."""
-        while self.read(self.stdout) or self.read(self.stderr):
-            continue
+        for pipe in (self.stdout, self.stderr):
+            for _ in range(_PIPE_CHUNKS):  # more is of processes that live on, and may never end
+                self.read(pipe)
         taken = connection, self.stdout, self.stderr, self.nonce
         self.stdout = self.stderr = -1
         self.close()
@@ -180,8 +183,7 @@ class Link:
                 yield partial(select.select, [], [self._socket], [], SECONDS)
                 sent = self._push()
             while True:
-                while self.pull():
-                    continue
+                self.pull()
                 event = self.receive()
                 if isinstance(event, Finished):
                     return event

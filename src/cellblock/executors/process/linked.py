@@ -19,6 +19,7 @@ import anyio
 from anyio import to_thread
 
 from cellblock.errors import CellblockError, IsolationUnavailable, RestoreFailed, SessionClosed
+from cellblock.executors import room
 from cellblock.executors.binding import pickled
 from cellblock.executors.process import memory
 from cellblock.executors.process.demand import limits_of
@@ -70,13 +71,22 @@ class LinkedKernel:
 
     capabilities: Capabilities
 
-    def __init__(self, spec: KernelSpec, enclosure: Enclosure) -> None:
+    def __init__(self, spec: KernelSpec, enclosure: Enclosure, *, checkpoints: int = 0, contained: bool) -> None:
         self._spec = spec
         self._enclosure = enclosure
+        self.most_descriptors = room.most(checkpoints=checkpoints, saved=spec.saved, contained=contained)
         self._host = os.getpid()
         self._open = True
         self._link: Link | None = None
         self._screen = screen_of(spec)
+        room.count(self)
+
+    @property
+    def descriptors(self) -> int:
+        """How many it holds for certain."""
+        if not self._open or os.getpid() != self._host:
+            return 0
+        return room.BASE - (room.OF_LINK if self._link is None else 0)
 
     @cached_property
     def _changing(self) -> anyio.Lock:
@@ -165,7 +175,7 @@ class LinkedKernel:
         """See `Kernel`."""
         return True  # which `branch` then refuses
 
-    async def branch(self, spec: KernelSpec) -> tuple[Kernel, tuple[Row, ...]]:
+    async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[Kernel, tuple[Row, ...]]:
         """See `Kernel`."""
         raise CellblockError("a session with reduced walls cannot be branched", hint='open it with walls="full"')
 
@@ -300,7 +310,8 @@ class LinkedKernel:
 
     async def write(self, places: Sequence[Place], buffers: Sequence[Buffer]) -> None:
         """See `Kernel`."""
-        await to_thread.run_sync(memory.store, places, buffers, self._living().pid)
+        link = self._living()
+        await to_thread.run_sync(memory.store, places, buffers, link.pid, link.pidfd)
 
     def time_out(self, seconds: float) -> None:
         """See `Kernel`."""
@@ -406,7 +417,7 @@ def require_walls(hello: Hello) -> None:
 
 def death_of(status: int | None) -> Died:
     """A death, from a wait status."""
-    if status is None:
+    if status is None or status < 0:
         return Died()
     if os.WIFSIGNALED(status):
         return Died(signal=os.WTERMSIG(status))

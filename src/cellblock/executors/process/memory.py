@@ -38,29 +38,36 @@ def fetch(event: Named, pid: int, pidfd: int, most: int) -> Named:
     """The event with the buffers that it names by their places; with an `Opaque` instead where they cannot be had."""
     try:
         found = _read_all(event, pid, most)
-        if select.select([pidfd], [], [], 0)[0]:  # its number may have been another's by then
-            raise OSError("its process ended before it was read")
+        _require_alive(pidfd)  # its number may have been another's by then
     except (OSError, MemoryError) as error:
         missing = portable.Opaque("lost", "", f"it could not be read: {error}")
         return replace(event, buffers=portable.pack(portable.encode(missing)), beside=())
     return replace(event, buffers=found, beside=())
 
 
-def store(places: Sequence[Place], buffers: Sequence[Buffer], pid: int) -> None:
-    """Write buffers to the memory that a worker reserved for them; OSError where it has not so much there."""
+def store(places: Sequence[Place], buffers: Sequence[Buffer], pid: int, pidfd: int) -> None:
+    """Write buffers to the memory that a worker reserved for them; OSError where it has not so much there, or ended."""
     if [place[2] for place in places] != list(map(len, buffers)):
         raise OSError("other memory than was asked for")
     for (_, address, length), buffer in zip(places, buffers, strict=True):
         source, done = address_of(buffer), 0
         while done < length:
+            _require_alive(pidfd)  # its number may be another's since
             done += write_memory(pid, address + done, source + done, length - done)
 
 
-def store_at(address: int, buffers: Sequence[Buffer], pid: int) -> None:
-    """Write buffers one after the other to a place in a worker's memory; OSError where it has not so much there."""
+def store_at(address: int, buffers: Sequence[Buffer], pid: int, pidfd: int) -> None:
+    """Write buffers one after the other to a place in a worker's memory; OSError as of `store`."""
     for buffer in buffers:
-        store([(0, address, len(buffer))], [buffer], pid)
+        store([(0, address, len(buffer))], [buffer], pid, pidfd)
         address += len(buffer)
+
+
+def _require_alive(pidfd: int) -> None:
+    wait = select.poll()  # `select` takes no descriptor past 1,023
+    wait.register(pidfd, select.POLLIN)
+    if wait.poll(0):
+        raise OSError("its process has ended")
 
 
 def _read_all(event: Named, pid: int, most: int) -> tuple[Buffer, ...]:

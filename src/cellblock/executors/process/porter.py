@@ -7,14 +7,12 @@ import contextlib
 import errno
 import os
 import socket
-import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from cellblock.errors import IsolationUnavailable, MountRefused
 from cellblock.executors.process.forks import watch_forks
-from cellblock.executors.process.launching import await_end
+from cellblock.executors.process.launching import await_end, start
 from cellblock.executors.process.mounts import Mount
 from cellblock.walls import Applied
 from cellblock.worker import control
@@ -23,7 +21,6 @@ from cellblock.worker.family.account import SANDBOX_UID
 
 _SECONDS = 30.0
 _READERS = f"cells read it as the account {SANDBOX_UID}, which owns nothing: let all users read it"
-_BOOT = Path(__file__).parents[2] / "worker" / "__main__.py"
 
 
 class Porter:
@@ -33,15 +30,7 @@ class Porter:
         self._channel, end = control.pair()
         watch_forks(self._channel)
         with end:
-            self._process = subprocess.Popen(
-                [python, "-s", "-P", "-S", str(_BOOT), "porter", str(end.fileno())],
-                pass_fds=[end.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                env={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
-                cwd="/",
-                start_new_session=True,
-            )
+            self._process = start(python, "porter", [end])
 
     @property
     def alive(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import select
 import signal
@@ -25,6 +26,7 @@ from cellblock.walls import Applied
 from cellblock.worker import control
 from cellblock.worker.family.account import SANDBOX_UID
 
+_log = logging.getLogger("cellblock")
 _ENDED = "open it again; if that does not help, see whether the machine is out of memory"
 
 
@@ -146,13 +148,10 @@ class Shell:
     def end_since(self, began: float, frozen: list[int]) -> Waits[int]:
         """Kill what the worker has started since a time of CLOCK_BOOTTIME; how many processes that were."""
         self.tell("end", since=began, frozen=frozen)
-        while True:
-            answer, _ = yield from _received(self.channel)
-            if answer is None:  # init is gone, and all that it would have ended
-                return 0
-            if isinstance(answer.get("count"), int):
-                return int(str(answer["count"]))
-            self._note(answer)
+        try:
+            return int(str((yield from self._answer("end", "count"))["count"]))
+        except CellblockError:  # init is gone, and all that it would have ended; or it has said what failed
+            return 0
 
     def _hear(self) -> None:
         """Take what init has told by now; EOFError when it is gone."""
@@ -179,6 +178,8 @@ class Shell:
                 self.gone.append((number, limit))
             case {"gone": int(number)}:
                 self.gone.append((number, ""))
+            case {"failed": str(what), "reason": str(reason)}:
+                _log.warning("the first process of a session could not %s: %s", what, reason)
 
     def expect_to_keep(self, number: int, forgotten: list[int]) -> None:
         """`keep` will be called with these, soon after the end of a cell: make its message while nobody waits."""
@@ -202,7 +203,7 @@ class Shell:
     def kept(self) -> Waits[None]:
         """Wait until init has remembered all it was asked to: nothing may write to the files before."""
         while self._kept < self._asked:
-            self._note((yield from self._answer()))
+            self._note((yield from self._told()))
 
     @property
     def keeping(self) -> bool:
@@ -218,8 +219,7 @@ class Shell:
     def reserve(self) -> Waits[None]:
         """Have init let go of no checkpoint until the next is kept, or one was gone back to."""
         self.tell("reserve")
-        while "reserved" not in (answer := (yield from self._answer())):
-            self._note(answer)
+        yield from self._answer("reserve", "reserved")
 
     def adopt(self, worker: int, number: int, processes: int, *made: socket.socket) -> None:
         """Tell init which process is the worker now, by its number in the session, and at which checkpoint it is.
@@ -236,9 +236,7 @@ class Shell:
         """
         self._excess, self._unruly = "", False
         self.tell("sweep", **more)
-        while "swept" not in (answer := (yield from self._answer())):  # before it there may be notices
-            self._note(answer)
-        missed = answer["missed"]
+        missed = (yield from self._answer("sweep", "swept"))["missed"]
         return [str(path) for path in missed] if isinstance(missed, list) else []
 
     def export(self, number: int) -> Waits[list[int]]:
@@ -261,7 +259,7 @@ class Shell:
                 self.tell(what, theirs, **more)
             answer, ends = yield from _received(ours)
         if answer is None:
-            raise files_gone()
+            raise files_gone() if self.ended else could_not(what, "see the log of cellblock for the reason")
         return answer, ends
 
     def admit(self, copy: int) -> socket.socket:
@@ -286,9 +284,7 @@ class Shell:
         """Have init copy files that `export` of another shell gave; the paths that could not be."""
         with contextlib.suppress(ConnectionError):
             control.send(self.channel, {"do": "import"}, files)
-        while "imported" not in (answer := (yield from self._answer())):
-            self._note(answer)
-        missed = answer["imported"]
+        missed = (yield from self._answer("import", "imported"))["imported"]
         return [str(path) for path in missed] if isinstance(missed, list) else []
 
     def give_spaces(self) -> None:
@@ -307,11 +303,19 @@ class Shell:
                 self._hear()
         return self._status
 
-    def _answer(self) -> Waits[dict[str, object]]:
-        answer, _ = yield from _received(self.channel)
-        if answer is None:
-            raise files_gone()
+    def _answer(self, what: str, word: str) -> Waits[dict[str, object]]:
+        """The answer to a request, which has this word; notices that come before it are noted."""
+        while word not in (answer := (yield from self._told())):
+            self._note(answer)
+            if answer.get("failed") == what:
+                raise could_not(what, str(answer["reason"]))
         return answer
+
+    def _told(self) -> Waits[dict[str, object]]:
+        told, _ = yield from _received(self.channel)
+        if told is None:
+            raise files_gone()
+        return told
 
     def end(self) -> None:
         """End init, and with it every process of the session."""
@@ -336,6 +340,11 @@ class Shell:
 def files_gone() -> SessionClosed:
     """What a session is told whose init has ended."""
     return SessionClosed("its first process is gone, and its files with it", hint="open a new session")
+
+
+def could_not(what: str, reason: str) -> CellblockError:
+    """A request failed that a session's first process was asked to carry out."""
+    return CellblockError(f"the session's first process could not {what}: {reason}", hint="the session goes on")
 
 
 def _send_trees(mounts: tuple[Mount, ...], family: Family, channel: socket.socket) -> tuple[Applied, ...]:

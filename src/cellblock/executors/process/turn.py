@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import socket
 import struct
 import termios
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
@@ -44,7 +46,9 @@ Most cells reply sooner, and going through the loop costs more than the cell: ab
 """
 
 _TAKES_BEFORE_PAUSE = 32
-"""How often a turn reads what is ready, or answers, before it lets the event loop's other tasks and deadlines go on."""
+_SECONDS_BEFORE_PAUSE = 0.005
+"""How often a turn reads what is ready, or answers, and for how long, before it lets the event loop's other tasks and
+deadlines go on. One time of reading takes a packet, of which a frame may become whole, and a chunk of each pipe."""
 
 _MAX_HELD, _MAX_PLACES = 2**20, 1000
 """Bytes of text, and texts and places, that wait for an event. An honest one comes sooner."""
@@ -98,6 +102,7 @@ class ProcessTurn:
         self._gone: Died | None = None
         self.sent = False
         self._takes = 0
+        self._pause_at = 0.0
         self._ended = self._curbed = False
         global _under_way
         _under_way += 1
@@ -126,7 +131,7 @@ class ProcessTurn:
         """
         if self._link.killed:
             raise WorkerGone
-        for _ in range(_TAKES_BEFORE_PAUSE):
+        while not self._has_had_its_share():
             ready = self._link.ready(0)
             if self._link.pidfd in ready:
                 raise WorkerGone
@@ -170,11 +175,11 @@ class ProcessTurn:
                 self._takes = 0
                 await self._link.readable()
                 continue
-            if self._takes >= _TAKES_BEFORE_PAUSE:
+            if self._has_had_its_share():
                 self._takes = 0
                 await anyio.lowlevel.checkpoint()
                 self._link.require_open()
-            self._takes += 1
+                continue
             self._take(ready)
             if self._link.pidfd in ready and not self._events:
                 death = await self._overseer.how_it_ended()
@@ -183,13 +188,21 @@ class ProcessTurn:
         self._fresh = False  # nothing was sent since
         return self._events.popleft()
 
+    def _has_had_its_share(self) -> bool:
+        """Whether the loop's other tasks come first; else this counts as one time more."""
+        now = time.monotonic()
+        if not self._takes:
+            self._pause_at = now + _SECONDS_BEFORE_PAUSE
+        self._takes += 1
+        return self._takes > _TAKES_BEFORE_PAUSE or now >= self._pause_at
+
     async def _supply(self, wanted: Wanted) -> None:
         if self.fetch is None:
             raise ProtocolError("nothing is restored")
         buffers = tuple(await self.fetch(wanted.addresses))
         lengths = tuple(map(len, buffers))
         if wanted.beside and sum(lengths) <= wanted.beside[0][2]:
-            await to_thread.run_sync(memory.store_at, wanted.beside[0][1], buffers, self._link.pid)
+            await to_thread.run_sync(memory.store_at, wanted.beside[0][1], buffers, self._link.pid, self._link.pidfd)
             self.reply(Supplied(call=wanted.call, lengths=lengths))
         else:
             self.reply(Supplied(call=wanted.call, buffers=buffers))
@@ -200,8 +213,7 @@ class ProcessTurn:
     def reply(self, reply: ToolReply | ToolRoom | Supplied) -> None:
         if self._ended:  # what ended it came along with the call: nobody waits for an answer
             return
-        self._takes += 1
-        self._fresh = self._takes < _TAKES_BEFORE_PAUSE  # a cell that calls without a pause does not hold the loop
+        self._fresh = not self._has_had_its_share()  # a cell that calls without a pause does not hold the loop
         try:
             self._link.require_open()
             self.sent = self._link.send(reply)
@@ -231,13 +243,10 @@ class ProcessTurn:
             self._read_notices()
         if self._link.alarm in ready:
             self._link.hear_alarm()
-        pulled = self._link.socket in ready and self._link.pull()
-        while True:
-            while (event := self._link.receive()) is not None:
-                self._place(event)
-            if not (pulled and self._held and not self._ended):  # text waits for an event that may be there
-                return
-            pulled = self._link.pull()
+        if self._link.socket in ready:
+            self._link.pull()
+        while (event := self._link.receive()) is not None:
+            self._place(event)
 
     def _place(self, event: object) -> None:
         """Put an event where its mark says, or at the end of all text."""
@@ -337,8 +346,8 @@ class ProcessTurn:
             return
         waiting = _waiting(pipe)
         if waiting > 2 * _KEPT_IN_PIPE:
-            skipped = os.splice(pipe, _null(), waiting - _KEPT_IN_PIPE)
-            self._budget.skip(skipped)
+            with contextlib.suppress(BlockingIOError):  # a cell has taken it back since
+                self._budget.skip(os.splice(pipe, _null(), waiting - _KEPT_IN_PIPE, flags=os.SPLICE_F_NONBLOCK))
 
 
 def _waiting(pipe: int) -> int:

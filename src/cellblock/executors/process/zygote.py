@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import logging
 import select
@@ -12,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from cellblock.errors import CellblockError, IsolationUnavailable, PreloadFailed
 from cellblock.executors.process.forks import watch_forks
+from cellblock.executors.room import short_of
 from cellblock.worker import control
 
 START_SECONDS = 120.0
@@ -22,6 +24,8 @@ NEEDED = "python= must name CPython 3.11 or newer; what it said is on stderr"
 Progress = Callable[[str], None]
 """Told what an opening waits for, as a line such as "importing pandas"; called in the thread that opens."""
 
+_OF_MACHINE = (errno.EAGAIN, errno.ENFILE, errno.ENOMEM)
+"""What the processes of a family meet as this one would."""
 _log = logging.getLogger("cellblock")
 
 
@@ -120,6 +124,9 @@ def failure(report: Mapping[str, object], python: str) -> CellblockError:
                 report.get("remedy") or f"install it into the environment of {python}, or leave it out of preload="
             ),
         )
+    number = report.get("errno")
+    if number in _OF_MACHINE and (short := short_of(OSError(number, ""))) is not None:
+        return short
     return IsolationUnavailable(
         f"{report['failed']}: {report['reason']}", mechanism=str(report["failed"]), hint=str(report["remedy"])
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import socket
 import subprocess
 import threading
 from collections.abc import Sequence
@@ -16,14 +17,13 @@ from pathlib import Path
 
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.process.family import FamilyGone, Profile
+from cellblock.executors.process.launching import start
 from cellblock.executors.process.zygote import NEEDED, Progress, Zygote
 from cellblock.executors.reduced import homes, identity
+from cellblock.executors.room import short_of
 from cellblock.worker import control
 
 _PACKAGE = Path(__file__).parents[2]
-_BOOT = _PACKAGE / "worker" / "__main__.py"
-_INHERITED = ("LD_LIBRARY_PATH", "TZ")
-"""The only variables of the host's environment that a family sees."""
 
 
 class Family:
@@ -47,7 +47,7 @@ class Family:
         self._zygote = Zygote(channel, profile.python, profile.preload, more)
         try:
             with end:
-                self._process = _launch(profile.python, end.fileno())
+                self._process = _launch(profile.python, end)
             self._zygote.await_ready(progress)
         except EOFError:
             self.close()
@@ -87,21 +87,12 @@ class Family:
         homes.discard(self._scratch)
 
 
-def _launch(python: str, end: int) -> subprocess.Popen[bytes]:
-    environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    environment |= {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}
+def _launch(python: str, end: socket.socket) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(
-            [python, "-s", "-P", "-S", str(_BOOT), "reduced", str(end)],
-            pass_fds=[end],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            env=environment,
-            cwd="/",
-            start_new_session=True,
-        )
+        return start(python, "reduced", [end])
     except OSError as error:
-        raise IsolationUnavailable(f"{python} cannot be started: {error}", mechanism="python", hint=NEEDED) from error
+        reason = f"{python} cannot be started: {error}"
+        raise short_of(error) or IsolationUnavailable(reason, mechanism="python", hint=NEEDED) from error
 
 
 _families: dict[Profile, Family] = {}

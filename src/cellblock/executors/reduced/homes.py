@@ -56,11 +56,13 @@ def make(base: str, owner: int | None, *parts: str) -> tuple[str, int]:
     """A new directory with these in it, `owner`'s where one is named: its path, and a descriptor with its lock."""
     path = os.path.join(base, secrets.token_hex(8))
     with _alone(base):
-        os.mkdir(path, 0o700)
+        os.mkdir(path)
+        os.chmod(path, 0o700)  # whatever the host's umask is
         lock = os.open(path, _DIRECTORY)
         fcntl.flock(lock, fcntl.LOCK_EX)
     for part in parts:
-        os.mkdir(part, 0o700, dir_fd=lock)
+        os.mkdir(part, dir_fd=lock)
+        os.chmod(part, 0o700, dir_fd=lock)
         if owner is not None:
             os.chown(part, owner, owner, dir_fd=lock)
     if owner is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import select
 import socket
@@ -14,12 +15,15 @@ from cellblock.executors.process.family import FamilyGone
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.linked import death_of
+from cellblock.executors.process.shell import could_not
 from cellblock.executors.process.waits import SECONDS, Waits
+from cellblock.executors.process.zygote import failure
 from cellblock.executors.protocol import Died, KernelSpec
 from cellblock.executors.reduced import homes, identity
 from cellblock.executors.reduced.family import Family
 from cellblock.worker import control
 
+_log = logging.getLogger("cellblock")
 _DEATH_SECONDS = 0.5
 _PARTS = ("workspace", "tmp")
 
@@ -38,6 +42,9 @@ class Keeper:
         self._excess = self._outgrown = ""
         self._unruly = False
         self._swept = False
+        self._unswept = ""
+        self.unmade = 0
+        """The error number why there is no worker, if that is why."""
         self._counts: list[int] = []
         self._gone = False
 
@@ -76,12 +83,15 @@ class Keeper:
             if not family.alive:
                 raise FamilyGone
             raise IsolationUnavailable("keeper: it ended at once", mechanism="keeper", hint="see its message on stderr")
+        if "failed" in report:
+            yield partial(keeper.close)
+            raise failure(report, "")
         return keeper
 
     def attach(self, token: int, ends: tuple[socket.socket, int, int], setup: dict[str, object], *more: int) -> None:
         """Have it make a worker, whose end is then known by `token`. `more` descriptors go along with its ends."""
         self._excess = self._outgrown = ""
-        self._unruly = False
+        self._unruly, self.unmade = False, 0
         worker, stdout, stderr = ends
         try:
             control.send(
@@ -114,6 +124,14 @@ class Keeper:
                     self._swept = True
                 case {"count": int(count)}:
                     self._counts.append(count)
+                case {"failed": "attach", "errno": int(number)}:
+                    self.unmade = number
+                case {"failed": str(what), "reason": str(reason)}:
+                    _log.warning("the keeper of a session could not %s: %s", what, reason)
+                    if what == "end":
+                        self._counts.append(0)
+                    elif what == "sweep":
+                        self._unswept = reason
         raise EOFError
 
     @property
@@ -163,11 +181,13 @@ class Keeper:
 
     def sweep(self) -> Waits[None]:
         """Have every process of the session killed; `SessionClosed` when the keeper is gone, and with it the files."""
-        self._swept = False
+        self._swept, self._unswept = False, ""
         try:
             control.send(self.channel, {"do": "sweep"})
             self.read()
             while not self._swept:
+                if self._unswept:
+                    raise could_not("sweep", self._unswept)
                 yield self.channel.fileno()
                 self.read()
         except (OSError, EOFError) as error:

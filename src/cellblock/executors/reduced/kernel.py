@@ -29,6 +29,7 @@ from cellblock.executors.process.waits import Waits, awaited
 from cellblock.executors.protocol import Capabilities, Capture, Died, KernelSpec, Recovery
 from cellblock.executors.reduced.family import family_of
 from cellblock.executors.reduced.keeper import Keeper
+from cellblock.executors.room import short_of
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Unavailable, Wall
 from cellblock.wire.messages import Hello
@@ -107,7 +108,8 @@ class ReducedKernel(LinkedKernel):
     """What a session of this level calls itself, and what to do for what it has not."""
 
     def __init__(self, keeper: Keeper, spec: KernelSpec, enclosure: Enclosure | None = None) -> None:
-        super().__init__(spec, enclosure or Enclosure(replace(spec.limits, max_checkpoints=0)))
+        around = enclosure or Enclosure(replace(spec.limits, max_checkpoints=0))
+        super().__init__(spec, around, contained=self.trust_level == "sandboxed")
         self._keeper = keeper
         self._tokens = 0
         self.capabilities = Capabilities(trust_level=self.trust_level, python="", walls=())
@@ -127,7 +129,7 @@ class ReducedKernel(LinkedKernel):
             hello = None
         if hello is None:
             death = yield partial(self._keeper.how_it_ended, link.token)
-            raise not_started(said_of(death))
+            raise short_of(OSError(self._keeper.unmade, "")) or not_started(said_of(death))
         require_walls(hello)
         walls = self._walls(hello, link.pid)
         self._listen(link, self._keeper.channel)
@@ -180,7 +182,7 @@ class ReducedKernel(LinkedKernel):
             await awaited(self.begin())
             return Recovery(exact=False, fresh=True, lost=lost)
 
-    async def capture(self, *, seconds: float = 60.0) -> Capture:
+    async def capture(self, state: int | None = None, *, seconds: float = 60.0) -> Capture:
         """See `Kernel`."""
         raise CaptureFailed(f"{self.where} saves nothing yet", hint=self.instead)
 

@@ -122,6 +122,8 @@ class Threads:
         thread = self._threads.setdefault(name, Thread(name))
         thread.callers += 1
         try:
+            if thread.session is not None:
+                thread.session._require_not_calling()
             async with thread.turn:
                 if thread.session is None:
                     await self._open_one(thread)

@@ -7,7 +7,8 @@ import hmac
 import ipaddress
 import socket
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from cellblock.integrations.mcp.server import SessionServer
 
 PATH = "/mcp"
+SHOWN = "cellblock.shown"
+"""In a request's scope: what to call once it has shown a token. False where that is one connection too many."""
 _SHORTEST_TOKEN = 16
 _MOST_BODY = 32 * 2**20
-_MOST_CONNECTIONS = 200
 
 
 class TokenWall:
@@ -31,7 +33,7 @@ class TokenWall:
 
     421 for a `Host` that is not one of `hosts` (a page that had its name's address changed), 403 for an `Origin` that
     is not one of `origins` (a page of another site), 401 without a token that is known. Tokens are compared by their
-    hashes, all of them, in a time that says nothing of them.
+    hashes, all of them, in a time that says nothing of them. 503 where too many connections have shown one.
     """
 
     def __init__(
@@ -63,6 +65,8 @@ class TokenWall:
             await send({"type": "websocket.close", "code": 1008})
         elif (user := self._user(scope)) is None:
             await _refuse(send, *self._reason(scope))
+        elif not scope.get(SHOWN, _nobody_asks)():
+            await _refuse(send, 503, "too many connections: close some, or try again later")
         else:
             token = AccessToken(token="", client_id=user, scopes=[])
             await self._app({**scope, "user": AuthenticatedUser(token)}, receive, send)
@@ -133,17 +137,24 @@ async def serve_http(
     """
     import uvicorn
 
+    from cellblock.integrations.mcp.connections import HEAD_BYTES, Connection, Connections
+
     names = names_of(listener, hosts)
     security = TransportSecuritySettings(allowed_hosts=[*names], allowed_origins=[*origins])
     app = server.streamable_http_app(
         streamable_http_path=PATH, max_request_body_size=_MOST_BODY, transport_security=security
     )
     wall = TokenWall(app, tokens, hosts=names, origins=origins)
+    connection: Any = partial(Connection, connections=Connections())
     config = uvicorn.Config(
-        wall, log_level="warning", access_log=False, server_header=False, lifespan="on", ws="none",
-        limit_concurrency=_MOST_CONNECTIONS, timeout_graceful_shutdown=3,
+        wall, log_level="warning", access_log=False, server_header=False, lifespan="on", http=connection, ws="none",
+        h11_max_incomplete_event_size=HEAD_BYTES, timeout_graceful_shutdown=3,
     )  # fmt: skip
     await uvicorn.Server(config).serve(sockets=[listener])
+
+
+def _nobody_asks() -> bool:
+    return True
 
 
 def _hash(token: bytes) -> bytes:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from cellblock.cell import Cell
 from cellblock.differences import Diff
+from cellblock.session.inert import strict_json
 from cellblock.session.notebook import Notebook
 from cellblock.session.offered import told
 from cellblock.session.shown import IMAGES
@@ -279,11 +280,8 @@ def _plain(value: object) -> object:
     """A value that is JSON as it stands, and short; else None."""
     if not _is_plain(value, _DEEPEST_VALUE):
         return None
-    try:
-        text = json.dumps(value, allow_nan=False)
-    except ValueError:  # NaN and the infinities are no JSON
-        return None
-    return value if len(text) <= _MOST_VALUE else None
+    copied = strict_json(value)  # NaN, the infinities and the longest integers are no JSON
+    return copied[0] if copied is not None and len(json.dumps(copied[0])) <= _MOST_VALUE else None
 
 
 def _is_plain(value: object, depth: int) -> bool:

@@ -145,9 +145,13 @@ def _reopen(one: Held) -> None:
     try:
         if not one.flags & os.O_PATH:
             os.lseek(file, one.offset, os.SEEK_SET)
-        os.dup2(file, one.number, one.inheritable)
+        if file == one.number:  # which was free
+            os.set_inheritable(file, one.inheritable)
+        else:
+            os.dup2(file, one.number, one.inheritable)
     finally:
-        os.close(file)
+        if file != one.number:
+            os.close(file)
     for kind, of_process, start, length in one.locks:  # closing a descriptor ends the process's locks: so after it
         if of_process:
             fcntl.lockf(one.number, kind | fcntl.LOCK_NB, length, start)

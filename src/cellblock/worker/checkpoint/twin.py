@@ -137,16 +137,34 @@ def _wait(
         while message is not None and "wake" not in message:
             if message == control.SHOW:
                 _show(ends)
-            elif "save" in message:
-                _make_scribe(message, ends, write)
-            elif (branch := part(message, ends, found, ours, text)) is not None:
-                return branch
+            elif message == control.APART:
+                with _meet(ends) as apart:
+                    message, ends = control.receive(apart)
+                    if message is None:
+                        pass
+                    elif "save" in message:
+                        _make_scribe(message, ends, write)
+                    elif (branch := part(message, ends, found, ours, text)) is not None:
+                        return branch
             message, ends = control.receive(channel)
     except BaseException:
         os._exit(1)
     if message is None:
         os._exit(0)
     return descriptors.out_of_the_way(ends[0], found) if ends else -1
+
+
+def _meet(ends: list[int]) -> socket.socket:
+    """In the copy: give the host a socket for one order that brings descriptors along.
+
+    Cells had the channel's end, and whoever has a copy of it can read all that the host sends there.
+    """
+    ours, theirs = control.pair()
+    with theirs:
+        for end in ends:
+            with contextlib.suppress(OSError), socket.socket(fileno=end) as asked:
+                socket.send_fds(asked, [b"-"], [theirs.fileno()])
+    return ours
 
 
 def _make_scribe(message: Mapping[str, object], ends: list[int], write: Write) -> None:

@@ -113,6 +113,7 @@ _MADV_MERGEABLE = 12
 _PRIO_PROCESS = 0
 _SOL_SOCKET, _SOL_IPV6 = 1, 41
 _SIZES_OF_BUFFERS = (7, 8, 32, 33)  # SO_SNDBUF, SO_RCVBUF and their *FORCE
+_SO_LINGER = 13
 _PROGRAMS_OF_SOCKETS = (26, 50, 51, 52)  # SO_ATTACH_FILTER, _BPF, _REUSEPORT_CBPF, _REUSEPORT_EBPF
 _IPV6_FLOWLABEL_MGR = 32
 _F_SETPIPE_SZ, _USUAL_PIPE_BYTES = 1031, 65536
@@ -321,6 +322,8 @@ def _rules(families: frozenset[int], shared_memory: bool) -> dict[str, int | Rul
         "setsockopt": (
             # As the kernel does with a size past its own bound: the call succeeds, the buffer stays as it is.
             Clause((_none_of(1, _SOL_SOCKET), _none_of(2, *_SIZES_OF_BUFFERS)), IGNORED),
+            # Whoever closes a lingering socket last waits: the host, where a message that nobody read carries it.
+            Clause((_none_of(1, _SOL_SOCKET), _none_of(2, _SO_LINGER)), IGNORED),
             # The machine has one bound for compiled programs; past it, not even a system call filter is taken.
             Clause((_none_of(1, _SOL_SOCKET), _none_of(2, *_PROGRAMS_OF_SOCKETS))),
             Clause((_none_of(1, _SOL_IPV6), _none_of(2, _IPV6_FLOWLABEL_MGR))),  # 4096 on the machine

@@ -13,6 +13,7 @@ import socket
 import traceback
 
 from cellblock.worker import control
+from cellblock.worker.border import report
 from cellblock.worker.confine import layout, namespaces, root
 from cellblock.worker.confine.refusal import WallRefused
 from cellblock.worker.confine.syscalls import CLONE_NEWNS, PR_SET_DUMPABLE, PR_SET_PDEATHSIG, prctl, unshare
@@ -34,7 +35,11 @@ def launch(
     except WallRefused as refused:
         control.send(channel, refused.report)
         os._exit(1)
-    first = os.fork()
+    try:
+        first = os.fork()
+    except OSError as error:
+        control.send(channel, report("start", error))
+        os._exit(1)
     if first:
         channel.close()
         zygote_channel.close()

@@ -14,6 +14,7 @@ import traceback
 from functools import partial
 
 from cellblock.worker import control
+from cellblock.worker.border import Border, report
 from cellblock.worker.confine import namespaces, root
 from cellblock.worker.confine.refusal import WallRefused
 from cellblock.worker.confine.syscalls import CLONE_NEWNS, CLONE_NEWPID, unshare
@@ -42,6 +43,9 @@ def serve(
     children = Children(channel)
     spares = Spares(children, partial(_make_shell, late=late, children=children))
     children.hold(channel.close, spares.close)
+    border = Border(partial(control.tell, channel))
+    obey = partial(_obey, channel, children=children, spares=spares, late=late, boot=boot)
+    take_in = partial(_take_in, children=children, spares=spares, late=late, boot=boot)
     with first:
         _start_zygote(first, children, spares, late, "")
     readable = select.poll()
@@ -53,18 +57,27 @@ def serve(
         if not ready and children.left(idle_seconds) <= 0:
             os._exit(0)
         if spares.fileno() in ready:
-            for kind, waiting in spares.take_in():
-                message: Message = {"make": "shell", "kind": kind, "mounts": False, "spare": False}
-                _carry_out(message, waiting, children, spares, late, boot)
+            border.carry_out("take in", take_in)
         if channel.fileno() in ready:
-            received, descriptors = control.receive(channel)
-            if received is None:
-                os._exit(0)
-            host = socket.socket(fileno=descriptors[0]) if descriptors else None
-            if received["make"] == "branch":
-                _branch_off(received, host, descriptors[1:], late=late, children=children)
-            else:
-                _carry_out(received, host, children, spares, late, boot)
+            border.carry_out("receive", obey)
+
+
+def _take_in(*, children: Children, spares: Spares, late: tuple[str, ...], boot: str) -> None:
+    for kind, waiting in spares.take_in():
+        message: Message = {"make": "shell", "kind": kind, "mounts": False, "spare": False}
+        _carry_out(message, waiting, children, spares, late, boot)
+
+
+def _obey(channel: socket.socket, *, children: Children, spares: Spares, late: tuple[str, ...], boot: str) -> None:
+    """Do what the next message asks for; who is to hear of it is told of a failure."""
+    received, descriptors = control.receive(channel)
+    if received is None:
+        os._exit(0)
+    host = socket.socket(fileno=descriptors[0]) if descriptors else None
+    if received["make"] == "branch":
+        _branch_off(received, host, descriptors[1:], late=late, children=children)
+    else:
+        _carry_out(received, host, children, spares, late, boot)
 
 
 def _carry_out(
@@ -83,18 +96,17 @@ def _carry_out(
             spares.keep_one(kind, seconds)
             return
     assert host is not None
+
+    def make() -> None:
+        match message:
+            case {"make": "zygote"}:
+                _start_zygote(host, children, spares, late, boot)
+            case {"make": "shell", "kind": dict(kind), "mounts": bool(mounts), "spare": bool(spare)}:
+                if not (spare and spares.hand_out(kind, host)) and children.fork() == 0:
+                    _make_shell(kind, host, late=late, children=children, mounts=mounts)
+
     with host:
-        try:
-            match message:
-                case {"make": "zygote"}:
-                    _start_zygote(host, children, spares, late, boot)
-                case {"make": "shell", "kind": dict(kind), "mounts": bool(mounts), "spare": bool(spare)}:
-                    if not (spare and spares.hand_out(kind, host)) and children.fork() == 0:
-                        _make_shell(kind, host, late=late, children=children, mounts=mounts)
-        except OSError as error:  # no process can be had, or nothing else: the sessions that there are go on
-            control.tell(
-                host, {"failed": "start", "reason": str(error), "remedy": "see whether the machine is overloaded"}
-            )
+        Border(partial(control.tell, host)).carry_out("start", make)
 
 
 def _start_zygote(host: socket.socket, children: Children, spares: Spares, late: tuple[str, ...], boot: str) -> None:
@@ -134,14 +146,13 @@ def _branch_off(
     assert host is not None
     kind, mounts = message["kind"], bool(message["mounts"])
     assert isinstance(kind, dict)
+
+    def make() -> None:
+        if children.fork() == 0:
+            _make_nested(kind, host, namespaces_of, late=late, children=children, mounts=mounts)
+
     with host:
-        try:
-            if children.fork() == 0:
-                _make_nested(kind, host, namespaces_of, late=late, children=children, mounts=mounts)
-        except OSError as error:
-            control.tell(
-                host, {"failed": "start", "reason": str(error), "remedy": "see whether the machine is overloaded"}
-            )
+        Border(partial(control.tell, host)).carry_out("start", make)
     for descriptor in namespaces_of:
         os.close(descriptor)
 
@@ -204,6 +215,7 @@ def _become_zygote(host: socket.socket, nursery: socket.socket, late: tuple[str,
 
 
 def _fail(host: socket.socket, error: BaseException) -> None:
-    reason = "".join(traceback.format_exception(error))
-    control.tell(host, {"failed": "root", "reason": reason, "remedy": ""})
+    control.tell(host, report("root", error))
+    if not isinstance(error, OSError):
+        traceback.print_exception(error)
     os._exit(1)

@@ -112,9 +112,9 @@ def _fork(channels: tuple[socket.socket, ...], message: dict[str, object], init:
     """The worker's pid; 0 where there is none: the host learns that as its socket closes."""
     try:
         pid = os.fork()
-    except OSError:
+    except OSError as error:
         if not _ended(init):  # a pid namespace whose first process has ended takes no other
-            traceback.print_exc()
+            control.tell(channels[0], {"unmade": message["token"], "errno": error.errno})
         return 0
     if pid == 0:
         try:

@@ -74,7 +74,8 @@ class Crowd:
             return 0
         self._queue = [*waited, *new]
         if len(waited) > self._few:  # not by what lives for a moment, as a copy that is about to freeze
-            _make_nice(waited)
+            for process in waited:
+                holdings.make_nicer(process, _NICE)
         return 0
 
     def continued(self) -> None:
@@ -85,7 +86,8 @@ class Crowd:
     def _take_turns(self, queue: list[int]) -> None:
         turn, rest = queue[: self._few], queue[self._few :]
         self._queue = rest + turn
-        _make_nice(turn)
+        for process in turn:
+            holdings.make_nicer(process, _NICE)
         _signal(rest, signal.SIGSTOP)
         _signal(self._stopped.difference(rest), signal.SIGCONT)
         self._stopped = set(rest)
@@ -140,13 +142,6 @@ class Crowd:
 
 def _is_ready(process: int) -> bool:
     return any(holdings.ready(process))
-
-
-def _make_nice(processes: Iterable[int]) -> None:
-    for process in processes:
-        with contextlib.suppress(ProcessLookupError):
-            if os.getpriority(os.PRIO_PROCESS, process) < _NICE:
-                os.setpriority(os.PRIO_PROCESS, process, _NICE)
 
 
 def _idle(threads: Iterable[int]) -> None:

@@ -48,8 +48,7 @@ def hold_back(
 ) -> None:
     """Let the worker have the processor before what it has started since `began`, so that it can be interrupted."""
     for process in _started_since(int(began * holdings.TICKS), worker, spared, processes):
-        with contextlib.suppress(ProcessLookupError):
-            os.setpriority(os.PRIO_PROCESS, process, _AFTER_THE_WORKER)
+        holdings.make_nicer(process, _AFTER_THE_WORKER)
 
 
 def end_since(

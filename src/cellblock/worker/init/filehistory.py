@@ -8,6 +8,9 @@ A time of change has the grain of the kernel's clock, unless the kernel makes it
 (Linux 6.13). Where it does not, a file that changed just before it was looked at is looked at again. A page that a
 process has mapped to be shared, and has written once, changes without a time from then on: such files count as changed.
 
+A large file is copied after the checkpoint is made, while a lease on it has the kernel hold whoever opens it to write
+until it is copied. One that is open to be written, or mapped so, gets no lease, and is copied at once.
+
 Mounts that stand in the trees are left out. A directory that leads to one can be renamed and not removed; it is moved
 back before anything else.
 """
@@ -16,9 +19,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import itertools
 import json
 import os
+import signal
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -28,8 +33,11 @@ from typing import Any
 from cellblock.worker.init.trees import Tree, allowed, move, remove
 
 CHUNK_BYTES = 2**20
+LARGE_BYTES = 8 * CHUNK_BYTES
+"""From here on a file is copied later, where it can be."""
 Pieces = tuple[tuple[int, int], ...]
 _GRAIN_NS = 20_000_000
+_SLICE_SECONDS = 0.005
 _WAY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -101,12 +109,17 @@ class Packed(Chunk):
         """It is not ours."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Content:
-    """A regular file's bytes; None is a chunk that is a hole."""
+    """A regular file's bytes; None is a chunk that is a hole. There are fewer while it is being copied."""
 
     size: int
-    chunks: tuple[Chunk | None, ...]
+    chunks: list[Chunk | None] = field(default_factory=list)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it was copied."""
+        return len(self.chunks) * CHUNK_BYTES >= self.size
 
 
 Stamp = tuple[int, int, int]
@@ -140,6 +153,21 @@ class Kept:
         return any(path == one or path.startswith(one + "/") for one in self.missed)
 
 
+@dataclass(slots=True)
+class _Copying:
+    """A file that is copied after the look at it: what it is to become, what it was before, and a descriptor of it."""
+
+    path: str
+    content: Content
+    before: Content | None
+    file: int
+
+    def end(self) -> None:
+        """Let others write to the file."""
+        fcntl.fcntl(self.file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        os.close(self.file)
+
+
 class FileHistory:
     """The trees below `roots`, which all are on one file system; `store` is a descriptor of an empty directory.
 
@@ -160,11 +188,13 @@ class FileHistory:
         self._spared = 0
         self._forgotten: int | None = None
         self._taken: dict[str, Entry] = {}
+        self._copying: list[_Copying] = []
         self._exported: Kept | None = None
         self._told: dict[str, int] = {}
         self._tellings = 0
         self.spare: Callable[[], bool] = lambda: False
         """Lets go of what others keep of the store; whether there was anything."""
+        signal.signal(signal.SIGIO, signal.SIG_IGN)  # somebody waits for the end of a lease, and is not served sooner
         self.keep(0)
         self._ways = [(path, os.open(path, _WAY)) for path in self._known if self._leads_to_mount(path)]
 
@@ -185,9 +215,9 @@ class FileHistory:
         """Remember the files as they are.
 
         Where the store has no room, the oldest checkpoints are forgotten for it, all but the newest `spared`; the last
-        that was, None where none was.
+        that was, None where none was. Large files are left to `copy_more`.
         """
-        self._spared, self._forgotten = spared, None
+        self._spared = spared
         known = self._known
         entries: dict[str, Entry] = {}
         self._taken = entries
@@ -211,7 +241,48 @@ class FileHistory:
         if any(entry.kind == stat.S_IFREG for entry in entries.values()):
             self._mapped = self._find_mapped(self._device)
         self._kept[number] = Kept(entries, tuple(missed))
-        return self._forgotten
+        return self._last_forgotten()
+
+    def _last_forgotten(self) -> int | None:
+        forgotten, self._forgotten = self._forgotten, None
+        return forgotten
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that is kept was copied."""
+        return not self._copying
+
+    def settle(self) -> None:
+        """Copy what is left to be copied."""
+        while self._copying:
+            self._copy_chunk(self._copying[0])
+
+    def copy_more(self) -> int | None:
+        """Copy some of what is left to be copied; the last checkpoint that was forgotten for it, if one was."""
+        until = time.monotonic() + _SLICE_SECONDS
+        while self._copying and time.monotonic() < until:
+            self._copy_chunk(self._copying[0])
+        return self._last_forgotten()
+
+    def _copy_chunk(self, one: _Copying) -> None:
+        try:
+            if not one.content.is_whole:
+                one.content.chunks.append(self._chunk_with_room(one.file, one.content, one.before))
+        except OSError:
+            self._miss(one)
+        else:
+            if not one.content.is_whole:
+                return
+        self._copying.remove(one)
+        one.end()
+
+    def _miss(self, one: _Copying) -> None:
+        """A file could not be kept after all."""
+        self._known.pop(one.path, None)
+        for number, kept in self._kept.items():
+            if one.path in kept.entries and kept.entries[one.path].held is one.content:
+                del kept.entries[one.path]
+                self._kept[number] = Kept(kept.entries, (*kept.missed, one.path))
 
     def forget(self, numbers: Iterable[int]) -> None:
         """Let go of the files of checkpoints."""
@@ -244,15 +315,18 @@ class FileHistory:
 
         They stay until `release`.
         """
+        self.settle()
         self._exported = self._kept[number]
         return self.listed(number)
 
     def kept(self, number: int) -> Kept | None:
         """What is kept of a checkpoint: its files stay in the store for as long as this is held."""
+        self.settle()
         return self._kept.get(number)
 
     def listed(self, number: int) -> int:
         """A memory file that lists a checkpoint's files."""
+        self.settle()
         kept = self._kept[number]
         rows = [_row(path, entry) for path, entry in kept.entries.items()]
         return _written({"rows": rows, "missed": kept.missed})
@@ -262,6 +336,7 @@ class FileHistory:
 
         Without the directories that lead to mounts.
         """
+        self.settle()
         kept = self._kept[number]
         before = self._told if since == self._tellings else {}
         ways = {path for path, _ in self._ways}
@@ -309,7 +384,8 @@ class FileHistory:
         held: Content | str | None = None
         try:
             if kind == stat.S_IFREG:
-                held = self._copy_with_room(path)
+                held = self._copy_later(path) if found.st_size >= LARGE_BYTES else None
+                held = held or self._copy(path, self._content(path))
             elif kind == stat.S_IFLNK:
                 held = allowed(os.readlink, path)
             elif kind == stat.S_IFSOCK:  # whoever listens at it is gone when the session goes back
@@ -322,37 +398,55 @@ class FileHistory:
         same = found.st_ino if kind == stat.S_IFREG and found.st_nlink > 1 else 0
         return Entry(kind, stat.S_IMODE(found.st_mode), found.st_mtime_ns, held, same)
 
-    def _copy_with_room(self, path: str) -> Content:
-        while True:
-            try:
-                return self._copy(path, self._content(path))
-            except OSError as error:
-                if error.errno != errno.ENOSPC or not self._make_room():
-                    raise
-
     def _content(self, path: str) -> Content | None:
         """What a file was when it was last looked at."""
         _, entry = self._known.get(path, (None, None))
         return entry.held if entry is not None and isinstance(entry.held, Content) else None
 
+    def _copy_later(self, path: str) -> Content | None:
+        """What a file is, once it is copied; None where somebody may write to it meanwhile."""
+        with self._opened(path, os.O_RDONLY) as opened:
+            file = os.dup(opened)
+        try:
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        except OSError:
+            os.close(file)
+            return None
+        content = Content(os.fstat(file).st_size)
+        self._copying.append(_Copying(path, content, self._content(path), file))
+        return content
+
     def _copy(self, path: str, before: Content | None) -> Content:
         with self._opened(path, os.O_RDONLY) as file:
-            size = os.fstat(file).st_size
-            chunks: list[Chunk | None] = []
-            for number, start in enumerate(range(0, size, CHUNK_BYTES)):
-                pieces = _pieces(file, start, min(start + CHUNK_BYTES, size))
-                if not pieces:
-                    chunks.append(None)
-                    continue
-                data = os.pread(file, CHUNK_BYTES, start)
-                old = before.chunks[number] if before is not None and number < len(before.chunks) else None
-                chunks.append(old if old is not None and old.read() == data else Chunk(self._store, data, pieces))
-            return Content(size, tuple(chunks))
+            content = Content(os.fstat(file).st_size)
+            while not content.is_whole:
+                content.chunks.append(self._chunk_with_room(file, content, before))
+            return content
+
+    def _chunk_with_room(self, file: int, content: Content, before: Content | None) -> Chunk | None:
+        while True:
+            try:
+                return self._chunk(file, content, before)
+            except OSError as error:
+                if error.errno != errno.ENOSPC or not self._make_room():
+                    raise
+
+    def _chunk(self, file: int, content: Content, before: Content | None) -> Chunk | None:
+        """The next chunk of a file: that of before where it is the same."""
+        number = len(content.chunks)
+        start = number * CHUNK_BYTES
+        pieces = _pieces(file, start, min(start + CHUNK_BYTES, content.size))
+        if not pieces:
+            return None
+        data = os.pread(file, CHUNK_BYTES, start)
+        old = before.chunks[number] if before is not None and number < len(before.chunks) else None
+        return old if old is not None and old.read() == data else Chunk(self._store, data, pieces)
 
     # ---------------------------------------------------------------------------------------- rewinding
 
     def rewind(self, number: int) -> list[str]:
         """Make the files what they were; the paths that are not. Nothing else may be writing to them."""
+        self.settle()
         kept = self._kept.get(number)
         if kept is None:
             return list(self._trees)
@@ -479,7 +573,7 @@ def _entry(row: list[Any], store: int) -> tuple[str, Entry]:
     path, kind, mode, modified_ns, held, same = row
     if isinstance(held, list):
         size, chunks = held
-        held = Content(size, tuple(None if chunk is None else _foreign(store, *chunk) for chunk in chunks))
+        held = Content(size, [None if chunk is None else _foreign(store, *chunk) for chunk in chunks])
     return path, Entry(kind, mode, modified_ns, held, same)
 
 

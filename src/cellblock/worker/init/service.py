@@ -8,10 +8,12 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NoReturn
 
 from cellblock.worker import control, holdings
+from cellblock.worker.border import Border
 from cellblock.worker.confine import namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
 from cellblock.worker.ended import ended_children
@@ -22,7 +24,7 @@ from cellblock.worker.init.expected import Copies
 from cellblock.worker.init.filehistory import FileHistory
 from cellblock.worker.init.quota import Quota
 from cellblock.worker.init.supervisor import Supervisor
-from cellblock.worker.init.watch import IDLE_SECONDS, Excess, Watch
+from cellblock.worker.init.watch import IDLE_SECONDS, UNSEEN, Excess, Watch
 from cellblock.worker.peak import Peak
 
 _MAX_MISSED = 20
@@ -39,6 +41,7 @@ class Service:
     ) -> None:
         """`store` is a directory that no cell reaches; a `nested` session is a branch."""
         self._channel = channel
+        self._border = Border(partial(control.tell, channel))
         self._nested = nested
         self._ready = select.poll()
         self._ready.register(channel, select.POLLIN)
@@ -72,28 +75,50 @@ class Service:
             "admit": self._admit,
             "capture": self._capture,
         }
-        signal.signal(signal.SIGCHLD, lambda *_: self._reap())
+        signal.signal(signal.SIGCHLD, lambda *_: self._border.carry_out("reap", self._reap))
 
     def serve(self) -> NoReturn:
         """Until the host is gone."""
         while True:
-            ready = self._ready.poll(max(0.0, self._look_at - time.monotonic()) * 1000)
+            pause = max(0.0, self._look_at - time.monotonic()) if self._history.is_settled else 0.0
+            ready = self._ready.poll(pause * 1000)
             if time.monotonic() >= self._look_at:  # calls that come without a pause must not put it off
-                self._look()
+                self._look_at = time.monotonic() + IDLE_SECONDS
+                self._border.look(self._look, self._end_unseen)
+            if not ready:
+                self._border.carry_out("copy files", self._copy_more)
             for descriptor, _ in ready:
-                if self._captures.hear(descriptor):
-                    self._know_scribes()
-                else:
-                    self._copies.hear(descriptor)
+                self._border.carry_out("hear", partial(self._hear, descriptor))
             if any(descriptor == self._channel.fileno() for descriptor, _ in ready):
-                message, descriptors = control.receive(self._channel)
-                if message is None:
-                    os._exit(0)
-                self._answers[message["do"]](message, descriptors)
+                self._border.carry_out("receive", self._receive)
                 continue  # it may have said who the worker is now
             self._supervisor.copies = self._watch.frozen
             for descriptor, happened in ready:
-                self._supervisor.serve(descriptor, happened)
+                self._border.carry_out("supervise", partial(self._supervisor.serve, descriptor, happened))
+
+    def _hear(self, descriptor: int) -> None:
+        if self._captures.hear(descriptor):
+            self._know_scribes()
+        else:
+            self._copies.hear(descriptor)
+
+    def _receive(self) -> None:
+        """Do what the host asks for. Descriptors that came along and that nobody took are closed."""
+        message, descriptors = control.receive(self._channel)
+        if message is None:
+            os._exit(0)
+        what = str(message["do"])
+        done = self._border.carry_out(what, lambda: self._answers[what](message, descriptors), asked=True)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        if what == "keep" and not done:  # the checkpoint has no files to go back to
+            control.tell(self._channel, {"gone": message["number"]})
+            control.tell(self._channel, {"kept": message["number"]})
+
+    def _copy_more(self) -> None:
+        """Copy a piece of the large files that are still to be copied."""
+        if (full := self._history.copy_more()) is not None:
+            self._let_go(full, "max_disk_mb")
 
     def _look(self) -> None:
         """At what the session's processes hold, and its frozen copies."""
@@ -135,6 +160,9 @@ class Service:
         with contextlib.suppress(ProcessLookupError):
             os.kill(excess.process, signal.SIGKILL)
 
+    def _end_unseen(self) -> None:
+        self._curb(Excess(UNSEEN, self._watch.worker))
+
     def _found(self, process: int, number: int, channel: int) -> None:
         """A frozen copy is ready."""
         if process == self._watch.worker:  # whatever a cell says
@@ -162,21 +190,21 @@ class Service:
             if process == self._adopted:
                 control.tell(self._channel, {"ended": process, "status": status})
 
-    def _expect(self, message: Message, channels: Sequence[int]) -> None:
+    def _expect(self, message: Message, channels: list[int]) -> None:
         """Copies are being made for a checkpoint, and say on these channels that they are ready."""
-        for channel in channels:
-            self._copies.expect(channel, _number(message["number"]))
+        while channels:
+            self._copies.expect(channels.pop(), _number(message["number"]))
 
     def _supervise(self, _message: Message, descriptors: list[int]) -> None:
         self._supervisor.expect(descriptors.pop())
 
     def _seal(self, message: Message, _descriptors: list[int]) -> None:
         """A worker was put into the session, and nothing is to be attached any more."""
+        prctl(PR_SET_DUMPABLE, 0)
         self._watch.begin()
         self._budget.reserved = False
         self._supervisor.worker = self._watch.worker
         self._quota.of(self._watch.worker, _number(message["processes"]))
-        prctl(PR_SET_DUMPABLE, 0)
 
     def _keep(self, message: Message, descriptors: list[int]) -> None:
         """A step has come to its end: a checkpoint."""
@@ -244,7 +272,7 @@ class Service:
     def _export(self, message: Message, descriptors: list[int]) -> None:
         """Give the host what a branch is made of: the files of a checkpoint, and this session's namespaces."""
         holdings.expect_branches()
-        with socket.socket(fileno=descriptors[0]) as answer:
+        with socket.socket(fileno=descriptors.pop()) as answer:
             try:
                 files = self._history.export(_number(message["number"]))
                 ends = [files, os.dup(self._history.store), *namespaces.opened()]
@@ -260,12 +288,13 @@ class Service:
 
     def _import(self, _message: Message, descriptors: list[int]) -> None:
         """In a branch: take over the files."""
-        control.send(self._channel, {"imported": _told(self._history.take_over(*descriptors))})
+        store, files = descriptors.pop(), descriptors.pop()
+        control.send(self._channel, {"imported": _told(self._history.take_over(files, store))})
 
     def _part(self, message: Message, descriptors: list[int]) -> None:
         """Let a frozen copy make the worker of a branch; 0 ends that."""
         self._supervisor.parting = _number(message["copy"])
-        with socket.socket(fileno=descriptors[0]) as answer:
+        with socket.socket(fileno=descriptors.pop()) as answer:
             control.tell(answer, {"parting": self._supervisor.parting})
 
     def _hollow(self, _message: Message, _descriptors: list[int]) -> None:
@@ -281,8 +310,8 @@ class Service:
 
     def _admit(self, message: Message, descriptors: list[int]) -> None:
         """Let a frozen copy, of this session or a branch, make a scribe while the host holds a channel open."""
-        if self._captures.begin(descriptors[0], _number(message["copy"]), None) is None:
-            os.close(descriptors[0])
+        if self._captures.begin(descriptors[0], _number(message["copy"]), None) is not None:
+            descriptors.clear()
         self._know_scribes()
 
     def _capture(self, message: Message, descriptors: list[int]) -> None:
@@ -291,8 +320,8 @@ class Service:
         kept = self._history.kept(number)
         capture = self._captures.begin(descriptors[0], 0, kept) if kept is not None else None
         if capture is None:
-            os.close(descriptors[0])
             return
+        descriptors.clear()
         files = self._history.told(number, _number(message["since"]))
         with contextlib.suppress(OSError):  # the host has let go of it already
             control.send(capture.channel, {"files": True}, [files, self._history.store], flags=socket.MSG_DONTWAIT)

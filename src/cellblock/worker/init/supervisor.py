@@ -69,7 +69,11 @@ class Supervisor:
         call = calls.receive(listener)
         if call is None:
             return
-        error = self._judge(call)
+        try:
+            error = self._judge(call)
+        except Exception:  # what cannot be judged is refused; why is told
+            calls.refuse(listener, call, errno.EPERM)
+            raise
         if error:
             calls.refuse(listener, call, error)
         else:

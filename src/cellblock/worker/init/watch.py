@@ -32,6 +32,8 @@ _MOST_PUT_OFF = 4
 """So many looks in a row see to nothing but a crowd that grows: in it, counting takes a second."""
 _SOON_SECONDS = 0.02
 
+UNSEEN = "what could not be counted"
+"""What a session holds where looking at it fails again and again."""
 _SLACK_BYTES = 32 * 2**20
 _WORKER_SLACK_BYTES = 64 * 2**20
 """The worker's own limit lets it have `DATA_HEADROOM_BYTES` more while no cell's code runs, and a stack."""

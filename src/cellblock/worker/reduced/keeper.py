@@ -17,16 +17,17 @@ import signal
 import socket
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import cast
 
 from cellblock.worker import control, main
+from cellblock.worker.border import Border
 from cellblock.worker.confine.syscalls import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
 from cellblock.worker.ended import ended_children
 from cellblock.worker.environment import environment
 from cellblock.worker.init import ending
-from cellblock.worker.init.watch import BUSY_SECONDS, IDLE_SECONDS, Watch
+from cellblock.worker.init.watch import BUSY_SECONDS, IDLE_SECONDS, UNSEEN, Excess, Watch
 from cellblock.worker.reduced import accounts, disk, walls
 from cellblock.worker.reduced.accounts import Account
 from cellblock.worker.reduced.metadata import Attendant
@@ -85,6 +86,7 @@ class Keeper:
         program: bytes,
     ) -> None:
         self._channel = channel
+        self._border = Border(self._tell)
         self._sight = sight
         self._account = account
         self._program = program
@@ -116,18 +118,25 @@ class Keeper:
                     if message is None:
                         self._end()
                         return
-                    self._do(message, descriptors)
-                elif descriptor == self._children:
-                    self._bury()
-                elif self._expected is not None and descriptor == self._expected.fileno():
-                    self._take_listener()
-                elif self._attendant is not None and descriptor == self._attendant.listener:
-                    if events & select.POLLIN:
-                        self._attendant.attend()
-                    else:
-                        self._dismiss()
+                    self._border.carry_out(str(message["do"]), partial(self._do, message, descriptors), asked=True)
+                    for one in descriptors:
+                        os.close(one)
+                    continue
+                self._border.carry_out("hear", partial(self._hear, descriptor, events))
             if time.monotonic() >= self._look_at:
-                self._look()
+                self._look_at = time.monotonic() + IDLE_SECONDS
+                self._border.look(self._look, partial(self._curb, Excess(UNSEEN, self._worker)))
+
+    def _hear(self, descriptor: int, events: int) -> None:
+        if descriptor == self._children:
+            self._bury()
+        elif self._expected is not None and descriptor == self._expected.fileno():
+            self._take_listener()
+        elif self._attendant is not None and descriptor == self._attendant.listener:
+            if events & select.POLLIN:
+                self._attendant.attend()
+            else:
+                self._dismiss()
 
     def _do(self, message: dict[str, object], descriptors: list[int]) -> None:
         if message["do"] == "attach":
@@ -142,33 +151,32 @@ class Keeper:
             count = ending.end_since(cast("float", message["since"]), self._worker, processes=self._processes)
             self._watch.continued()
             control.send(self._channel, {"count": count})
-        for descriptor in descriptors:
-            os.close(descriptor)
 
     # --- workers ---
 
     def _attach(self, message: dict[str, object], descriptors: list[int]) -> None:
         self._token = int(str(message["token"]))
-        self._expected, end = control.pair()
-        self._poll.register(self._expected, select.POLLIN)
-        self._worker = os.fork()
-        if self._worker == 0:
-            try:
-                signal.set_wakeup_fd(-1)
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                _close_all_but({0, 1, 2, end.fileno(), *descriptors})
-                for ours in (self._channel, self._expected):
-                    ours.detach()  # or its number, which is another's soon, would be closed with it
-                walls.settle(self._account)
-                confine = partial(
-                    walls.confine, sight=self._sight, account=self._account, program=self._program, keeper=end
-                )
-                room = main.Room(self._workspace, environment(self._workspace, self._tmp), confine)
-                main.run(message, *descriptors, room=room)
-            except BaseException:
-                traceback.print_exc()
-                os._exit(70)
-        end.close()
+        expected, end = control.pair()
+        with end:
+            self._worker = os.fork()
+            if self._worker == 0:
+                try:
+                    signal.set_wakeup_fd(-1)
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    _close_all_but({0, 1, 2, end.fileno(), *descriptors})
+                    for ours in (self._channel, expected):
+                        ours.detach()  # or its number, which is another's soon, would be closed with it
+                    walls.settle(self._account)
+                    confine = partial(
+                        walls.confine, sight=self._sight, account=self._account, program=self._program, keeper=end
+                    )
+                    room = main.Room(self._workspace, environment(self._workspace, self._tmp), confine)
+                    main.run(message, *descriptors, room=room)
+                except BaseException:
+                    traceback.print_exc()
+                    os._exit(70)
+        self._expected = expected
+        self._poll.register(expected, select.POLLIN)
 
     def _take_listener(self) -> None:
         assert self._expected is not None
@@ -194,7 +202,7 @@ class Keeper:
         self._worker = 0
         self._tell({"ended": self._token, "status": status})
 
-    def _tell(self, notice: dict[str, object]) -> None:
+    def _tell(self, notice: Mapping[str, object]) -> None:
         with contextlib.suppress(BlockingIOError, BrokenPipeError):  # a host that does not listen must not stop us
             control.send(self._channel, notice, flags=socket.MSG_DONTWAIT)
 
@@ -255,15 +263,18 @@ class Keeper:
         now = time.monotonic()
         self._look_at = now + pause
         if excess is not None:
-            self._tell(excess.told(self._worker))  # before its end is seen
-            with contextlib.suppress(ProcessLookupError):  # none of the others will outlive the worker
-                os.kill(-1 if excess.process == self._worker else excess.process, signal.SIGKILL)
+            self._curb(excess)
         self._uncounted = self._uncounted or pause != IDLE_SECONDS or self._stopped is not None
         if self._uncounted and now >= self._count_at:
             self._uncounted = False
             self._look_at_files(self._processes())
             ended = time.monotonic()
             self._count_at = ended + max(BUSY_SECONDS, _REST * (ended - now))
+
+    def _curb(self, excess: Excess) -> None:
+        self._tell(excess.told(self._worker))  # before its end is seen
+        with contextlib.suppress(ProcessLookupError):  # none of the others will outlive the worker
+            os.kill(-1 if excess.process == self._worker else excess.process, signal.SIGKILL)
 
     def _look_at_files(self, processes: list[int]) -> None:
         try:

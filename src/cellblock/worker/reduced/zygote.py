@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from cellblock.walls import Unavailable
 from cellblock.worker import control, laid, main
+from cellblock.worker.border import report
 from cellblock.worker.confine import landlock, layout, syscalls
 from cellblock.worker.confine.syscalls import PR_SET_CHILD_SUBREAPER, prctl
 from cellblock.worker.ended import ended_children
@@ -69,10 +70,15 @@ def serve(channel: socket.socket) -> None:
             os._exit(0)
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         own = _account(message["account"])
-        pid = os.fork()
-        if pid == 0:
-            _become_keeper(channel, message, descriptors, seen, own, program)
-        keepers[pid] = own
+        try:
+            pid = os.fork()
+        except OSError as error:
+            with socket.socket(fileno=descriptors.pop(0)) as host:
+                control.tell(host, report("keeper", error))
+        else:
+            if pid == 0:
+                _become_keeper(channel, message, descriptors, seen, own, program)
+            keepers[pid] = own
         for descriptor in descriptors:
             os.close(descriptor)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])

@@ -17,11 +17,12 @@ import struct
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NoReturn, cast
 
 from cellblock.worker import control, holdings, laid, main
+from cellblock.worker.border import Border
 from cellblock.worker.confine import layout
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, name_process, prctl
 from cellblock.worker.ended import ended_children
@@ -128,6 +129,7 @@ class Relay:
 
     def __init__(self, junction: Junction, profile: dict[str, object]) -> None:
         self._junction = junction
+        self._border = Border(self._tell)
         self._files = Files((layout.WORKSPACE, TMP), int(str(profile["disk_bytes"])), int(str(profile["files"])))
         self._memory = walls.held_limit()
         self._program = walls.program()
@@ -147,14 +149,16 @@ class Relay:
         while True:
             messages, others = self._junction.pass_on(max(0.0, self._look_at - time.monotonic()))
             if others:
-                self._bury()
+                self._border.carry_out("hear", self._bury)
             for message in messages:
-                self._do(json.loads(message))
-            self._tell_of_the_end()
+                asked = json.loads(message)
+                self._border.carry_out(str(asked["do"]), partial(self._do, asked), asked=True)
+            self._border.carry_out("tell", self._tell_of_the_end)
             if time.monotonic() >= self._look_at:
-                self._look()
+                self._look_at = time.monotonic() + _BUSY_SECONDS
+                self._border.look(self._look, self._end_unseen)
 
-    def _tell(self, notice: dict[str, object]) -> None:
+    def _tell(self, notice: Mapping[str, object]) -> None:
         self._junction.send(control.packed(notice))
         self._junction.flush()
 
@@ -248,6 +252,9 @@ class Relay:
             if time.monotonic() >= self._count_at:
                 self._look_at_files(processes)
         self._look_at = time.monotonic() + (_BUSY_SECONDS if busy else _IDLE_SECONDS)
+
+    def _end_unseen(self) -> None:
+        os.kill(-1, signal.SIGKILL)
 
     def _look_at_memory(self, processes: list[int]) -> None:
         """Kill the one that holds most before the container is at its limit, the worker last: past it all would end."""

@@ -24,6 +24,7 @@ from typing import Any
 from cellblock.worker.environment import of_its_own
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.saving import settings
+from cellblock.worker.saving.facts import is_a, names_in
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import registered
 
@@ -56,15 +57,17 @@ def collect(
     for number, some in enumerate(_in_order(namespace)):
         yield f"{ORDER}:{number:06}", lambda some=some: some  # type: ignore[misc]
     yield "modules", lambda: _modules(namespace) or None
-    last = getattr(namespace.get("__builtins__"), "__dict__", {}).get("_")
+    held = namespace.get("__builtins__")
+    last = names_in(held).get("_") if is_a(held, types.ModuleType) else None
     if last is not None:
         yield "last", lambda: (last,)
     for number, block in _volumes(blocks()).items():
         yield f"sources:{number}", lambda block=block: block  # type: ignore[misc]
     yield "levels", lambda: dict(logging._levelToName)
-    for logger in (logging.root, *list(logging.root.manager.loggerDict.values())):
-        if isinstance(logger, logging.Logger) and _is_set_up(logger):
-            yield f"logger:{logger.name}", lambda logger=logger: _logger(logger)  # type: ignore[misc]
+    loggers: list[tuple[str, Any]] = [("root", logging.root), *logging.root.manager.loggerDict.items()]
+    for name, logger in loggers:
+        if type(name) is str and is_a(logger, logging.Logger):
+            yield f"logger:{name}", lambda logger=logger: _logger(logger) if _is_set_up(logger) else None  # type: ignore[misc]
     for label, module, get in _OF_PACKAGES:
         found = sys.modules.get(module)
         if found is not None:
@@ -74,10 +77,27 @@ def collect(
 def _modules(namespace: dict[str, Any]) -> dict[str, types.ModuleType]:
     """Those that cells made and put where an import finds them, by a name that is written in a cell."""
     origins = Origins(namespace)
-    found = {name: one for name, one in list(sys.modules.items()) if type(one) is types.ModuleType}
-    made = {name: one for name, one in found.items() if name != "__main__" and origins.is_made(one)}
+    listed: list[tuple[Any, Any]] = list(sys.modules.items())
+    found = [(name, one) for name, one in listed if type(name) is str and type(one) is types.ModuleType]
+    made = {name: one for name, one in found if name != "__main__" and origins.is_made(one)}
     said = "".join(chain(*map(dict.values, blocks().values()))) if made else ""
     return {name: one for name, one in made.items() if f"'{name}'" in said or f'"{name}"' in said}
+
+
+def parts(met: Iterable[types.ModuleType]) -> Iterator[str]:
+    """What cells have imported of packages that they hold, as `import urllib.request` does: named in a cell's source.
+
+    Importing the package again does not bring it back. What a library imports of itself as it works, it will again.
+    """
+    held = [names_in(one) for one in met]
+    packages = {one["__name__"] for one in held if "__path__" in one and type(one.get("__name__")) is str}
+    said = {word for block in blocks().values() for source in block.values() for word in _DOTTED.findall(source)}
+    for word in sorted(said):
+        if word in sys.modules and any(word.startswith(f"{package}.") for package in packages):
+            yield word
+
+
+_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 
 
 def _is_set(name: str, value: Any) -> bool:
@@ -110,6 +130,8 @@ def apply(label: str, value: Any, namespace: dict[str, Any]) -> None:
         namespace[name] = value[0]
     elif kind == "last":
         namespace["__builtins__"].__dict__["_"] = value[0]
+    elif kind == "part":
+        __import__(name)
     elif kind == "sources":
         for filename, source in value.items():
             lines = source.splitlines(keepends=True)
@@ -130,15 +152,23 @@ def blocks() -> dict[int, dict[str, str]]:
 
     Each block is called by the number of the first cell that it has room for: what is in it no other cell changes.
     """
+    held: list[tuple[Any, Any]] = list(linecache.cache.items())
     found = sorted(
         (int(match[1]), name, "".join(entry[2]))
-        for name, entry in list(linecache.cache.items())
-        if type(name) is str and (match := _CELL.fullmatch(name)) is not None and len(entry) == 4
+        for name, entry in held
+        if type(name) is str and (match := _CELL.fullmatch(name)) is not None and _is_source(entry)
     )
     blocks: dict[int, dict[str, str]] = {}
     for number, name, source in found:
         blocks.setdefault(number - number % CELLS_A_BLOCK, {})[name] = source
     return blocks
+
+
+def _is_source(entry: object) -> bool:
+    """Whether that is what linecache holds of a cell, and not what a cell has put there."""
+    if type(entry) is not tuple or len(entry) != 4 or type(entry[2]) is not list:
+        return False
+    return all(type(one) is str for one in entry[2])
 
 
 def _volumes(blocks: dict[int, dict[str, str]]) -> dict[int, dict[str, str]]:

@@ -43,7 +43,8 @@ _ONE = _references(_Sample())
 @named("numpy.ndarray")
 def _array(saving: Saving, value: Any) -> Reduced:
     root = _root(value)
-    if root is not value and (_is_shared(value) or value.nbytes > root.nbytes or _is_mapped(root)):
+    most = 2 * value.nbytes >= root.nbytes  # so that views that come and go elsewhere change nothing
+    if root is not value and (most or _is_shared(value) or _is_mapped(root)):
         return _view_of, _place(value, root, root.ctypes.data)
     exporter = root.base.obj if type(root.base) is memoryview else root.base
     if type(exporter) in _EXPORTERS and not (type(exporter) is bytes and root.flags.writeable):  # unpickling owns those

@@ -194,11 +194,9 @@ def weak(target: Any, callback: Any) -> Any:
     return weakref.ref(target, callback) if callback is not None else weakref.ref(target)
 
 
-def dead() -> Any:
-    class Gone:
-        pass
-
-    return weakref.ref(Gone())
+def dead(refer: Callable[[Any], Any] = weakref.ref, made: Callable[[], Any] = set) -> Any:
+    """A weak reference or proxy, as `refer` makes them, of an object that is gone: of one that `made` has made."""
+    return refer(made())
 
 
 def weak_proxy(target: Any) -> Any:
@@ -347,6 +345,29 @@ def databases(options: dict[str, Any], held: list[tuple[str, bytes | str]], sett
 def set_foreign(made: Any, attributes: dict[str, Any]) -> None:
     for name, value in attributes.items():
         setattr(made, name, value)
+
+
+def closed_file(kind: str, name: Any, mode: str, *coded: Any) -> Any:
+    """A file object that was closed: of no file, under the name and mode that it had."""
+    made: Any = open(os.devnull, mode.replace("x", "w"), 0 if kind == "FileIO" else -1, *coded)  # noqa: SIM115 (it is kept)
+    raw = made.buffer.raw if kind == "TextIOWrapper" else made if kind == "FileIO" else made.raw
+    raw.name = name
+    made.close()
+    return made
+
+
+def closed_socket() -> Any:
+    import socket
+
+    made = socket.socket()
+    made.close()
+    return made
+
+
+def match(pattern: Any, text: Any, start: int, end: int, regs: Any) -> Any:
+    """The match of a pattern that has these places; None where there is none."""
+    tried = (pattern.match(text, start, end), pattern.fullmatch(text, start, end), *pattern.finditer(text, start, end))
+    return next((one for one in tried if one is not None and one.regs == regs), None)
 
 
 def by_codec(load: Callable[[Any], Any], saved: Any) -> Any:
@@ -524,6 +545,9 @@ BUILDERS: tuple[Callable[..., Any], ...] = (
     tensor,
     set_tensor,
     package,
+    closed_file,
+    closed_socket,
+    match,
     made_by,
     set_parts,
     databases,

@@ -6,40 +6,47 @@ import _abc  # type: ignore[import-not-found]  # its Python module has no way to
 import abc
 import enum
 import operator
+import sys
 import types
 from typing import Any
 
 from cellblock.worker.saving import building
+from cellblock.worker.saving.facts import flags_of, is_a, module_of, name_of, names_in, qualname_of
 from cellblock.worker.saving.losses import Unsaved
+from cellblock.worker.saving.patches import is_library
 from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer
 from cellblock.worker.saving.walk import VARIABLES
 
 _OWN = frozenset(("__slots__", "_abc_impl", "__abstractmethods__", "__slotnames__"))
-_module_of = type.__dict__["__module__"].__get__
-_qualname_of = type.__dict__["__qualname__"].__get__
-_name_of = type.__dict__["__name__"].__get__
-_OF_MEMBERS = ("_member_names_", "_member_type_", "_use_args_", "_value_repr_", "_new_member_")
+_OF_MEMBERS = (
+    "_member_names_", "_member_type_", "_use_args_", "_value_repr_", "_new_member_",
+    "_flag_mask_", "_singles_mask_", "_all_bits_", "_boundary_", "_inverted_",
+)  # fmt: skip
+"""What members, and combinations of flags, are made with."""
 
 
 @family(type)
 def _class(saving: Saving, value: type) -> Reduced:
     module = saving.origins.of(value)
     if module is not None:
-        return building.attribute, (module, _qualname_of(value))
-    if building._OF_TYPES.get(_name_of(value)) is value:
-        return building.hidden_type, (_name_of(value),)
-    if value.__flags__ & (_HEAP | _IMMUTABLE) != _HEAP:
+        return building.attribute, (module, qualname_of(value))
+    if building._OF_TYPES.get(name_of(value)) is value:
+        return building.hidden_type, (name_of(value),)
+    if flags_of(value) & (_HEAP | _IMMUTABLE) != _HEAP:
+        if _is_replaced(value):
+            saving.walk.originals[module_of(value), qualname_of(value)] = value
+            return STAND_INS["original"], (module_of(value), qualname_of(value))
         raise Unsaved(value, "a type of an extension that no module holds", "look it up again in the next cell")
     place = saving.elsewhere(value)
     if place is not None:
         return STAND_INS["shared"], place
     if type(value).__module__ == "_ctypes":
         return _of_ctypes(saving, value)
-    body: dict[str, Any] = {"__module__": _module_of(value), "__qualname__": _qualname_of(value)}
+    body: dict[str, Any] = {"__module__": module_of(value), "__qualname__": qualname_of(value)}
     held = vars(value)
     if "__slots__" in held:
         body["__slots__"] = _slots(held["__slots__"])
-    made = (type(value), _name_of(value), value.__bases__, body)
+    made = (type(value), name_of(value), value.__bases__, body)
     saving.kept.append(made)
     if issubclass(value, enum.Enum) and "_member_map_" in held:
         state: Any = _of_enum(saving, value)
@@ -50,6 +57,12 @@ def _class(saving: Saving, value: type) -> Reduced:
     state = (attributes, _registered(value))
     saving.kept.append(state)
     return building.class_, made, state, None, None, building.set_class
+
+
+def _is_replaced(value: type) -> bool:
+    """Whether something else is in a library's module where a class of an extension tells that it is."""
+    module: Any = sys.modules.get(module_of(value)) if type(module_of(value)) is str else None
+    return is_a(module, types.ModuleType) and is_library(module) and qualname_of(value) in names_in(module)
 
 
 @reducer(*VARIABLES)
@@ -99,6 +112,10 @@ def _of_enum(saving: Saving, value: Any) -> tuple[list[Any], dict[str, Any]]:
         members.append((name, arguments, dict(vars(member))))
     early = {name: held[name] for name in _OF_MEMBERS if name in held}
     late = {name: one for name, one in held.items() if name not in _OWN and name not in early}
+    named = value._member_map_.keys()  # combinations of flags are made again as they are asked for
+    values = held["_value2member_map_"].items()
+    late["_value2member_map_"] = {key: one for key, one in values if one._name_ in named}
+    saving.kept.append(late)
     saving.later.append((building.set_later, (value, late)))
     state = (members, early)
     saving.kept.append(state)
@@ -119,8 +136,8 @@ def _of_ctypes(saving: Saving, value: Any) -> Reduced:
     late = {name: one for name, one in held.items() if type(one).__module__ != "_ctypes"}
     fields = {"_fields_": late.pop("_fields_")} if "_fields_" in late else {}
     like = next(one for one in value.__mro__ if saving.origins.of(one) is not None)
-    made = (like, _name_of(value), value.__bases__, body)
-    state = {**fields, **late, "__qualname__": _qualname_of(value)}
+    made = (like, name_of(value), value.__bases__, body)
+    state = {**fields, **late, "__qualname__": qualname_of(value)}
     return building.foreign_class, made, state, None, None, building.set_foreign
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.saving import building, settings
-from cellblock.worker.saving.losses import Unsaved
+from cellblock.worker.saving.losses import Unsaved, advice
 from cellblock.worker.saving.pickler import Reduced, Saving, named, registered
 
 _NAME = "cellblock"
@@ -66,7 +66,7 @@ def _database(saving: Saving, value: sqlite3.Connection) -> Reduced:
         listed = [(name, file) for _, name, file in _ask(value, "pragma database_list") if name != "temp"]
         files = {name: file for name, file in listed if file.startswith("/")}
         if "main" in files:
-            raise Unsaved(value, "an open database", "connect again in the next cell")
+            raise Unsaved(value, *advice(value))
         held = [(name, files.get(name) or _bytes_of(value, name)) for name, _ in listed]
         settings = {one: _ask(value, f"pragma {one}")[0][0] for one in _PRAGMAS}
         changed = {one: told for one, told in settings.items() if [(told,)] != _ask(fresh, f"pragma {one}")}
@@ -74,11 +74,11 @@ def _database(saving: Saving, value: sqlite3.Connection) -> Reduced:
             changed["case_sensitive_like"] = 1
         options = {"isolation_level": value.isolation_level, "detect_types": _detected(value)}
         for what, remedy, left_out in (
-            ("its open transaction, whose changes come back committed", "commit or roll back before the cell ends",
+            ("its open transaction", "commit or roll back before the cell ends (what it changed comes back committed)",
              value.in_transaction),
             ("its temporary tables", "create them again in the next cell",
              _ask(value, "select name from sqlite_temp_master limit 1")),
-            ("functions and collations registered with it", "register them again in the next cell",
+            ("its registered functions and collations", "register them again in the next cell",
              any(set(_ask(value, one)) - set(_ask(fresh, one)) for one in _REGISTERED)),
         ):  # fmt: skip
             if left_out:

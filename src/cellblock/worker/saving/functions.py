@@ -85,6 +85,7 @@ def _builtin(saving: Saving, value: types.BuiltinFunctionType) -> Reduced:
         if module is not None:
             if saving.origins.of(value) is not None:
                 return building.attribute, (module, value.__qualname__)
+            saving.walk.originals[module, value.__qualname__] = value
             return STAND_INS["original"], (module, value.__qualname__)
         raise Unsaved(value, "a function of an extension that no module holds", "look it up again in the next cell")
     return getattr, (owner, value.__name__)
@@ -101,9 +102,6 @@ def _cached(saving: Saving, value: Any) -> Reduced:
         return building.attribute, (value.__module__, value.__qualname__)
     told = value.cache_info()
     parameters = value.cache_parameters() if hasattr(value, "cache_parameters") else {"typed": False}
-    if told.currsize:
-        remedy = "call the function again; what it had kept is worked out anew"
-        saving.notes.append((value, f"the {told.currsize} results that lru_cache had kept", remedy))
     attributes = dict(vars(value))
     body = attributes.get("__wrapped__")
     if body is None:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 import types
+from collections.abc import Callable
 from gc import get_referents
 from itertools import pairwise
 from typing import Any
 
+from cellblock.worker.saving.facts import attributes_of, full_name, is_a, module_of, mro_of, own_attributes
 from cellblock.worker.saving.walk import parts_of_class
 
-_qualname_of = type.__dict__["__qualname__"].__get__
-_module_of = type.__dict__["__module__"].__get__
+PART = "part of "
+"""Begins the type that is told of what is left out of a value that is saved."""
+STREAMS = ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
 _SEARCHED = 200_000
 """So many objects are looked at to find the way to what cannot be saved."""
+
+
+UNLOADABLE = "register a codec for its type with cellblock.codec, and make it again"
+"""The remedy for a value that was saved and cannot be loaded: made again alone it would be lost again."""
 
 
 class Unsaved(Exception):
@@ -23,81 +31,128 @@ class Unsaved(Exception):
         self.culprit, self.reason, self.remedy = culprit, reason, remedy
 
 
-_OPEN_AGAIN = "reopen the file in the next cell"
-_REMEDIES = {
-    "_io.TextIOWrapper": ("an open file", _OPEN_AGAIN),
-    "_io.BufferedReader": ("an open file", _OPEN_AGAIN),
-    "_io.BufferedWriter": ("an open file", _OPEN_AGAIN),
-    "_io.BufferedRandom": ("an open file", _OPEN_AGAIN),
-    "_io.FileIO": ("an open file", _OPEN_AGAIN),
-    "zipfile.ZipFile": ("an open archive", _OPEN_AGAIN),
-    "tarfile.TarFile": ("an open archive", _OPEN_AGAIN),
-    "tempfile._TemporaryFileWrapper": ("an open file", _OPEN_AGAIN),
-    "mmap.mmap": ("a mapped file", "map the file again in the next cell"),
-    "socket.socket": ("a connection", "connect again in the next cell"),
-    "ssl.SSLSocket": ("a connection", "connect again in the next cell"),
-    "sqlite3.Connection": ("an open database", "connect again in the next cell"),
-    "sqlite3.Cursor": ("a cursor of a database", "run the query again in the next cell"),
+_WITHIN = "open it in a with statement where it is used"
+_CONNECT = "connect in a with statement where it is used"
+_GIVES = "keep what it gives, and make it where it is used"
+_AWAIT = "await it, and keep what it gives"
+_DIGEST = ("a hash under way", "keep its digest()")
+REMEDIES = {
+    "_io.TextIOWrapper": ("an open file", _WITHIN),
+    "_io.BufferedReader": ("an open file", _WITHIN),
+    "_io.BufferedWriter": ("an open file", _WITHIN),
+    "_io.BufferedRandom": ("an open file", _WITHIN),
+    "_io.FileIO": ("an open file", _WITHIN),
+    "zipfile.ZipFile": ("an open archive", _WITHIN),
+    "tarfile.TarFile": ("an open archive", _WITHIN),
+    "tempfile._TemporaryFileWrapper": ("an open file", _WITHIN),
+    "tempfile.TemporaryDirectory": ("a directory that is removed with its name", "make it with tempfile.mkdtemp()"),
+    "mmap.mmap": ("a mapped file", "keep bytes(...) of it, or map the file where it is used"),
+    "socket.socket": ("a connection", _CONNECT),
+    "ssl.SSLSocket": ("a connection", _CONNECT),
+    "sqlite3.Connection": ("an open database", "keep its path, and connect where it is used"),
+    "sqlite3.Cursor": ("a cursor of a database", "keep fetchall() of it"),
     "builtins.generator": ("a generator in the middle of its work", "make it again, or keep list(...) of it"),
-    "builtins.coroutine": ("a coroutine that was not awaited", "call the function again where it is awaited"),
-    "builtins.async_generator": ("an asynchronous generator", "make it again in the next cell"),
-    "builtins.frame": ("a frame of running code", "keep the values instead"),
+    "builtins.coroutine": ("a coroutine that was not awaited", _AWAIT),
+    "builtins.async_generator": ("an asynchronous generator", "keep [item async for item in ...] of it"),
+    "builtins.frame": ("a frame of running code", "keep the values of its f_locals instead"),
     "builtins.traceback": ("a traceback", "keep traceback.format_exc() instead"),
-    "threading.Thread": ("a thread", "start it again in the next cell"),
-    "threading.Timer": ("a thread", "start it again in the next cell"),
-    "threading._MainThread": ("a thread", "ask threading.main_thread() again"),
+    "posix.ScandirIterator": ("a listing under way", "keep os.listdir(...) instead"),
+    "threading.Thread": ("a thread", "keep what it computes, and start it where it is used"),
+    "threading._MainThread": ("a thread", "ask threading.main_thread() where it is used"),
     "_thread.lock": ("a lock that is held", "release it before the cell ends"),
     "_thread.RLock": ("a lock that is held", "release it before the cell ends"),
-    "subprocess.Popen": ("a process", "start it again in the next cell"),
-    "multiprocessing.context.Process": ("a process", "start it again in the next cell"),
-    "multiprocessing.connection._ConnectionBase": ("a connection", "make it again in the next cell"),
-    "multiprocessing.process.BaseProcess": ("a process", "start it again in the next cell"),
-    "multiprocessing.managers.BaseManager": ("a process", "start it again in the next cell"),
-    "multiprocessing.pool.Pool": ("a pool of processes", "make it again in the next cell"),
-    "concurrent.futures.thread.ThreadPoolExecutor": ("a pool of threads", "make it again in the next cell"),
-    "concurrent.futures.process.ProcessPoolExecutor": ("a pool of processes", "make it again in the next cell"),
-    "concurrent.futures._base.Future": ("a result that is awaited", "submit the work again"),
-    "_asyncio.Task": ("a task of the event loop", "create it again in the next cell"),
-    "_asyncio.Future": ("a result that is awaited", "create it again in the next cell"),
-    "asyncio.unix_events._UnixSelectorEventLoop": ("an event loop", "ask asyncio.get_event_loop() again"),
-    "weakref.finalize": ("a finalizer", "register it again in the next cell"),
-    "_weakref.ReferenceType": ("a weak reference to what no name holds", "keep the object under a name"),
-    "_contextvars.Token": ("a token of a context variable", "set the variable again"),
-    "_contextvars.Context": ("a context", "copy the context again in the next cell"),
+    "subprocess.Popen": ("a process", _GIVES),
+    "multiprocessing.connection._ConnectionBase": ("a connection", _GIVES),
+    "multiprocessing.process.BaseProcess": ("a process", _GIVES),
+    "multiprocessing.managers.BaseManager": ("a process", _GIVES),
+    "multiprocessing.pool.Pool": ("a pool of processes", _GIVES),
+    "concurrent.futures.thread.ThreadPoolExecutor": ("a pool of threads", _GIVES),
+    "concurrent.futures.process.ProcessPoolExecutor": ("a pool of processes", _GIVES),
+    "concurrent.futures._base.Future": ("a result that is awaited", "keep its result()"),
+    "_asyncio.Task": ("a task of the event loop", _AWAIT),
+    "_asyncio.Future": ("a result that is awaited", _AWAIT),
+    "asyncio.events.AbstractEventLoop": ("an event loop", "ask asyncio.get_running_loop() where it is used"),
+    "weakref.finalize": ("a finalizer", "keep what it is to call, and register it where the object is used"),
+    "_weakref.ReferenceType": ("a weak reference to what no name holds", "keep the object itself under a name"),
+    "_contextvars.Token": ("a token of a context variable", "keep the value of the variable, and set it again"),
+    "_contextvars.Context": ("a context", "keep the values of its variables instead"),
+    "_hashlib.HASH": _DIGEST,
+    "_hashlib.HASHXOF": _DIGEST,
+    "_hashlib.HMAC": _DIGEST,
+    "hmac.HMAC": _DIGEST,
+    "_blake2.blake2b": _DIGEST,
+    "_blake2.blake2s": _DIGEST,
 }
+"""What values of these types are, by the full names of the types, and what keeps a name that is bound to one."""
 REFUSED = frozenset(
     name
-    for name in _REMEDIES
+    for name in REMEDIES
     if name.split(".")[0] in ("threading", "subprocess", "multiprocessing", "concurrent", "asyncio", "weakref")
+    or name == "tempfile.TemporaryDirectory"
 )
 """What would be saved as if it were data, and be dead afterwards. Subclasses too."""
 
-AT_A_GLANCE = {
-    bare: told
-    for name, told in _REMEDIES.items()
-    if (bare := name.rpartition(".")[2])
-    in (
-        "generator", "coroutine", "async_generator", "frame", "traceback", "socket", "Thread", "Popen",
-        "ThreadPoolExecutor", "ProcessPoolExecutor", "_TemporaryFileWrapper",
-    )
-    or name.startswith("_io.")
-}  # fmt: skip
-"""By the bare names of types of which no value can be saved: what such a value is, and the remedy."""
+
+def _has_file(connection: Any) -> bool:
+    import sqlite3
+
+    cursor = sqlite3.Cursor(connection)
+    cursor.row_factory = None
+    return any(name == "main" and file for _, name, file in cursor.execute("pragma database_list").fetchall())
+
+
+def is_held(lock: Any) -> bool:
+    """Whether somebody holds a lock, of either kind."""
+    return not repr(lock).startswith("<unlocked")
+
+
+def is_closed(value: Any) -> bool:
+    """Whether a file is closed; of what stands for one, whether it holds none that is open."""
+    return bool(value.closed)
+
+
+def _is_kept_file(file: Any) -> bool:
+    return is_closed(file) or any(file is getattr(sys, name, None) for name in STREAMS)
+
+
+_KEPT_IF: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys((name for name in REMEDIES if name.startswith("_io.")), _is_kept_file),
+    "zipfile.ZipFile": lambda one: one.fp is None,
+    "tarfile.TarFile": is_closed,
+    "tempfile._TemporaryFileWrapper": lambda one: is_closed(one.file),
+    "socket.socket": lambda one: one.fileno() < 0,
+    "sqlite3.Connection": lambda one: not _has_file(one),
+    "_thread.lock": lambda one: not is_held(one),
+    "_thread.RLock": lambda one: not is_held(one),
+    "_weakref.ReferenceType": lambda _: True,
+}
+"""Of types some of whose values can be saved, whether one can."""
+
+
+def at_once(value: object) -> str | None:
+    """The type, one of those with a remedy, by which a value plainly cannot be saved; None where it may be."""
+    exactly = full_name(type(value))
+    for name in map(full_name, mro_of(type(value))):
+        if name in REMEDIES and (name == exactly or name in REFUSED):
+            try:
+                return None if name in _KEPT_IF and _KEPT_IF[name](value) else name
+            except Exception:  # it cannot be asked from here: whoever saves it tells
+                return None
+    return None
+
 
 _GENERAL = "make it again in the next cell, keep what it was made from, or register a codec for its type"
 
 
 def kind_of(value: object) -> str:
     """The full name of a value's type, read past its metaclass."""
-    kind = type(value)
-    module = _module_of(kind)
-    return f"{module}.{_qualname_of(kind)}" if isinstance(module, str) else str(_qualname_of(kind))
+    return full_name(type(value))
 
 
 def advice(value: object) -> tuple[str, str]:
     """What a value is that cannot be saved, and the remedy."""
-    for kind in type(value).__mro__:
-        found = _REMEDIES.get(f"{_module_of(kind)}.{_qualname_of(kind)}")
+    for kind in mro_of(type(value)):
+        found = REMEDIES.get(full_name(kind))
         if found is not None:
             return found
     return f"{kind_of(value)}, which has no way to be saved", _GENERAL
@@ -113,7 +168,7 @@ def path_to(culprit: object, value: object, name: str) -> str | None:
         following: list[Any] = []
         for one in level:
             for part in _referents(one):
-                if id(part) in seen or isinstance(part, (str, int, float, types.ModuleType)):
+                if id(part) in seen or is_a(part, str, int, float, types.ModuleType):
                     continue
                 seen[id(part)] = (id(one), part)
                 if part is culprit:
@@ -124,9 +179,9 @@ def path_to(culprit: object, value: object, name: str) -> str | None:
 
 
 def _referents(value: Any) -> list[Any]:
-    if isinstance(value, type):
-        return parts_of_class(value) if _module_of(value) == "__main__" else []
-    if isinstance(value, types.FunctionType):
+    if is_a(value, type):
+        return parts_of_class(value) if module_of(value) == "__main__" else []
+    if type(value) is types.FunctionType:
         return [value.__closure__, value.__defaults__, value.__kwdefaults__, value.__dict__]
     return get_referents(value)
 
@@ -142,7 +197,7 @@ def _told(seen: dict[int, tuple[int, Any]], root: int, part: Any, name: str) -> 
             path += next((f".{key}" for key, one in holder.items() if one is held), "")
             of_attributes = False
             continue
-        of_attributes = type(held) is dict and _own_dict(holder) is held
+        of_attributes = type(held) is dict and own_attributes(holder) is held
         path += "" if of_attributes else _step(holder, held)
         if len(path) > 200:
             return path[:200] + "…"
@@ -150,29 +205,22 @@ def _told(seen: dict[int, tuple[int, Any]], root: int, part: Any, name: str) -> 
 
 
 def _step(holder: Any, held: Any) -> str:
-    if isinstance(holder, (list, tuple)):
-        return next((f"[{place}]" for place, one in enumerate(holder) if one is held), "")
+    if is_a(holder, list, tuple):
+        items = list.__iter__(holder) if is_a(holder, list) else tuple.__iter__(holder)
+        return next((f"[{place}]" for place, one in enumerate(items) if one is held), "")
     if type(holder) is dict:
         for key, one in dict.items(holder):
             if one is held:
                 return f"[{_brief(key)}]"
     attributes = _attributes(holder)
-    return next((f".{key}" for key, one in attributes.items() if one is held and isinstance(key, str)), "")
-
-
-def _own_dict(holder: Any) -> Any:
-    try:
-        return object.__getattribute__(holder, "__dict__")
-    except AttributeError:
-        return None
+    return next((f".{key}" for key, one in attributes.items() if one is held and type(key) is str), "")
 
 
 def _attributes(holder: Any) -> dict[Any, Any]:
-    found = _own_dict(holder)
-    attributes = dict(found) if isinstance(found, (dict, types.MappingProxyType)) else {}
-    for kind in type(holder).__mro__:
-        for name, member in vars(kind).items():
-            if isinstance(member, types.MemberDescriptorType):
+    attributes = dict(attributes_of(holder) if is_a(holder, type) else own_attributes(holder) or {})
+    for kind in mro_of(type(holder)):
+        for name, member in attributes_of(kind).items():
+            if type(member) is types.MemberDescriptorType:
                 try:
                     attributes.setdefault(name, member.__get__(holder))
                 except AttributeError:
@@ -181,4 +229,4 @@ def _attributes(holder: Any) -> dict[Any, Any]:
 
 
 def _brief(key: object) -> str:
-    return repr(key)[:60] if isinstance(key, (str, int, float, bytes, tuple)) else f"<{kind_of(key)}>"
+    return repr(key)[:60] if type(key) in (str, int, float, bytes) else f"<{kind_of(key)}>"

@@ -15,6 +15,7 @@ from types import FunctionType, MemberDescriptorType
 from typing import Any
 
 from cellblock.worker.saving import building
+from cellblock.worker.saving.facts import attributes_of, flags_of, is_a, mro_of, space_of
 from cellblock.worker.saving.origins import Origins
 
 _NEW: Any = copyreg.__newobj__  # type: ignore[attr-defined]
@@ -40,25 +41,26 @@ def made_of(value: Any, made: Any, arguments: tuple[Any, ...], origins: Origins)
     kind = type(value)
     giver = giver_of(kind)
     if made is _NEW:
-        base: Any = giver if giver is not object else next(one for one in kind.__mro__ if _is_standard(one, origins))
+        base: Any = giver if giver is not object else next(one for one in mro_of(kind) if _is_standard(one, origins))
         return building.new_of, (base, *(arguments[:1] if base.__new__ is object.__new__ else arguments))
     if made is kind:
         standard = _is_c if _is_c(giver, origins) else _is_standard
-        base = next(one for one in kind.__mro__ if standard(one, origins))
+        base = next(one for one in mro_of(kind) if standard(one, origins))
         return (building.made_by, (base, kind, *arguments)) if base is not kind else (made, arguments)
     return made, arguments
 
 
 def giver_of(kind: type) -> type:
     """The class that says how objects of this type are saved."""
-    return next(one for one in kind.__mro__ if not vars(one).keys().isdisjoint(_GIVES))
+    found: type = next(one for one in mro_of(kind) if not attributes_of(one).keys().isdisjoint(_GIVES))
+    return found
 
 
 def is_given(giver: type, origins: Origins) -> bool:
     """Whether Python's own code says it, and not that of cells or of a package."""
-    ways = [vars(giver)[name] for name in _GIVES if name in vars(giver)]
+    ways = [attributes_of(giver)[name] for name in _GIVES if name in attributes_of(giver)]
     return all(
-        _of_library(origins.space(one.__globals__)) if isinstance(one, FunctionType) else _is_standard(giver, origins)
+        _of_library(origins.space(one.__globals__)) if is_a(one, FunctionType) else _is_standard(giver, origins)
         for one in ways
     )
 
@@ -67,41 +69,43 @@ class _Parts:
     """The way of one type."""
 
     def __init__(self, kind: type, origins: Origins) -> None:
-        own = {name for base in kind.__mro__ if not _is_standard(base, origins) for name in vars(base)}
-        if "__getattr__" in {name for base in type.mro(type(kind)) for name in vars(base)} and not _is_c(kind, origins):
+        own = {name for base in mro_of(kind) if not _is_standard(base, origins) for name in attributes_of(base)}
+        if "__getattr__" in {name for base in mro_of(type(kind)) for name in attributes_of(base)} and not _is_c(
+            kind, origins
+        ):
             # copyreg would ask it
             type.__setattr__(kind, "__slotnames__", _slots_of(kind))
         giver = giver_of(kind)
         self._own = own
         self._origins = origins
-        self._registered = copyreg.dispatch_table.get(kind)
+        self._registered = next((one for of, one in copyreg.dispatch_table.items() if of is kind), None)
         self._given = self._registered is None and is_given(giver, origins)
-        reduces = giver is not object and not vars(giver).keys().isdisjoint(("__reduce__", "__reduce_ex__"))
+        reduces = giver is not object and not attributes_of(giver).keys().isdisjoint(("__reduce__", "__reduce_ex__"))
         self._whole = reduces and (_is_c(giver, origins) or origins.of(giver) in _WHOLE)
         self._fills = next((base for base in (*_LISTS, *_DICTS) if issubclass(kind, base)), None)
-        self._sets = any("__setstate__" in vars(base) for base in kind.__mro__)
+        self._sets = any("__setstate__" in attributes_of(base) for base in mro_of(kind))
         self._has_space = _dict_offset_of(kind) != 0
-        asked = {name for base in kind.__mro__ if not _is_c(base, origins) for name in vars(base)}
+        asked = {name for base in mro_of(kind) if not _is_c(base, origins) for name in attributes_of(base)}
         self.needed = not self._sets and not asked.isdisjoint(("__getattr__", "__getattribute__"))
         """Whether code of the class could stand in the way, or attributes be left out."""
         if self._given and not _is_standard(kind, origins):
             hooked = not own.isdisjoint(_HOOKS) or {"__slots__", "__setattr__"} <= own
             self.needed |= reduces or (origins.of(kind) is None and hooked)
         elif self._given:
-            self.needed |= kind in (Counter, Random)
+            self.needed |= kind is Counter or kind is Random
 
     def where_shared(self, value: Any) -> Any:
         """By parts only where others hold its `__dict__` too."""
         if not (self._has_space and self._given and _references(value) > _ALONE):
             return NotImplemented
         reduced = self(value)
-        return reduced if isinstance(reduced, tuple) and len(reduced) == 6 and reduced[2][3] is True else NotImplemented
+        return reduced if is_a(reduced, tuple) and len(reduced) == 6 and reduced[2][3] is True else NotImplemented
 
     def __call__(self, value: Any) -> Any:
         shared = self._has_space and _references(value) > _ALONE
         reduce = self._registered
         reduced = object.__getattribute__(value, "__reduce_ex__")(5) if reduce is None else reduce(value)
-        if not isinstance(reduced, tuple) or len(reduced) == 6:
+        if not is_a(reduced, tuple) or len(reduced) == 6:
             return reduced
         made, arguments, own, items, pairs = (*reduced, None, None, None)[:5]
         attributes = None
@@ -109,7 +113,7 @@ class _Parts:
             arguments, items, pairs = self._content(value, arguments)
             made, arguments = made_of(value, made, arguments, self._origins)
             if self._whole and _is_plain(own):
-                own = value.__getstate__()
+                own = object.__getattribute__(value, "__getstate__")()
             elif self._whole:
                 attributes = object.__getstate__(value)
         if _is_plain(own) and not self._sets:
@@ -117,7 +121,7 @@ class _Parts:
         held, slots = split(attributes)
         if self._whole and slots:  # a standard type's own slots are made with it
             slots = {name: one for name, one in slots.items() if name in self._own}
-        shared = shared and held is not None and held is _space_of(value)
+        shared = shared and held is not None and held is space_of(value)
         items, pairs = (None if one is None else list(one) for one in (items, pairs))
         return made, arguments, (own, held, slots, shared, items, pairs), None, None, building.set_parts
 
@@ -125,17 +129,17 @@ class _Parts:
         """The arguments, and what is put into the object once it is there: as the type itself tells it."""
         base: Any = self._fills
         if base in _DICTS:
-            return () if isinstance(value, Counter) else arguments, None, base.items(value)
+            return () if is_a(value, Counter) else arguments, None, base.items(value)
         if base in (list, deque, set):
             return () if base is set else arguments, base.__iter__(value), None
-        if isinstance(value, frozenset):
+        if is_a(value, frozenset):
             return (list(frozenset.__iter__(value)),), None, None
         return arguments, None, None
 
 
 def split(attributes: Any) -> tuple[Any, Any]:
     """What `__getstate__` gives as attributes and slots, None for none."""
-    return attributes if isinstance(attributes, tuple) else (attributes, None)
+    return attributes if is_a(attributes, tuple) else (attributes, None)
 
 
 def derived(value: Any, base: type, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -148,31 +152,24 @@ def derived(value: Any, base: type, arguments: tuple[Any, ...]) -> tuple[Any, ..
 
 def shared_space(value: Any) -> Any:
     """The `__dict__` of an object where anything else holds it too."""
-    return _space_of(value) if _references(value) > _ALONE else None
+    return space_of(value) if _references(value) > _ALONE else None
 
 
 def _is_plain(state: Any) -> bool:
     """Whether a state is no more than attributes, or those and slots."""
     parts = state if type(state) is tuple and len(state) == 2 else (state,)
-    return all(one is None or isinstance(one, dict) for one in parts)
-
-
-def _space_of(value: Any) -> Any:
-    try:
-        return object.__getattribute__(value, "__dict__")
-    except AttributeError:  # a type of C may keep it to itself
-        return None
+    return all(one is None or is_a(one, dict) for one in parts)
 
 
 def _slots_of(kind: type) -> list[str]:
     """The names of all slots, as attributes have them."""
-    bases = [base for base in kind.__mro__ if base.__flags__ & (_HEAP | _IMMUTABLE) == _HEAP]
-    return [name for base in bases for name, one in vars(base).items() if type(one) is MemberDescriptorType]
+    bases = [base for base in mro_of(kind) if flags_of(base) & (_HEAP | _IMMUTABLE) == _HEAP]
+    return [name for base in bases for name, one in attributes_of(base).items() if type(one) is MemberDescriptorType]
 
 
 def _references(value: Any) -> int:
     """How often the `__dict__` of an object is referred to, as this function sees it."""
-    space = _space_of(value)
+    space = space_of(value)
     return sys.getrefcount(space)
 
 
@@ -181,7 +178,7 @@ def _is_standard(base: type, origins: Origins) -> bool:
 
 
 def _is_c(base: type, origins: Origins) -> bool:
-    return base.__flags__ & (_HEAP | _IMMUTABLE) != _HEAP or origins.of(base) == "builtins"
+    return flags_of(base) & (_HEAP | _IMMUTABLE) != _HEAP or origins.of(base) == "builtins"
 
 
 def _of_library(module: object) -> bool:

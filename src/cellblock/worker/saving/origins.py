@@ -6,9 +6,9 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from cellblock.worker.saving.facts import attributes_of, is_a, module_of, mro_of, names_in, own_attributes, qualname_of
+
 _MISSING = object()
-_name_of = type.__dict__["__name__"].__get__
-_qualname_of = type.__dict__["__qualname__"].__get__
 
 
 class Origins:
@@ -22,8 +22,8 @@ class Origins:
         self._spaces: dict[int, str] = {}
         modules: list[tuple[str, Any]] = list(sys.modules.items())
         for name, module in modules:
-            if isinstance(module, ModuleType) and name not in ("__main__", "__mp_main__"):
-                self._spaces.setdefault(id(vars(module)), name)
+            if is_a(module, ModuleType) and type(name) is str and name not in ("__main__", "__mp_main__"):
+                self._spaces.setdefault(id(names_in(module)), name)
         self._spaces.pop(id(namespace), None)
         made = [key for key, name in self._spaces.items() if self.module(sys.modules[name]) is None]
         for key in made:
@@ -35,12 +35,13 @@ class Origins:
 
     def module(self, value: ModuleType) -> str | None:
         """The name by which an import finds this module, None where none does."""
-        if vars(value) is self._namespace:
+        held = names_in(value)
+        if held is self._namespace:
             return "__main__"
-        name = self._spaces.get(id(vars(value)))
+        name = self._spaces.get(id(held))
         if name is None or sys.modules.get(name) is not value:
             return None
-        standing = getattr(value, "__spec__", None) is not None or hasattr(value, "__file__")
+        standing = held.get("__spec__") is not None or "__file__" in held
         return name if standing or name in sys.builtin_module_names else None
 
     def is_made(self, value: ModuleType) -> bool:
@@ -48,10 +49,11 @@ class Origins:
 
         Those in which Cython keeps the types that its modules share have no origin either.
         """
-        if "cython" in str(value.__name__):
+        name = names_in(value).get("__name__")
+        if type(name) is not str or "cython" in name:
             return False
-        package = sys.modules.get(str(value.__name__).partition(".")[0])
-        return self.module(value) is None and (not isinstance(package, ModuleType) or self.module(package) is None)
+        package: Any = sys.modules.get(name.partition(".")[0])
+        return self.module(value) is None and (not is_a(package, ModuleType) or self.module(package) is None)
 
     def of(self, value: Any) -> str | None:
         """The module that holds a class or function under its own name; None where none does."""
@@ -63,23 +65,20 @@ class Origins:
         return module
 
     def _look(self, value: Any) -> str | None:
-        if isinstance(value, type):
-            module, path = type.__dict__["__module__"].__get__(value), _qualname_of(value)
+        if is_a(value, type):
+            module, path = module_of(value), qualname_of(value)
         else:
-            module, path = value.__module__, getattr(value, "__qualname__", value.__name__)
-        if module in ("__main__", "__mp_main__") or not isinstance(module, str):
+            module, path = value.__module__, getattr(value, "__qualname__", None) or value.__name__
+        if type(module) is not str or type(path) is not str or module in ("__main__", "__mp_main__"):
             return None
         found: Any = sys.modules.get(module, _MISSING)
-        if isinstance(found, ModuleType) and self.is_made(found):
+        if is_a(found, ModuleType) and self.is_made(found):
             return None
         for part in path.split("."):
-            try:
-                found = vars(found)[part] if isinstance(found, (type, ModuleType)) else getattr(found, part)
-            except (KeyError, AttributeError, TypeError):
-                found = getattr(found, part, _MISSING) if isinstance(found, ModuleType) else _inherited(found, part)
+            found = _part(found, part)
             if found is _MISSING:
                 return _held(value, module, path)
-        if isinstance(found, staticmethod):
+        if type(found) is staticmethod:
             found = found.__func__
         return module if found is value else _held(value, module, path)
 
@@ -89,14 +88,20 @@ def _held(value: object, module: str, path: str) -> str | None:
     package = module.partition(".")[0]
     loaded: list[tuple[str, Any]] = list(sys.modules.items())
     for name, one in loaded if path.isidentifier() else ():
-        inside = name == package or name.startswith(f"{package}.")
-        if inside and isinstance(one, ModuleType) and vars(one).get(path) is value:
+        inside = type(name) is str and (name == package or name.startswith(f"{package}."))
+        if inside and is_a(one, ModuleType) and names_in(one).get(path) is value:
             return name
     return None
 
 
-def _inherited(found: object, part: str) -> object:
-    for base in getattr(found, "__mro__", ()):
-        if part in vars(base):
-            return vars(base)[part]
-    return _MISSING
+def _part(found: Any, part: str) -> Any:
+    """What a module, a class with its bases, or the attributes of another object hold under a name."""
+    if is_a(found, type):
+        return next((held[part] for held in map(attributes_of, mro_of(found)) if part in held), _MISSING)
+    if not is_a(found, ModuleType):
+        return (own_attributes(found) or {}).get(part, _MISSING)
+    held = names_in(found)
+    try:
+        return held[part] if part in held else getattr(found, part)  # which a library's module may have code for
+    except BaseException:
+        return _MISSING

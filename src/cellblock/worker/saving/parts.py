@@ -11,7 +11,6 @@ import json
 import logging
 import random
 import struct
-import sys
 import threading
 import types
 import weakref
@@ -19,16 +18,52 @@ from _thread import LockType, RLock
 from typing import Any
 
 from cellblock.worker.saving import building
-from cellblock.worker.saving.losses import Unsaved
+from cellblock.worker.saving.facts import is_a
+from cellblock.worker.saving.losses import Unsaved, is_closed, is_held
+from cellblock.worker.saving.memory import address_of
 from cellblock.worker.saving.objects import derived, giver_of, is_given, made_of, split
-from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer, refuse
+from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, named, named_family, reducer, refuse
 from cellblock.worker.saving.walk import class_of, target_of
 
 reducer(
     types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, types.FrameType, weakref.finalize,
-    contextvars.Token, contextvars.Context, io.TextIOWrapper, io.FileIO, io.BufferedReader, io.BufferedWriter,
-    io.BufferedRandom,
+    contextvars.Token, contextvars.Context,
 )(refuse)  # fmt: skip
+
+
+@reducer(io.TextIOWrapper, io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom)
+def _file(_: Saving, value: Any) -> Reduced:
+    """A file that is closed, as after a `with`; an open one is not saved."""
+    if not is_closed(value):
+        return refuse(_, value)
+    coded = (value.encoding, value.errors) if type(value) is io.TextIOWrapper else ()
+    return building.closed_file, (type(value).__name__, value.name, value.mode, *coded)
+
+
+@named("socket.socket")
+def _socket(_: Saving, value: Any) -> Reduced:
+    return refuse(_, value) if value.fileno() >= 0 else (building.closed_socket, ())
+
+
+@named_family("asyncio.mixins._LoopBoundMixin")
+def _of_loop(_: Saving, value: Any) -> Reduced:
+    """A queue or lock of asyncio's belongs to the loop that it is awaited on next."""
+    return copyreg.__newobj__, (type(value),), {**vars(value), "_loop": None}  # type: ignore[attr-defined]
+
+
+@named_family("threading.Condition")
+def _condition(_: Saving, value: Any) -> Reduced:
+    if vars(value).get("_waiters"):
+        raise Unsaved(value, "a thread waits on it", "end the thread before the cell ends")
+    return NotImplemented
+
+
+@named("re.Match")
+def _match(_: Saving, value: Any) -> Reduced:
+    made = (value.re, value.string, value.pos, value.endpos, value.regs)
+    if building.match(*made) is None:
+        raise Unsaved(value, "a match of text that is another by now", "keep its groups() or span()")
+    return building.match, made
 
 
 @family(types.ModuleType)
@@ -36,35 +71,19 @@ def _module(saving: Saving, value: types.ModuleType) -> Reduced:
     name = saving.origins.module(value)
     if name is None:
         return STAND_INS["hand"], (vars(value),)
-    parts = _parts_of(name) if hasattr(value, "__path__") else ()
-    return (building.package, (name, parts)) if parts else (building.module, (name,))
-
-
-def _parts_of(package: str) -> tuple[str, ...]:
-    """What has been imported of a package, as `import urllib.request` does, and can be reached from it by public names.
-
-    Importing the package again does not bring all of it back.
-    """
-    within = f"{package}."
-    parts = sorted(name for name in sys.modules if name.startswith(within) and "._" not in name)
-    return tuple(name for name in parts if _is_reached(name))
-
-
-def _is_reached(name: str) -> bool:
-    above, _, last = name.rpartition(".")
-    return vars(sys.modules.get(above, sys)).get(last) is sys.modules[name] is not None
+    return building.module, (name,)
 
 
 @reducer(LockType)
 def _lock(_: Saving, value: Any) -> Reduced:
-    if value.locked():
+    if is_held(value):
         return refuse(_, value)
     return building.lock, ()
 
 
 @reducer(RLock)
 def _reentrant(_: Saving, value: Any) -> Reduced:
-    if not repr(value).startswith("<unlocked"):
+    if is_held(value):
         return refuse(_, value)
     return building.reentrant_lock, ()
 
@@ -86,14 +105,19 @@ def _system_random(_: Saving, __: Any) -> Reduced:
     return random.SystemRandom, ()
 
 
+_CALLED = weakref.CallableProxyType
+
+
 @reducer(weakref.ref, weakref.KeyedRef, weakref.ProxyType, weakref.CallableProxyType)
 def _weak(saving: Saving, value: Any) -> Reduced:
     target = target_of(value)
     if target is None:
-        return building.dead, ()
+        if is_a(value, weakref.ref):
+            return building.dead, ()
+        return building.dead, (weakref.proxy, functools.partial(set) if type(value) is _CALLED else set)
     if not saving.walk.reaches(target):
         raise Unsaved(value, "a weak reference to what no name holds", "keep the object itself under a name")
-    if isinstance(value, weakref.ref):
+    if is_a(value, weakref.ref):
         return building.weak, (target, value.__callback__)
     return building.weak_proxy, (target,)
 
@@ -193,8 +217,6 @@ def _traceback(_: Saving, value: Any) -> Reduced:
 
 @reducer(memoryview)
 def _memoryview(_: Saving, value: memoryview) -> Reduced:
-    from cellblock.worker.saving.memory import address_of
-
     whole = value.obj
     if not value.c_contiguous:
         raise Unsaved(value, "a memoryview with gaps", "keep what it is a view of, and slice it again")
@@ -208,7 +230,7 @@ def _exception(saving: Saving, value: BaseException) -> Reduced:
     standard = value.__reduce_ex__(5)
     links = (value.__cause__, value.__context__, value.__suppress_context__)
     if value.__traceback__ is not None:
-        saving.notes.append((value, "the traceback of an exception", "keep traceback.format_exc() beside it"))
+        saving.notes.append((value, "its traceback", "keep traceback.format_exc() beside it"))
     if type(standard) is not tuple:
         return standard
     made, arguments, held = (*standard, None)[:3]

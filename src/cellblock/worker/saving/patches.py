@@ -8,11 +8,12 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any
 
+from cellblock.worker.saving.facts import attributes_of, is_a, names_in, own_attributes, qualname_of
 from cellblock.worker.saving.origins import Origins
 
 _ABSENT = object()
@@ -79,19 +80,21 @@ def of_workspace() -> Iterator[tuple[Patch, Any]]:
     """What the modules hold that are files of the session's."""
     modules: list[tuple[str, Any]] = list(sys.modules.items())
     for name, module in modules:
-        if isinstance(module, ModuleType) and not is_library(module) and name not in ("__main__", "__mp_main__"):
-            for attribute, value in list(vars(module).items()):
-                if not attribute.startswith("__") and not isinstance(value, (ModuleType, type, FunctionType)):
+        if type(name) is str and is_a(module, ModuleType) and not is_library(module) and name not in _MAIN:
+            for attribute, value in list(names_in(module).items()):
+                is_kept = type(attribute) is str and not attribute.startswith("__")
+                if is_kept and not is_a(value, ModuleType, type, FunctionType):
                     yield Patch(name, attribute), value
 
 
 def is_library(module: ModuleType) -> bool:
     """Whether a module belongs to the interpreter or its packages, and is the same in every session."""
-    file = getattr(module, "__file__", None)
-    return not isinstance(file, str) or file.startswith(_LIBRARIES) or any(part in file for part in _PACKAGES)
+    file = names_in(module).get("__file__")
+    return type(file) is not str or file.startswith(_LIBRARIES) or any(part in file for part in _PACKAGES)
 
 
 _LIBRARIES = (os.path.dirname(os.__file__) + "/", __file__.removesuffix("worker/saving/patches.py"))
+_MAIN = ("__main__", "__mp_main__")
 _PACKAGES = ("/site-packages/", "/dist-packages/")
 
 
@@ -99,10 +102,17 @@ def value_of(patch: Patch) -> tuple[Any, ...]:
     """What is there now; nothing where it was deleted."""
     found: Any = sys.modules.get(patch.module)
     for part in patch.path.split("."):
-        found = vars(found).get(part, _ABSENT) if hasattr(found, "__dict__") else _ABSENT
+        found = _held(found).get(part, _ABSENT)
         if found is _ABSENT:
             return ()
     return (found,)
+
+
+def _held(holder: Any) -> Mapping[str, Any]:
+    """What a module or a class holds itself."""
+    if is_a(holder, type):
+        return attributes_of(holder)
+    return names_in(holder) if is_a(holder, ModuleType) else own_attributes(holder) or {}
 
 
 def apply(patch: Patch, value: tuple[Any, ...]) -> Any:
@@ -141,20 +151,20 @@ def _starts(first: str, aliases: dict[str, list[str]], namespace: dict[str, Any]
         else:
             holder, _, attribute = module.rpartition(".")
             if holder in sys.modules:
-                yield vars(sys.modules[holder]).get(attribute)
+                yield _held(sys.modules[holder]).get(attribute)
 
 
 def _resolve(start: Any, way: list[str], origins: Origins) -> Patch | None:
     *through, last = way
     held = start
     for part in through:
-        if not isinstance(held, (ModuleType, type)):
+        if not is_a(held, ModuleType, type):
             return None
-        held = vars(held).get(part)
-    if isinstance(held, ModuleType):
-        name = held.__name__
-        return Patch(name, last) if sys.modules.get(name) is held and name != "__main__" else None
-    if isinstance(held, type):
+        held = _held(held).get(part)
+    if is_a(held, ModuleType):
+        name = names_in(held).get("__name__")
+        return Patch(name, last) if type(name) is str and name not in _MAIN and sys.modules.get(name) is held else None
+    if is_a(held, type):
         module = origins.of(held)
-        return Patch(module, f"{held.__qualname__}.{last}") if module is not None else None
+        return Patch(module, f"{qualname_of(held)}.{last}") if module is not None else None
     return None

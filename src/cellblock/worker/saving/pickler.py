@@ -10,15 +10,17 @@ import sys
 import types
 from _pickle import Pickler
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from cellblock.worker.saving import building
 from cellblock.worker.saving.deep import Deep
-from cellblock.worker.saving.losses import REFUSED, Unsaved, advice
+from cellblock.worker.saving.facts import full_name, is_a, module_of, mro_of, names_in
+from cellblock.worker.saving.losses import REFUSED, STREAMS, Unsaved, advice
 from cellblock.worker.saving.objects import way_of
 from cellblock.worker.saving.patches import is_library
 from cellblock.worker.saving.walk import Walk
 
+T = TypeVar("T")
 Reduced = Any
 """A tuple as `__reduce__` gives, or NotImplemented: the standard way."""
 Reducer = Callable[["Saving", Any], Reduced]
@@ -33,9 +35,6 @@ registered: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
 """What cells registered: of each type, what saves a value and what makes it again. Not fixed, so not in capitals."""
 OF_LOADER = ("shared", "array", "original", "hand")
 """What streams call that needs the loading itself."""
-
-
-_STREAMS = ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
 
 
 def reducer(*kinds: type) -> Callable[[Reducer], Reducer]:
@@ -96,10 +95,11 @@ class Saving:
         namespace: dict[str, Any],
         origins: Any,
         group: Iterable[int],
-        how: dict[type, Reducer],
+        how: dict[int, Reducer],
         *,
         elsewhere: Callable[[Any], tuple[str, str | int] | None],
         buffer: Callable[[Any, Any], int],
+        references: dict[int, tuple[str, int]],
     ) -> None:
         self.walk = walk
         self.namespace = namespace
@@ -108,6 +108,8 @@ class Saving:
         self.buffer = buffer
         """Puts an array's memory away; the number by which the stream refers to it. With the object whose memory it is,
         None where it was made for the pickling."""
+        self.references = references
+        """Objects of other groups, by their ids: the key of the group, and the place in its memo."""
         self.reaches: set[str] = set()
         """Names that the functions of this group mention."""
         self.cells: dict[int, types.CellType] = {}
@@ -139,7 +141,7 @@ class Saving:
     def _take_own(self, space: dict[str, Any]) -> None:
         """The globals of functions that were made apart from every module: `exec` with a dictionary."""
         held = space.get("__builtins__")
-        standard = held is not None and (isinstance(held, types.ModuleType) or "print" in held)
+        standard = held is not None and (is_a(held, types.ModuleType) or (type(held) is dict and "print" in held))
         made = self.walk.hand.get(id(space))
         if made is not None:
             known = "known" if sys.modules.get(made.__name__) is made else ""
@@ -149,9 +151,15 @@ class Saving:
         items = [(key, one) for key, one in space.items() if not (standard and key == "__builtins__")]
         self.later.append((building.fill_space, (space, items)))
 
-    def dump(self, value: Any, sink: Any, callback: Callable[[Any], object]) -> None:
-        """Pickle a value, and after it what was put off. Raises whatever a value's own code raises, and `Unsaved`."""
-        pickler: Any = (Deep if self.deep else _Fast)(sink, 5, buffer_callback=callback)
+    def dump(self, value: Any, sink: Any, callback: Callable[[Any], object]) -> Any:
+        """Pickle a value, and after it what was put off. Raises whatever a value's own code raises, and `Unsaved`.
+
+        The pickler, which nothing here holds: its memo counts as a reference to what it holds.
+        """
+        if self.deep and self.references:
+            raise Unsaved(value, "it nests too deep beside what it shares with names", "make it again")
+        kind: Any = Deep if self.deep else _Referring if self.references else _Fast
+        pickler = kind(sink, 5, buffer_callback=callback)
         pickler.saving = self
         pickler.memo = dict(self._memo)
         pickler.dump(value)
@@ -165,18 +173,20 @@ class Saving:
             self.kept.append(calls)
             pickler.dump(calls)
         pickler.dump(None)
+        return pickler
 
     def reduce(self, value: Any) -> Reduced:
         self.last = value
         kind = type(value)
-        how = self._how.get(kind)
+        how = self._how.get(id(kind))
         if how is None:
-            self._how[kind] = how = self._decide(kind)
+            self._how[id(kind)] = how = self._decide(kind)
+            self.walk.kinds.of(kind)  # which holds it, so that its id is no other's
         return how(self, value)
 
     def _decide(self, kind: type) -> Reducer:
         way = self._way(kind)
-        standing = {id(getattr(sys, name, None)): name for name in _STREAMS if type(getattr(sys, name, None)) is kind}
+        standing = {id(getattr(sys, name, None)): name for name in STREAMS if type(getattr(sys, name, None)) is kind}
         if not standing:
             return way
 
@@ -187,17 +197,17 @@ class Saving:
         return unless_standing
 
     def _way(self, kind: type) -> Reducer:
-        for base in kind.__mro__:
-            if base in registered:
-                return _by_codec(*registered[base])
-        how = REDUCERS.get(kind) or NAMED.get(f"{kind.__module__}.{kind.__qualname__}")
+        for base in mro_of(kind):
+            ways = _of_exactly(base, registered)
+            if ways is not None:
+                return _by_codec(*ways)
+        how = _of_exactly(kind, REDUCERS) or NAMED.get(full_name(kind))
         if how is not None:
             return how
         for base, how in FAMILIES:
             if issubclass(kind, base):
                 return how
-        for base in kind.__mro__:
-            name = f"{base.__module__}.{base.__qualname__}"
+        for name in map(full_name, mro_of(kind)):
             if name in REFUSED:
                 return refuse
             if name in NAMED_FAMILIES:
@@ -210,7 +220,7 @@ class Saving:
         held = self._of_module(kind)
         if held:
             table = {id(value): name for name, value in held.items()}
-            module = kind.__module__
+            module = module_of(kind)
 
             def by_name(saving: Saving, value: Any) -> Reduced:
                 name = table.get(id(value))
@@ -221,10 +231,15 @@ class Saving:
 
     def _of_module(self, kind: type) -> dict[str, Any]:
         """Objects of this type that the type's own module, one of a library's, holds: `dataclasses.MISSING`."""
-        module = sys.modules.get(kind.__module__) if self.origins.of(kind) is not None else None
-        if module is None or not is_library(module):
+        module = sys.modules.get(module_of(kind)) if self.origins.of(kind) is not None else None
+        if not is_a(module, types.ModuleType) or not is_library(module):  # type: ignore[arg-type]
             return {}
-        return {name: value for name, value in list(vars(module).items()) if type(value) is kind}
+        return {name: value for name, value in list(names_in(module).items()) if type(value) is kind}
+
+
+def _of_exactly(kind: type, table: dict[type, T]) -> T | None:
+    """What a table says of a type, whose metaclass may refuse to be hashed or compared."""
+    return next((found for one, found in table.items() if one is kind), None)
 
 
 def _by_codec(save: Callable[[Any], Any], load: Callable[[Any], Any]) -> Reducer:
@@ -245,6 +260,13 @@ class _Fast(Pickler):
 
     def reducer_override(self, value: Any) -> Reduced:
         return self.saving.reduce(value)
+
+
+class _Referring(_Fast):
+    """The same, for what shares objects with other groups."""
+
+    def persistent_id(self, value: Any) -> Any:
+        return self.saving.references.get(id(value))
 
 
 def is_full(one: types.CellType) -> bool:

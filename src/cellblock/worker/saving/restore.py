@@ -12,12 +12,14 @@ from json import loads
 from typing import Any
 
 from cellblock.worker.saving import ambient, arrays, building, patches
+from cellblock.worker.saving.facts import told
 from cellblock.worker.saving.pickler import OF_LOADER
 from cellblock.worker.saving.reach import EVERYTHING
 from cellblock.worker.saving.streams import SIMPLE, Fill, Get, gather, reading
 
 _PATCH = "@patch:"
 _REMEDY = "run the cells again that made it"
+_ITSELF = "it is being loaded, and needs this"
 
 
 class WrongVersion(Exception):
@@ -31,7 +33,7 @@ def load(namespace: dict[str, Any], record: dict[str, Any], *, get: Get, fill: F
     says to be `left_out`, each for a reason, are not loaded.
     Raises WrongVersion before anything is bound. What the record tells as lost is not told again.
     """
-    restoring = _Restoring(namespace, record, get, gather(get) if fill is None else fill)
+    restoring = Restoring(namespace, record, get, gather(get) if fill is None else fill)
     namespace["__getattr__"] = look = restoring.look  # of modules of the workspace that import a name of `__main__`
     try:
         return restoring.bring_all() + restoring.surround()
@@ -40,7 +42,7 @@ def load(namespace: dict[str, Any], record: dict[str, Any], *, get: Get, fill: F
             del namespace["__getattr__"]
 
 
-class _Restoring:
+class Restoring:
     """A record on its way into a namespace."""
 
     def __init__(self, namespace: dict[str, Any], record: dict[str, Any], get: Get, fill: Fill) -> None:
@@ -55,10 +57,16 @@ class _Restoring:
         self._of_name = {name: (key, kind) for name, key, kind, *_ in record["names"]}
         self._ambient = [(label, key) for label, key in record["ambient"]]
         self._loaded: dict[str, tuple[dict[str, Any], Sequence[Any]]] = {}
-        self._failed: dict[str, str] = dict(record.get("left_out", ()))
+        self.failed: dict[str, str] = dict(record.get("left_out", ()))
+        self.errors: dict[str, type[BaseException]] = {}
+        """The types of what was raised by groups that could not be loaded: errors themselves hold what was loaded."""
         self._loading: set[str] = set()
         self._being_read: set[str] = set()
+        self._postponed: set[str] = set()
         self.originals: dict[tuple[str, str], Any] = {}
+        self._referred = {key for group in record["groups"] for key in group.get("refers", ())}
+        self._memos: dict[str, dict[int, Any]] = {}
+        """Of groups of which others refer to single objects: these objects by their places."""
 
     def bring_all(self) -> list[list[str]]:
         """Bind every name, in the order of the groups, in which their bytes are fetched ahead."""
@@ -72,8 +80,8 @@ class _Restoring:
             key, kind = self._of_name.get(name, (None, ""))
             if key is None or key in self._loaded:
                 continue
-            if not self._bring_group(key) and key in self._failed:
-                rows.append([name, kind, f"it could not be loaded: {self._failed[key]}", _REMEDY])
+            if not self.bring_group(key) and key in self.failed:
+                rows.append([name, kind, f"it could not be loaded: {self.failed[key]}", _REMEDY])
         return rows
 
     def look(self, name: str) -> Any:
@@ -83,7 +91,7 @@ class _Restoring:
         it is given once all is there.
         """
         key, kind = self._of_name.get(name, ("", ""))
-        begun = key in self._being_read and key not in self._loaded and key not in self._failed
+        begun = key in self._being_read and key not in self._loaded and key not in self.failed
         if begun and "." not in kind and kind not in ("function", "type", "module"):
             return None
         self.bring([name])
@@ -102,16 +110,16 @@ class _Restoring:
         order: list[str] = []
         for label, key in sorted(self._ambient, key=_late):
             try:
-                if not self._bring_group(key):
-                    raise ImportError(self._failed[key])
+                if not self.bring_group(key):
+                    raise ImportError(self.failed[key])
                 value = self._loaded[key][0][label]
                 if label.startswith(f"@{ambient.ORDER}:"):
                     order += value
                 else:
                     self._surround(label, value)
             except BaseException as error:  # the values' own code, which may leave with SystemExit too
-                told = f"it could not be had again: {type(error).__name__}: {error}"[:500]
-                rows.append([label.removeprefix("@").removeprefix("patch:").replace(":", "."), "", told, _REMEDY])
+                reason = f"it could not be had again: {told(error)}"
+                rows.append([label.removeprefix("@").removeprefix("patch:").replace(":", "."), "", reason, _REMEDY])
         ambient.reorder(self.namespace, order)
         return rows
 
@@ -125,8 +133,8 @@ class _Restoring:
 
     def shared(self, key: str, label: str | int) -> Any:
         """A definition of another group."""
-        if not self._bring_group(key):
-            raise ImportError(f"what it needs could not be loaded: {self._failed.get(key, 'it needs this')}")
+        if not self.bring_group(key):
+            raise ImportError(f"what it needs could not be loaded: {self.failed.get(key, _ITSELF)}")
         named, anonymous = self._loaded[key]
         return named[label] if isinstance(label, str) else anonymous[label]
 
@@ -135,39 +143,45 @@ class _Restoring:
         known = self.originals.get((module, path))
         return known if known is not None else building.attribute(module, path)
 
-    def _bring_group(self, key: str) -> bool:
+    def bring_group(self, key: str) -> bool:
         """Load a group after those that it needs. Without recursion: the needs of needs may go far."""
-        work = [key]
+        work, later = [key], list[str]()
         while work:
             here = work[-1]
-            if here in self._loaded or here in self._failed:
+            if here in self._loaded or here in self.failed:
                 work.pop()
                 continue
             group = self._groups.get(here)
             if group is None:
-                self._failed[here] = "its group is not there"
+                self.failed[here] = "its group is not there"
                 continue
             wanted = [*self._reached(group), *group["needs"]]
-            missing = [
-                one for one in wanted if not (one in self._loaded or one in self._failed or one in self._loading)
-            ]
+            missing = [one for one in wanted if not (one in self._loaded or one in self.failed or one in self._loading)]
             if missing and here not in self._loading:
                 self._loading.add(here)
                 work += missing
                 continue
             self._loading.discard(here)
             if here in self._being_read:  # what is loaded asks for what it is part of
-                return False
+                break
             self._being_read.add(here)
             try:
                 named, anonymous = self._read(group)
             except BaseException as error:  # the values' own code, which may leave with SystemExit too
-                self._failed[here] = f"{type(error).__name__}: {error}"[:500]
+                if self._loading and here not in self._postponed:  # it may have called what waits for it itself
+                    self._postponed.add(here)
+                    later.append(work.pop())
+                else:
+                    self.failed[here], self.errors[here] = told(error), type(error)
                 continue
+            finally:
+                self._being_read.discard(here)
             self._loaded[here] = named, anonymous
             for name, value in named.items():
                 if self._of_name.get(name, ("",))[0] == here:
                     self.namespace.setdefault(name, value)
+        for one in later:
+            self.bring_group(one)
         return key in self._loaded
 
     def _reached(self, group: dict[str, Any]) -> list[str]:
@@ -181,8 +195,19 @@ class _Restoring:
         source = reading(group["stream"], self.get)
         line = source.readline()
         if line == SIMPLE:
-            return {group["key"]: Unpickler(source).load()}, ()
-        return _Reading(self, group, loads(line), source).read()
+            unpickler: Any = Unpickler(source)
+            found: tuple[dict[str, Any], Sequence[Any]] = {group["key"]: unpickler.load()}, ()
+        else:
+            found, unpickler = _Reading(self, group, loads(line), source).read()
+        if group["key"] in self._referred:
+            self._memos[group["key"]] = unpickler.memo.copy()
+        return found
+
+    def referred(self, key: str, place: int) -> Any:
+        """An object of another group."""
+        if not self.bring_group(key):
+            raise ImportError(f"what it shares could not be loaded: {self.failed.get(key, _ITSELF)}")
+        return self._memos[key][place]
 
 
 def _late(surrounding: tuple[str, str]) -> tuple[bool, bool]:
@@ -192,14 +217,15 @@ def _late(surrounding: tuple[str, str]) -> tuple[bool, bool]:
 class _Reading:
     """One group being loaded. Nothing that it holds refers to it: what was loaded goes with the last name for it."""
 
-    def __init__(self, restoring: _Restoring, group: dict[str, Any], spaces: list[list[str]], source: Any) -> None:
+    def __init__(self, restoring: Restoring, group: dict[str, Any], spaces: list[list[str]], source: Any) -> None:
         self._restoring = restoring
         self._buffers = group["buffers"]
         self._spaces = spaces
         self._source = source
         self._modules: dict[int, types.ModuleType] = {}
 
-    def read(self) -> tuple[dict[str, Any], Sequence[Any]]:
+    def read(self) -> tuple[tuple[dict[str, Any], Sequence[Any]], Unpickler]:
+        """What the group holds, and the unpickler, whose memo others may refer to."""
         restoring = self._restoring
         own = {"array": self.array, "hand": self.hand, "original": restoring.original, "shared": restoring.shared}
         builders = (*(own[name] for name in OF_LOADER), *building.BUILDERS)
@@ -211,7 +237,7 @@ class _Reading:
         while (calls := unpickler.load()) is not None:
             for build, arguments in calls:
                 build(*arguments)
-        return content
+        return content, unpickler
 
     def array(self, number: int, *made: Any) -> Any:
         return arrays.read(made, self._room(self._buffers[-number]))
@@ -253,7 +279,10 @@ class _Reading:
 
 class _Reader(Unpickler):
     slots: list[Any]
-    restoring: _Restoring
+    restoring: Restoring
+
+    def persistent_load(self, pid: tuple[str, int]) -> Any:
+        return self.restoring.referred(*pid)
 
     def find_class(self, module: str, name: str) -> Any:
         if module == "@":

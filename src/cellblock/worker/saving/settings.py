@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any
 
+from cellblock.worker.saving.facts import is_a, module_of
+
 _CATEGORIES = ("LC_CTYPE", "LC_COLLATE", "LC_TIME", "LC_MONETARY", "LC_MESSAGES", "LC_NUMERIC")
 _REGISTERED = re.compile(r"""register_error\(\s*(['"])(.+?)\1""").finditer
-_VALUES = (bool, int, float, str, tuple, list)
+_VALUES = frozenset(map(id, (bool, int, float, str)))
 _fresh: dict[str, Any] = {}
 """As a new worker has them. Not fixed, so not in capitals."""
 
@@ -60,7 +62,11 @@ def _read(sources: Iterable[str]) -> dict[str, Any]:
 
 
 def _is_same(one: object, other: object) -> bool:
-    return one is other or (type(one) is type(other) and type(one) in _VALUES and one == other)
+    if one is other or type(one) is not type(other):
+        return one is other
+    if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    return id(type(one)) in _VALUES and one == other
 
 
 def _umask() -> int:
@@ -81,7 +87,8 @@ def _set_locales(found: Mapping[str, str]) -> None:
 def _handlers() -> dict[int, Any]:
     """Of signals. The host's interrupt is none of the cells'."""
     found = {int(number): signal.getsignal(number) for number in signal.valid_signals() - {signal.SIGINT}}
-    return {number: int(one) if isinstance(one, int) else one for number, one in found.items() if one is not None}
+    plain = {number: one.value if type(one) is signal.Handlers else one for number, one in found.items()}
+    return {number: one for number, one in plain.items() if one is not None}
 
 
 def set_handlers(found: Mapping[int, Any]) -> None:
@@ -103,8 +110,9 @@ def _set_error_handlers(found: Mapping[str, Any]) -> None:
 
 
 def _is_of_cells(hook: Any) -> bool:
-    kind = hook if isinstance(hook, (type, FunctionType)) else type(hook)
-    return kind.__module__ == "__main__"
+    kind = hook if is_a(hook, type, FunctionType) else type(hook)
+    module = module_of(kind) if is_a(kind, type) else kind.__module__
+    return type(module) is str and module == "__main__"
 
 
 def _hooks(hooks: list[Any]) -> tuple[Callable[[], tuple[list[Any], list[Any]]], Callable[[Any], None]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from _pickle import Pickler, PicklingError, dumps
-from collections.abc import Callable, Collection, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from importlib.util import MAGIC_NUMBER
 from json import dumps as told_as_json
 from re import compile as compiled
@@ -18,19 +18,22 @@ from cellblock.worker.saving import ambient, arrays, classes, codecs, frames, fu
 from cellblock.worker.saving.brief import Brief, is_long
 from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
+from cellblock.worker.saving.facts import is_a, qualname_of, told
 from cellblock.worker.saving.groups import Together, arrange
-from cellblock.worker.saving.losses import Unsaved, advice, kind_of, path_to
+from cellblock.worker.saving.losses import PART, Unsaved, advice, kind_of, path_to
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Saving
 from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
+from cellblock.worker.saving.trial import Piece, Trial, pieces_of
 from cellblock.worker.saving.walk import Walk
 
 __all__ = ["arrays", "classes", "codecs", "frames", "functions", "parts", "save", "tensors", "unsaved"]
 
 FORMAT = 1
 _ALONE: dict[str, Any] = {"buffers": [], "needs": [], "reaches": []}
+_LAST = "@last"
 _PREVIEW_CHARS = 200
-_SIMPLE = frozenset((type(None), bool, int, float, complex, str, bytes))
+_SIMPLE = frozenset(map(id, (type(None), bool, int, float, complex, str, bytes)))
 _LONG = 4096
 _ADDRESS = compiled(r" at 0x[0-9a-f]+(?=>)")
 
@@ -41,15 +44,16 @@ def save(
     put: Put,
     index: bytes = b"",
     unchanged: Callable[[int, int], bool] = lambda _start, _end: False,
+    trial: Trial | None = None,
     standing: Mapping[str, object] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Save every name that can be saved. The record, of JSON's own types alone.
 
     `put` takes a piece of at most 1 MB and gives its address. `index` is what the record before this one held, of
-    memory that `unchanged(start, end)` tells about: whether nothing has written there since. `standing` are settings
-    of the process that are others while it is saved.
+    memory that `unchanged(start, end)` tells about: whether nothing has written there since. `trial` is given what is
+    to be loaded once. `standing` are settings of the process that are others while it is saved.
     """
-    snapshot = _Snapshot(namespace, put, Evidence(index, unchanged, put))
+    snapshot = _Snapshot(namespace, put, Evidence(index, unchanged, put), trial)
     snapshot.surround(standing)  # before the filters of warnings are others
     with catch_warnings():
         simplefilter("ignore")
@@ -70,12 +74,13 @@ def _nowhere(_piece: Any) -> str:
 
 
 class _Snapshot:
-    def __init__(self, namespace: dict[str, Any], put: Put, evidence: Evidence) -> None:
+    def __init__(self, namespace: dict[str, Any], put: Put, evidence: Evidence, trial: Trial | None = None) -> None:
         self.evidence = evidence
+        self.trial = trial
         self._namespace = namespace
         self._put = put
         self._origins = Origins(namespace)
-        self.how: dict[type, Any] = {}
+        self.how: dict[int, Any] = {}
         self._walk = Walk(self._origins, namespace)
         self._groups: list[dict[str, Any]] = []
         self._names: list[list[Any]] = []
@@ -88,43 +93,61 @@ class _Snapshot:
         self._place: dict[int, int] = {}
         self._labels: dict[int, str] = {}
         self._around: dict[str, Any] = {}
+        self._shared: set[int] = set()
+        """Roots, as `find` gives them, of which another group refers to single objects."""
+        self._memos: dict[str, dict[int, int]] = {}
+        """Where those of a group are in the memo of its pickle, by their ids."""
         self._numbers: dict[int, int] = {}
         """Of definitions without a name: their position in their group."""
 
     def surround(self, standing: Mapping[str, object]) -> None:
         """Take up what surrounds the names."""
-        for label, get in ambient.collect(self._namespace, standing):
-            try:
-                value = get()
-            except BaseException as error:  # a package's own code
-                self._lost.append(
-                    [label, "", f"{type(error).__name__}: {error}"[:500], "set it again in the next cell"]
-                )
-            else:
-                if value is not None:
-                    self._around[f"@{label}"] = value
-        chains = self.evidence.targets(ambient.blocks().values())
-        found = dict.fromkeys(patches.find(chains, self._namespace, self._origins))
-        found.update(dict.fromkeys(patch for patch, _ in patches.of_workspace()))
-        for patch in found:
-            self._around[f"@patch:{patch.module}:{patch.path}"] = patches.value_of(patch)
+        with self._losing("what surrounds the names"):
+            for label, get in ambient.collect(self._namespace, standing):
+                with self._losing(label):
+                    if (value := get()) is not None:
+                        self._around[f"@{label}"] = value
+        with self._losing("what cells changed in modules"):
+            chains = self.evidence.targets(ambient.blocks().values())
+            found = dict.fromkeys(patches.find(chains, self._namespace, self._origins))
+            found.update(dict.fromkeys(patch for patch, _ in patches.of_workspace()))
+            for patch in found:
+                self._around[f"@patch:{patch.module}:{patch.path}"] = patches.value_of(patch)
+
+    @contextmanager
+    def _losing(self, what: str) -> Iterator[None]:
+        """Tell something that surrounds the names as lost where code of a cell's or of a package's fails."""
+        try:
+            yield
+        except MemoryError:
+            raise
+        except BaseException as error:
+            self._lost.append([what, "", told(error), "set it again in the next cell"])
 
     def take(self, names: Collection[str] | None = None) -> dict[str, Any]:
         for name in names_of(self._namespace) if names is None else names:
             value = self._namespace[name]
-            if type(value) in _SIMPLE and not (type(value) in (str, bytes) and len(value) >= _LONG):
+            if id(type(value)) in _SIMPLE and not (type(value) in (str, bytes) and len(value) >= _LONG):
                 self._save_simple(name, value)
             else:
                 self._labels[self._walk.add(value)] = name
         for label, value in self._around.items():
-            self._labels[self._walk.add(value)] = label
+            self._labels[self._walk.add(value, ties=label != _LAST)] = label
         self._walk.run()
+        self._shared = {self._walk.find(root) for touched in self._walk.touched.values() for root in touched.values()}
+        for number, error in self._walk.failed.items():
+            self._lose(number, error, self._walk.values[number])
         self._together, self._place = arrange(self._walk, self._labels)
         for group in self._together:
             anonymous = (number for number in group.roots if number not in self._labels)
             self._numbers.update((number, place) for place, number in enumerate(anonymous))
         for group in self._together:
             self._save_group(group)
+        with self._losing("modules of packages"):
+            for part in ambient.parts(self._walk.packages.values()):
+                self._save_simple(f"@part:{part}", part)
+        if self.trial is not None:
+            self.trial.originals = self._walk.originals
         return {
             "format": FORMAT,
             "python": MAGIC_NUMBER.hex(),
@@ -145,34 +168,49 @@ class _Snapshot:
         sink = self._sink()
         sink.write(SIMPLE)
         try:
-            Pickler(sink, 5).dump(self._walk.values[number])
+            pickler = Pickler(sink, 5)
+            pickler.dump(self._walk.values[number])
         except Exception:  # the other way tells why
             return False
+        self._keep_memo(key, [number], pickler)
         self._groups.append({"key": key, "stream": list(sink.finish()), **_ALONE})
         self._tell(self._labels[number], key, self._walk.values[number])
         return True
 
-    def _sink(self) -> Sink:
-        return Sink(self._put, self._put_long)
+    def _sink(self, pieces: dict[str, Piece] | None = None) -> Sink:
+        """What a stream is written to; `pieces` are to be those that it is put away in."""
 
-    def _put_long(self, piece: Any) -> list[str]:
-        """Put a long text or run of bytes away, as the pickler hands it over."""
-        owner = self._walk.owner_of(piece)
-        if owner is not None:
-            return self.evidence.put(piece, owner, moves=type(piece) is memoryview)
-        return list(put_pieces(piece, self._put))
+        def put(piece: memoryview | bytes) -> str:
+            address = self._put(piece)
+            if pieces is not None:
+                pieces[address] = piece
+            return address
+
+        def put_long(piece: Any) -> list[str]:
+            """Put a long text or run of bytes away, as the pickler hands it over."""
+            owner = self._walk.owner_of(piece)
+            if owner is None:
+                return list(put_pieces(piece, put))
+            chunks = self.evidence.put(piece, owner, moves=type(piece) is memoryview)
+            if pieces is not None:
+                pieces.update(pieces_of(piece, chunks))
+            return chunks
+
+        return Sink(put, put_long)
 
     def _save_group(self, group: Together) -> None:
         roots = [number for number in group.roots if number not in self._broken]
+        if not roots:
+            return
         if len(roots) == 1 and roots[0] in self._walk.standard and self._save_standard(group.key, roots[0]):
             return
-        failure = self._try(group.key, roots, self._sink())
+        failure = self._try(group.key, roots, kept=True)
         if failure is None:
             return
         bad = {}
         if len(roots) > 1:
             for number in roots:
-                alone = self._try(group.key, [number], None)
+                alone = self._try(group.key, [number], kept=False)
                 if alone is not None:
                     bad[number] = alone
         if not bad:
@@ -180,27 +218,31 @@ class _Snapshot:
         for number, (error, culprit) in bad.items():
             self._lose(number, error, culprit)
         left = [number for number in roots if number not in bad]
-        if left and (failure := self._try(group.key, left, self._sink())) is not None:
+        if left and (failure := self._try(group.key, left, kept=True)) is not None:
             for number in left:
                 self._lose(number, *failure)
 
-    def _try(
-        self, key: str, roots: list[int], sink: Sink | None, *, deep: bool = False
-    ) -> tuple[BaseException, Any] | None:
-        """Pickle these roots, to nowhere without a sink; what went wrong, and at which object."""
-        writing = _Writing(self, key, roots, sink)
-        writing.saving.deep = deep
+    def _try(self, key: str, roots: list[int], *, kept: bool, deep: bool = False) -> tuple[BaseException, Any] | None:
+        """Pickle these roots, to nowhere if it is not `kept`; what went wrong, and at which object."""
+        writing = None
         try:
+            writing = _Writing(self, key, roots, kept=kept)
+            writing.saving.deep = deep
             with unlimited() if deep else nullcontext():
-                writing.write()
-        except RecursionError as error:
-            if deep:
-                return error, writing.saving.last
-            return self._try(key, roots, self._sink() if sink is not None else None, deep=True)
+                pickler = writing.write()
         except BaseException as error:  # the values' own code, which may leave with SystemExit too
-            return error, getattr(error, "culprit", writing.saving.last)
-        if sink is not None:
-            self._groups.append(writing.record())
+            BaseException.with_traceback(error, None)  # its frames would count among what refers to the values
+            if is_a(error, RecursionError) and not deep:
+                return self._try(key, roots, kept=kept, deep=True)
+            if type(error) is Unsaved:
+                return error, error.culprit
+            return error, None if writing is None else writing.saving.last
+        if kept:
+            group = writing.record()
+            self._groups.append(group)
+            self._keep_memo(key, roots, pickler)
+            if self.trial is not None and any(not self._labels.get(one, "").startswith("@") for one in roots):
+                self.trial.take(group, writing.pieces, defines=any(map(self._walk.defines, roots)))
             for number in roots:
                 if number in self._labels:
                     self._tell(self._labels[number], key, self._walk.values[number])
@@ -225,19 +267,36 @@ class _Snapshot:
                 continue
             if path is not None or len(roots) == 1:
                 self._noted.add((name, what))
-                told = what if path in (name, None) else f"{path}: {what}"
-                self._lost.append([name, kind_of(self._walk.values[number]).removeprefix("builtins."), told, remedy])
+                of = kind_of(culprit).removeprefix("builtins.")
+                part = f"{what.removeprefix('its ')} of {path or name}"
+                self._lost.append([part, PART + of, f"{what} cannot be saved", remedy])
 
     def _lose(self, number: int, error: BaseException, culprit: Any) -> None:
         value, name = self._walk.values[number], self._labels.get(number)
         reason, remedy = _explain(error, culprit)
-        path = path_to(culprit, value, name or str(getattr(value, "__qualname__", "")))
+        path = path_to(culprit, value, name or kind_of(value))
         if path is not None and path != name:
             reason = f"{path}: {reason}"
         self._broken[number] = reason
         if name is not None:
             name = name.removeprefix("@").removeprefix("patch:").replace(":", ".")
             self._lost.append([name, kind_of(value).removeprefix("builtins."), reason, remedy])
+
+    def _keep_memo(self, key: str, roots: list[int], pickler: Any) -> None:
+        if any(self._walk.find(one) in self._shared for one in roots):
+            self._memos[key] = {one: place for one, (place, _) in pickler.memo.copy().items()}
+
+    def references(self, roots: list[int]) -> dict[int, tuple[str, int]]:
+        """What of other groups these roots share, by ids: the key of the group, and the place in its memo."""
+        found = {}
+        for root in roots:
+            for one, holder in self._walk.touched.get(root, {}).items():
+                key = self._together[self._place[holder]].key
+                if holder in self._broken:
+                    raise Unsaved(self._walk.values[root], f"it shares objects with {key}", "make it again")
+                if one in self._memos.get(key, ()):
+                    found[one] = key, self._memos[key][one]
+        return found
 
     def elsewhere(self, value: Any, key: str) -> tuple[str, str | int] | None:
         """Where a definition is that is not of this group."""
@@ -246,8 +305,8 @@ class _Snapshot:
             return None
         group = self._together[self._place[number]]
         if number in self._broken:
-            kind = "class" if isinstance(value, type) else "function"
-            reason = f"its {kind} {value.__qualname__} cannot be saved: {self._broken[number]}"
+            kind, of = ("class", qualname_of(value)) if is_a(value, type) else ("function", value.__qualname__)
+            reason = f"its {kind} {of} cannot be saved: {self._broken[number]}"
             raise Unsaved(value, reason, "define it without that, or make it again in the next cell")
         if group.key == key:
             return None
@@ -257,11 +316,12 @@ class _Snapshot:
 class _Writing:
     """One attempt to pickle some roots of a group."""
 
-    def __init__(self, snapshot: _Snapshot, key: str, roots: list[int], sink: Sink | None) -> None:
+    def __init__(self, snapshot: _Snapshot, key: str, roots: list[int], *, kept: bool) -> None:
         self._snapshot = snapshot
         self._key = key
         self._roots = roots
-        self._sink = sink
+        self.pieces: dict[str, Piece] = {}
+        self._sink = snapshot._sink(self.pieces if snapshot.trial is not None else None) if kept else None
         self._needs: set[str] = set()
         self._pickled: list[tuple[int, list[str]]] = []
         self._arrays: list[tuple[int, list[str]]] = []
@@ -276,9 +336,12 @@ class _Writing:
             snapshot.how,
             elsewhere=self._elsewhere,
             buffer=self._keep_array,
+            references=snapshot.references(roots),
         )
+        self._needs.update(key for key, _ in self.saving.references.values())
 
-    def write(self) -> None:
+    def write(self) -> Any:
+        """Write all. The pickler."""
         snapshot, walk = self._snapshot, self._snapshot._walk
         named = {snapshot._labels[one]: walk.values[one] for one in self._roots if one in snapshot._labels}
         # all of the group's: their positions are what others refer to
@@ -286,18 +349,21 @@ class _Writing:
         anonymous = tuple(walk.values[one] if one in self._roots else None for one in others)
         sink: Any = self._sink if self._sink is not None else Nowhere()
         sink.write(told_as_json(self.saving.spaces, separators=(",", ":")).encode() + b"\n")
-        self.saving.dump((named, anonymous), sink, self._keep_buffer)
+        return self.saving.dump((named, anonymous), sink, self._keep_buffer)
 
     def record(self) -> dict[str, Any]:
         assert self._sink is not None
         buffers = self._pickled + self._arrays[::-1]
-        return {
+        record = {
             "key": self._key,
             "stream": list(self._sink.finish()),
             "buffers": [[length, chunks] for length, chunks in buffers],
             "needs": sorted(self._needs),
             "reaches": sorted(self.saving.reaches),
         }
+        if self.saving.references:
+            record["refers"] = sorted({key for key, _ in self.saving.references.values()})
+        return record
 
     def _elsewhere(self, value: Any) -> tuple[str, str | int] | None:
         place = self._snapshot.elsewhere(value, self._key)
@@ -312,14 +378,21 @@ class _Writing:
     def _keep_array(self, data: Any, owner: Any) -> int:
         """An array's memory; its number counts from the end of the buffers."""
         if self._sink is not None and owner is not None and self._snapshot._walk.reaches(owner):
-            self._arrays.append((data.nbytes, self._snapshot.evidence.put(data, id(owner))))
+            chunks = self._snapshot.evidence.put(data, id(owner))
+            self.pieces.update(pieces_of(data, chunks))
+            self._arrays.append((data.nbytes, chunks))
         else:
             self._arrays.append(self._put(data))
         return len(self._arrays)
 
     def _put(self, data: Any) -> tuple[int, list[str]]:
         view = memoryview(data)
-        return view.nbytes, [] if self._sink is None else list(put_pieces(view, self._snapshot._put))
+        if self._sink is None:
+            return view.nbytes, []
+        chunks = list(put_pieces(view, self._snapshot._put))
+        if self._snapshot.trial is not None:
+            self.pieces.update(pieces_of(view, chunks))
+        return view.nbytes, chunks
 
 
 def names_of(namespace: dict[str, Any]) -> list[str]:
@@ -330,13 +403,13 @@ def names_of(namespace: dict[str, Any]) -> list[str]:
 
 
 def _explain(error: BaseException, culprit: Any) -> tuple[str, str]:
-    if isinstance(error, Unsaved):
+    if type(error) is Unsaved:
         return error.reason, error.remedy
     what, remedy = advice(culprit)
-    told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    if isinstance(error, (TypeError, PicklingError)) and "cannot pickle" in told:
+    said = told(error)
+    if is_a(error, TypeError, PicklingError) and "cannot pickle" in said:
         return what, remedy
-    return told[:500], remedy
+    return said, remedy
 
 
 def _size(value: object) -> int:
@@ -352,4 +425,4 @@ def _preview(value: object) -> str:
         text = Brief(_PREVIEW_CHARS).repr(value) if is_long(value) else represent(value, max_chars=_PREVIEW_CHARS)
         return _ADDRESS.sub("", text)
     except BaseException as error:  # an object's own __repr__ may do anything, leave with SystemExit too
-        return f"<no repr: {type(error).__name__}>"
+        return f"<no repr: {qualname_of(type(error))}>"

@@ -7,6 +7,7 @@ not entered; classes and functions of cells are roots of their own, which others
 from __future__ import annotations
 
 import contextvars
+import ctypes
 import datetime
 import enum
 import functools
@@ -15,10 +16,21 @@ import sys
 import types
 import typing
 import weakref
-from collections.abc import Iterable
+from collections.abc import Sequence
+from itertools import repeat
+from operator import is_
 from sys import getsizeof
 from typing import Any
 
+from cellblock.worker.saving.facts import (
+    attributes_of,
+    flags_of,
+    full_name,
+    is_a,
+    mro_of,
+    names_in,
+    own_attributes,
+)
 from cellblock.worker.saving.memory import address_of
 from cellblock.worker.saving.objects import shared_space
 from cellblock.worker.saving.origins import Origins
@@ -45,28 +57,33 @@ VARIABLES = tuple(
 """Types of what is defined by a call and known by its name, as classes are."""
 _LARGE = 4096
 """Text and bytes from this length on are objects that names may share; shorter ones are values."""
-_VALUES = frozenset((type(None), bool, int, float, complex))
-_STANDARD = frozenset((list, set, bytearray))
+_VALUES = frozenset(map(id, (type(None), bool, int, float, complex)))
+_STANDARD = frozenset(map(id, (list, set, bytearray)))
 _LONG = 64
 """Tuples from this length on are objects that names may share; in shorter ones only what they hold is."""
 _SKIPPED = frozenset(("_abc_impl",))
 
 
-class Kinds(dict[type, int]):
-    """How the walk treats the objects of each type, found out once for each."""
+class Kinds(dict[int, int]):
+    """How the walk treats the objects of each type, by its `id`: a metaclass may refuse to be hashed."""
 
     def __init__(self, origins: Origins) -> None:
         super().__init__()
-        self.update(dict.fromkeys(_ATOMS, ATOM))
-        self.update(dict.fromkeys(_CLOSED, STOP))
         self._origins = origins
-        self.update({types.FunctionType: FUNCTION, str: TEXT, bytes: TEXT, dict: SPACE, weakref.ref: WEAK})
-        self.update({tuple: TUPLE, frozenset: TUPLE, type(functools.lru_cache(len)): CACHED})
-        self.update(dict.fromkeys(VARIABLES, VARIABLE) | {types.MappingProxyType: PROXY})
-        self.update({contextvars.ContextVar: CONTEXT, datetime.datetime: TIME, datetime.time: TIME})
+        self._types: list[type] = []
+        known: dict[type, int] = {**dict.fromkeys(_ATOMS, ATOM), **dict.fromkeys(_CLOSED, STOP)}
+        known |= {types.FunctionType: FUNCTION, str: TEXT, bytes: TEXT, dict: SPACE, weakref.ref: WEAK}
+        known |= {tuple: TUPLE, frozenset: TUPLE, type(functools.lru_cache(len)): CACHED}
+        known |= {**dict.fromkeys(VARIABLES, VARIABLE), types.MappingProxyType: PROXY}
+        known |= {contextvars.ContextVar: CONTEXT, datetime.datetime: TIME, datetime.time: TIME}
+        self.update((id(kind), way) for kind, way in known.items())
 
-    def __missing__(self, kind: type) -> int:
-        self[kind] = found = self._of(kind)
+    def of(self, kind: type) -> int:
+        """The kind of a type's objects."""
+        found = self.get(id(kind))
+        if found is None:
+            self[id(kind)] = found = self._of(kind)
+            self._types.append(kind)  # as long as it is there its id is no other's
         return found
 
     def _of(self, kind: type) -> int:
@@ -78,23 +95,22 @@ class Kinds(dict[type, int]):
             return MODULE
         if issubclass(kind, weakref.ref) or kind in (weakref.ProxyType, weakref.CallableProxyType):
             return WEAK
-        named = f"{kind.__module__}.{kind.__qualname__}"
+        named = full_name(kind)
         if named in _BY_NAME:
             return ATOM
-        families = {f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__}
+        families = set(map(full_name, mro_of(kind)))
         if not families.isdisjoint(_LEAVES):
             return LEAF
         if "torch.Tensor" in families or named == "torch._C.TensorBase":
             return TENSOR
-        numpy = sys.modules.get("numpy")
-        if numpy is not None:
-            if issubclass(kind, getattr(numpy, "ndarray", ())):
-                return ARRAY
-            if issubclass(kind, getattr(numpy, "dtype", ())) or issubclass(kind, getattr(numpy, "generic", ())):
-                return ATOM
-        return INLINE if type.__dict__["__flags__"].__get__(kind) & _INLINE_VALUES else PLAIN
+        if "numpy.ndarray" in families:
+            return ARRAY
+        if not families.isdisjoint(_NUMBERS):
+            return ATOM
+        return INLINE if flags_of(kind) & _INLINE_VALUES else PLAIN
 
 
+_NUMBERS = frozenset(("numpy.dtype", "numpy.generic"))
 _INLINE_VALUES = 1 << 2
 """From Python 3.13 on: the collector tells of the attributes of such an object, and not of its dictionary."""
 
@@ -143,6 +159,8 @@ class Walk:
         """Dictionaries that are the globals of functions and belong to no module, by the roots that `find` gives."""
         self.hand: dict[int, types.ModuleType] = {}
         """Modules that no import finds, by their dictionaries."""
+        self.packages: dict[int, types.ModuleType] = {}
+        """Modules that were met, by their ids."""
         self._module_spaces: set[tuple[int, str]] = set()
         self.modules_of: dict[int, set[str]] = {}
         """Modules whose dictionaries values refer to, such as functions whose places there others have taken."""
@@ -151,34 +169,61 @@ class Walk:
         self._is_standard = False
         self.standard: set[int] = set()
         """Roots that the standard pickler can do alone: plain containers, text and numbers."""
+        self.failed: dict[int, BaseException] = {}
+        """Roots that could not be walked."""
+        self.touched: dict[int, dict[int, int]] = {}
+        """What roots that tie nothing share with others: objects by their ids, each with the root that holds it."""
+        self._loose: list[int] = []
+        self.originals: dict[tuple[str, str], Any] = {}
+        """What cells have replaced in modules and values refer to, by module and path."""
         self._large: list[tuple[int, int]] = []
         self._tops: set[int] = set()
         self._seen: set[int] = set()
         self._met: set[int] = set()
 
-    def add(self, value: Any) -> int:
-        """A root; its number."""
+    def add(self, value: Any, *, ties: bool = True) -> int:
+        """A root; its number. One that `ties` nothing comes last, and refers to what others hold."""
         number = len(self.values)
         self.values.append(value)
         self._parents.append(number)
         self.needs.append(set())
-        if self._is_definition(value):
-            self.definitions.setdefault(id(value), number)
-        self._pending.append(number)
+        try:
+            if self._is_definition(value):
+                self.definitions.setdefault(id(value), number)
+        except BaseException as error:  # as below
+            self.failed[number] = error
+        (self._pending if ties else self._loose).append(number)
         self._tops.add(id(value))
         return number
 
     def run(self) -> None:
         """Walk all roots, and those classes that turn up."""
-        while self._pending:
+        self.touched = {number: {} for number in self._loose}
+        while self._pending or self._loose:
             pending, self._pending = self._pending, []
+            if not pending:
+                pending, self._loose = self._loose, []
             for number in pending:
-                self._walk(number)
+                try:
+                    self._walk(number)
+                except MemoryError:
+                    raise
+                except BaseException as error:  # the code of a value's own, whatever it answered
+                    self.failed[number] = error
         self._tie_weak()
         for root, space in self._spaces.values():
             self.spaces_of.setdefault(self.find(root), []).append(space)
         for root, name in self._module_spaces:
             self.modules_of.setdefault(self.find(root), set()).add(name)
+
+    def _share(self, value: object, known: int, root: int) -> None:
+        """A root has met what another one holds."""
+        if root in self.touched:
+            self.touched[root][id(value)] = known
+            self._is_standard = False
+            self.needs[root].add(known)
+        else:
+            self.tie(known, root)
 
     def find(self, number: int) -> int:
         """The root that stands for all those tied to this one."""
@@ -196,6 +241,10 @@ class Walk:
         """Whether some root holds this object."""
         return id(value) in self.owner or id(value) in self.definitions
 
+    def defines(self, number: int) -> bool:
+        """Whether a root is a class or function by value."""
+        return self.definitions.get(id(self.values[number])) == number
+
     def owner_of(self, piece: Any) -> int | None:
         """The `id` of the object that some root holds and whose memory a pickler's piece is; None for what was made for
         the pickling.
@@ -207,7 +256,7 @@ class Walk:
         return id(piece) if id(piece) in self.owner else None
 
     def _is_definition(self, value: object) -> bool:
-        kind = self.kinds[type(value)]
+        kind = self.kinds.of(type(value))
         return kind in (CLASS, FUNCTION, VARIABLE) and self._origins.of(value) is None
 
     def _walk(self, root: int) -> None:
@@ -226,17 +275,19 @@ class Walk:
         if self._is_standard:
             self.standard.add(root)
 
-    def _enter(self, found: Iterable[Any], root: int) -> list[Any]:
+    def _enter(self, found: Sequence[Any], root: int) -> list[Any]:
         """Take what was found: those objects whose referents are to be looked at next."""
         kinds, owner = self.kinds, self.owner
         following: list[Any] = []
         special: list[Any] = []
-        if _VALUES.issuperset(map(type, found)):
+        if _are_values(found):
             return following
         for one in found:
-            kind = kinds[type(one)]
+            kind = kinds.get(id(type(one)))
+            if kind is None:
+                kind = kinds.of(type(one))
             if kind == ATOM:
-                if type(one) not in _VALUES:
+                if id(type(one)) not in _VALUES:
                     self._is_standard = False
                 continue
             if kind == TIME:
@@ -258,7 +309,7 @@ class Walk:
             known = owner.get(id(one))
             if known is not None:
                 if known != root:
-                    self.tie(known, root)
+                    self._share(one, known, root)
                 continue
             if kind == TUPLE:
                 if id(one) in self._tops or len(one) >= _LONG:
@@ -271,7 +322,7 @@ class Walk:
             if kind in (PLAIN, LEAF):
                 owner[id(one)] = root
                 following.append(one)
-                if type(one) not in _STANDARD:
+                if id(type(one)) not in _STANDARD:
                     self._is_standard = False
             elif kind == SPACE:
                 if one is self._namespace:
@@ -290,7 +341,7 @@ class Walk:
                 continue
             elif self._leave_standard() and kind == CACHED:
                 owner[id(one)] = root
-                special.append(vars(one))
+                special.append(own_attributes(one))
             elif kind in (FUNCTION, VARIABLE):
                 if id(one) in self.definitions:
                     self._need(one, root)
@@ -298,12 +349,13 @@ class Walk:
                     owner[id(one)] = root
                     special += self._parts(one, root)
             elif kind == MODULE:
+                self.packages[id(one)] = one
                 if self._origins.module(one) is None:
                     owner[id(one)] = root
-                    self.hand[id(vars(one))] = one
-                    space: Any = vars(one)
+                    space: Any = names_in(one)
+                    self.hand[id(space)] = one
                     self._spaces.setdefault(id(space), (root, space))
-                    special.append(vars(one))
+                    special.append(space)
             elif kind == PROXY:
                 owner[id(one)] = root
                 of_class = class_of(one)
@@ -336,7 +388,7 @@ class Walk:
         return True
 
     def _need(self, definition: Any, root: int) -> None:
-        if not isinstance(definition, type) or self._origins.of(definition) is None:
+        if not is_class(definition) or self._origins.of(definition) is None:
             known = self.definitions.get(id(definition))
             if known is None:
                 if not _is_ours(definition):
@@ -347,9 +399,9 @@ class Walk:
 
     def _parts(self, definition: Any, root: int) -> list[Any]:
         """What a class or function of a cell's is made of."""
-        if isinstance(definition, type):
+        if is_class(definition):
             return parts_of_class(definition)
-        if not isinstance(definition, types.FunctionType):
+        if type(definition) is not types.FunctionType:
             return parts_of_variable(definition)
         parts = [definition.__closure__, definition.__defaults__, definition.__kwdefaults__]
         parts += [definition.__annotations__, definition.__dict__, getattr(definition, "__type_params__", None)]
@@ -376,13 +428,31 @@ class Walk:
             target = target_of(reference)
             if target is not None:
                 owner = self.owner.get(id(target), self.definitions.get(id(target)))
-                if owner is not None:
-                    self.tie(owner, root)
+                if owner is not None and owner != root:
+                    self._share(target, owner, root)
+
+
+def _are_values(found: Sequence[Any]) -> bool:
+    """Whether all are numbers and the like: by identity, at best of the one type that there is."""
+    if not found:
+        return True
+    first = type(found[0])
+    if all(map(is_, map(type, found), repeat(first))):
+        return id(first) in _VALUES
+    return _VALUES.issuperset(map(id, map(type, found)))
 
 
 def parts_of_class(definition: type) -> list[Any]:
-    attributes = [value for name, value in vars(definition).items() if name not in _SKIPPED]
-    return [*definition.__bases__, type(definition), *attributes]
+    attributes = [value for name, value in attributes_of(definition).items() if name not in _SKIPPED]
+    return [*_bases_of(definition), type(definition), *attributes]
+
+
+def is_class(value: object) -> bool:
+    """Whether a value is a class."""
+    return issubclass(type(value), type)
+
+
+_bases_of = type.__dict__["__bases__"].__get__
 
 
 def parts_of_variable(definition: Any) -> list[Any]:
@@ -396,22 +466,23 @@ def class_of(proxy: Any) -> type | None:
     (mapping,) = gc.get_referents(proxy)
     if type(mapping) is not dict or "__module__" not in mapping:
         return None
-    return next((one for one in gc.get_referrers(mapping) if isinstance(one, type)), None)
+    return next((one for one in gc.get_referrers(mapping) if is_class(one)), None)
 
 
 def target_of(reference: Any) -> Any:
     """What a weak reference or proxy leads to, None where it is gone."""
-    if isinstance(reference, weakref.ref):
+    if is_a(reference, weakref.ref):
         return weakref.ref.__call__(reference)
-    from ctypes import c_void_p, cast, py_object, pythonapi
+    return ctypes.cast(_target_of(id(reference)), ctypes.py_object).value
 
-    get = pythonapi.PyWeakref_GetObject
-    get.argtypes, get.restype = (py_object,), c_void_p  # a reference of nobody's: ctypes must not let go of it
-    return cast(get(reference), py_object).value
+
+_target_of: Any = ctypes.pythonapi.PyWeakref_GetObject
+_target_of.argtypes, _target_of.restype = (ctypes.c_void_p,), ctypes.c_void_p
+"""By addresses: ctypes asks what a dead proxy is for an attribute, and would let go of the target."""
 
 
 def _is_ours(definition: type) -> bool:
-    return definition.__flags__ & (_HEAP | _IMMUTABLE) == _HEAP
+    return bool(flags_of(definition) & (_HEAP | _IMMUTABLE) == _HEAP)
 
 
 _HEAP, _IMMUTABLE = 1 << 9, 1 << 8
@@ -431,8 +502,8 @@ def is_plain_tensor(tensor: Any) -> bool:
 
 def _of_array(array: Any) -> list[Any]:
     parts = [array.base]
-    if type(array).__dict__.get("__dict__") is not None or hasattr(array, "__dict__"):
-        parts.append(array.__dict__)
+    if (attributes := own_attributes(array)) is not None:
+        parts.append(attributes)
     if array.dtype.hasobject:
         parts += _objects_in(array)
     return parts

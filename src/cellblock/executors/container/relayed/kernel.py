@@ -72,7 +72,7 @@ class RelayedKernel(ReducedKernel):
 
     _keeper: RelayedKeeper
 
-    async def branch(self, spec: KernelSpec) -> tuple[Kernel, tuple[Row, ...]]:
+    async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[Kernel, tuple[Row, ...]]:
         """See `Kernel`."""
         raise CellblockError(f"a session in {_RELAYED} cannot be branched", hint=_DIRECT)
 

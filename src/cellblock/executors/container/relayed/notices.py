@@ -52,6 +52,7 @@ _FIELDS: tuple[dict[str, Callable[[object], bool]], ...] = (
     {"ready": _is_true},
     {"importing": _is_text},
     {"failed": _is_text, "reason": _is_text, "remedy": _is_text},
+    {"failed": _is_text, "reason": _is_text, "remedy": _is_text, "errno": _is_number},
     {"failed": _is_text, "reason": _is_text, "module": _is_text},
     {"failed": _is_text, "reason": _is_text, "module": _is_text, "remedy": _is_text},
     {"ended": _is_number, "status": _is_status},

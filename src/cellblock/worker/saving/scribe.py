@@ -14,7 +14,8 @@ from typing import Any, NoReturn
 from cellblock.values.represent import type_name
 from cellblock.wire import saving
 from cellblock.worker.checkpoint.written import Written
-from cellblock.worker.saving import save
+from cellblock.worker.saving.snapshot import save
+from cellblock.worker.saving.trial import Trial
 
 _MOST_WORDS = 1000
 
@@ -22,7 +23,7 @@ _MOST_WORDS = 1000
 def write(
     end: int, walls: list[str] | OSError, namespace: dict[str, Any], written: Written, standing: dict[str, object]
 ) -> NoReturn:
-    """In a copy that has walled itself in, or could not: save, end. `end` is its socket.
+    """In a copy that has walled itself in, or could not: save, load what is new once, end. `end` is its socket.
 
     The index begins with a line that names the copy, by which `written` tells what is as it was then. `standing` are
     settings of the cells' that are others in the copy.
@@ -38,12 +39,16 @@ def write(
             teller.say(saving.HELLO, saving.pack_words({"walls": walls}))
             index, teller.known = saving.unpack_beginning(_begun(stream))
             tag, _, before = index.partition(b"\n")
-            unchanged = written.since(bytes.fromhex(tag.decode()))
-            record = save(namespace, put=teller.put, index=before, unchanged=unchanged, standing=standing)
+            unchanged, trial = written.since(bytes.fromhex(tag.decode())), Trial(teller.new.__contains__)
+            record = save(namespace, put=teller.put, index=before, unchanged=unchanged, trial=trial, standing=standing)
             teller.say(saving.INDEX, written.tag.hex().encode() + b"\n" + record.pop("index").encode())
             teller.say(saving.RECORD, saving.pack_words(record))
             status = 0
+            trial.run(record, namespace, teller.say_tried)
+            teller.say_tried("", [])
         except BaseException as error:
+            if not status:
+                raise  # of the trial: what was said stands
             teller.say(saving.FAILED, saving.pack_words({"reason": _said(error)}))
     finally:
         os._exit(status)
@@ -55,10 +60,16 @@ class _Teller:
     def __init__(self, stream: socket.socket) -> None:
         self._send = stream.sendall
         self.known: set[str] = set()
+        self.new: set[str] = set()
+        """Of what was put away, what the host did not have."""
 
     def say(self, kind: bytes, data: bytes) -> None:
         self._send(saving.frame(kind, len(data)))
         self._send(data)
+
+    def say_tried(self, loading: str, failed: list[list[str]]) -> None:
+        """Say which group is loaded next, and what failed before."""
+        self.say(saving.TRIED, saving.pack_words({"loading": loading, "failed": failed}))
 
     def put(self, chunk: bytes | memoryview) -> str:
         """The address of at most `CHUNK_BYTES`, which are sent where the host has not got them."""
@@ -67,6 +78,7 @@ class _Teller:
             self._send(saving.frame(saving.CHUNK, len(chunk)))
             self._send(chunk)
             self.known.add(address)
+            self.new.add(address)
         return address
 
 

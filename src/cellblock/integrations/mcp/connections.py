@@ -1,0 +1,76 @@
+"""Connections of an HTTP listener: those that have shown no token are few, end soon, and take nobody's place."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from cellblock.integrations.mcp.http import SHOWN
+
+MOST = 200
+"""Connections that have shown a token."""
+_MOST_STRANGERS = 64
+_STRANGER_SECONDS = 10.0
+"""In which a new connection shows a token; it is closed then, and before that where newer ones take its place."""
+HEAD_BYTES = 16 * 1024
+
+
+class Connections:
+    """Those of one listener, by whether they have shown a token."""
+
+    def __init__(self) -> None:
+        self._strangers: dict[Connection, asyncio.TimerHandle] = {}
+        self._known: set[Connection] = set()
+
+    def enter(self, connection: Connection) -> None:
+        """A new one is a stranger; where there are too many, the one that has taken longest is closed."""
+        if len(self._strangers) >= _MOST_STRANGERS:
+            next(iter(self._strangers)).close()
+        self._strangers[connection] = connection.loop.call_later(_STRANGER_SECONDS, connection.close)
+
+    def show(self, connection: Connection) -> bool:
+        """It has shown a token; whether there is room for it."""
+        if connection in self._known:
+            return True
+        if connection not in self._strangers or len(self._known) >= MOST:
+            return False
+        self._strangers.pop(connection).cancel()
+        self._known.add(connection)
+        return True
+
+    def leave(self, connection: Connection) -> None:
+        """It is closed, or about to be."""
+        self._known.discard(connection)
+        if (timer := self._strangers.pop(connection, None)) is not None:
+            timer.cancel()
+
+
+class Connection(H11Protocol):
+    """One connection, which its requests can tell that they have shown a token."""
+
+    def __init__(self, *args: Any, connections: Connections, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._all = connections
+        self._serve = self.app
+        self.app = self._told
+
+    async def _told(self, scope: Any, receive: Any, send: Any) -> None:
+        await self._serve({**scope, SHOWN: partial(self._all.show, self)}, receive, send)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See `asyncio.Protocol`."""
+        super().connection_made(transport)
+        self._all.enter(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        self._all.leave(self)
+        super().connection_lost(exc)
+
+    def close(self) -> None:
+        """Close it at once, whatever is under way."""
+        self._all.leave(self)
+        self.transport.abort()

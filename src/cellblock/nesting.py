@@ -1,0 +1,43 @@
+"""Brackets and texts of several lines that lines of Python open, read line by line without the parser."""
+
+from __future__ import annotations
+
+import re
+
+_PIECE = re.compile(r"#.*|'''|\"\"\"|'(?:[^'\\]|\\.)*+\\?'?|\"(?:[^\"\\]|\\.)*+\\?\"?|[()\[\]{}]")
+_ENDS = {quotes: re.compile(rf"(?:[^\\]|\\.)*?{quotes}", re.DOTALL) for quotes in ("'''", '"""')}
+
+
+class Nesting:
+    """How deep in brackets, or within which triple quotes, the next line begins.
+
+    A guess where strings stand in strings, as in an f-string's fields: an empty line has the parser decide.
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self.quotes = ""
+        """Those of the text that is open; "" where none is."""
+
+    @property
+    def is_open(self) -> bool:
+        return self._depth > 0 or bool(self.quotes)
+
+    def add(self, line: str) -> None:
+        at = 0
+        while True:
+            if self.quotes:
+                end = _ENDS[self.quotes].match(line, at)
+                if end is None:
+                    return
+                at, self.quotes = end.end(), ""
+            piece = _PIECE.search(line, at)
+            if piece is None:
+                return
+            at = piece.end()
+            if piece[0] in _ENDS:
+                self.quotes = piece[0]
+            elif piece[0] in "([{":
+                self._depth += 1
+            elif piece[0] in ")]}":
+                self._depth = max(self._depth - 1, 0)

@@ -1,0 +1,57 @@
+"""Facts of objects, classes and modules, read past their own code: nothing here raises what a cell's code raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+_Read = Callable[[Any], Any]
+_fields: Any = type.__dict__
+_of_modules: Any = ModuleType.__dict__
+module_of: _Read = _fields["__module__"].__get__
+"""What a class tells as its module: of cells' classes it may be anything."""
+name_of: _Read = _fields["__name__"].__get__
+qualname_of: _Read = _fields["__qualname__"].__get__
+mro_of: _Read = _fields["__mro__"].__get__
+flags_of: _Read = _fields["__flags__"].__get__
+attributes_of: Callable[[Any], Mapping[str, Any]] = _fields["__dict__"].__get__
+"""A view of what a class holds itself."""
+names_in: Callable[[Any], dict[str, Any]] = _of_modules["__dict__"].__get__
+"""The dictionary that is the namespace of a module."""
+
+
+def is_a(value: object, *kinds: type) -> bool:
+    """Whether a value is of one of these classes, none of which has a metaclass, whatever it tells of its class."""
+    return issubclass(type(value), kinds)
+
+
+def full_name(kind: type) -> str:
+    """The module and the qualified name of a class."""
+    module = module_of(kind)
+    return f"{module}.{qualname_of(kind)}" if type(module) is str else str(qualname_of(kind))
+
+
+def own_attributes(value: Any) -> dict[Any, Any] | None:
+    """The dictionary of an object's attributes, None where it has none."""
+    found = space_of(value)
+    return found if type(found) is dict else None
+
+
+def space_of(value: Any) -> dict[Any, Any] | None:
+    """The same, of a class derived from `dict` too, whose methods may be a cell's code."""
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except BaseException:  # a property of the class's
+        return None
+    return found if is_a(found, dict) else None
+
+
+def told(error: BaseException) -> str:
+    """The type and the message of an error, whose text may be a cell's code."""
+    try:
+        text = str.__str__(str(error))
+    except BaseException:
+        text = ""
+    kind = qualname_of(type(error))
+    return (f"{kind}: {text}" if text else str(kind))[:500]

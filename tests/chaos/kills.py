@@ -1,0 +1,244 @@
+"""A program that kills: a versioned session's program, or one of its processes, at random moments, and compares.
+
+    python kills.py URL SEED KILLS SECONDS
+
+Each life of the session is a fork of this process, which has opened nothing itself. It takes operations over a pipe and
+acknowledges each. Killed, it is followed by another, which must hold what was acknowledged: no step less, none twice.
+Prints what it did as JSON; `wrong` must be empty.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import socket
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from versioned_model import LOOK, Model
+
+from cellblock import CellblockError, ExecutionLimits, Session, Versioned
+
+NAMES = [f"x{n}" for n in range(4)]
+PATIENCE = 60.0
+Change = Callable[[Model], None]
+
+
+def main(url: str, seed: int, kills: int, seconds: float) -> int:
+    """Kill so many times, or for so long."""
+    luck, done, wrong = random.Random(seed), Counter[str](), list[str]()
+    model, life = Model(), Life(url)
+    until = time.monotonic() + seconds
+    while sum(done.values()) < kills and time.monotonic() < until and not wrong:
+        try:
+            life, model = _once(url, luck, life, model, done)
+        except (Wrong, TimeoutError) as error:
+            wrong.append(f"{type(error).__name__}: {error}")
+    life.kill()
+    print(json.dumps({"kills": done, "steps": model.steps, "wrong": wrong}))
+    return bool(wrong)
+
+
+def _once(url: str, luck: random.Random, life: Life, model: Model, done: Counter[str]) -> tuple[Life, Model]:
+    """Some operations and a kill."""
+    for _ in range(luck.randrange(4)):
+        model = _acknowledged(life, model, *_operation(luck, model))
+    operation, change = _operation(luck, model)
+    how = luck.choice(["program", "program, busy", "process", "process, busy"])
+    done[how] += 1
+    if how == "program":
+        time.sleep(luck.random() * 0.03)
+        life.kill()
+        return (again := Life(url)), _one_of(again, model)
+    if how == "program, busy":
+        life.send(operation)
+        time.sleep(luck.random() * 0.05)
+        life.kill()
+        return (again := Life(url)), _one_of(again, model, *_outcomes(model, change))
+    if how == "process":
+        life.strike(luck)
+        time.sleep(luck.choice([0, 0, 0.001, 0.01, 0.05]))
+        life.send(operation)
+    else:
+        life.send(operation)
+        time.sleep(luck.random() * 0.02)
+        life.strike(luck)
+    answer = life.answer()
+    if answer.get("failed"):
+        return life, _one_of(life, model, *_outcomes(model, change))
+    return life, _one_of(life, _after(model, change, answer))
+
+
+class Wrong(Exception):
+    """The session is not as it must be."""
+
+
+def _acknowledged(life: Life, model: Model, operation: dict[str, object], change: Change) -> Model:
+    """The model after an operation that nobody disturbs."""
+    life.send(operation)
+    answer = life.answer()
+    if not answer.get("done"):
+        raise Wrong(f"{operation}: {answer}")
+    return _after(model, change, answer)
+
+
+def _after(model: Model, change: Change, answer: dict[str, Any]) -> Model:
+    after = model.copy()
+    if answer.get("rolled_back"):
+        after.step(is_step=False)
+    else:
+        change(after)
+    return after
+
+
+def _outcomes(model: Model, change: Change) -> list[Model]:
+    """What an operation that was not acknowledged may have led to: all of it, or a cell that changed nothing."""
+    return [_after(model, change, {}), _after(model, change, {"rolled_back": True})]
+
+
+def _one_of(life: Life, *models: Model) -> Model:
+    """The model that the session is as."""
+    life.send({"do": "look"})
+    seen = life.answer()
+    if seen.get("failed"):  # what was killed before it was looked at
+        life.send({"do": "look"})
+        seen = life.answer()
+    for model in models:
+        if seen == {**model.seen(), "log": len(model.commits), "lost": []}:
+            return model
+    raise Wrong(f"{seen} is none of {[{**model.seen(), 'log': len(model.commits)} for model in models]}")
+
+
+def _operation(luck: random.Random, model: Model) -> tuple[dict[str, object], Change]:
+    """An operation, and what it does to a model."""
+    name, other, value = luck.choice(NAMES), luck.choice(NAMES), luck.randrange(1000)
+
+    def step(change: Callable[..., None], *arguments: object) -> Change:
+        def changed(model: Model) -> None:
+            change(model, *arguments)
+            model.step()
+
+        return changed
+
+    def ran(source: str, change: Callable[..., None], *arguments: object) -> tuple[dict[str, object], Change]:
+        return {"do": "run", "source": source}, step(change, *arguments)
+
+    choices: list[tuple[dict[str, object], Change]] = [
+        ran(f"{name} = [{value}]", Model.bind, name, [value]),
+        ran(f"{name}.append({value})", Model.append, name, value),
+        ran(f"{name}.append({value})", Model.append, name, value),
+        ran(f"{name} = {other}", Model.share, name, other),
+        ran(f"globals().pop({name!r}, None)", Model.bind, name, None),
+        ran(f"open({name!r}, 'w').write('{value}')", Model.write, name, str(value)),
+        ran(f"import time; time.sleep(0.01); {name} = [{value}]", Model.bind, name, [value]),
+        ({"do": "set", "name": name, "value": [value]}, step(Model.bind, name, [value])),
+        ({"do": "write", "name": name, "text": str(value)}, step(Model.write, name, str(value))),
+        ({"do": "hibernate"}, lambda model: None),
+    ]
+    if model.steps:
+        steps = luck.randint(1, min(model.steps, 6))
+        choices.append(({"do": "undo", "steps": steps}, lambda model: model.undo(steps)))
+    if len(model.commits) > 1:
+        commits = luck.randint(1, min(len(model.commits) - 1, 6))
+        choices.append(({"do": "checkout", "revision": f"HEAD~{commits}"}, lambda model: model.checkout(commits)))
+    return luck.choice(choices)
+
+
+class Life:
+    """One program that has the session open."""
+
+    def __init__(self, url: str) -> None:
+        self._channel, theirs = socket.socketpair()
+        self._channel.settimeout(PATIENCE)
+        self.pid = os.fork()
+        if not self.pid:
+            self._channel.close()
+            _live(url, theirs)
+        theirs.close()
+        self._lines = self._channel.makefile("r")
+
+    def send(self, what: dict[str, object]) -> None:
+        self._channel.sendall(json.dumps(what).encode() + b"\n")
+
+    def answer(self) -> dict[str, Any]:
+        line = self._lines.readline()
+        if not line.endswith("\n"):
+            raise Wrong("the program ended by itself")
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def kill(self) -> None:
+        """The program itself."""
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self._lines.close()
+        self._channel.close()
+
+    def strike(self, luck: random.Random) -> None:
+        """One of the processes that the program has started, or that those have."""
+        if found := _descendants(self.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(luck.choice(found), signal.SIGKILL)
+
+
+def _live(url: str, channel: socket.socket) -> None:
+    """The other end: open the session and do what is said, until killed."""
+    try:
+        session = Session("one", state=Versioned(url), limits=ExecutionLimits(timeout_seconds=20, max_checkpoints=3))
+        for line in channel.makefile("r"):
+            try:
+                answer = _do(session, json.loads(line))
+            except CellblockError as error:
+                answer = {"failed": f"{type(error).__name__}: {error}"}
+            channel.sendall(json.dumps(answer).encode() + b"\n")
+    finally:
+        os._exit(1)
+
+
+def _do(session: Session, what: dict[str, Any]) -> dict[str, Any]:
+    match what["do"]:
+        case "run":
+            cell = session.run(what["source"])
+            return {"done": True, "rolled_back": cell.rolled_back, "lost": [one.name for one in cell.lost]}
+        case "set":
+            session[what["name"]] = what["value"]
+        case "write":
+            session.files.write(what["name"], what["text"])
+        case "undo":
+            session.undo(what["steps"])
+        case "checkout":
+            session.checkout(what["revision"])
+        case "hibernate":
+            session.hibernate()
+        case "look":
+            files = {name: session.files.read(name).decode() for name in session.files.list()}
+            resumed = session.resumed
+            lost = [one.name for one in resumed.lost] if resumed is not None else []
+            log = len(session.log(limit=10_000))
+            return {"names": session.aside(LOOK), "files": files, "log": log, "lost": lost}
+    return {"done": True}
+
+
+def _descendants(pid: int) -> list[int]:
+    parents: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with contextlib.suppress(OSError, IndexError):
+                parent = int(Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[1])
+                parents.setdefault(parent, []).append(int(entry))
+    found, new = list[int](), [pid]
+    while new:
+        new = [child for one in new for child in parents.get(one, ())]
+        found += new
+    return sorted(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])))

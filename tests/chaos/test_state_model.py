@@ -1,0 +1,343 @@
+"""Random histories of versioned sessions beside a model in plain Python: nothing acknowledged is lost or done twice.
+
+Runs, asides, values, files, undo, checkout, branches, merges, hibernation and reopening, while the store fails, any of
+the session's processes is killed, and the program dies: a copy of the store, as it is at that moment, is what its death
+would leave.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from versioned_model import LOOK, Model
+
+from cellblock import CellblockError, ExecutionLimits, Session, StoreError, Versioned
+from cellblock.store import Commit, Quota, open_store
+
+LIMITS = ExecutionLimits(timeout_seconds=30, max_checkpoints=3)
+NAMES = st.sampled_from([f"x{n}" for n in range(3)])
+VALUES = st.integers(0, 99)
+EVERY = 10**9
+
+
+class States(RuleBasedStateMachine):
+    """One session, opened again and again, and its model."""
+
+    objects = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.directory = Path(tempfile.mkdtemp(prefix="cellblock-states-"))
+        self.lives = 0
+        self.failing = False
+        self.struck = False
+        """Whether a process has been killed, and nothing was done since."""
+        self.model = Model()
+        self.branches = 0
+        self.calls = 0
+
+    @initialize()
+    def begin(self) -> None:
+        self.session = self._opened()
+
+    @property
+    def _database(self) -> Path:
+        return self.directory / f"{self.lives}.db"
+
+    @property
+    def _url(self) -> str:
+        return f"sqlite:///{self._database}{self.objects.format(directory=self.directory)}"
+
+    def _opened(self) -> Session:
+        return Session("one", state=Versioned(self._url), limits=LIMITS)
+
+    def _run(self, source: str, change: Callable[[Model], None] = lambda model: None, *, dies: bool = False) -> None:
+        """Run a cell that is to change the model so."""
+        struck, self.struck = self.struck, False
+        cell = self.session.run(source)
+        assert cell.rolled_back == dies or (struck and cell.rolled_back), cell
+        if not cell.rolled_back:
+            change(self.model)
+        self.model.step(is_step=not cell.rolled_back)
+
+    def _do(self, call: Callable[[], object], change: Callable[[Model], None] = lambda model: None) -> None:
+        """Make a call that is to change the model so. Right after a kill it may fail, and has taken place or not."""
+        struck, self.struck = self.struck, False
+        after = self.model.copy()
+        change(after)
+        try:
+            call()
+        except CellblockError:
+            if not struck:
+                raise
+            seen = self._seen()
+            self.model = next(one for one in (self.model, after) if {**one.seen(), "log": len(one.commits)} == seen)
+        else:
+            self.model = after
+
+    # --- steps ---
+
+    @rule(name=NAMES, value=VALUES)
+    def bind(self, name: str, value: int) -> None:
+        self._run(f"{name} = [{value}]", lambda model: model.bind(name, [value]))
+
+    @rule(name=NAMES, value=VALUES)
+    def append(self, name: str, value: int) -> None:
+        self._run(f"{name}.append({value})", lambda model: model.append(name, value))  # an error is a step, too
+
+    @rule(name=NAMES, other=NAMES)
+    def share(self, name: str, other: str) -> None:
+        self._run(f"{name} = {other}", lambda model: model.share(name, other))
+
+    @rule(name=NAMES)
+    def drop(self, name: str) -> None:
+        self._run(f"globals().pop({name!r}, None)", lambda model: model.bind(name, None))
+
+    @rule(name=NAMES, value=VALUES)
+    def write(self, name: str, value: int) -> None:
+        self._run(f"open({name!r}, 'w').write('{value}')", lambda model: model.write(name, str(value)))
+
+    @rule(name=NAMES)
+    def crash(self, name: str) -> None:
+        self._run(f"{name} = [-1]; open({name!r}, 'w').write('-1'); import os; os._exit(3)", dies=True)
+
+    @rule(value=VALUES)
+    def call_twice(self, value: int) -> None:
+        """The same call once more gives the cell of the first, and runs nothing."""
+        self.calls += 1
+        struck, self.struck = self.struck, False
+        call = f"call-{self.lives}-{self.calls}"
+        first, second = (self.session.run(f"x0 = [{value}]", call_id=call) for _ in "12")
+        assert (first.id, first) == (call, second)
+        assert not first.rolled_back or struck
+        if not first.rolled_back:
+            self.model.bind("x0", [value])
+        self.model.step(is_step=not first.rolled_back)
+
+    @rule(name=NAMES, value=VALUES)
+    def aside(self, name: str, value: int) -> None:
+        def change(model: Model) -> None:
+            model.append(name, value)
+            model.aside()
+
+        if name in self.model.names:
+            self._do(lambda: self.session.aside(f"{name}.append({value})"), change)
+
+    @precondition(lambda self: not self.failing)
+    @rule(name=NAMES, value=VALUES)
+    def aside_that_is_a_step(self, name: str, value: int) -> None:
+        self._do(lambda: self.session.aside(f"{name} = [{value}]", step="noted"), _step(Model.bind, name, [value]))
+
+    @precondition(lambda self: not self.failing)
+    @rule(name=NAMES, value=VALUES)
+    def set(self, name: str, value: int) -> None:
+        self._do(lambda: self.session.__setitem__(name, [value]), _step(Model.bind, name, [value]))
+
+    @precondition(lambda self: not self.failing)
+    @rule(name=NAMES, value=VALUES, delete=st.booleans())
+    def change_file(self, name: str, value: int, delete: bool) -> None:
+        if delete and name in self.model.files:
+            self._do(lambda: self.session.files.delete(name), _step(Model.write, name, None))
+        else:
+            self._do(lambda: self.session.files.write(name, str(value)), _step(Model.write, name, str(value)))
+
+    # --- looks ---
+
+    @rule(name=NAMES)
+    def get(self, name: str) -> None:
+        found: list[object] = []
+        if name in self.model.names:
+            self._do(lambda: found.append(self.session[name]))
+            assert found in ([], [self.model.names[name]])
+
+    @rule()
+    def look(self) -> None:
+        found: list[list[str]] = []
+        self._do(lambda: found.append(sorted(name for name in self.session.names() if name[0] == "x")))
+        assert found in ([], [sorted(self.model.names)]), (found, self.model.names)
+        self._agree()
+
+    def _agree(self) -> None:
+        """That the session is as the model, whatever has just been killed."""
+        seen, expected = self._seen(), {**self.model.seen(), "log": len(self.model.commits)}
+        assert seen == expected, (seen, expected)
+
+    def _seen(self) -> dict[str, Any]:
+        try:
+            return self._look()
+        except CellblockError:
+            return self._look()
+
+    def _look(self) -> dict[str, Any]:
+        names = self.session.aside(LOOK)
+        files = {name: self.session.files.read(name).decode() for name in self.session.files.list()}
+        log = len(self.model.commits) if self.failing else _length(self.session.log(limit=10_000))
+        return {"names": names, "files": files, "log": log}
+
+    # --- the past ---
+
+    @precondition(lambda self: not self.failing)
+    @rule(steps=st.integers(1, 6))
+    def undo(self, steps: int) -> None:
+        if steps <= self.model.steps:
+            self._do(lambda: self.session.undo(steps), lambda model: model.undo(steps))
+            self._agree()
+
+    @precondition(lambda self: not self.failing)
+    @rule(commits=st.integers(0, 5))
+    def checkout(self, commits: int) -> None:
+        if commits < len(self.model.commits):
+            self._do(lambda: self.session.checkout(f"HEAD~{commits}"), lambda model: model.checkout(commits))
+            self._agree()
+
+    @precondition(lambda self: not self.failing and not self.struck)
+    @rule(value=VALUES, merge=st.booleans())
+    def branch(self, value: int, merge: bool) -> None:
+        self.branches += 1
+        name = f"xb{self.branches}"
+        with self.session.branch(f"b{self.lives}-{self.branches}") as branch:
+            assert branch.run(LOOK).value == self.model.seen()["names"]
+            branch.run(f"{name} = [{value}]")
+            if merge:
+                self._do(lambda: self.session.merge(branch), _step(Model.bind, name, [value]))
+
+    # --- ends ---
+
+    @precondition(lambda self: not self.failing)
+    @rule()
+    def hibernate(self) -> None:
+        self._do(self.session.hibernate)
+
+    @precondition(lambda self: not self.failing)
+    @rule()
+    def reopen(self) -> None:
+        self.session.close()
+        self.session = self._opened()
+        self._agree()
+
+    @rule()
+    def die(self) -> None:
+        """The program is killed: what is in the store at this moment is opened by another."""
+        before = self._database
+        self.lives += 1
+        with contextlib.closing(sqlite3.connect(self._database)) as copy:
+            with contextlib.closing(sqlite3.connect(before)) as old:
+                old.backup(copy)
+            copy.execute("UPDATE sessions SET holder = NULL")
+            copy.execute("UPDATE users SET quota_bytes = NULL")
+            copy.commit()
+        with contextlib.suppress(StoreError):
+            self.session.close()
+        self.failing = False
+        self.session = self._opened()
+        self.struck = False
+        resumed = self.session.resumed
+        assert resumed is not None
+        assert (resumed.interrupted, resumed.lost) == (None, ())
+        self._agree()
+
+    @rule(which=st.integers(0, 999), milliseconds=st.sampled_from([0, 0, 1, 5, 30, 150]))
+    def kill(self, which: int, milliseconds: int) -> None:
+        """One of the session's processes is killed, or of those that made it."""
+        found = _descendants(os.getpid())
+        if found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(found[which % len(found)], signal.SIGKILL)
+            self.struck = True
+            time.sleep(milliseconds / 1e3)
+
+    @precondition(lambda self: not self.failing)
+    @rule()
+    def fail(self) -> None:
+        """The store takes no commits from now on."""
+        self.session.flush()
+        with open_store(self._url) as store:
+            store.set_quota("default", Quota(sessions=EVERY, bytes=1))
+        self.failing = True
+
+    @precondition(lambda self: self.failing)
+    @rule()
+    def mend(self) -> None:
+        with open_store(self._url) as store:
+            store.set_quota("default", Quota(sessions=EVERY, bytes=EVERY))
+        self.failing = False
+        self.session.flush()
+
+    def teardown(self) -> None:
+        try:
+            if self.failing:
+                self.mend()
+            self.reopen()
+        finally:
+            self.session.close()
+            shutil.rmtree(self.directory)
+
+
+class WithObjects(States):
+    """What is large lies in a directory beside the database."""
+
+    objects = "?objects={directory}/objects"
+
+
+def _length(log: list[Commit]) -> int:
+    """How many commits lead to the newest, those of what was merged left aside."""
+    known, commit, length = {one.id: one for one in log}, log[0], 1
+    while commit.parents:
+        commit, length = known[commit.parents[0]], length + 1
+    return length
+
+
+def _step(change: Callable[..., None], *arguments: object) -> Callable[[Model], None]:
+    """A change of the model that is a step."""
+
+    def step(model: Model) -> None:
+        change(model, *arguments)
+        model.step()
+
+    return step
+
+
+def _descendants(pid: int) -> list[int]:
+    parents: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with contextlib.suppress(OSError, IndexError):
+                stat = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
+                if stat[0] not in "ZX":
+                    parents.setdefault(int(stat[1]), []).append(int(entry))
+    found, new = list[int](), [pid]
+    while new:
+        new = [child for one in new for child in parents.get(one, ())]
+        found += new
+    return sorted(found)
+
+
+def _settings(examples: int, steps: int) -> settings:
+    return settings(
+        max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+
+
+@pytest.mark.timeout(300)
+def test_sessions_are_as_the_model_through_failures_and_deaths() -> None:
+    run_state_machine_as_test(States, settings=_settings(12, 25))  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("machine", [States, WithObjects])
+def test_sessions_are_as_the_model_for_long(machine: type[States]) -> None:
+    run_state_machine_as_test(machine, settings=_settings(150, 40))  # type: ignore[no-untyped-call]

@@ -1,0 +1,203 @@
+"""Hostile sequences of messages from inside a session, against its host: what one turn of the loop bounds, and memory.
+
+Each round is a cell that says what a worker never would, in an order of chance, until its time limit. A round breaks
+the invariant where the host's event loop stands still, where its memory grows past what the session may make it hold,
+or where the session does not go on. Run as a program it tries seeds: `python tests/fuzz/floods.py --seed 7`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import gc
+import json
+import random
+import threading
+import time
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass
+
+from cellblock import AsyncSession, ExecutionLimits
+from cellblock.attacks.attack import prelude
+from cellblock.attacks.checkpoints import _END
+from cellblock.attacks.protocol import _FORGE, _MARKS
+from cellblock.wire.frames import MAX_FRAME_BYTES
+
+MOST_STANDSTILL = 0.1
+"""Seconds for which the loop may stand still beside what an idle one does, tenfold: other programs run here, too."""
+MOST_GROWTH = 32 * 2**20
+"""Bytes of the host's memory beyond what the session may make it hold."""
+
+_HOST_MB = 32
+_LIMITS = ExecutionLimits(timeout_seconds=0.7, interrupt_grace_seconds=0.2, max_host_mb=_HOST_MB)
+_TOGETHER = _LIMITS.timeout_seconds + _LIMITS.interrupt_grace_seconds + 5
+_TICK = 0.005
+
+_PART = "part of a message"
+"""It is held until it is whole, or larger than any message: that comes on top of what the session may make it hold."""
+_STEPS = {
+    "mark": "os.write(1, mark(chance.choice([b'M', b'O', b'E', b'?']), chance.choice([0, 1, number, 2**63])))",
+    "part of a mark": "os.write(1, mark(b'M', 1)[:chance.randrange(1, 20)])",
+    "text": "os.write(chance.choice([1, 2]), b'x' * chance.choice([1, 100, 65_536]))",
+    "display": "say(dict(DISPLAY, mark=number, data={'a/b': [[]] * chance.choice([1, 1000, 20_000])}))",
+    "many displays": "for _ in range(100): wire.send(small)",
+    "large display": "say(dict(DISPLAY, data={'text/plain': 'x' * 2_000_000}))",
+    "binary display": "say(dict(DISPLAY, mimes=['image/png'] * 4), [bytes(500_000)] * 4)",
+    "call": "say(dict(TOOL, call=number, name='waits', mark=number), argument(bytes(chance.choice([1, 1_000_000]))))",
+    "call of objects": "say(dict(TOOL, call=number, name='plain'), argument([[]] * chance.choice([1, 10_000])))",
+    "malformed call": "say(dict(TOOL, call=number, name='waits'), [b'[' * 100_000])",
+    _PART: "for _ in range(chance.randrange(1, 200)): wire.send(bytes(65_537))",
+    "memory that nobody asked for": "say({'is': 'reserved', 'call': number, 'places': [[0, 0, 2**62]] * 1000})",
+    "places that are lies": "say(dict(TOOL, call=number, name='waits', beside=[[0, 4096, 2**40]]), [b''])",
+    "descriptors": "send_along(wire); send_along(end)",
+    "by a child": "in_child(lambda: [wire.send(small) for _ in range(200)])",
+    "text by a child": "in_child(lambda: [os.write(1, b'y' * 4096) for _ in range(200)])",
+    "taken back": "os.set_blocking(drain, False); attempt(os.read, drain, 65_536)",
+    "claim": "attempt(end.send, b'ready')",
+    "nothing": "time.sleep(0.001)",
+}
+_DEADLY = frozenset({_PART, "malformed call"})
+"""After these, most of what follows is a breach of the protocol: the worker is ended for it."""
+
+_SAID = """
+import array, random, socket, struct, time
+from cellblock.values import portable
+wire.setblocking(True)
+drain = os.open("/proc/self/fd/1", os.O_RDONLY | os.O_NONBLOCK)
+(small,) = packets(Frame(json.dumps(DISPLAY).encode()))
+def argument(value):
+    return portable.pack(portable.encode([[value], {}]))
+def send_along(where):
+    listener = socket.create_server(("127.0.0.1", 0))
+    one = socket.create_connection(listener.getsockname())
+    other, _ = listener.accept()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 20))
+    one.setblocking(False)
+    attempt(one.send, b"x" * 10_000_000)
+    rights = array.array("i", [one.fileno(), other.fileno(), drain])
+    attempt(where.sendmsg, [small], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)], socket.MSG_DONTWAIT)
+    for each in (one, other, listener): each.close()
+def in_child(act):
+    if (child := os.fork()) == 0:
+        try: act()
+        finally: os._exit(0)
+    os.waitpid(child, 0)
+number = 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one round did to its host: seconds, and bytes. `broke` says why it is a find, "" where it is none."""
+
+    seed: int
+    steps: tuple[str, ...]
+    standstill: float
+    growth: int
+    broke: str
+
+
+def source_of(seed: int) -> tuple[str, tuple[str, ...]]:
+    """A cell, and the names of the steps that it repeats."""
+    chance = random.Random(seed)
+    names = chance.sample(sorted(_STEPS), chance.randrange(1, 6))
+    if chance.random() < 0.7:  # else nearly every cell has ended with its first steps
+        names = [name for name in names if name not in _DEADLY] or ["display"]
+    steps = "\n    ".join(f"number += 1\n    {_STEPS[name]}" for name in names)
+    start = f"{prelude({})}{_END}\n{_FORGE}{_MARKS}{_SAID}chance = random.Random({seed})\n"
+    return f"{start}while True:\n    {steps}\n", tuple(names)
+
+
+class _Beside:
+    """For how long a task of the loop waited for its turn at most, and what the process held at most."""
+
+    def __init__(self) -> None:
+        self.longest, self.most, self._ended = 0.0, 0, False
+
+    async def tick(self) -> None:
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(_TICK)
+            self.longest = max(self.longest, time.monotonic() - began - _TICK)
+
+    def watch(self) -> None:
+        while not self._ended:
+            self.most = max(self.most, _held())
+            time.sleep(_TICK)
+
+    @contextlib.asynccontextmanager
+    async def looking(self) -> AsyncIterator[None]:
+        """Look while what is within runs."""
+        thread, ticks = threading.Thread(target=self.watch), asyncio.create_task(self.tick())
+        thread.start()
+        try:
+            yield
+        finally:
+            ticks.cancel()
+            self._ended = True
+            thread.join()
+
+
+def _held() -> int:
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+async def waits(what: object) -> None:
+    """Answer no call before its cell has ended."""
+    await asyncio.sleep(60)
+
+
+def plain(what: object) -> int:
+    """Answer after a moment, in a thread."""
+    time.sleep(0.05)
+    return 0
+
+
+async def rounds(seeds: list[int]) -> list[Round]:
+    """A round of each seed, one after the other in one session."""
+    idle = _Beside()
+    async with idle.looking():
+        await asyncio.sleep(0.3)
+    bound = 10 * max(MOST_STANDSTILL, idle.longest)
+    found = []
+    async with AsyncSession(limits=_LIMITS, tools=[waits, plain]) as session:
+        for _ in range(3):  # what every session needs once
+            await session.run(source_of(0)[0])
+        for seed in seeds:
+            source, steps = source_of(seed)
+            gc.collect()
+            before, beside, began = _held(), _Beside(), time.monotonic()
+            async with beside.looking():
+                await session.run(source)
+                after = await session.run("1")
+            growth, broke = beside.most - before, ""
+            if beside.longest > bound:
+                broke = f"the loop stood still for {beside.longest:.2f} s"
+            elif growth > _HOST_MB * 2**20 + MOST_GROWTH + (MAX_FRAME_BYTES if _PART in steps else 0):
+                broke = f"the host grew by {growth >> 20} MB"
+            elif not after.ok:
+                broke = f"the next cell: {after.error}"
+            elif time.monotonic() - began > _TOGETHER:
+                broke = f"the cell took {time.monotonic() - began:.1f} s"
+            found.append(Round(seed, steps, beside.longest, growth, broke))
+    return found
+
+
+def main() -> int:
+    """Try seeds; what breaks the invariant is printed."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--rounds", type=int, default=20)
+    options.add_argument("--json", action="store_true", help="print a JSON object for each round")
+    given = options.parse_args()
+    done = asyncio.run(rounds(list(range(given.seed, given.seed + given.rounds))))
+    for one in done:
+        told = f"{one.seed}: {one.standstill * 1e3:.0f} ms, {one.growth >> 20} MB, {', '.join(one.steps)}"
+        print(json.dumps(asdict(one)) if given.json else f"{told}  {one.broke}".rstrip())
+    return int(any(one.broke for one in done))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

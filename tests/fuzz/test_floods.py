@@ -1,0 +1,41 @@
+"""Hostile sequences of messages: the host's loop goes on, and it holds no more than the session may make it hold."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("floods.py")
+pytestmark = [pytest.mark.hostile, pytest.mark.threat("W7")]
+
+FOUND = (5, 15)
+"""Rounds that broke the invariant: a cell that filled what may be held left no room for the next."""
+
+
+def finds(seed: int, rounds: int) -> list[str]:
+    """What breaks the invariant, in a process of its own, whose memory is nobody else's."""
+    command = [sys.executable, PROGRAM, "--seed", str(seed), "--rounds", str(rounds), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30 + 10 * rounds)
+    assert done.stderr == ""
+    tried = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["seed"] for one in tried] == list(range(seed, seed + rounds))
+    return [f"{PROGRAM.name} --rounds 1 --seed {one['seed']}: {one['broke']}" for one in tried if one["broke"]]
+
+
+def test_host_goes_on_under_hostile_sequences_of_messages() -> None:
+    assert finds(1, 4) == []
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_sequence_that_broke_it_does_so_no_more(seed: int) -> None:
+    assert finds(seed, 1) == []
+
+
+@pytest.mark.slow
+def test_host_goes_on_under_sequences_that_no_run_before_tried() -> None:
+    assert finds(secrets.randbits(32), 40) == []

@@ -1,0 +1,97 @@
+"""W7: a cell that would keep its host waiting: the event loop goes on, and the cell meets its time limit."""
+
+from __future__ import annotations
+
+import time
+
+import anyio
+import pytest
+
+from cellblock import AsyncSession, Cell, CellState, ExecutionLimits, Session
+from cellblock.attacks.attack import prelude
+from cellblock.attacks.checkpoints import _END
+from cellblock.attacks.protocol import _FORGE, _MARKS
+
+pytestmark = [pytest.mark.hostile, pytest.mark.threat("W7")]
+
+_BRIEF = ExecutionLimits(timeout_seconds=1)
+_STANDSTILL = 2.0
+"""Seconds: an idle loop of this machine waits some milliseconds, a loop that is held waits for ever."""
+
+_HELD = """
+shown = dict(DISPLAY, data={"a/b": [[]] * 5000})
+(packet,) = packets(Frame(json.dumps(shown, separators=(",", ":")).encode()))
+os.write(1, mark(b"M", 2**63) + b"text that waits")
+while True: wire.send(packet)
+"""
+
+_LINGER = """
+import array, socket, struct
+listener = socket.create_server(("127.0.0.1", 0))
+a = socket.create_connection(listener.getsockname()); b, _ = listener.accept(); listener.close()
+a.setblocking(False)
+try:
+    while True: a.send(b"x" * 65536)
+except BlockingIOError: pass
+a.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 20))
+where.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [a.fileno(), b.fileno()]))])
+os.close(b.detach()); os.close(a.detach()); where.close()
+"""
+
+
+async def _longest_wait(*cells: str, limits: ExecutionLimits) -> tuple[list[Cell], float]:
+    """The cells, and for how long another task of the same loop waited for its turn at most, in seconds."""
+    longest = 0.0
+
+    async def beside() -> None:
+        nonlocal longest
+        while True:
+            began = time.monotonic()
+            await anyio.sleep(0.01)
+            longest = max(longest, time.monotonic() - began)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(beside)
+        async with AsyncSession(limits=limits) as session:
+            done = [await session.run(cell) for cell in cells]
+        await anyio.sleep(0.05)
+        tasks.cancel_scope.cancel()
+    return done, longest
+
+
+def test_displays_behind_a_mark_that_no_event_follows_leave_the_loop_its_turns() -> None:
+    source = prelude({}) + _FORGE + _MARKS + _HELD
+    (cell,), longest = anyio.run(lambda: _longest_wait(source, limits=_BRIEF))
+    assert cell.state is CellState.TIMEOUT
+    assert longest < _STANDSTILL
+
+
+@pytest.mark.parametrize("where", ["where = end", "where = socket.socket(fileno=os.dup(channel()))"])
+def test_socket_that_lingers_is_closed_at_once_by_its_host(where: str) -> None:
+    source = f"{prelude({})}{_END}\n{where}\n{_LINGER}"
+    (_, after), longest = anyio.run(lambda: _longest_wait(source, "2", limits=ExecutionLimits()))
+    assert after.ok
+    assert longest < _STANDSTILL
+
+
+_DRAINED = """
+import os, time
+end = time.monotonic() + 1
+if (child := os.fork()) == 0:
+    pipe = os.open("/proc/self/fd/1", os.O_RDONLY | os.O_NONBLOCK)
+    while time.monotonic() < end:
+        try: os.read(pipe, 1 << 18)
+        except BlockingIOError: pass
+    os._exit(0)
+block = b"x" * 65536
+while time.monotonic() < end: os.write(1, block)
+os.waitpid(child, 0)
+"done"
+"""
+
+
+def test_cell_that_takes_its_text_back_is_a_cell_like_others() -> None:
+    with Session() as session:
+        session.run("kept = 1")
+        assert [session.run(_DRAINED).value for _ in range(2)] == ["done", "done"]
+        assert session.run("kept").value == 1

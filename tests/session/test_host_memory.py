@@ -1,0 +1,147 @@
+"""What a session makes its host hold is bounded: old outputs make room, and a cell that goes on filling ends."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from cellblock import Cell, ExecutionLimits, Opaque, OutputType, Session, Versioned
+
+MB = 2**20
+BIG = "class Big:\n    def _repr_html_(self): return 'x' * 190_000"
+LIMITS = ExecutionLimits(max_host_mb=16, timeout_seconds=20)
+FULL = (
+    "memory",
+    "MemoryError",
+    "the session had the program around it hold more than 16 MB",
+    "show, return and pass less at a time, or raise ExecutionLimits(max_host_mb=…)",
+)
+
+
+def error_of(cell: Cell) -> tuple[str, str, str, str] | None:
+    if cell.error is None:
+        return None
+    hint = cell.error.hint.partition(";")[0]  # one that had to be killed says what is left besides
+    return cell.error.kind, cell.error.type, cell.error.message, hint
+
+
+@pytest.fixture
+def session(open_session: Callable[..., Session]) -> Session:
+    async def waits(what: object) -> int:
+        await asyncio.sleep(20)
+        return 0
+
+    def count(what: object) -> int:
+        return len(what)  # type: ignore[arg-type]
+
+    def blank(megabytes: int) -> bytes:
+        return bytes(megabytes * MB)
+
+    return open_session(limits=LIMITS, tools=[waits, count, blank])
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["bytes(3 << 20)", "[[]] * 40_000", "'x' * 200_000"],
+    ids=["large buffers", "many small objects", "text"],
+)
+def test_arguments_of_calls_under_way_end_the_cell_past_the_limit(session: Session, what: str) -> None:
+    cell = session.run(f"import asyncio\nwhat = {what}\nawait asyncio.gather(*[waits(what) for _ in range(500)])")
+    assert error_of(cell) == FULL
+    assert session.run("what = 1; what").value == 1
+
+
+def test_arguments_that_were_answered_are_held_no_more(session: Session) -> None:
+    assert session.run("sum(count(bytes(3 << 20)) for _ in range(20))").value == 60 * MB
+    assert session.run("sum(len(blank(3)) for _ in range(20))").value == 60 * MB
+
+
+def test_call_that_fits_in_no_case_ends_its_cell(session: Session) -> None:
+    assert error_of(session.run("count(bytes(20 << 20))")) == FULL
+    assert session.run("count(bytes(2 << 20))").value == 2 * MB
+
+
+def test_displays_of_one_cell_end_it_past_the_limit(session: Session) -> None:
+    cell = session.run(f"{BIG}\nfor n in range(200): display(Big())")
+    assert error_of(cell) == FULL
+    assert 30 < len(cell.outputs) < 100
+
+
+def test_outputs_of_the_oldest_cells_are_dropped_and_named(session: Session) -> None:
+    cells = [session.run(f"{BIG}\ndisplay(Big())\n'a value'") for _ in range(100)]
+    assert all(cell.ok and cell.outputs[0].data["text/html"] == "x" * 190_000 for cell in cells)
+    first, last = session.notebook[0], session.notebook[-1]
+    assert [(one.type, one.stream) for one in first.outputs] == [(OutputType.TEXT, "stderr")]
+    assert first.outputs[0].text.startswith("[2 outputs dropped, ")
+    assert first.outputs[0].text.endswith(
+        " bytes: the outputs and values of the oldest cells make room for newer ones (ExecutionLimits.max_host_mb)]\n"
+    )
+    assert last == cells[-1]
+
+
+def test_value_counts_as_what_it_is_once_it_was_read(session: Session) -> None:
+    cells = [session.run("[[] for _ in range(50_000)]") for _ in range(10)]
+    assert session.notebook[0].value == [[]] * 50_000  # 200 kB in all ten as they came
+    for cell in cells:
+        assert cell.value == [[]] * 50_000
+    session.run("1")
+    assert session.notebook[0].value == Opaque(
+        "dropped", "the outputs and values of the oldest cells make room for newer ones (ExecutionLimits.max_host_mb)"
+    )
+    assert cells[0].value == [[]] * 50_000
+    assert session.notebook[-2].value == [[]] * 50_000
+
+
+def test_what_the_caller_asks_for_is_given(session: Session) -> None:
+    session.run("x = bytes(30 << 20)")
+    assert session["x"] == bytes(30 * MB)
+    assert session.run("x").value == bytes(30 * MB)
+    session.files.write("large", bytes(30 * MB))
+    assert session.files.read("large") == bytes(30 * MB)
+
+
+def test_answers_that_wait_for_a_commit_end_the_cell_past_the_limit(
+    open_session: Callable[..., Session], url: str
+) -> None:
+    def shout(text: str) -> str:
+        return text.upper()
+
+    session = open_session(name="x", state=Versioned(url), tools=[shout], limits=LIMITS)
+    assert error_of(session.run("for _ in range(200): shout('x' * 200_000)")) == FULL
+    assert session.run("for _ in range(5): shout('x' * 200_000)").ok
+    session.flush()
+    assert session.run("for _ in range(5): shout('x' * 200_000)").ok
+
+
+def test_call_of_a_plain_function_that_has_not_begun_when_its_cell_ends_never_does(
+    open_session: Callable[..., Session],
+) -> None:
+    began: list[int] = []
+    freed = threading.Event()
+
+    def work(number: int) -> int:
+        began.append(number)
+        freed.wait(20)
+        return number
+
+    def quick(number: int) -> int:
+        time.sleep(0.005)
+        return number
+
+    flood = open_session(tools=[work], limits=ExecutionLimits(timeout_seconds=1))
+    beside = open_session(tools=[quick])
+    cell = "from concurrent.futures import ThreadPoolExecutor\nlist(ThreadPoolExecutor(110).map(work, range(110)))"
+    ended = threading.Thread(target=flood.run, args=(cell,))
+    ended.start()
+    while len(began) < 40:
+        time.sleep(0.01)
+    assert beside.run("quick(1)").value == 1  # while every thread of the other's waits
+    ended.join()
+    before = len(began)
+    freed.set()
+    assert flood.run("work(1000)").value == 1000
+    assert began[before:] == [1000]

@@ -1,0 +1,82 @@
+"""Sessions are the same in hosts whose own process is set otherwise: umask, signals, streams, priority, soft limits."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from accounts import Account, ordinary, own, why_no_other_user
+from host_states import STATES
+
+from cellblock import Session
+
+_PROGRAM = Path(__file__).parents[1] / "support" / "host_states.py"
+_SEEN = (3, 200_000, "0o100644", "0o100644", "0o22", [], True)
+
+
+@pytest.fixture(scope="module")
+def somebody() -> Iterator[Account]:
+    if reason := why_no_other_user():
+        pytest.skip(reason)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield ordinary(Path(folder), _PROGRAM)
+
+
+def _result(account: Account, python: str, state: str, walls: str) -> list[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        target = Path(folder) / "told"
+        program = Path(account.path.split(":")[0]) / _PROGRAM.name
+        process = account.start(str(program), state, walls, python, str(target))
+        _, said = process.communicate(timeout=100)
+        assert process.returncode == 0, said
+        return target.read_text().splitlines()
+
+
+_GOOD = ["None", str(_SEEN), "timeout", "['big', 'd']"]
+
+
+@pytest.mark.parametrize(
+    ("walls", "state"),
+    [*(("full", state) for state in STATES), *(("reduced", state) for state in ("umask 0777", "signals", "nice"))],
+)
+def test_session_is_the_same_whatever_its_host_is_set_to(state: str, walls: str, readable_python: str) -> None:
+    python = sys.executable if walls == "full" else readable_python
+    assert _result(own(_PROGRAM.parent), python, state, walls) == _GOOD
+
+
+@pytest.mark.parametrize("walls", ["full", "reduced"])
+@pytest.mark.parametrize("state", ["umask 077", "umask 0777", "nice"])
+def test_session_of_an_ordinary_user_is_the_same_too(state: str, walls: str, somebody: Account) -> None:
+    assert _result(somebody, somebody.python, state, walls) == _GOOD
+
+
+def test_request_that_the_first_process_cannot_carry_out_ends_nothing(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    session.run("x = 1\nopen('f', 'w').close()")
+    shell = cast("Any", session)._session._kernel._shell
+    for what in ("no such request", "capture", "export", "adopt", "keep", "hold back"):
+        shell.tell(what)
+    with caplog.at_level(logging.WARNING, "cellblock"):
+        assert session.run("import os\nx, os.listdir()").value == (1, ["f"])
+        shell.kept().close()
+        shell._hear()
+    assert "the first process of a session could not capture: KeyError: 'number'" in caplog.text
+
+
+def test_request_that_a_keeper_cannot_carry_out_ends_nothing(
+    readable_python: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Session(walls="reduced", python=readable_python) as session, caplog.at_level(logging.WARNING, "cellblock"):
+        session.run("x = 1\nopen('f', 'w').close()")
+        keeper = cast("Any", session)._session._kernel._keeper
+        keeper.tell("hold back")
+        assert session.run("import os\nx, os.listdir()").value == (1, ["f"])
+    assert "the keeper of a session could not hold back: KeyError: 'since'" in caplog.text

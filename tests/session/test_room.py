@@ -1,0 +1,141 @@
+"""Past a resource of the machine's a session is refused by its name, and open ones go on; closing gives all back."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from accounts import ordinary, why_no_other_user
+
+from cellblock import AsyncSession, CellblockError
+from cellblock.executors.room import opening
+
+_FULL = """
+import asyncio, os, resource, sys, tempfile
+from cellblock import *
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 4096))
+url = f"sqlite:///{tempfile.mkdtemp()}/cells.db"
+
+def one(number):
+    return AsyncSession(f"s{number}", state=Versioned(url)) if sys.argv[1] == "versioned" else AsyncSession()
+
+async def filled():
+    sessions = []
+    while True:
+        try:
+            sessions.append(await one(len(sessions)).open())
+        except CellblockError as error:
+            return sessions, str(error)
+
+async def main():
+    async with one("first") as first:
+        await first.run("1")
+    before = len(os.listdir("/proc/self/fd"))
+    sessions, said = await filled()
+    for number in range(8):
+        cells = await asyncio.gather(*(one.run(f"x = {number}") for one in sessions))
+        assert all(cell.ok for cell in cells), cells
+    cells = await asyncio.gather(*(one.run("import os; os._exit(1)") for one in sessions))
+    assert all(cell.rolled_back for cell in cells), cells
+    await asyncio.gather(*(one.undo(2) for one in sessions))
+    assert [(await one.run("x")).value for one in sessions] == [5] * len(sessions)
+    try:
+        await sessions[0].branch()
+    except CellblockError as error:
+        assert "RLIMIT_NOFILE" in str(error)
+    await sessions.pop().close()
+    if sys.argv[1] == "live":  # what is being saved of others holds some for a moment
+        sessions.append(await one("last").open())
+    for one_ in sessions:
+        await one_.close()
+    print(len(sessions), len(os.listdir("/proc/self/fd")) - before, said, sep="\\n")
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(("kind", "least"), [("live", 10), ("versioned", 4)])
+def test_past_the_descriptors_a_session_is_refused_and_open_ones_go_on(kind: str, least: int) -> None:
+    done = subprocess.run([sys.executable, "-c", _FULL, kind], capture_output=True, text=True, timeout=120)
+    assert done.stderr == ""
+    count, more, said = done.stdout.splitlines()
+    assert int(count) >= least
+    assert int(more) <= 0
+    assert said.startswith("no room for another session: this process has ")
+    assert said.endswith(
+        " of the 256 that it is allowed (RLIMIT_NOFILE) "
+        "(close sessions that are not used, or raise the limit: ulimit -n 4096)"
+    )
+
+
+@pytest.mark.anyio
+async def test_closed_sessions_give_every_descriptor_back() -> None:
+    async def many() -> None:
+        sessions = [AsyncSession() for _ in range(12)]
+        for session in sessions:
+            await session.open()
+            assert (await session.run("1")).value == 1
+        for session in sessions:
+            await session.close()
+
+    await many()
+    before = sorted(os.listdir("/proc/self/fd"))
+    await many()
+    assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.EMFILE, "x"), "RLIMIT_NOFILE"),
+        (OSError(errno.ENFILE, "x"), "no open files of the whole machine"),
+        (BlockingIOError(errno.EAGAIN, "x"), "no processes and threads .RLIMIT_NPROC is "),
+        (RuntimeError("can't start new thread"), "no processes and threads"),
+        (OSError(errno.ENOMEM, "x"), "no memory of this machine"),
+        (OSError(errno.ENOSPC, "x", "/tmp/here"), "no space on the disk of /tmp/here is left .free some"),
+    ],
+)
+def test_resource_that_runs_out_is_told_by_its_name(error: Exception, said: str) -> None:
+    with pytest.raises(CellblockError, match=said), opening(0):
+        raise error
+
+
+def test_other_errors_of_an_opening_stay_what_they_are() -> None:
+    with pytest.raises(FileNotFoundError), opening(0):
+        raise FileNotFoundError(errno.ENOENT, "x")
+
+
+_NO_PROCESSES = """
+import resource, sys
+from cellblock import *
+resource.setrlimit(resource.RLIMIT_NPROC, (24, 24))
+sessions = []
+try:
+    while True:
+        sessions.append(Session(walls=sys.argv[1]))
+except CellblockError as error:
+    print(len(sessions) >= 2, error, sep="\\n")
+print([session.run("2").value for session in sessions] == [2] * len(sessions))
+for session in sessions:
+    session.close()
+"""
+
+
+@pytest.mark.parametrize("walls", ["full", "reduced"])
+def test_past_the_processes_a_session_is_refused_and_open_ones_go_on(walls: str) -> None:
+    if reason := why_no_other_user():  # as root it does not count
+        pytest.skip(reason)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        process = ordinary(Path(folder)).start("-c", _NO_PROCESSES, walls)
+        out, err = process.communicate(timeout=100)
+    assert (out.splitlines()[0], out.splitlines()[2], err) == ("True", "True", "")
+    assert out.splitlines()[1].startswith(
+        "no room for another session: no processes and threads (RLIMIT_NPROC is 24; a control group's pids.max "
+    )

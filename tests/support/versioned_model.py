@@ -1,0 +1,100 @@
+"""A versioned session in plain Python: names with the lists that they share, files, and the states that led here."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+State = tuple[dict[str, list[object]], dict[str, str]]
+
+
+@dataclass
+class Commit:
+    """What was there when a commit was made, what was there before the next one, and whether it is a step."""
+
+    saved: State
+    left: State
+    is_step: bool
+
+
+@dataclass
+class Model:
+    """What a session holds. A step is a commit; one that was rolled back is a commit, and no step to be undone."""
+
+    names: dict[str, list[object]] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    commits: list[Commit] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not self.commits:
+            self.step()
+
+    def bind(self, name: str, value: list[object] | None) -> None:
+        """Bind a name, or unbind it."""
+        self.names.pop(name, None)
+        if value is not None:
+            self.names[name] = list(value)
+
+    def append(self, name: str, value: object) -> None:
+        """Append to a list, if there is one of that name."""
+        if name in self.names:
+            self.names[name].append(value)
+
+    def share(self, name: str, other: str) -> None:
+        """Bind a name to another's list, if there is one."""
+        if other in self.names:
+            self.names[name] = self.names[other]
+
+    def write(self, name: str, text: str | None) -> None:
+        """Write a file, or delete it."""
+        self.files.pop(name, None)
+        if text is not None:
+            self.files[name] = text
+
+    @property
+    def steps(self) -> int:
+        """How many steps can be undone."""
+        return sum(one.is_step for one in self.commits[1:])
+
+    def step(self, is_step: bool = True) -> None:
+        """A step has been taken, which led to what is there."""
+        self.commits.append(Commit(self._state(), self._state(), is_step))
+
+    def aside(self) -> None:
+        """What is there has changed without a step."""
+        self.commits[-1].left = self._state()
+
+    def undo(self, steps: int) -> None:
+        """Go back to what was left before so many steps."""
+        while steps:
+            steps -= self.commits.pop().is_step
+        self.names, self.files = copy.deepcopy(self.commits[-1].left)
+
+    def checkout(self, commits: int) -> None:
+        """Go to what so many commits ago was saved."""
+        del self.commits[len(self.commits) - commits :]
+        self.names, self.files = copy.deepcopy(self.commits[-1].saved)
+        self.commits[-1].left = self._state()
+
+    def copy(self) -> Model:
+        """Another that goes on apart."""
+        return copy.deepcopy(self)
+
+    def seen(self) -> dict[str, Any]:
+        """What `LOOK` and a list of the files tell of a session that is as this."""
+        names = [
+            [name, value, sorted(other for other in self.names if self.names[other] is value)]
+            for name, value in sorted(self.names.items())
+        ]
+        return {"names": names, "files": dict(self.files)}
+
+    def _state(self) -> State:
+        return copy.deepcopy((self.names, self.files))
+
+
+LOOK = (
+    "sorted(([n, v, sorted(m for m in list(globals()) if m[0] == 'x' and globals()[m] is v)] "
+    "for n, v in list(globals().items()) if n[0] == 'x'), key=lambda row: row[0])"
+)
+"""An expression that tells the names of the model from inside: each with its value, and those that share it."""
