@@ -1,7 +1,7 @@
 """Runs one half of a scenario in a process of its own, as a worker would: `save` after the cells, `load` in a new one.
 
 Writes what it found as JSON: for each check whether it held, and what the record tells. Takes the half, the scenario's
-file and a directory for what is saved.
+file and a directory for what is saved. What was loaded is saved once more, in place of what it was loaded from.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from cellblock.worker.integrity import take_out
 from cellblock.worker.interpreter import Interpreter
-from cellblock.worker.saving import load, save
+from cellblock.worker.saving import load, offer, save
 
 
 def sections(text: str) -> list[tuple[str, str]]:
@@ -66,13 +66,14 @@ def main(half: str, scenario: str, directory: str) -> None:
     workspace, then = Path(directory, "workspace"), Path(directory, "then")
     if half == "load":  # the files as they were
         shutil.rmtree(workspace)
-        shutil.move(then, workspace)
+        shutil.copytree(then, workspace)
     os.makedirs(workspace, exist_ok=True)
     os.chdir(workspace)
     sys.path.append(os.getcwd())
     sys.dont_write_bytecode = True
     kept = take_out()
     interpreter = Interpreter()
+    offer()
     told: dict[str, object] = {}
     random.seed(0)
     if half == "save":
@@ -93,7 +94,9 @@ def main(half: str, scenario: str, directory: str) -> None:
     else:
         saved = loads(stored.read_text())
         rows = load(interpreter.namespace, saved["record"], get=lambda one: base64.b64decode(saved["objects"][one]))
-        told = {"failed": rows}
+        record, encoded = forked(interpreter.namespace, Path(directory, "first"))
+        stored.write_text(dumps({"record": record, "objects": encoded}))
+        told = {"failed": rows, "names": [row[0] for row in record["names"]]}
     checks = []
     for number, (kind, text) in enumerate(parts):
         if kind == "then" or (kind == "warm" and half == "save"):

@@ -175,6 +175,23 @@ def test_background_task_goes_on_when_a_later_cell_awaits(session: Session) -> N
     assert session.run("await task").value == 7
 
 
+@pytest.mark.parametrize("imported", ["import asyncio", "import asyncio as aio", "from asyncio import create_task"])
+def test_cell_without_await_starts_a_task_that_the_next_awaits(session: Session, imported: str) -> None:
+    call = {"import asyncio": "asyncio.create_task", "import asyncio as aio": "aio.create_task"}
+    session.run(f"{imported}\nasync def work(): return 7")
+    assert session.run(f"task = {call.get(imported, 'create_task')}(work())").error is None
+    assert session.run("await task").value == 7
+    assert session.run("import asyncio\nasyncio.get_running_loop().is_running()").value is True
+
+
+def test_method_called_create_task_may_run_a_loop_of_its_own(session: Session) -> None:
+    session.run(
+        "class Board:\n    def create_task(self, title):\n        import asyncio\n"
+        "        async def sent(): return title\n        return asyncio.run(sent())\nboard = Board()"
+    )
+    assert session.run("board.create_task('wash')").value == "wash"
+
+
 def test_interrupted_await_leaves_no_task_behind(session: Session) -> None:
     events = session.stream("import asyncio\nprint('begun')\nawait asyncio.sleep(60)")
     next(events)

@@ -10,6 +10,7 @@ import traceback
 import types
 from ast import Expr, Expression, Module, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
+from contextlib import suppress
 from inspect import CO_COROUTINE
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,10 @@ _RUNNER = os.path.dirname(__file__) + os.sep
 
 _FUTURE_FLAGS = 0x1FF0000
 """The bits of `co_flags` that `from __future__` sets; they hold for every later cell."""
+
+_OF_LOOP = frozenset(("create_task", "get_running_loop"))
+_OWN_LOOP = frozenset(("run", "run_until_complete", "Runner"))
+"""Functions of asyncio that want a running loop, and those that want none."""
 
 _LONG_SOURCE = 500_000
 
@@ -105,7 +110,7 @@ None
         """Run one cell; its last expression's value, or `NO_VALUE`. What the cell raises is raised."""
         parts = self._compile(source, filename)
         value: object = None
-        if any(map(_awaits, parts)):
+        if any(map(_awaits, parts)) or self._wants_loop({name for part in parts for name in part.co_names}):
             value = self._await(self._on_loop(parts))
         else:
             for part in parts:
@@ -132,6 +137,24 @@ None
         body = compile(tree, filename, "exec", flags, dont_inherit=True)
         self._flags |= body.co_flags & _FUTURE_FLAGS
         return [body, *last]
+
+    def recall(self) -> None:
+        """Have what the cells of a loaded session imported from `__future__` hold for later ones, by their sources."""
+        for name, entry in list(linecache.cache.items()):
+            lines = entry[2] if name.startswith("<cell ") and len(entry) == 4 else ()
+            if any("__future__" in line for line in lines):
+                with suppress(SyntaxError):  # such a cell did not run
+                    body = compile("".join(lines), name, "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+                    self._flags |= body.co_flags & _FUTURE_FLAGS
+
+    def _wants_loop(self, named: set[str]) -> bool:
+        """Whether a cell that awaits nothing asks asyncio for the running loop, which it finds as in Jupyter."""
+        if named.isdisjoint(_OF_LOOP) or not named.isdisjoint(_OWN_LOOP):
+            return False
+        module: Any = sys.modules.get("asyncio")
+        known = [module, *(getattr(module, name, None) for name in _OF_LOOP)]
+        bound = [self.namespace.get(name) for name in named]
+        return "asyncio" in named or any(one is other for one in bound for other in known if one is not None)
 
     def rebuild_loop(self) -> frozenset[str]:
         """Give the session's event loop what a copy of the process does not have; the threads that it had."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from gc import collect
+from gc import isenabled as collects
 from os import _exit, getpid, register_at_fork
 from socket import socket
 from sys import getswitchinterval, setswitchinterval
@@ -95,6 +97,7 @@ class Worker:
         "_reserved",
         "_scoped",
         "_sealed",
+        "_standing",
         "_streams",
         "_tools",
         "_value_bytes",
@@ -110,6 +113,8 @@ class Worker:
         self._sealed = self._scoped = False
         self._pid = getpid()
         self._written = Written()
+        self._standing: tuple[dict[str, object], Any] = {}, sys.unraisablehook
+        """What the runner changes before it leaves a copy, as the cells had it."""
         self._tools: Tools | None = None
         self._at_once: Callable[[object], str | None] | None = None
         self._meter = meter
@@ -204,6 +209,7 @@ class Worker:
     def _leave_checkpoint(self) -> None:
         """After the reply: leave a frozen copy behind, if the host wants one. Returns in the copy too, once woken."""
         interval = getswitchinterval()
+        self._standing = {"switch": interval, "collector": collects()}, sys.unraisablehook
         setswitchinterval(_BRISK_SECONDS)  # each call of the system gives threads of the cells their turn
         try:
             while (end := self._channel.take_checkpoint()) is not None:
@@ -423,6 +429,7 @@ class Worker:
             rows = saving.load(namespace, record, get=supply.get, fill=supply.fill)
         except saving.WrongVersion:
             rows = saving.replay(namespace, record, get=supply.get)
+        self._interpreter.recall()
         return rows
 
     def _write_down(self, end: int, message: Mapping[str, object]) -> None:
@@ -433,7 +440,8 @@ class Worker:
         except OSError as error:
             walls = error
         scribe = late.load("cellblock.worker.saving.scribe")
-        scribe.write(end, walls, self._interpreter.namespace, self._written)
+        standing, sys.unraisablehook = self._standing
+        scribe.write(end, walls, self._interpreter.namespace, self._written, standing)
 
     def _failure(self, error: BaseException) -> Failure | None:
         """A failure from what was raised; leaving with `sys.exit()` or `sys.exit(0)` is none."""

@@ -11,19 +11,21 @@ import logging
 import os
 import random
 import re
-import signal
 import sys
 import time
 import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
+from types import MappingProxyType
 from typing import Any
 
 from cellblock.worker.environment import of_its_own
 from cellblock.worker.import_hooks import on_import
+from cellblock.worker.saving import settings
 from cellblock.worker.saving.facts import is_a, names_in
+from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import registered
 
 _STANDING = frozenset(
@@ -38,13 +40,15 @@ _CELLS_A_VOLUME = 256
 _CELL = re.compile(r"<cell (\d{1,9})>", re.ASCII)
 
 
-def collect(namespace: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]]:
+def collect(
+    namespace: dict[str, Any], standing: Mapping[str, object] = MappingProxyType({})
+) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Labels, and what gives the value of each; None for nothing to save."""
     yield "random", random.getstate
     filters = list(warnings.filters)
     yield "warnings", lambda: filters
     yield "process", _process
-    yield "signals", lambda: _signals() or None
+    yield "settings", lambda: settings.changed(standing, chain(*map(dict.values, blocks().values()))) or None
     yield "copyreg", lambda: _reducers(namespace) or None
     yield "codecs", lambda: dict(registered) or None
     for name, value in list(namespace.items()):
@@ -52,8 +56,9 @@ def collect(namespace: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]
             yield f"name:{name}", lambda value=value: (value,)  # type: ignore[misc]
     for number, some in enumerate(_in_order(namespace)):
         yield f"{ORDER}:{number:06}", lambda some=some: some  # type: ignore[misc]
-    standing = namespace.get("__builtins__")
-    last = names_in(standing).get("_") if is_a(standing, types.ModuleType) else None
+    yield "modules", lambda: _modules(namespace) or None
+    held = namespace.get("__builtins__")
+    last = names_in(held).get("_") if is_a(held, types.ModuleType) else None
     if last is not None:
         yield "last", lambda: (last,)
     for number, block in _volumes(blocks()).items():
@@ -67,6 +72,16 @@ def collect(namespace: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]
         found = sys.modules.get(module)
         if found is not None:
             yield label, lambda get=get, found=found: get(found)  # type: ignore[misc]
+
+
+def _modules(namespace: dict[str, Any]) -> dict[str, types.ModuleType]:
+    """Those that cells made and put where an import finds them, by a name that is written in a cell."""
+    origins = Origins(namespace)
+    listed: list[tuple[Any, Any]] = list(sys.modules.items())
+    found = [(name, one) for name, one in listed if type(name) is str and type(one) is types.ModuleType]
+    made = {name: one for name, one in found if name != "__main__" and origins.is_made(one)}
+    said = "".join(chain(*map(dict.values, blocks().values()))) if made else ""
+    return {name: one for name, one in made.items() if f"'{name}'" in said or f'"{name}"' in said}
 
 
 def parts(met: Iterable[types.ModuleType]) -> Iterator[str]:
@@ -193,20 +208,6 @@ def _set_process(value: dict[str, Any]) -> None:
         os.chdir(value["directory"])
 
 
-def _signals() -> dict[int, Any]:
-    found = {}
-    for number in signal.valid_signals() - {signal.SIGINT}:
-        handler = signal.getsignal(number)
-        if is_a(handler, types.FunctionType, types.MethodType) and handler.__module__ == "__main__":
-            found[int(number)] = handler
-    return found
-
-
-def _set_signals(value: dict[int, Any]) -> None:
-    for number, handler in value.items():
-        signal.signal(number, handler)
-
-
 def _reducers(namespace: dict[str, Any]) -> dict[type, Any]:
     """What cells registered with copyreg."""
     table = copyreg.dispatch_table
@@ -301,7 +302,9 @@ _APPLIED: dict[str, Callable[[Any], object]] = {
     "random": random.setstate,
     "warnings": _set_warnings,
     "process": _set_process,
-    "signals": _set_signals,
+    "modules": sys.modules.update,
+    "settings": settings.apply,
+    "signals": settings.set_handlers,
     "copyreg": copyreg.dispatch_table.update,
     "levels": _set_levels,
     "codecs": registered.update,

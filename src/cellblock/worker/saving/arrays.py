@@ -25,9 +25,15 @@ class _Sample:
         self.base = object()
 
 
+def _base_of(value: Any) -> Any:
+    """Whose memory an array shows: `as_strided` puts an object of its own between the two."""
+    base = value.base
+    return base.base if type(base).__name__ == "DummyArray" else base
+
+
 def _references(value: Any) -> int:
     """How often the base of an array is referred to, as this function sees it."""
-    base = value.base
+    base = _base_of(value)
     return sys.getrefcount(base)
 
 
@@ -38,10 +44,10 @@ _ONE = _references(_Sample())
 def _array(saving: Saving, value: Any) -> Reduced:
     root = _root(value)
     most = 2 * value.nbytes >= root.nbytes  # so that views that come and go elsewhere change nothing
-    if root is not value and (most or _references(value) > _ONE or _is_mapped(root)):
+    if root is not value and (most or _is_shared(value) or _is_mapped(root)):
         return _view_of, _place(value, root, root.ctypes.data)
     exporter = root.base.obj if type(root.base) is memoryview else root.base
-    if type(exporter) in _EXPORTERS:
+    if type(exporter) in _EXPORTERS and not (type(exporter) is bytes and root.flags.writeable):  # unpickling owns those
         return _view_of, _place(value, exporter, address_of(exporter))
     if value.dtype.hasobject:
         return NotImplemented
@@ -74,9 +80,19 @@ def _mapped(saving: Saving, value: Any) -> Reduced:
 def _root(value: Any) -> Any:
     """The array that a view is part of, one that is mapped from a file included."""
     root = value
-    while type(root.base) is type(value) or _is_mapped(root.base):
-        root = root.base
+    while type(base := _base_of(root)) is type(value) or _is_mapped(base):
+        root = base
     return root
+
+
+def _is_shared(value: Any) -> bool:
+    """Whether anything else holds what this array is a part of, or what that is a part of."""
+    while type(base := _base_of(value)) is type(value):
+        del base  # it would count
+        if _references(value) > _ONE:
+            return True
+        value = _base_of(value)
+    return False
 
 
 def _is_mapped(value: Any) -> bool:

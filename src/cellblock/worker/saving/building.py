@@ -10,10 +10,11 @@ import os
 import sys
 import weakref
 from _thread import RLock, allocate_lock
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
+from gc import get_referents
 from importlib import import_module
 from types import (
     CellType,
@@ -116,8 +117,7 @@ def class_(meta: type, name: str, bases: tuple[type, ...], body: dict[str, Any])
 def set_class(made: type, state: tuple[dict[str, Any], tuple[type, ...] | None]) -> None:
     """Give a class its attributes; of an abstract one also the classes registered with it."""
     attributes, registered = state
-    for name, value in attributes.items():
-        type.__setattr__(made, name, value)
+    set_later(made, attributes)
     if registered is not None:
         _abc._abc_init(made)
         for one in registered:
@@ -127,8 +127,7 @@ def set_class(made: type, state: tuple[dict[str, Any], tuple[type, ...] | None])
 def set_enum(made: Any, state: tuple[list[tuple[str, tuple[Any, ...], dict[str, Any]]], dict[str, Any]]) -> None:
     """Give an enumeration its members; everything else comes after them."""
     members, attributes = state
-    for name, value in attributes.items():
-        type.__setattr__(made, name, value)
+    set_later(made, attributes)
     kind = attributes["_member_type_"]
     table = {}
     for name, arguments, held in members:
@@ -139,8 +138,19 @@ def set_enum(made: Any, state: tuple[list[tuple[str, tuple[Any, ...], dict[str, 
 
 
 def set_later(made: type, attributes: dict[str, Any]) -> None:
+    """Put attributes into a class's own dictionary, past those of its metaclass that would be set in their place."""
+    (space,) = get_referents(vars(made))
     for name, value in attributes.items():
-        type.__setattr__(made, name, value)
+        if name not in _SET and any(hasattr(type(vars(one).get(name)), "__set__") for one in type.mro(type(made))):
+            space[name] = value
+    for name, value in attributes.items():  # these tell the interpreter that the class is another now
+        if name not in space or space[name] is not value:
+            type.__setattr__(made, name, value)
+    type.__setattr__(made, "__module__", space["__module__"])
+
+
+_SET = frozenset(("__doc__", "__module__", "__annotations__", "__abstractmethods__", "__type_params__"))
+"""What `type` puts into the dictionary itself."""
 
 
 def enum_member(kind: Any, name: str) -> Any:
@@ -158,10 +168,10 @@ def instance_of(kind: type, arguments: tuple[Any, ...]) -> Any:
 
 def set_exception(made: BaseException, state: tuple[Any, ...]) -> None:
     attributes, cause, context, suppressed, traced = state
-    if attributes:
-        made.__dict__.update(attributes)
-    made.__cause__, made.__context__, made.__suppress_context__ = cause, context, suppressed
-    made.__traceback__ = traced
+    set_state(made, attributes)
+    for name, one in (("__cause__", cause), ("__context__", context), ("__traceback__", traced)):
+        object.__setattr__(made, name, one)
+    object.__setattr__(made, "__suppress_context__", suppressed)
 
 
 def proxy(mapping: Mapping[Any, Any]) -> MappingProxyType[Any, Any]:
@@ -263,13 +273,19 @@ def array_view(
 ) -> Any:
     """An array over part of another's memory, or of bytes."""
     numpy: Any = sys.modules["numpy"]
+    holds = isinstance(whole, numpy.ndarray)
+    barred = holds and writeable and not whole.flags.writeable  # since the view was made
+    if barred:
+        whole.flags.writeable = True
     if kind.hasobject:
         flat = whole.reshape(-1, order="A")[offset // kind.itemsize :]
         made = numpy.lib.stride_tricks.as_strided(flat, shape, strides)
-    elif not (isinstance(whole, numpy.ndarray) and whole.flags.c_contiguous) and isinstance(whole, numpy.ndarray):
+    elif holds and not whole.flags.c_contiguous:
         made = numpy.ndarray(shape, kind, whole.reshape(-1, order="A"), offset, strides)
     else:
         made = numpy.ndarray(shape, kind, whole, offset, strides)
+    if barred:
+        whole.flags.writeable = False
     if made.flags.writeable != writeable:
         made.flags.writeable = writeable
     return made
@@ -306,6 +322,29 @@ def database(data: bytes, isolation: Any, row_factory: Any, text_factory: Any) -
     made.deserialize(data)
     made.row_factory, made.text_factory = row_factory, text_factory
     return made
+
+
+def databases(options: dict[str, Any], held: list[tuple[str, bytes | str]], settings: dict[str, Any]) -> Any:
+    """A database of sqlite3's in memory, with those attached to it: bytes, or the path of a file."""
+    import sqlite3
+
+    made = sqlite3.connect(":memory:", check_same_thread=False, **options)
+    for name, content in held:
+        if isinstance(content, str) and not os.path.exists(content):
+            raise FileNotFoundError(f"the database {content} attached to it is gone")
+        if name != "main":
+            path = content if isinstance(content, str) else ":memory:"
+            made.execute("attach ? as " + '"' + name.replace('"', '""') + '"', (path,))
+        if isinstance(content, bytes) and content:
+            made.deserialize(content, name=name)
+    for setting, value in settings.items():
+        made.execute(f"pragma {setting} = {value}")
+    return made
+
+
+def set_foreign(made: Any, attributes: dict[str, Any]) -> None:
+    for name, value in attributes.items():
+        setattr(made, name, value)
 
 
 def closed_file(kind: str, name: Any, mode: str, *coded: Any) -> Any:
@@ -362,11 +401,6 @@ def foreign_class(like: type, name: str, bases: tuple[type, ...], body: dict[str
     return made
 
 
-def set_foreign(made: type, attributes: dict[str, Any]) -> None:
-    for name, value in attributes.items():
-        setattr(made, name, value)
-
-
 def new_of(base: Any, kind: type, *arguments: Any) -> Any:
     """An object of a cell's class as the type it is derived from makes it, without the class's own `__new__`."""
     return base.__new__(kind, *arguments)
@@ -376,16 +410,42 @@ def set_content(made: Any, state: tuple[Any, ...]) -> None:
     """What an object holds, without the class's own ways to add to it."""
     held, items, pairs = state
     if held is not None:
-        if hasattr(type(made), "__setstate__"):
+        if any("__setstate__" in vars(base) for base in type(made).__mro__):
             made.__setstate__(held)
         else:
             set_state(made, held)
     if items is not None:
-        (bytearray if isinstance(made, bytearray) else list).extend(made, items)
+        next(add for kind, add in _ADD if isinstance(made, kind))(made, items)
     if pairs is not None:
         base: Any = OrderedDict if isinstance(made, OrderedDict) else dict
         for key, value in pairs:
             base.__setitem__(made, key, value)
+
+
+_ADD: tuple[tuple[type, Callable[[Any, Any], None]], ...] = (
+    (list, list.extend),
+    (deque, deque.extend),
+    (set, set.update),
+    (bytearray, bytearray.extend),
+)
+
+
+def made_by(base: Any, kind: type, *arguments: Any) -> Any:
+    """An object of a derived class as the type that the arguments are for makes it."""
+    made = base.__new__(kind) if base.__new__ is object.__new__ else base.__new__(kind, *arguments)
+    if base.__init__ is not object.__init__:
+        base.__init__(made, *arguments)
+    return made
+
+
+def set_parts(made: Any, state: tuple[Any, ...]) -> None:
+    """What an object holds, its type's own state, and its attributes: the very dictionary where others hold it too."""
+    own, held, slots, shared, items, pairs = state
+    set_content(made, (None, items, pairs))
+    if shared:
+        object.__setattr__(made, "__dict__", held)
+    set_content(made, (own, None, None))
+    set_state(made, (None if shared else held, slots))
 
 
 def block_references(kind: Any) -> Any:
@@ -488,6 +548,9 @@ BUILDERS: tuple[Callable[..., Any], ...] = (
     closed_file,
     closed_socket,
     match,
+    made_by,
+    set_parts,
+    databases,
 )
 """Those that need nothing of the loading itself. `Loader` adds its own after them."""
 

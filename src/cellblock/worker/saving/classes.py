@@ -17,7 +17,7 @@ from cellblock.worker.saving.patches import is_library
 from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer
 from cellblock.worker.saving.walk import VARIABLES
 
-_OWN = frozenset(("__dict__", "__weakref__", "__slots__", "_abc_impl", "__abstractmethods__", "__slotnames__"))
+_OWN = frozenset(("__slots__", "_abc_impl", "__abstractmethods__", "__slotnames__"))
 _OF_MEMBERS = (
     "_member_names_", "_member_type_", "_use_args_", "_value_repr_", "_new_member_",
     "_flag_mask_", "_singles_mask_", "_all_bits_", "_boundary_", "_inverted_",

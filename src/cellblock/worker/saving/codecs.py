@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from cellblock.worker.import_hooks import on_import
-from cellblock.worker.saving import building
-from cellblock.worker.saving.losses import Unsaved
+from cellblock.worker.saving import building, settings
+from cellblock.worker.saving.losses import Unsaved, advice
 from cellblock.worker.saving.pickler import Reduced, Saving, named, registered
 
 _NAME = "cellblock"
@@ -33,10 +33,11 @@ def codec(kind: type, *, save: Callable[[Any], Any], load: Callable[[Any], Any])
 
 def offer() -> None:
     """Have `cellblock.codec` of cells be the above: in the package where the session's environment has it, and
-    otherwise in a module of its name that holds nothing else.
+    otherwise in a module of its name that holds nothing else. The settings of the process are those of a new worker.
     """
     on_import(_NAME, _give)
     sys.meta_path.append(_Face())
+    settings.begin()
 
 
 def _give(module: Any) -> None:
@@ -57,15 +58,73 @@ class _Face:
 
 
 @named("sqlite3.Connection")
-def _database(_: Saving, value: sqlite3.Connection) -> Reduced:
-    """A database in memory. One that is a file is opened again by whoever needs it."""
-    files = [row[2] for row in _unformatted(value, "pragma database_list")]
-    if any(files):
-        raise Unsaved(value, "an open database", "connect again in the next cell")
-    return building.database, (value.serialize(), value.isolation_level, value.row_factory, value.text_factory)
+def _database(saving: Saving, value: sqlite3.Connection) -> Reduced:
+    """A database in memory, with those attached to it. One that is a file is opened again by whoever needs it."""
+    text_factory, value.text_factory = value.text_factory, str
+    fresh = sqlite3.connect(":memory:")
+    try:
+        listed = [(name, file) for _, name, file in _ask(value, "pragma database_list") if name != "temp"]
+        files = {name: file for name, file in listed if file.startswith("/")}
+        if "main" in files:
+            raise Unsaved(value, *advice(value))
+        held = [(name, files.get(name) or _bytes_of(value, name)) for name, _ in listed]
+        settings = {one: _ask(value, f"pragma {one}")[0][0] for one in _PRAGMAS}
+        changed = {one: told for one, told in settings.items() if [(told,)] != _ask(fresh, f"pragma {one}")}
+        if _ask(value, "select 'a' like 'A'") == [(0,)]:
+            changed["case_sensitive_like"] = 1
+        options = {"isolation_level": value.isolation_level, "detect_types": _detected(value)}
+        for what, remedy, left_out in (
+            ("its open transaction", "commit or roll back before the cell ends (what it changed comes back committed)",
+             value.in_transaction),
+            ("its temporary tables", "create them again in the next cell",
+             _ask(value, "select name from sqlite_temp_master limit 1")),
+            ("its registered functions and collations", "register them again in the next cell",
+             any(set(_ask(value, one)) - set(_ask(fresh, one)) for one in _REGISTERED)),
+        ):  # fmt: skip
+            if left_out:
+                saving.notes.append((value, what, remedy))
+    finally:
+        fresh.close()
+        value.text_factory = text_factory
+    attributes = {"row_factory": value.row_factory, "text_factory": text_factory}
+    if hasattr(value, "autocommit"):  # from Python 3.12 on
+        attributes["autocommit"] = value.autocommit
+    return building.databases, (options, held, changed), attributes, None, None, building.set_foreign
 
 
-def _unformatted(connection: sqlite3.Connection, query: str) -> list[Any]:
+_PRAGMAS = (
+    "analysis_limit", "automatic_index", "busy_timeout", "cache_size", "cell_size_check", "foreign_keys",
+    "full_column_names", "ignore_check_constraints", "journal_mode", "legacy_alter_table", "max_page_count",
+    "query_only", "recursive_triggers", "reverse_unordered_selects", "secure_delete", "short_column_names",
+    "synchronous", "temp_store", "trusted_schema", "writable_schema",
+)  # fmt: skip
+"""Settings of a connection; those of a database are in its bytes."""
+_REGISTERED = (
+    "select name, narg from pragma_function_list where name not like 'like'",
+    "select name from pragma_collation_list",
+)
+
+
+def _ask(connection: sqlite3.Connection, query: str) -> list[Any]:
     cursor = sqlite3.Cursor(connection)
     cursor.row_factory = None
     return cursor.execute(query).fetchall()
+
+
+def _bytes_of(connection: sqlite3.Connection, name: str) -> bytes:
+    pages = _ask(connection, f'pragma "{name}".page_count')[0][0]
+    return connection.serialize(name=name) if pages else b""
+
+
+def _detected(connection: sqlite3.Connection) -> int:
+    """The `detect_types` of a connection, which it does not tell: found by a column of a declared type, TEXT."""
+    (column, *_), *_ = connection.execute("select 1 as 'one [two]'").description
+    converters = sqlite3.converters
+    before = dict(converters)
+    converters["TEXT"] = lambda _: None
+    try:
+        declared = (None,) in _ask(connection, "select type from sqlite_master limit 1")
+    finally:
+        converters.clear()
+        converters.update(before)
+    return (sqlite3.PARSE_COLNAMES if column == "one" else 0) | (sqlite3.PARSE_DECLTYPES if declared else 0)

@@ -34,11 +34,17 @@ def full_name(kind: type) -> str:
 
 def own_attributes(value: Any) -> dict[Any, Any] | None:
     """The dictionary of an object's attributes, None where it has none."""
+    found = space_of(value)
+    return found if type(found) is dict else None
+
+
+def space_of(value: Any) -> dict[Any, Any] | None:
+    """The same, of a class derived from `dict` too, whose methods may be a cell's code."""
     try:
         found = object.__getattribute__(value, "__dict__")
     except BaseException:  # a property of the class's
         return None
-    return found if type(found) is dict else None
+    return found if is_a(found, dict) else None
 
 
 def told(error: BaseException) -> str:

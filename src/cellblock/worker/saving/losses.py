@@ -98,7 +98,7 @@ def _has_file(connection: Any) -> bool:
 
     cursor = sqlite3.Cursor(connection)
     cursor.row_factory = None
-    return any(row[2] for row in cursor.execute("pragma database_list").fetchall())
+    return any(name == "main" and file for _, name, file in cursor.execute("pragma database_list").fetchall())
 
 
 def is_held(lock: Any) -> bool:

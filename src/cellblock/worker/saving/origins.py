@@ -44,6 +44,17 @@ class Origins:
         standing = held.get("__spec__") is not None or "__file__" in held
         return name if standing or name in sys.builtin_module_names else None
 
+    def is_made(self, value: ModuleType) -> bool:
+        """Whether cells made a module that stands among those that are imported, and in no package that is.
+
+        Those in which Cython keeps the types that its modules share have no origin either.
+        """
+        name = names_in(value).get("__name__")
+        if type(name) is not str or "cython" in name:
+            return False
+        package: Any = sys.modules.get(name.partition(".")[0])
+        return self.module(value) is None and (not is_a(package, ModuleType) or self.module(package) is None)
+
     def of(self, value: Any) -> str | None:
         """The module that holds a class or function under its own name; None where none does."""
         known = self._found.get(id(value))
@@ -61,6 +72,8 @@ class Origins:
         if type(module) is not str or type(path) is not str or module in ("__main__", "__mp_main__"):
             return None
         found: Any = sys.modules.get(module, _MISSING)
+        if is_a(found, ModuleType) and self.is_made(found):
+            return None
         for part in path.split("."):
             found = _part(found, part)
             if found is _MISSING:

@@ -9,6 +9,7 @@ import gc
 import io
 import json
 import logging
+import random
 import struct
 import threading
 import types
@@ -20,6 +21,7 @@ from cellblock.worker.saving import building
 from cellblock.worker.saving.facts import is_a
 from cellblock.worker.saving.losses import Unsaved, is_closed, is_held
 from cellblock.worker.saving.memory import address_of
+from cellblock.worker.saving.objects import derived, giver_of, is_given, made_of, split
 from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, named, named_family, reducer, refuse
 from cellblock.worker.saving.walk import class_of, target_of
 
@@ -91,6 +93,18 @@ def _local(_: Saving, value: Any) -> Reduced:
     return threading.local, (), dict(value.__dict__)
 
 
+@family(threading.local)
+def _derived_local(_: Saving, value: Any) -> Reduced:
+    """With the arguments that it was made with, which each further thread's attributes are made with."""
+    given = next((one for one in gc.get_referents(value) if type(one) is tuple), ())
+    return building.new_of, (threading.local, type(value), *given), dict(value.__dict__)
+
+
+@reducer(random.SystemRandom)
+def _system_random(_: Saving, __: Any) -> Reduced:
+    return random.SystemRandom, ()
+
+
 _CALLED = weakref.CallableProxyType
 
 
@@ -138,9 +152,27 @@ def _view(_: Saving, value: Any) -> Reduced:
     return building.view, (mapping, type(value).__name__.removeprefix("dict_"))
 
 
+@reducer(super)
+def _super(_: Saving, value: Any) -> Reduced:
+    """Read past what it looks up: any other name is an attribute of the object it is bound to."""
+    of = super.__thisclass__.__get__(value)  # type: ignore[attr-defined]
+    bound = super.__self__.__get__(value)  # type: ignore[attr-defined]
+    return super, (of,) if bound is None else (of, bound)
+
+
 @reducer(property)
 def _property(_: Saving, value: property) -> Reduced:
     return building.described, (property, (value.fget, value.fset, value.fdel, value.__doc__), None)
+
+
+@family(property)
+def _derived_property(_: Saving, value: property) -> Reduced:
+    return derived(value, property, (value.fget, value.fset, value.fdel, value.__doc__))
+
+
+@family(staticmethod, classmethod)
+def _derived_wrapped(_: Saving, value: Any) -> Reduced:
+    return derived(value, staticmethod if isinstance(value, staticmethod) else classmethod, (value.__func__,))
 
 
 @reducer(staticmethod, classmethod)
@@ -201,16 +233,33 @@ def _exception(saving: Saving, value: BaseException) -> Reduced:
         saving.notes.append((value, "its traceback", "keep traceback.format_exc() beside it"))
     if type(standard) is not tuple:
         return standard
-    made, arguments, *rest = standard
-    if type(value).__reduce__ is BaseException.__reduce__ and isinstance(type(value).__init__, types.FunctionType):
-        made, arguments = building.instance_of, (type(value), value.args)
-    elif not any(links) and (not rest or rest[0] is None):
+    made, arguments, held = (*standard, None)[:3]
+    if is_given(giver_of(type(value)), saving.origins):
+        made, arguments = made_of(value, made, arguments, saving.origins)
+        if made is building.made_by and isinstance(value, BaseExceptionGroup):
+            arguments = (*arguments[:2], value.message, value.exceptions)
+        held = _with_members(value, object.__getstate__(value))
+    if len(standard) > 3 or not (held is None or isinstance(held, (dict, tuple))):
         return standard
-    state = (rest[0] if rest else None, *links, None)
-    if rest and rest[0] is not None and not isinstance(rest[0], dict):
+    if made is standard[0] and not any(links) and held is None:
         return standard
+    state = (held, *links, None)
     saving.kept.append(state)
     return made, arguments, state, None, None, building.set_exception
+
+
+def _with_members(value: BaseException, attributes: Any) -> Any:
+    """The attributes of an exception and those that it keeps beside its arguments."""
+    held, slots = split(attributes)
+    members = {name: getattr(value, name) for name in ("name", "path", "name_from") if _is_member(type(value), name)}
+    slots = {**(slots or {}), **{name: one for name, one in members.items() if one is not None}}
+    if isinstance(value, BaseExceptionGroup):
+        slots["args"] = value.args
+    return (held, slots) if slots else held
+
+
+def _is_member(kind: type, name: str) -> bool:
+    return isinstance(getattr(kind, name, None), types.MemberDescriptorType)
 
 
 @reducer(weakref.WeakMethod)
@@ -228,7 +277,7 @@ def _weak_of(saving: Saving, value: Any) -> Reduced:
     target = target_of(value)
     if target is None or not saving.walk.reaches(target):
         raise Unsaved(value, "a weak reference to what no name holds", "keep the object itself under a name")
-    return building.weak_of, (type(value), target, value.__callback__), vars(value) or None
+    return derived(value, weakref.ref, (target, value.__callback__))
 
 
 @reducer(struct.Struct)

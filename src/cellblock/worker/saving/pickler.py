@@ -6,18 +6,17 @@ globals of functions: neither is ever written out, and no stream names a module 
 
 from __future__ import annotations
 
-import copyreg
 import sys
 import types
 from _pickle import Pickler
 from collections.abc import Callable, Iterable
-from types import FunctionType
 from typing import Any, TypeVar
 
 from cellblock.worker.saving import building
 from cellblock.worker.saving.deep import Deep
-from cellblock.worker.saving.facts import attributes_of, flags_of, full_name, is_a, module_of, mro_of, names_in
+from cellblock.worker.saving.facts import full_name, is_a, module_of, mro_of, names_in
 from cellblock.worker.saving.losses import REFUSED, STREAMS, Unsaved, advice
+from cellblock.worker.saving.objects import way_of
 from cellblock.worker.saving.patches import is_library
 from cellblock.worker.saving.walk import Walk
 
@@ -111,7 +110,6 @@ class Saving:
         None where it was made for the pickling."""
         self.references = references
         """Objects of other groups, by their ids: the key of the group, and the place in its memo."""
-        self.pickler: Any = None
         self.reaches: set[str] = set()
         """Names that the functions of this group mention."""
         self.cells: dict[int, types.CellType] = {}
@@ -153,12 +151,15 @@ class Saving:
         items = [(key, one) for key, one in space.items() if not (standard and key == "__builtins__")]
         self.later.append((building.fill_space, (space, items)))
 
-    def dump(self, value: Any, sink: Any, callback: Callable[[Any], object]) -> None:
-        """Pickle a value, and after it what was put off. Raises whatever a value's own code raises, and `Unsaved`."""
+    def dump(self, value: Any, sink: Any, callback: Callable[[Any], object]) -> Any:
+        """Pickle a value, and after it what was put off. Raises whatever a value's own code raises, and `Unsaved`.
+
+        The pickler, which nothing here holds: its memo counts as a reference to what it holds.
+        """
         if self.deep and self.references:
             raise Unsaved(value, "it nests too deep beside what it shares with names", "make it again")
         kind: Any = Deep if self.deep else _Referring if self.references else _Fast
-        self.pickler = pickler = kind(sink, 5, buffer_callback=callback)
+        pickler = kind(sink, 5, buffer_callback=callback)
         pickler.saving = self
         pickler.memo = dict(self._memo)
         pickler.dump(value)
@@ -172,6 +173,7 @@ class Saving:
             self.kept.append(calls)
             pickler.dump(calls)
         pickler.dump(None)
+        return pickler
 
     def reduce(self, value: Any) -> Reduced:
         self.last = value
@@ -210,8 +212,11 @@ class Saving:
                 return refuse
             if name in NAMED_FAMILIES:
                 return NAMED_FAMILIES[name]
-        ours = self.origins.of(kind) is None
-        usual = _of_cells if ours and _has_own_ways(kind) else _carefully if _answers_every_name(kind) else _plainly
+        way = way_of(kind, self.origins)
+
+        def usual(_: Saving, value: Any) -> Reduced:
+            return way(value)
+
         held = self._of_module(kind)
         if held:
             table = {id(value): name for name, value in held.items()}
@@ -237,65 +242,11 @@ def _of_exactly(kind: type, table: dict[type, T]) -> T | None:
     return next((found for one, found in table.items() if one is kind), None)
 
 
-def _plainly(_: Saving, __: Any) -> Reduced:
-    return NotImplemented
-
-
 def _by_codec(save: Callable[[Any], Any], load: Callable[[Any], Any]) -> Reducer:
     def reduce(_: Saving, value: Any) -> Reduced:
         return building.by_codec, (load, save(value))
 
     return reduce
-
-
-def _answers_every_name(kind: type) -> bool:
-    """Whether a class has code of its own for names it does not know: loading would ask it for `__setstate__`."""
-    names = {name for base in mro_of(kind) if base is not object for name in attributes_of(base)}
-    return bool(names & {"__getattr__", "__getattribute__"}) and "__setstate__" not in names
-
-
-def _carefully(_: Saving, value: Any) -> Reduced:
-    kind = type(value)
-    of_kind = copyreg.dispatch_table.get(kind)
-    reduced = of_kind(value) if of_kind is not None else object.__getattribute__(value, "__reduce_ex__")(5)
-    if isinstance(reduced, tuple) and len(reduced) > 2 and reduced[2] is not None:
-        return (*(*reduced, None, None)[:5], building.set_state) if len(reduced) < 6 else reduced
-    return reduced
-
-
-def _has_own_ways(kind: type) -> bool:
-    """Whether a class has its own `__new__`, or ways to add to it, and leaves to Python how it is saved."""
-    names: set[str] = set()
-    for base in mro_of(kind):
-        if flags_of(base) & _HEAP and not _is_pythons(base):
-            names.update(attributes_of(base))
-    if not names.isdisjoint(("__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__")):
-        return False
-    adding = {"__setitem__"} if issubclass(kind, dict) else {"append", "extend"} if issubclass(kind, list) else set()
-    return not names.isdisjoint(adding | {"__new__"})
-
-
-def _is_pythons(base: type) -> bool:
-    return module_of(base) in ("builtins", "collections", "typing", "abc")
-
-
-def _of_cells(_: Saving, value: Any) -> Reduced:
-    """As Python would, past what the class does when an object is made or added to."""
-    kind = type(value)
-    reduced = object.__getattribute__(value, "__reduce_ex__")(5)
-    if not isinstance(reduced, tuple):
-        return reduced
-    made, arguments, held, items, pairs = (*reduced, None, None, None)[:5]
-    making = attributes_of(kind).get("__new__", kind.__new__)
-    if made is copyreg.__newobj__ and isinstance(making, (staticmethod, FunctionType)):  # type: ignore[attr-defined]
-        base = next(one for one in mro_of(kind) if not flags_of(one) & _HEAP or _is_pythons(one))
-        made, arguments = building.new_of, (base, *arguments)
-    pairs = None if pairs is None else list(pairs)
-    state = (held, None if items is None else list(items), pairs)
-    return made, arguments, state, None, None, building.set_content
-
-
-_HEAP = 1 << 9
 
 
 def refuse(_: Saving, value: Any) -> Reduced:

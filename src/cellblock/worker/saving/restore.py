@@ -19,6 +19,7 @@ from cellblock.worker.saving.streams import SIMPLE, Fill, Get, gather, reading
 
 _PATCH = "@patch:"
 _REMEDY = "run the cells again that made it"
+_ITSELF = "it is being loaded, and needs this"
 
 
 class WrongVersion(Exception):
@@ -33,7 +34,12 @@ def load(namespace: dict[str, Any], record: dict[str, Any], *, get: Get, fill: F
     Raises WrongVersion before anything is bound. What the record tells as lost is not told again.
     """
     restoring = Restoring(namespace, record, get, gather(get) if fill is None else fill)
-    return restoring.bring_all() + restoring.surround()
+    namespace["__getattr__"] = look = restoring.look  # of modules of the workspace that import a name of `__main__`
+    try:
+        return restoring.bring_all() + restoring.surround()
+    finally:
+        if namespace.get("__getattr__") is look:
+            del namespace["__getattr__"]
 
 
 class Restoring:
@@ -52,9 +58,10 @@ class Restoring:
         self._ambient = [(label, key) for label, key in record["ambient"]]
         self._loaded: dict[str, tuple[dict[str, Any], Sequence[Any]]] = {}
         self.failed: dict[str, str] = dict(record.get("left_out", ()))
-        self.errors: dict[str, BaseException] = {}
-        """Why groups could not be loaded, where that was raised."""
+        self.errors: dict[str, type[BaseException]] = {}
+        """The types of what was raised by groups that could not be loaded: errors themselves hold what was loaded."""
         self._loading: set[str] = set()
+        self._being_read: set[str] = set()
         self._postponed: set[str] = set()
         self.originals: dict[tuple[str, str], Any] = {}
         self._referred = {key for group in record["groups"] for key in group.get("refers", ())}
@@ -73,9 +80,25 @@ class Restoring:
             key, kind = self._of_name.get(name, (None, ""))
             if key is None or key in self._loaded:
                 continue
-            if not self.bring_group(key):
+            if not self.bring_group(key) and key in self.failed:
                 rows.append([name, kind, f"it could not be loaded: {self.failed[key]}", _REMEDY])
         return rows
+
+    def look(self, name: str) -> Any:
+        """A name that another module asks for before its turn has come.
+
+        None for a plain value that is being read together with that module: it is among what the module held, which
+        it is given once all is there.
+        """
+        key, kind = self._of_name.get(name, ("", ""))
+        begun = key in self._being_read and key not in self._loaded and key not in self.failed
+        if begun and "." not in kind and kind not in ("function", "type", "module"):
+            return None
+        self.bring([name])
+        try:
+            return self.namespace[name]
+        except KeyError:
+            raise AttributeError(f"module '__main__' has no attribute {name!r}") from None
 
     def surround(self) -> list[list[str]]:
         """Have what surrounds the names be as it was. Rows of what could not be had.
@@ -111,7 +134,7 @@ class Restoring:
     def shared(self, key: str, label: str | int) -> Any:
         """A definition of another group."""
         if not self.bring_group(key):
-            raise ImportError(f"what it needs could not be loaded: {self.failed[key]}")
+            raise ImportError(f"what it needs could not be loaded: {self.failed.get(key, _ITSELF)}")
         named, anonymous = self._loaded[key]
         return named[label] if isinstance(label, str) else anonymous[label]
 
@@ -133,14 +156,15 @@ class Restoring:
                 self.failed[here] = "its group is not there"
                 continue
             wanted = [*self._reached(group), *group["needs"]]
-            missing = [
-                one for one in wanted if not (one in self._loaded or one in self.failed or one in self._loading)
-            ]
+            missing = [one for one in wanted if not (one in self._loaded or one in self.failed or one in self._loading)]
             if missing and here not in self._loading:
                 self._loading.add(here)
                 work += missing
                 continue
             self._loading.discard(here)
+            if here in self._being_read:  # what is loaded asks for what it is part of
+                break
+            self._being_read.add(here)
             try:
                 named, anonymous = self._read(group)
             except BaseException as error:  # the values' own code, which may leave with SystemExit too
@@ -148,8 +172,10 @@ class Restoring:
                     self._postponed.add(here)
                     later.append(work.pop())
                 else:
-                    self.failed[here], self.errors[here] = told(error), error
+                    self.failed[here], self.errors[here] = told(error), type(error)
                 continue
+            finally:
+                self._being_read.discard(here)
             self._loaded[here] = named, anonymous
             for name, value in named.items():
                 if self._of_name.get(name, ("",))[0] == here:
@@ -172,8 +198,7 @@ class Restoring:
             unpickler: Any = Unpickler(source)
             found: tuple[dict[str, Any], Sequence[Any]] = {group["key"]: unpickler.load()}, ()
         else:
-            reading_ = _Reading(self, group, loads(line), source)
-            found, unpickler = reading_.read(), reading_.unpickler
+            found, unpickler = _Reading(self, group, loads(line), source).read()
         if group["key"] in self._referred:
             self._memos[group["key"]] = unpickler.memo.copy()
         return found
@@ -181,7 +206,7 @@ class Restoring:
     def referred(self, key: str, place: int) -> Any:
         """An object of another group."""
         if not self.bring_group(key):
-            raise ImportError(f"what it shares could not be loaded: {self.failed[key]}")
+            raise ImportError(f"what it shares could not be loaded: {self.failed.get(key, _ITSELF)}")
         return self._memos[key][place]
 
 
@@ -190,27 +215,29 @@ def _late(surrounding: tuple[str, str]) -> tuple[bool, bool]:
 
 
 class _Reading:
-    """One group being loaded."""
+    """One group being loaded. Nothing that it holds refers to it: what was loaded goes with the last name for it."""
 
     def __init__(self, restoring: Restoring, group: dict[str, Any], spaces: list[list[str]], source: Any) -> None:
         self._restoring = restoring
         self._buffers = group["buffers"]
+        self._spaces = spaces
+        self._source = source
+        self._modules: dict[int, types.ModuleType] = {}
+
+    def read(self) -> tuple[tuple[dict[str, Any], Sequence[Any]], Unpickler]:
+        """What the group holds, and the unpickler, whose memo others may refer to."""
+        restoring = self._restoring
         own = {"array": self.array, "hand": self.hand, "original": restoring.original, "shared": restoring.shared}
         builders = (*(own[name] for name in OF_LOADER), *building.BUILDERS)
-        self._slots: list[Any] = [builders.__getitem__]
-        self._modules: dict[int, types.ModuleType] = {}
-        self._slots += [self._space(*how) for how in spaces]
-        self.unpickler = _Reader(_Joined(_prelude(len(self._slots)), source), buffers=self._out_of_band())
-        self.unpickler.slots = self._slots
-        self.unpickler.restoring = restoring
-        self.unpickler.load()
-
-    def read(self) -> tuple[dict[str, Any], Sequence[Any]]:
-        content: tuple[dict[str, Any], Sequence[Any]] = self.unpickler.load()
-        while (calls := self.unpickler.load()) is not None:
+        slots: list[Any] = [builders.__getitem__, *(self._space(*how) for how in self._spaces)]
+        unpickler = _Reader(_Joined(_prelude(len(slots)), self._source), buffers=self._out_of_band())
+        unpickler.slots, unpickler.restoring = slots, restoring
+        unpickler.load()
+        content: tuple[dict[str, Any], Sequence[Any]] = unpickler.load()
+        while (calls := unpickler.load()) is not None:
             for build, arguments in calls:
                 build(*arguments)
-        return content
+        return content, unpickler
 
     def array(self, number: int, *made: Any) -> Any:
         return arrays.read(made, self._room(self._buffers[-number]))

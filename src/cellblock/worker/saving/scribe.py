@@ -20,10 +20,13 @@ from cellblock.worker.saving.trial import Trial
 _MOST_WORDS = 1000
 
 
-def write(end: int, walls: list[str] | OSError, namespace: dict[str, Any], written: Written) -> NoReturn:
+def write(
+    end: int, walls: list[str] | OSError, namespace: dict[str, Any], written: Written, standing: dict[str, object]
+) -> NoReturn:
     """In a copy that has walled itself in, or could not: save, load what is new once, end. `end` is its socket.
 
-    The index begins with a line that names the copy, by which `written` tells what is as it was then.
+    The index begins with a line that names the copy, by which `written` tells what is as it was then. `standing` are
+    settings of the cells' that are others in the copy.
     """
     status = 1
     try:
@@ -37,7 +40,7 @@ def write(end: int, walls: list[str] | OSError, namespace: dict[str, Any], writt
             index, teller.known = saving.unpack_beginning(_begun(stream))
             tag, _, before = index.partition(b"\n")
             unchanged, trial = written.since(bytes.fromhex(tag.decode())), Trial(teller.new.__contains__)
-            record = save(namespace, put=teller.put, index=before, unchanged=unchanged, trial=trial)
+            record = save(namespace, put=teller.put, index=before, unchanged=unchanged, trial=trial, standing=standing)
             teller.say(saving.INDEX, written.tag.hex().encode() + b"\n" + record.pop("index").encode())
             teller.say(saving.RECORD, saving.pack_words(record))
             status = 0

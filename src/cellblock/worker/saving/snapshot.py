@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from _pickle import Pickler, PicklingError, dumps
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from importlib.util import MAGIC_NUMBER
 from json import dumps as told_as_json
 from re import compile as compiled
 from sys import getsizeof
+from types import MappingProxyType
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -44,15 +45,16 @@ def save(
     index: bytes = b"",
     unchanged: Callable[[int, int], bool] = lambda _start, _end: False,
     trial: Trial | None = None,
+    standing: Mapping[str, object] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Save every name that can be saved. The record, of JSON's own types alone.
 
     `put` takes a piece of at most 1 MB and gives its address. `index` is what the record before this one held, of
     memory that `unchanged(start, end)` tells about: whether nothing has written there since. `trial` is given what is
-    to be loaded once.
+    to be loaded once. `standing` are settings of the process that are others while it is saved.
     """
     snapshot = _Snapshot(namespace, put, Evidence(index, unchanged, put), trial)
-    snapshot.surround()  # before the filters of warnings are others
+    snapshot.surround(standing)  # before the filters of warnings are others
     with catch_warnings():
         simplefilter("ignore")
         return snapshot.take()
@@ -98,10 +100,10 @@ class _Snapshot:
         self._numbers: dict[int, int] = {}
         """Of definitions without a name: their position in their group."""
 
-    def surround(self) -> None:
+    def surround(self, standing: Mapping[str, object]) -> None:
         """Take up what surrounds the names."""
         with self._losing("what surrounds the names"):
-            for label, get in ambient.collect(self._namespace):
+            for label, get in ambient.collect(self._namespace, standing):
                 with self._losing(label):
                     if (value := get()) is not None:
                         self._around[f"@{label}"] = value
@@ -220,28 +222,25 @@ class _Snapshot:
             for number in left:
                 self._lose(number, *failure)
 
-    def _try(
-        self, key: str, roots: list[int], *, kept: bool, deep: bool = False
-    ) -> tuple[BaseException, Any] | None:
+    def _try(self, key: str, roots: list[int], *, kept: bool, deep: bool = False) -> tuple[BaseException, Any] | None:
         """Pickle these roots, to nowhere if it is not `kept`; what went wrong, and at which object."""
         writing = None
         try:
             writing = _Writing(self, key, roots, kept=kept)
             writing.saving.deep = deep
             with unlimited() if deep else nullcontext():
-                writing.write()
-        except RecursionError as error:
-            if not deep:
-                return self._try(key, roots, kept=kept, deep=True)
-            return error, None if writing is None else writing.saving.last
+                pickler = writing.write()
         except BaseException as error:  # the values' own code, which may leave with SystemExit too
+            BaseException.with_traceback(error, None)  # its frames would count among what refers to the values
+            if is_a(error, RecursionError) and not deep:
+                return self._try(key, roots, kept=kept, deep=True)
             if type(error) is Unsaved:
                 return error, error.culprit
             return error, None if writing is None else writing.saving.last
         if kept:
             group = writing.record()
             self._groups.append(group)
-            self._keep_memo(key, roots, writing.saving.pickler)
+            self._keep_memo(key, roots, pickler)
             if self.trial is not None and any(not self._labels.get(one, "").startswith("@") for one in roots):
                 self.trial.take(group, writing.pieces, defines=any(map(self._walk.defines, roots)))
             for number in roots:
@@ -341,7 +340,8 @@ class _Writing:
         )
         self._needs.update(key for key, _ in self.saving.references.values())
 
-    def write(self) -> None:
+    def write(self) -> Any:
+        """Write all. The pickler."""
         snapshot, walk = self._snapshot, self._snapshot._walk
         named = {snapshot._labels[one]: walk.values[one] for one in self._roots if one in snapshot._labels}
         # all of the group's: their positions are what others refer to
@@ -349,7 +349,7 @@ class _Writing:
         anonymous = tuple(walk.values[one] if one in self._roots else None for one in others)
         sink: Any = self._sink if self._sink is not None else Nowhere()
         sink.write(told_as_json(self.saving.spaces, separators=(",", ":")).encode() + b"\n")
-        self.saving.dump((named, anonymous), sink, self._keep_buffer)
+        return self.saving.dump((named, anonymous), sink, self._keep_buffer)
 
     def record(self) -> dict[str, Any]:
         assert self._sink is not None

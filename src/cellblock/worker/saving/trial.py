@@ -74,7 +74,7 @@ class Trial:
         while work:
             here = work.pop()
             error = restoring.errors.get(here)
-            if error is None or isinstance(error, _OF_WALLS) or "new thread" in restoring.failed[here]:
+            if error is None or issubclass(error, _OF_WALLS) or "new thread" in restoring.failed[here]:
                 return True
             following = [one for one in needs[here] if one in restoring.failed and one not in seen]
             seen.update(following)

@@ -6,7 +6,9 @@ not entered; classes and functions of cells are roots of their own, which others
 
 from __future__ import annotations
 
+import contextvars
 import ctypes
+import datetime
 import enum
 import functools
 import gc
@@ -30,13 +32,14 @@ from cellblock.worker.saving.facts import (
     own_attributes,
 )
 from cellblock.worker.saving.memory import address_of
+from cellblock.worker.saving.objects import shared_space
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.streams import LONG
 
 (
     ATOM, PLAIN, CLASS, FUNCTION, STOP, ARRAY, WEAK, MEMBER, SPACE, TEXT, TUPLE, CACHED, VARIABLE, MODULE, PROXY, LEAF,
-    TENSOR,
-) = range(17)  # fmt: skip
+    TENSOR, CONTEXT, TIME, INLINE,
+) = range(20)  # fmt: skip
 
 _ATOMS = (
     type(None), bool, int, float, complex, type(...), type(NotImplemented), range, slice, types.CodeType,
@@ -58,7 +61,7 @@ _VALUES = frozenset(map(id, (type(None), bool, int, float, complex)))
 _STANDARD = frozenset(map(id, (list, set, bytearray)))
 _LONG = 64
 """Tuples from this length on are objects that names may share; in shorter ones only what they hold is."""
-_SKIPPED = frozenset(("__dict__", "__weakref__", "_abc_impl"))
+_SKIPPED = frozenset(("_abc_impl",))
 
 
 class Kinds(dict[int, int]):
@@ -72,6 +75,7 @@ class Kinds(dict[int, int]):
         known |= {types.FunctionType: FUNCTION, str: TEXT, bytes: TEXT, dict: SPACE, weakref.ref: WEAK}
         known |= {tuple: TUPLE, frozenset: TUPLE, type(functools.lru_cache(len)): CACHED}
         known |= {**dict.fromkeys(VARIABLES, VARIABLE), types.MappingProxyType: PROXY}
+        known |= {contextvars.ContextVar: CONTEXT, datetime.datetime: TIME, datetime.time: TIME}
         self.update((id(kind), way) for kind, way in known.items())
 
     def of(self, kind: type) -> int:
@@ -101,15 +105,19 @@ class Kinds(dict[int, int]):
             return TENSOR
         if "numpy.ndarray" in families:
             return ARRAY
-        return PLAIN if families.isdisjoint(_NUMBERS) else ATOM
+        if not families.isdisjoint(_NUMBERS):
+            return ATOM
+        return INLINE if flags_of(kind) & _INLINE_VALUES else PLAIN
 
 
 _NUMBERS = frozenset(("numpy.dtype", "numpy.generic"))
+_INLINE_VALUES = 1 << 2
+"""From Python 3.13 on: the collector tells of the attributes of such an object, and not of its dictionary."""
 
 
 _BY_NAME = frozenset(
     (
-        "re.Pattern", "datetime.datetime", "datetime.date", "datetime.time", "datetime.timedelta", "datetime.timezone",
+        "re.Pattern", "datetime.date", "datetime.timedelta", "datetime.timezone",
         "decimal.Decimal", "uuid.UUID", "fractions.Fraction", "pathlib.PosixPath", "pathlib.PurePosixPath",
         "zoneinfo.ZoneInfo", "logging.Logger", "logging.RootLogger", "logging.Manager", "_asyncio.Task",
         "threading.Thread", "threading._MainThread", "subprocess.Popen", "socket.socket", "_thread._local",
@@ -282,6 +290,11 @@ class Walk:
                 if id(type(one)) not in _VALUES:
                     self._is_standard = False
                 continue
+            if kind == TIME:
+                self._is_standard = False
+                if one.tzinfo is not None:
+                    special.append(one.tzinfo)
+                continue
             if kind == CLASS:
                 if id(one) not in self._met:
                     self._met.add(id(one))
@@ -347,6 +360,14 @@ class Walk:
                 owner[id(one)] = root
                 of_class = class_of(one)
                 special += [of_class] if of_class is not None else gc.get_referents(one)
+            elif kind == INLINE:
+                owner[id(one)] = root
+                following.append(one)
+                if (shared := shared_space(one)) is not None:
+                    special.append(shared)
+            elif kind == CONTEXT:  # its value is in no object that it refers to
+                owner[id(one)] = root
+                special += [*gc.get_referents(one), one.get(None)]
             elif kind == MEMBER:
                 self._need(type(one), root)
             elif kind == ARRAY:

@@ -1,0 +1,87 @@
+"""A session that is opened again goes on as one that stayed open: memory, settings, what holds for later cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cellblock import Session
+
+Open = Callable[..., Session]
+
+
+@pytest.mark.parametrize(
+    ("made", "let_go", "seen"),
+    [
+        ("class H:\n    def __del__(self): print('closed')\none = H()", "one = None", "closed"),
+        ("class Row(list): pass\none = Row()\nref = weakref.ref(one, lambda _: print('gone'))", "del one", "gone"),
+        ("one = array.array('d', [1] * 10**6)\nref = weakref.ref(one)", "del one\nprint(ref())", "None"),
+        ("import numpy as np\none = np.ones(10**6)\nref = weakref.ref(one)", "del one\nprint(ref())", "None"),
+        (
+            "import pandas as pd\none = pd.DataFrame({'a': [1]})\nref = weakref.ref(one)",
+            "del one\nprint(ref())",
+            "None",
+        ),
+    ],
+    ids=["finalizer", "callback", "array", "numpy", "pandas"],
+)
+def test_what_a_cell_lets_go_of_is_freed_at_once(opened: Open, made: str, let_go: str, seen: str) -> None:
+    session = opened()
+    assert session.run(f"import array, gc, weakref\ngc.disable()\n{made}").ok
+    session.close()
+    session = opened()
+    cell = session.run(let_go)
+    assert cell.text.strip() == seen
+
+
+def test_weak_reference_that_died_in_a_reopened_session_is_kept(opened: Open) -> None:
+    session = opened()
+    session.run("import weakref\nclass Sensor: pass\nsensor = Sensor()")
+    session.run("hub = {'seen': weakref.ref(sensor), 'readings': [1.5]}")
+    session.close()
+    session = opened()
+    session.run("del sensor")
+    session.close()
+    session = opened()
+    assert session.resumed is not None
+    assert session.resumed.lost == ()
+    assert session.run("hub['readings'], hub['seen']()").value == ([1.5], None)
+
+
+def test_future_imports_hold_for_later_cells(opened: Open) -> None:
+    session = opened()
+    session.run("from __future__ import annotations")
+    session.run("x = ][")
+    for _ in range(2):
+        session.close()
+        session = opened()
+        assert session.run("class Node:\n    left: Tree = None\nNode.__annotations__").value == {"left": "Tree"}
+    plain = opened("two")
+    plain.run("text = 'from __future__ import annotations'")
+    plain.close()
+    assert not opened("two").run("class Node:\n    left: Tree = None").ok
+
+
+@pytest.mark.parametrize(
+    ("change", "ask"),
+    [
+        ("import logging; logging.disable(30)", "logging.root.manager.disable"),
+        ("import os; os.umask(0o077)", "open('u', 'w').close(); oct(os.stat('u').st_mode & 0o777)"),
+        ("import gc; gc.disable()", "gc.isenabled()"),
+        ("import sys; sys.setswitchinterval(0.02)", "sys.getswitchinterval()"),
+        ("import sys; sys.unraisablehook = lambda _: print(1)", "class A:\n    def __del__(self): 1 / 0\nA() and 1"),
+        ("import signal; old = signal.signal(signal.SIGTERM, signal.SIG_IGN)", "int(signal.getsignal(signal.SIGTERM))"),
+        ("import signal; old = None", "int(signal.getsignal(signal.SIGTERM)), int(signal.getsignal(signal.SIGPIPE))"),
+    ],
+)
+def test_settings_of_the_process_stay(opened: Open, change: str, ask: str) -> None:
+    session = opened()
+    session.run(change)
+    expected = session.run(ask).text
+    for _ in range(2):
+        session.close()
+        session = opened()
+        assert session.resumed is not None
+        assert session.resumed.lost == ()
+        assert session.run(ask).text == expected
