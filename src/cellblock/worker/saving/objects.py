@@ -41,7 +41,10 @@ def made_of(value: Any, made: Any, arguments: tuple[Any, ...], origins: Origins)
     kind = type(value)
     giver = giver_of(kind)
     if made is _NEW:
-        base: Any = giver if giver is not object else next(one for one in mro_of(kind) if _is_standard(one, origins))
+        gives = giver is not object and _is_standard(giver, origins)  # not a named tuple's class
+        base: Any = giver if gives else next(one for one in mro_of(kind) if _is_standard(one, origins))
+        if base is tuple:
+            arguments = (kind, tuple.__getitem__(value, slice(None)))
         return building.new_of, (base, *(arguments[:1] if base.__new__ is object.__new__ else arguments))
     if made is kind:
         standard = _is_c if _is_c(giver, origins) else _is_standard
