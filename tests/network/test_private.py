@@ -353,8 +353,8 @@ async def test_a_mark_while_a_branch_is_made_is_the_branch_s_too(
         assert kernel is not None
         branch = kernel.branch
 
-        async def marking(spec: KernelSpec) -> object:
-            made = await branch(spec)
+        async def marking(spec: KernelSpec, state: int | None = None) -> object:
+            made = await branch(spec, state)
             await session.mark_private("payroll")
             return made
 

@@ -163,7 +163,7 @@ ITEMS: dict[str, dict[str, str]] = {
     "D1": {
         "kill at every step of a commit": "test_kill_at_every_step_loses_nothing_acknowledged_in_sqlite "
         "test_kill_at_every_step_loses_nothing_acknowledged_in_postgres",
-        "kill of host, worker, zygote": "test_what_was_acknowledged_is_there_whoever_is_killed",
+        "kill of host, worker, zygote": "test_a_session_is_as_it_was_acknowledged_whoever_is_killed",
         "a full disk, a read-only disk": "test_disk_that_takes_no_more_costs_nothing_that_was_committed",
         "two hosts opening one session": "test_of_many_hosts_one_gets_the_session",
         "corrupted, truncated": "test_damaged_file_gives_what_was_stored_or_an_error",

@@ -494,7 +494,8 @@ class Lasting:
             step.unsaved = str(error)
         except CaptureFailed as error:
             step.unsaved = str(error)
-            if not await step.kernel.ending():  # else its processes have been killed, and it is made again
+            # before the first cell there is nothing to save; after a kill it is made again
+            if step.cell is not None and not await step.kernel.ending():
                 step.failure = error
         finally:
             step.forked.set()

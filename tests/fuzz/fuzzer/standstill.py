@@ -27,6 +27,7 @@ from cellblock.models.failures import Refusal
 from cellblock.nesting import Nesting
 from cellblock.observe.redaction import Redactor
 from cellblock.outputs import Output, OutputType
+from cellblock.session.account import Account
 from cellblock.session.inert import as_terminal
 from cellblock.session.jupyter import in_order, pieces
 from cellblock.session.markup import sanitized
@@ -60,7 +61,7 @@ PIECES = (
 
 def _failed(message: str, *, source: str = "", kind: str = "X") -> None:
     draft = Cell(id="c1", number=1, source=source, state=CellState.RUNNING)
-    recorder = Recorder(draft, 10_000)
+    recorder = Recorder(draft, 10_000, Account().share())
     recorder.reach = lambda: Reach(listed=("a.test:443",), door=True)
     failure = m.Failure(type=kind, message=message, traceback=message, kind="raised")
     finished = m.Finished(number=1, failure=failure, duration_ms=1.0, cpu_ms=1.0, memory_peak=1)
@@ -76,7 +77,7 @@ def _failed(message: str, *, source: str = "", kind: str = "X") -> None:
 
 def _shown(text: str) -> None:
     """As what a cell prints and displays, on a page, in a document, on a terminal."""
-    recorder = Recorder(Cell(id="c1", number=1, source=text, state=CellState.RUNNING), 10_000)
+    recorder = Recorder(Cell(id="c1", number=1, source=text, state=CellState.RUNNING), 10_000, Account().share())
     recorder.write(Written(stream="stdout", text=text))
     data = {"text/plain": text, "text/html": text, "image/svg+xml": text, "text/markdown": text}
     for mime in data:

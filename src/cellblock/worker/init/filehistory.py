@@ -255,10 +255,11 @@ class FileHistory:
         """Whether all that is kept was copied."""
         return not self._copying
 
-    def settle(self) -> None:
-        """Copy what is left to be copied."""
+    def settle(self) -> int | None:
+        """Copy what is left to be copied; the last checkpoint that was forgotten for it, if one was."""
         while self._copying:
             self._copy_chunk(self._copying[0])
+        return self._last_forgotten()
 
     def copy_more(self) -> int | None:
         """Copy some of what is left to be copied; the last checkpoint that was forgotten for it, if one was."""
@@ -407,10 +408,13 @@ class FileHistory:
         return entry.held if entry is not None and isinstance(entry.held, Content) else None
 
     def _copy_later(self, path: str) -> Content | None:
-        """What a file is, once it is copied; None where somebody may write to it meanwhile."""
+        """What a file is, once it is copied; None where somebody may write to it meanwhile, or needs its room."""
         with self._opened(path, os.O_RDONLY) as opened:
             file = os.dup(opened)
         try:
+            room = os.fstatvfs(file)
+            if room.f_bavail * room.f_frsize < os.fstat(file).st_size:
+                raise OSError(errno.ENOSPC, "who deletes the file is to have its room")
             fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         except OSError:
             os.close(file)

@@ -225,6 +225,8 @@ class Service:
     def _reserve(self, _message: Message, _descriptors: list[int]) -> None:
         """No checkpoint is let go until the next step."""
         self._budget.reserved = True
+        if (full := self._history.settle()) is not None:
+            self._let_go(full, "max_disk_mb")
         control.send(self._channel, {"reserved": True})
 
     def _adopt(self, message: Message, descriptors: list[int]) -> None:
