@@ -95,6 +95,7 @@ def test_a_server_that_is_away_is_told_and_the_session_goes_on_when_it_is_back(
         assert cell.ok
         assert [(lost.name, lost.type) for lost in cell.lost] == [("cell 2", "step")]
         assert "the store has not taken it" in cell.lost[0].reason
+        assert cell.text == "not saved: cell 2 (see to the store; flush() tries again, and so does the next cell)"
         with pytest.raises(StoreError):
             session.run("L.append(2)")
         server.start()
@@ -118,8 +119,10 @@ def test_steps_that_a_store_did_not_take_are_told_with_the_next_answer_and_by_fl
         objects.rename(objects.with_name("gone"))
         objects.write_text("")
         assert session.run("import os; L.append(1); blob = os.urandom(300_000)").ok
-        with pytest.raises(StoreError, match="not in the store yet: cell 2"):
+        with pytest.raises(StoreError, match="not in the store yet: cell 2") as refused:
             session.flush()
+        assert "which this user may read and write" in refused.value.hint
+        assert [lost.name for lost in session.unsaved] == ["cell 2"]
         cell = session.run("L.append(2); digest = hash(blob)\ndigest")
         assert [lost.name for lost in cell.lost] == ["cell 2"]
         objects.unlink()

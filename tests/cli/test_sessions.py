@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,29 @@ def test_who_has_a_session_open_is_listed_and_nobody_else_moves_it(stored: Run, 
         done = stored("undo", "report")
         assert (done.returncode, done.stdout) == (1, b"")
         assert row["holder"].encode() in done.stderr
+
+
+def test_steps_that_a_killed_program_left_in_the_journal_are_told(cellblock: Run, url: str) -> None:
+    source = f"""
+import os
+from cellblock import Session, Versioned
+session = Session("report", state=Versioned({url!r}))
+session.run("a = 1")
+session.flush()
+session.run("import time\\nclass Slow:\\n    def __reduce__(self): time.sleep(9)\\nslow = Slow()")
+os.kill(os.getpid(), 9)
+"""
+    assert subprocess.run([sys.executable, "-c", source], check=False).returncode == -9
+    environment = {"CELLBLOCK_STORE": url}
+    done = cellblock("sessions", "list", "--json", environment=environment)
+    (row,) = _json(done)
+    assert row["holder"] is None
+    told = b"the newest steps are in the journal alone, and in no commit: 1 (open the session once"
+    for words in (["log", "report"], ["show", "report"], ["diff", "report"], ["branch", "report", "other"]):
+        done = cellblock("sessions", *words, environment=environment)
+        assert (done.returncode, told in done.stderr) == (0, True), done.stderr
+    done = cellblock("sessions", "undo", "report", environment=environment)
+    assert (done.returncode, told in done.stderr) == (1, True)
 
 
 def test_log_and_show(stored: Run) -> None:

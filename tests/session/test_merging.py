@@ -154,6 +154,13 @@ def test_preferred_version_keeps_its_definitions_and_the_rest_is_told(parted: Pa
     assert [(one.name, one.remedy) for one in cell.lost] == [("b", "run the cells again that made it")]
 
 
+def test_version_to_prefer_is_one_of_two(parted: Parted) -> None:
+    session, branch = parted("a = 1", "a = 2", "a = 3")
+    with pytest.raises(ValueError, match=r'^prefer must be "ours", "theirs" or None, not \'their\'$'):
+        session.merge(branch, prefer="their")  # type: ignore[arg-type]
+    assert session.run("a").value == 2
+
+
 def test_last_value_that_shares_what_the_preferred_version_changed_is_told(parted: Parted) -> None:
     session, branch = parted(
         "import decimal\ndecimal.getcontext().prec = 5", "decimal.getcontext()", "decimal.getcontext().prec = 7"
@@ -162,7 +169,7 @@ def test_last_value_that_shares_what_the_preferred_version_changed_is_told(parte
     cell = session.run("decimal.getcontext().prec")
     assert cell.value == 7
     assert [(one.name, one.reason) for one in cell.lost] == [
-        ("last", "the other version changed what it shares objects with")
+        ("_", "the other version changed what it shares objects with")
     ]
 
 

@@ -53,7 +53,7 @@ def do_list(store: Store, arguments: argparse.Namespace) -> int:
 
 def do_log(store: Store, arguments: argparse.Namespace) -> int:
     """A line for each commit."""
-    session = store.read(arguments.user, arguments.name)
+    session = _read(store, arguments)
     commits = list(islice(session.log(arguments.revision or "HEAD"), max(arguments.limit, 0)))
     marks = _marks(session)
     if arguments.json:
@@ -76,7 +76,7 @@ def do_log(store: Store, arguments: argparse.Namespace) -> int:
 
 def do_show(store: Store, arguments: argparse.Namespace) -> int:
     """A commit: its cell with what that showed, and the names after it."""
-    session = store.read(arguments.user, arguments.name)
+    session = _read(store, arguments)
     commit = session.resolve(arguments.revision or "HEAD")
     if arguments.declarations:
         return _show_declarations(session, commit, arguments)
@@ -123,7 +123,7 @@ def _show_declarations(session: StoredSession, commit: Commit, arguments: argpar
 
 def do_diff(store: Store, arguments: argparse.Namespace) -> int:
     """What differs between two commits."""
-    session = store.read(arguments.user, arguments.name)
+    session = _read(store, arguments)
     found = difference(
         session, session.resolve(arguments.before or "HEAD~1"), session.resolve(arguments.after or "HEAD")
     )
@@ -149,6 +149,7 @@ def do_checkout(store: Store, arguments: argparse.Namespace) -> int:
 
 def do_branch(store: Store, arguments: argparse.Namespace) -> int:
     """Make another session."""
+    _read(store, arguments)
     store.fork(arguments.user, arguments.name, arguments.new, at=arguments.revision or "HEAD")
     return _told(arguments, store.read(arguments.user, arguments.new).resolve("HEAD"), arguments.new)
 
@@ -180,7 +181,7 @@ def do_export(store: Store, arguments: argparse.Namespace) -> int:
     if target.suffix not in (".ipynb", ".html"):
         say(f"{arguments.out!r} ends neither in .ipynb nor in .html")
         return USAGE
-    session = store.read(arguments.user, arguments.name)
+    session = _read(store, arguments)
     notebook = Notebook()
     notebook.private = str(session.settings.get("private") or "")
     for cell, parts in cells_of(session, session.resolve("HEAD")):
@@ -227,16 +228,29 @@ def do_gc(store: Store, arguments: argparse.Namespace) -> int:
 # --------------------------------------------------------------------------------------- inside
 
 
+_OPEN_ONCE = "open the session once, unless a program has it open: they are run again, and become commits"
+
+
+def _read(store: Store, arguments: argparse.Namespace) -> StoredSession:
+    """The session, with a note on stderr where it has steps that no commit holds."""
+    session = store.read(arguments.user, arguments.name)
+    if waiting := _waiting(session):
+        say(f"{waiting} ({_OPEN_ONCE})")
+    return session
+
+
+def _waiting(session: StoredSession) -> str:
+    """A sentence about steps that were taken and that no commit holds; "" where there are none."""
+    steps = sum(entry.value["do"] in ("end", "host") for entry in session.journal())
+    return f"the newest steps are in the journal alone, and in no commit: {steps}" if steps else ""
+
+
 def _go_to(store: Store, arguments: argparse.Namespace, found: Callable[[StoredSession], Commit]) -> int:
     with store.hold(arguments.user, arguments.name, create=False) as session:
-        entries = session.journal()
-        if waiting := sum(entry.value["do"] in ("end", "host") for entry in entries):
-            raise StoreError(
-                f"{waiting} steps of the session are in its journal alone, as the program that took them was ended",
-                hint="open the session once: they are run again, and become commits",
-            )
+        if waiting := _waiting(session):
+            raise StoreError(waiting, hint=_OPEN_ONCE)
         commit = found(session)
-        session.move(commit.id, entries=[entry.number for entry in entries])
+        session.move(commit.id, entries=[entry.number for entry in session.journal()])
     return _told(arguments, commit, arguments.name)
 
 

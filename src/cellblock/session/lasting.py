@@ -423,7 +423,7 @@ class Lasting:
     @property
     def unsaved(self) -> tuple[Lost, ...]:
         """What the newest commit could not save, or saved in a way that cannot be loaded, and the session has."""
-        lost = (*self._missing, *(one for _, one in self._unloadable.values()))
+        lost = (*self._missing, *(one for _, one in self._unloadable.values()), *self._at_risk())
         return lost if self._stateless is None else (*lost, _everything_since(*self._stateless))
 
     def newly_lost(self) -> tuple[Lost, ...]:
@@ -446,10 +446,13 @@ class Lasting:
 
     def to_tell(self) -> tuple[Lost, ...]:
         """What nobody was told of yet: what commits could not save, and what the store has not taken."""
-        told = self._found_out()
+        return (*self._found_out(), *self._at_risk())
+
+    def _at_risk(self) -> tuple[Lost, ...]:
+        """The steps that the store has refused, as one loss; none while they are tried again."""
         if self._failure is None or self._working or not self._queue:
-            return told
-        return (*told, at_risk(self._waiting(), str(self._failure)))
+            return ()
+        return (at_risk(self._waiting(), str(self._failure)),)
 
     def _found_out(self) -> tuple[Lost, ...]:
         told, self._to_tell = self._to_tell, ()

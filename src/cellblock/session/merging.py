@@ -9,7 +9,7 @@ from typing import Any, Literal
 from cellblock.errors import MergeConflict
 from cellblock.session.timeline import is_cache, is_same
 from cellblock.store import JSON, Batch, Commit, HeldSession
-from cellblock.worker.saving.losses import PART
+from cellblock.worker.saving.losses import PART, called
 
 _MOST_TOLD = 20
 _TREES = ("groups", "names", "files")
@@ -135,7 +135,7 @@ class _Merging:
                 ambient[label] = held[0][0]
             elif chosen is not None:
                 self._dropped.append(
-                    [_shown(label), "", "the other version changed what it shares objects with", _AGAIN]
+                    [called(label), "", "the other version changed what it shares objects with", _AGAIN]
                 )
         lost = [row for _, rows in self._lost() for row in rows] + self._dropped
         return {"ambient": [[label, key] for label, key in ambient.items()], "lost": lost}
@@ -192,11 +192,6 @@ class _Merging:
                 seen.add(key)
                 yield key
                 work += self._needs(self._first.groups[key])
-
-
-def _shown(label: str) -> str:
-    """What surrounds the names, as it is called where it is lost."""
-    return label.removeprefix("@").removeprefix("patch:").replace(":", ".")
 
 
 def _three_way(base: Mapping[str, Any], first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:

@@ -323,6 +323,12 @@ def at_risk(what: str, why: str) -> Lost:
     return Lost(name=what, type="step", reason=f"the store has not taken it: {why}", remedy=_TRY_AGAIN, alive=True)
 
 
+def also_lost(cell: Cell, one: Lost, max_output_bytes: int) -> Cell:
+    """A cell that had ended, with one more loss, in its text too."""
+    lost = (*cell.lost, one)
+    return replace(cell, lost=lost, text=model_text([*cell.outputs], cell.error, lost, max_output_bytes, 0))
+
+
 def refused_cell(cell: Cell, error: CellError, max_output_bytes: int) -> Cell:
     """A cell that had ended, with an error in the end, and rolled back."""
     outputs = [*cell.outputs, _error_output(error)]

@@ -25,7 +25,7 @@ from cellblock.session.calls import Answer
 from cellblock.session.execution import Execution, recover
 from cellblock.session.hoststeps import HostStep, host_step
 from cellblock.session.notebook import Blob, Notebook
-from cellblock.session.record import at_risk, losses, refused_cell, unsaved_error
+from cellblock.session.record import also_lost, at_risk, losses, refused_cell, unsaved_error
 from cellblock.session.tools import Toolbox
 from cellblock.session.unbroken import unbroken
 from cellblock.wire.messages import Bind, Clear, Request, Run, Shell, ToolCalled, ToolReply
@@ -351,7 +351,7 @@ class Turns:
         if self._lasting is not None:
             stopped = self._stopped or cell.state is CellState.TIMEOUT
             if why := await self._lasting.ended(kernel, state, cell, parts, stopped=stopped):
-                cell = replace(cell, lost=(*cell.lost, at_risk(f"cell {cell.number}", why)))
+                cell = also_lost(cell, at_risk(f"cell {cell.number}", why), self.limits.max_output_bytes)
                 self.notebook.record(cell, parts, shown=shown)
             if self._lasting.strict and not cell.rolled_back:
                 cell = await self._refused(self._lasting, kernel, cell, parts)

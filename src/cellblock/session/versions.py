@@ -318,6 +318,8 @@ class Versions(Turns):
         preferred.
         """
         lasting = self._require_lasting("merge")
+        if prefer not in (None, "ours", "theirs"):
+            raise ValueError(f'prefer must be "ours", "theirs" or None, not {prefer!r:.80}')
         if not isinstance(other, str):
             require_kind(other, type(self), "other")
             await other._require_lasting("merge").committed()

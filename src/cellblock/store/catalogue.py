@@ -259,6 +259,11 @@ def _row(row: Row) -> SessionRow:
         commit=None if commit is None else spelled(blob(commit)),
         depth=number(depth),
         pending=number(pending),
-        holder=None if holder is None else lease.from_text(text(holder)),
+        holder=None if holder is None else _living(lease.from_text(text(holder))),
         private=str(parsed_mapping(text(settings)).get("private") or ""),
     )
+
+
+def _living(holder: Holder) -> Holder | None:
+    """The holder, unless it is known to be dead."""
+    return None if lease.is_gone(holder) else holder

@@ -52,6 +52,9 @@ def open_place(location: str) -> Place | None:
     return DirectoryPlace(location.removeprefix("file://"))
 
 
+_HINT = "see that it is a directory which this user may read and write, and that its disk has room"
+
+
 class DirectoryPlace:
     """A directory, made with mode 0700 where there is none."""
 
@@ -60,7 +63,7 @@ class DirectoryPlace:
         try:
             os.makedirs(self._path, mode=0o700, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"objects cannot be kept in {self._path}: {error.strerror}") from error
+            raise StoreError(f"objects cannot be kept in {self._path}: {error.strerror}", hint=_HINT) from error
 
     def __str__(self) -> str:
         return self._path
@@ -72,7 +75,7 @@ class DirectoryPlace:
             _make_directories(os.path.dirname(path))
             _write(path, body)
         except OSError as error:
-            raise StoreError(f"an object cannot be written to {self._path}: {error.strerror}") from error
+            raise StoreError(f"an object cannot be written to {self._path}: {error.strerror}", hint=_HINT) from error
         return key
 
     def get(self, key: str) -> bytes | None:
@@ -82,7 +85,7 @@ class DirectoryPlace:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise StoreError(f"an object cannot be read from {self._path}: {error.strerror}") from error
+            raise StoreError(f"an object cannot be read from {self._path}: {error.strerror}", hint=_HINT) from error
 
     def delete(self, key: str) -> None:
         try:
@@ -90,7 +93,7 @@ class DirectoryPlace:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise StoreError(f"an object cannot be deleted from {self._path}: {error.strerror}") from error
+            raise StoreError(f"an object cannot be deleted from {self._path}: {error.strerror}", hint=_HINT) from error
 
     def listed(self, prefix: str) -> Iterator[Stray]:
         now = time.time()

@@ -23,6 +23,11 @@ UNLOADABLE = "register a codec for its type with cellblock.codec, and make it ag
 """The remedy for a value that was saved and cannot be loaded: made again alone it would be lost again."""
 
 
+def called(label: str) -> str:
+    """The name under which a loss is told, of a name or of what surrounds the names."""
+    return "_" if label == "@last" else label.removeprefix("@").removeprefix("patch:").replace(":", ".")
+
+
 class Unsaved(Exception):
     """A value that cannot be saved: why, and what the cells can do about it."""
 

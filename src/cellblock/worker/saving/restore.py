@@ -13,6 +13,7 @@ from typing import Any
 
 from cellblock.worker.saving import ambient, arrays, building, patches
 from cellblock.worker.saving.facts import told
+from cellblock.worker.saving.losses import called
 from cellblock.worker.saving.pickler import OF_LOADER
 from cellblock.worker.saving.reach import EVERYTHING
 from cellblock.worker.saving.streams import SIMPLE, Fill, Get, gather, reading
@@ -119,7 +120,7 @@ class Restoring:
                     self._surround(label, value)
             except BaseException as error:  # the values' own code, which may leave with SystemExit too
                 reason = f"it could not be had again: {told(error)}"
-                rows.append([label.removeprefix("@").removeprefix("patch:").replace(":", "."), "", reason, _REMEDY])
+                rows.append([called(label), "", reason, _REMEDY])
         ambient.reorder(self.namespace, order)
         return rows
 

@@ -20,7 +20,7 @@ from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
 from cellblock.worker.saving.facts import is_a, qualname_of, told
 from cellblock.worker.saving.groups import Together, arrange
-from cellblock.worker.saving.losses import PART, Unsaved, advice, kind_of, path_to
+from cellblock.worker.saving.losses import PART, Unsaved, advice, called, kind_of, path_to
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Saving
 from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
@@ -274,12 +274,13 @@ class _Snapshot:
     def _lose(self, number: int, error: BaseException, culprit: Any) -> None:
         value, name = self._walk.values[number], self._labels.get(number)
         reason, remedy = _explain(error, culprit)
+        if name is not None:
+            name = called(name)
         path = path_to(culprit, value, name or kind_of(value))
         if path is not None and path != name:
             reason = f"{path}: {reason}"
         self._broken[number] = reason
         if name is not None:
-            name = name.removeprefix("@").removeprefix("patch:").replace(":", ".")
             self._lost.append([name, kind_of(value).removeprefix("builtins."), reason, remedy])
 
     def _keep_memo(self, key: str, roots: list[int], pickler: Any) -> None:
