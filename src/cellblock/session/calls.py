@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from weakref import WeakMethod
 
 import anyio
 import anyio.to_thread
@@ -40,9 +41,9 @@ class Calls:
         overfull: Callable[[], None],
         answer: Answer | None = None,
     ) -> None:
-        """`overfull` is called when answers are more than the account has room for."""
+        """`overfull` is a method, called when answers are more than the account has room for; whose it is has this."""
         self._toolbox = toolbox
-        self._account, self._overfull = account, overfull
+        self._account, self._overfull = account, WeakMethod(overfull)
         self._answered = answer or toolbox.answer
         self._kernel = kernel
         self._asked: dict[int, tuple[anyio.Event, list[Place]]] = {}
@@ -95,8 +96,8 @@ class Calls:
         try:
             answer = await self._answered(call, args, kwargs)
             share.add(sum(map(len, answer.buffers)))
-            if not self._account.has_room():
-                self._overfull()
+            if not self._account.has_room() and (overfull := self._overfull()) is not None:
+                overfull()
             await self._give(answer, reply)
         finally:
             share.close()

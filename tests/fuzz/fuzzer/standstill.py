@@ -65,7 +65,7 @@ def _failed(message: str, *, source: str = "", kind: str = "X") -> None:
     recorder.reach = lambda: Reach(listed=("a.test:443",), door=True)
     failure = m.Failure(type=kind, message=message, traceback=message, kind="raised")
     finished = m.Finished(number=1, failure=failure, duration_ms=1.0, cpu_ms=1.0, memory_peak=1)
-    cell = recorder.finish(finished, timed_out=None)
+    cell = recorder.finish(finished, ended=None)
     notebook = Notebook()
     notebook.record(cell, {})
     notebook.to_html()
@@ -84,7 +84,7 @@ def _shown(text: str) -> None:
         recorder.display(m.Display(data={mime: data[mime]}, mimes=(), is_result=False, mark=0))
     finished = m.Finished(number=1, failure=None, duration_ms=1.0, cpu_ms=1.0, memory_peak=1)
     notebook = Notebook()
-    notebook.record(recorder.finish(finished, timed_out=None), recorder.blobs)
+    notebook.record(recorder.finish(finished, ended=None), recorder.blobs)
     notebook.to_html()
     notebook.to_ipynb()
 
