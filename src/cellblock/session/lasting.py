@@ -282,9 +282,9 @@ class Lasting:
         id = f"a{self.epoch}-{self._aside_count}"
         self._asides.append((step, await self._append(host_entry(id, step, ""))))
 
-    def let_go(self, entry: int) -> None:
-        """An entry of the journal is needed no more: the next commit takes it along."""
-        self._entries.append(entry)
+    async def let_go(self, entry: int) -> None:
+        """An entry of the journal is needed no more: what it holds is in a commit."""
+        await to_thread.run_sync(self._held.trim, (entry,))
 
     def took_aside(self, step: HostStep, entries: Sequence[int]) -> None:
         """What the journal says was run aside has been run again: it is still the journal's."""

@@ -292,10 +292,8 @@ class AsyncSession(Versions):
         await unbroken(self._let_go)
 
     async def _let_go(self) -> None:
-        lasting, self._lasting = self._lasting, None
+        lasting = self._lasting if self._is_here else None  # the lease and its connections may be the parent's
         self._asleep = False
-        if not self._is_here:  # the lease and its connections are the parent's
-            lasting = None
         self._background.cancel()
         try:
             if lasting is not None and not self._loop_is_gone:
@@ -304,6 +302,9 @@ class AsyncSession(Versions):
             if self._kernel is not None:
                 kernel, self._kernel = self._kernel, None
                 await kernel.close()
+            if lasting is not None and not self._loop_is_gone:
+                await lasting.finish()  # what has ended meanwhile
+            self._lasting = None
             if lasting is not None:
                 await lasting.close()
 

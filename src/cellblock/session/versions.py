@@ -197,7 +197,10 @@ class Versions(Turns):
         await self._take_turn()
         try:
             await lasting.committed()
-            if (kernel := self._kernel) is not None:
+            while (kernel := self._kernel) is not None and self._meanwhile:
+                self._note_meanwhile(kernel)
+                await lasting.committed()
+            if kernel is not None:
                 self._capabilities = kernel.capabilities
                 self._kernel, self._asleep = None, True
                 with anyio.CancelScope(shield=True):
