@@ -162,3 +162,20 @@ async def test_value_that_was_bound_for_a_caller_who_left_is_a_step(url: str) ->
             await asyncio.gather(task, return_exceptions=True)
             message = "x = None" if await session.get("x") is None else "x = …"
             assert (await session.log(limit=1))[0].message == message, f"{turns} turns of the loop"
+
+
+@pytest.mark.anyio
+async def test_merge_that_is_cancelled_is_merged_in_the_store_too_or_not_at_all(url: str) -> None:
+    async with AsyncSession("one", state=Versioned(url)) as session:
+        for number in range(8):
+            async with await session.branch() as branch:
+                await branch.run(f"merged = {number}")
+            await session.run(f"k{number} = 0")
+            await session.flush()
+            task = asyncio.create_task(session.merge(str(branch.name)))
+            await asyncio.sleep(number * 0.003)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            found = (await session.names()).get("merged")
+            is_merged = (await session.log(limit=1))[0].kind == "merge"
+            assert is_merged == (found is not None and found.preview == str(number)), f"{number}: {found}"

@@ -332,8 +332,12 @@ class Versions(Turns):
             # not before: what is private is marked first, and may have come between
             if why := (await lasting.why_private(other) if isinstance(other, str) else other.private):
                 await self.mark_private(f"merged {name}: {why}")
-            merged = await lasting.merge(self._new_step(), theirs, prefer)
-            await self._go_to(lasting, merged)
+            try:
+                merged = await unbroken(partial(lasting.merge, self._new_step(), theirs, prefer))
+                await self._go_to(lasting, merged)
+            except BaseException:
+                await unbroken(lasting.stay)
+                raise
             return merged
         finally:
             self._give_turn()
