@@ -466,15 +466,13 @@ class AsyncSession(Versions):
 
         The branch of a session that lasts is kept under a name of its own in the same store; `merge` brings it back.
         """
-        kernel = await self._awake()
+        await self._awake()
         if name is not None and self._lasting is None:
             raise ValueError("only a branch of a session with a name can have a name")
         if not self.limits.max_checkpoints:
             raise CellblockError(
                 "a session without checkpoints cannot be branched", hint="open it with max_checkpoints above 0"
             )
-        if not kernel.branchable:
-            await self._ask(Run(source="", filename="<branch>", max_text=self.limits.max_output_bytes))
         self._branched += 1
         seed = random.Random(f"{self.seed}/{self._branched}").getrandbits(64)  # noqa: S311 - reproducible, not secret
         branch = AsyncSession(
@@ -498,24 +496,36 @@ class AsyncSession(Versions):
             branch.state, branch._spec = self.state, replace(branch._spec, saved=True, scoped=self._spec.scoped)
             branch.name, branch.user = name or f"{self.name}-{self._branched}", self.user
         try:
-            await unbroken(partial(self._part, kernel, branch))
+            while not await unbroken(partial(self._part, await self._branchable(), branch)):
+                continue
         except BaseException:
             await branch.close()
             raise
         return branch
 
-    async def _part(self, stem: Kernel, branch: AsyncSession) -> None:
-        """Give a branch its kernel, and a record like this session's."""
+    async def _branchable(self) -> Kernel:
+        """The kernel, in a state of which it is known what led to it."""
+        kernel = await self._awake()
+        if not kernel.branchable:
+            await self._ask(Run(source="", filename="<branch>", max_text=self.limits.max_output_bytes))
+        if kernel.states[-1] not in self._stands:  # somebody is about to tell
+            kernel = await self._acquire(wait=True)
+            self._give_turn()
+        return kernel
+
+    async def _part(self, stem: Kernel, branch: AsyncSession) -> bool:
+        """Give a branch its kernel, and a record like this session's; not where another kernel is the session's now."""
         spec = replace(branch._spec, private=bool(self._private))
         while True:
             state = stem.states[-1]
-            stand = self._stands[state]
+            if stem is not self._kernel or (stand := self._stands.get(state)) is None:
+                return False
             try:
                 with opening(branch._descriptors):
                     branch._kernel, rows = kernel, _ = await stem.branch(spec, state)
                 break
             except CellblockError:
-                if state in stem.states:  # else a cell has ended, and that state has gone for it
+                if stem is self._kernel and state in stem.states:  # else that state has gone, for a cell that ended
                     raise
         if self._lasting is not None:
             await self._lasting.committed()
@@ -536,6 +546,7 @@ class AsyncSession(Versions):
         )
         if branch._lasting is not None:
             branch._lasting.follow(branch.notebook, branch._lasting.tree)
+        return True
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""
