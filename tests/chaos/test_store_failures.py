@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 import postgres_server
 import pytest
 
-from cellblock import ExecutionLimits, Session, StoreError, Versioned
+from cellblock import AsyncSession, ExecutionLimits, Session, StoreError, Versioned
 from cellblock.store import Quota, open_store
 
 Open = Callable[..., Session]
@@ -240,3 +241,22 @@ os.kill(os.getpid(), 9)
         assert session["n"] == 1
         with pytest.raises(ValueError, match="call_id must be 1 to 64 letters"):
             session.run("1", call_id="not a name")
+
+
+@pytest.mark.anyio
+async def test_cell_that_was_cancelled_before_it_began_is_not_there_when_opened_again(schema: str) -> None:
+    async with AsyncSession("one", state=Versioned(schema)) as session:
+        await session.run("a = 1")
+        for turns in range(16):
+            await session.flush()
+            task = asyncio.create_task(session.run("b = 1", call_id=f"call{turns}"))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            assert (await session.run("b = 1", call_id=f"call{turns}")).number
+        cells = [(cell.id, cell.state) for cell in session.notebook]
+    async with AsyncSession("one", state=Versioned(schema)) as again:
+        assert [(cell.id, cell.state) for cell in again.notebook] == cells
+        assert again.resumed is not None
+        assert again.resumed.interrupted is None

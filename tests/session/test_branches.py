@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from family_tree import below, soon
 
-from cellblock import AsyncSession, CellblockError, ExecutionLimits, Session, SessionClosed
+from cellblock import AsyncSession, CellblockError, ExecutionLimits, Session, SessionClosed, Versioned
 
 LIMITS = ExecutionLimits(timeout_seconds=10)
 
@@ -283,3 +284,29 @@ def settled(count: Callable[[], tuple[int, int]]) -> tuple[int, int]:
         time.sleep(0.05)
         counts.append(count())
     return counts[-1]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("beside", ["hibernate", "checkout"])
+async def test_branch_is_made_of_a_session_that_changes_its_processes_meanwhile(url: str, beside: str) -> None:
+    async with AsyncSession("one", state=Versioned(url)) as session:
+        for turns in range(24):
+            await session.run("a = 1")
+            await session.flush()
+            task = asyncio.create_task(session.branch())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await (session.hibernate() if beside == "hibernate" else session.checkout("HEAD"))
+            async with await task as branch:
+                assert await branch.get("a") == 1
+
+
+def test_branches_without_a_name_have_names_of_their_own_after_reopening(opened: Callable[..., Session]) -> None:
+    names = []
+    for _ in range(3):
+        session = opened()
+        session.run("x = 1")
+        with session.branch() as branch:
+            names.append(branch.name)
+        session.close()
+    assert names == ["one-1", "one-2-1", "one-3-1"]

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 import pytest
 
-from cellblock import AsyncSession, Session
+from cellblock import AsyncSession, Session, Versioned
 from cellblock.session.hostloop import Run
 from cellblock.session.unbroken import unbroken
 
@@ -130,3 +130,52 @@ def test_ctrl_c_is_raised_and_the_session_goes_on(
         call(session, "press()\nwhile True: pass")
     assert session.run("x").value == 1
     assert session.notebook[1].error.type == "KeyboardInterrupt"  # type: ignore[union-attr]
+
+
+@pytest.mark.anyio
+async def test_undo_that_is_cancelled_is_undone_in_the_store_too_or_not_at_all(url: str) -> None:
+    async with AsyncSession("one", state=Versioned(url)) as session:
+        for turns in range(24):
+            await session.run("a = 1")
+            await session.run("a = 2")
+            await session.flush()
+            task = asyncio.create_task(session.undo())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            message = "a = 2" if await session.get("a") == 2 else "a = 1"
+            assert (await session.log(limit=1))[0].message == message, f"{turns} turns of the loop"
+
+
+@pytest.mark.anyio
+async def test_value_that_was_bound_for_a_caller_who_left_is_a_step(url: str) -> None:
+    async with AsyncSession("one", state=Versioned(url)) as session:
+        await session.run("a = 1")
+        for turns in range(24):
+            await session.run("x = None")
+            await session.flush()
+            task = asyncio.create_task(session.set("x", turns))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            message = "x = None" if await session.get("x") is None else "x = …"
+            assert (await session.log(limit=1))[0].message == message, f"{turns} turns of the loop"
+
+
+@pytest.mark.anyio
+async def test_merge_that_is_cancelled_is_merged_in_the_store_too_or_not_at_all(url: str) -> None:
+    async with AsyncSession("one", state=Versioned(url)) as session:
+        for number in range(8):
+            async with await session.branch() as branch:
+                await branch.run(f"merged = {number}")
+            await session.run(f"k{number} = 0")
+            await session.flush()
+            task = asyncio.create_task(session.merge(str(branch.name)))
+            await asyncio.sleep(number * 0.003)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            found = (await session.names()).get("merged")
+            is_merged = (await session.log(limit=1))[0].kind == "merge"
+            assert is_merged == (found is not None and found.preview == str(number)), f"{number}: {found}"

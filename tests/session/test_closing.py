@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import subprocess
@@ -261,3 +262,31 @@ def test_name_that_is_open_in_this_process_is_said_to_be(opened: Callable[..., S
         opened()
     session.close()
     assert opened().run("1").value == 1
+
+
+@pytest.mark.anyio
+async def test_file_written_while_the_session_closes_is_in_the_store_or_refused(url: str) -> None:
+    for turns in range(8):
+        session = await AsyncSession("one", state=Versioned(url)).open()
+        written = asyncio.create_task(session.files.write(f"f{turns}", b"x"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await session.close()
+        (result,) = await asyncio.gather(written, return_exceptions=True)
+        async with AsyncSession("one", state=Versioned(url)) as again:
+            assert (f"f{turns}" in await again.files.list()) == (result is None), f"{turns} turns: {result!r}"
+
+
+@pytest.mark.anyio
+async def test_file_written_while_the_session_falls_asleep_is_one_step(url: str) -> None:
+    async with AsyncSession("one", state=Versioned(url)) as session:
+        await session.run("a = 1")
+        for turns in range(0, 12, 3):
+            asleep = asyncio.create_task(session.hibernate())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await session.files.write(f"f{turns}", b"x")
+            await asleep
+            await session.run("a = 2")
+        written = [one.message for one in await session.log() if one.kind == "host"]
+    assert written == [f"write f{turns}" for turns in (9, 6, 3, 0)]

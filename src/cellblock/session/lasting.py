@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import islice
 from typing import Literal
 
@@ -239,16 +238,25 @@ class Lasting:
         self._cell, self._cell_logged, self._answers = step, True, []
         self._answers_share.close()
         self._answers_share = self.account.share()
-        await self._log_cell(
-            {
-                "do": "begin",
-                "step": step,
-                "id": draft.id,
-                "number": draft.number,
-                "kind": draft.kind,
-                "source": draft.source,
-            }
-        )
+        entry: dict[str, JSON] = {
+            "do": "begin",
+            "step": step,
+            "id": draft.id,
+            "number": draft.number,
+            "kind": draft.kind,
+            "source": draft.source,
+        }
+        try:
+            await self._log_cell(entry)
+        except BaseException:
+            await unbroken(self._withdraw)
+            raise
+
+    async def _withdraw(self) -> None:
+        """Have the journal hold no cell that was not run: from now on, or from the next commit on."""
+        with suppress(StoreError):
+            await to_thread.run_sync(self._held.trim, self._entries)
+            self._entries = []
 
     async def answered(self, name: str, reply: ToolReply) -> None:
         """Log what a host function gave a cell, before the cell gets it."""
@@ -282,11 +290,11 @@ class Lasting:
         await self._durable()
         self._aside_count += 1
         id = f"a{self.epoch}-{self._aside_count}"
-        self._asides.append((step, await self._append(host_entry(id, step, ""))))
+        await self._append(host_entry(id, step, ""), lambda number: self._asides.append((step, number)))
 
-    def let_go(self, entry: int) -> None:
-        """An entry of the journal is needed no more: the next commit takes it along."""
-        self._entries.append(entry)
+    async def let_go(self, entry: int) -> None:
+        """An entry of the journal is needed no more: what it holds is in a commit."""
+        await to_thread.run_sync(self._held.trim, (entry,))
 
     def took_aside(self, step: HostStep, entries: Sequence[int]) -> None:
         """What the journal says was run aside has been run again: it is still the journal's."""
@@ -294,7 +302,9 @@ class Lasting:
 
     async def meanwhile(self, id: str, step: HostStep) -> int:
         """Log what the host did while a cell runs; the number of the entry."""
-        return await self._append(host_entry(id, step, self._cell))
+        numbers: list[int] = []
+        await self._append(host_entry(id, step, self._cell), numbers.append)
+        return numbers[0]
 
     @contextmanager
     def _risking(self) -> Iterator[None]:
@@ -307,18 +317,18 @@ class Lasting:
             self._cell_logged, self._failure = False, error
 
     async def _log_cell(self, entry: dict[str, JSON]) -> None:
-        self._entries.append(await self._append(entry))
+        await self._append(entry, lambda number: self._entries.append(number))
 
-    async def _append(self, entry: dict[str, JSON]) -> int:
+    async def _append(self, entry: dict[str, JSON], note: Callable[[int], None]) -> None:
+        """Log an entry, and note its number, also for a caller who leaves meanwhile."""
+
+        async def appended() -> None:
+            note(await to_thread.run_sync(self._held.append, entry))
+
         if self._store.quick:
-            return self._held.append(entry)
-        numbers: list[int] = []
-        try:
-            await unbroken(partial(to_thread.run_sync, lambda: numbers.append(self._held.append(entry))))
-        except BaseException:
-            self._entries += numbers  # its caller has left: the next commit takes it along
-            raise
-        return numbers[0]
+            note(self._held.append(entry))
+        else:
+            await unbroken(appended)
 
     async def _durable(self) -> None:
         """Until all that the session's state rests on is in a commit or in the journal; what keeps it out is raised."""
@@ -760,6 +770,11 @@ class Lasting:
         """Go on from another commit; those that are left stay in the store."""
         entries, self._asides = [number for _, number in self._asides], []
         await self._move(commit, entries)
+
+    async def stay(self) -> None:
+        """Have the store hold that the session stands where it does, now or before the next step."""
+        with suppress(StoreError):
+            await self._move(self._commits[self._tip], ())
 
     async def _move(self, commit: str, entries: Sequence[int]) -> None:
         self._moving = commit

@@ -292,10 +292,8 @@ class AsyncSession(Versions):
         await unbroken(self._let_go)
 
     async def _let_go(self) -> None:
-        lasting, self._lasting = self._lasting, None
+        lasting = self._lasting if self._is_here else None  # the lease and its connections may be the parent's
         self._asleep = False
-        if not self._is_here:  # the lease and its connections are the parent's
-            lasting = None
         self._background.cancel()
         try:
             if lasting is not None and not self._loop_is_gone:
@@ -304,6 +302,9 @@ class AsyncSession(Versions):
             if self._kernel is not None:
                 kernel, self._kernel = self._kernel, None
                 await kernel.close()
+            if lasting is not None and not self._loop_is_gone:
+                await lasting.finish()  # what has ended meanwhile
+            self._lasting = None
             if lasting is not None:
                 await lasting.close()
 
@@ -465,17 +466,17 @@ class AsyncSession(Versions):
 
         The branch of a session that lasts is kept under a name of its own in the same store; `merge` brings it back.
         """
-        kernel = await self._awake()
+        await self._awake()
         if name is not None and self._lasting is None:
             raise ValueError("only a branch of a session with a name can have a name")
         if not self.limits.max_checkpoints:
             raise CellblockError(
                 "a session without checkpoints cannot be branched", hint="open it with max_checkpoints above 0"
             )
-        if not kernel.branchable:
-            await self._ask(Run(source="", filename="<branch>", max_text=self.limits.max_output_bytes))
         self._branched += 1
-        seed = random.Random(f"{self.seed}/{self._branched}").getrandbits(64)  # noqa: S311 - reproducible, not secret
+        opened = 0 if self._lasting is None else self._lasting.epoch
+        which = str(self._branched) if opened < 2 else f"{opened}-{self._branched}"  # no two are the same
+        seed = random.Random(f"{self.seed}/{which}").getrandbits(64)  # noqa: S311 - reproducible, not secret
         branch = AsyncSession(
             trust_level=self.trust_level,
             walls=self.walls,
@@ -495,26 +496,38 @@ class AsyncSession(Versions):
         branch._offer_mark()
         if self._lasting is not None:
             branch.state, branch._spec = self.state, replace(branch._spec, saved=True, scoped=self._spec.scoped)
-            branch.name, branch.user = name or f"{self.name}-{self._branched}", self.user
+            branch.name, branch.user = name or f"{self.name}-{which}", self.user
         try:
-            await unbroken(partial(self._part, kernel, branch))
+            while not await unbroken(partial(self._part, await self._branchable(), branch)):
+                continue
         except BaseException:
             await branch.close()
             raise
         return branch
 
-    async def _part(self, stem: Kernel, branch: AsyncSession) -> None:
-        """Give a branch its kernel, and a record like this session's."""
+    async def _branchable(self) -> Kernel:
+        """The kernel, in a state of which it is known what led to it."""
+        kernel = await self._awake()
+        if not kernel.branchable:
+            await self._ask(Run(source="", filename="<branch>", max_text=self.limits.max_output_bytes))
+        if kernel.states[-1] not in self._stands:  # somebody is about to tell
+            kernel = await self._acquire(wait=True)
+            self._give_turn()
+        return kernel
+
+    async def _part(self, stem: Kernel, branch: AsyncSession) -> bool:
+        """Give a branch its kernel, and a record like this session's; not where another kernel is the session's now."""
         spec = replace(branch._spec, private=bool(self._private))
         while True:
             state = stem.states[-1]
-            stand = self._stands[state]
+            if stem is not self._kernel or (stand := self._stands.get(state)) is None:
+                return False
             try:
                 with opening(branch._descriptors):
                     branch._kernel, rows = kernel, _ = await stem.branch(spec, state)
                 break
             except CellblockError:
-                if state in stem.states:  # else a cell has ended, and that state has gone for it
+                if stem is self._kernel and state in stem.states:  # else that state has gone, for a cell that ended
                     raise
         if self._lasting is not None:
             await self._lasting.committed()
@@ -535,6 +548,7 @@ class AsyncSession(Versions):
         )
         if branch._lasting is not None:
             branch._lasting.follow(branch.notebook, branch._lasting.tree)
+        return True
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running cell. Does not wait."""

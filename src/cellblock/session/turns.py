@@ -6,8 +6,9 @@ import asyncio
 import os
 import random
 import re
+import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
@@ -74,7 +75,6 @@ class Turns:
         """The event loop of asyncio's that the session was used on last."""
         self._count = 0
         self._ids = random.Random(seed)  # noqa: S311 - names cells; nothing rests on it
-        self._step_count = 0
         self._lost: tuple[Lost, ...] = ()
         self._stand = Stand("open", "open")
         """Where the session stands."""
@@ -234,9 +234,8 @@ class Turns:
         return None if cell is None or cell.state is CellState.RUNNING else cell
 
     def _new_step(self) -> str:
-        """An id for a step that is no new cell."""
-        self._step_count += 1
-        return f"s{0 if self._lasting is None else self._lasting.epoch}-{self._step_count}"
+        """An id for a step that is no new cell; no branch of the session has the same."""
+        return f"s{secrets.token_hex(8)}"
 
     def _begin_at_once(self, source: str) -> Execution | None:
         """Start the next cell if nobody else has the session's turn and none of it is written to a store.
@@ -331,7 +330,7 @@ class Turns:
         try:
             if execution.cell is None:
                 return await unbroken(partial(self._abandon, execution))
-            if self._lasting is None or (self._lasting.quick and not self._lasting.strict):  # nothing is waited for
+            if self._lasting is None:
                 return await self._record(execution, execution.cell)
             return await unbroken(partial(self._record, execution, execution.cell))
         finally:
@@ -386,14 +385,15 @@ class Turns:
         A session that lasts goes there by its store where the kernel cannot; the kernel that stands there.
         """
         wanted = self._stands[kernel.states[-1 - states]]
-        exact = await unbroken(partial(self._recover, kernel, states, why))
-        return kernel if exact or self._lasting is None else await self._go_to_stand(self._lasting, wanted)
+        if not await unbroken(partial(self._recover_to, kernel, states, why)) and self._lasting is not None:
+            return await self._go_to_stand(self._lasting, wanted)
+        return kernel
 
-    async def _recover(self, kernel: Kernel, states: int, why: str) -> bool:
-        """What `_set_back` does without another kernel; in a session that lasts, whether that was enough."""
+    async def _recover_to(self, kernel: Kernel, states: int, why: str) -> bool:
+        """Go back with the kernel and the store, both or neither; whether the kernel could, where there is a store."""
         recovery = await recover(kernel, states, toolbox=self._toolbox)
         if self._lasting is not None and not recovery.exact:
-            await kernel.close()  # an older state is none to go on from
+            await kernel.close()  # an older state is none to go on from: if nothing else comes, the newest is resumed
             return False
         self._lost += losses(recovery, why)
         self._settle()
@@ -416,22 +416,25 @@ class Turns:
             host = host_step(request)
         kernel = await self._acquire(wait=True)
         try:
-            cell = await self._carry_out(kernel, request)
-            if isinstance(request, Clear) and cell.ok:
-                self.notebook.clear()
-            if changes and cell.ok:
-                self._commit(kernel, host, self._new_step())
-                if self._lasting is not None and self._lasting.strict:
-                    await self._require_saved(self._lasting, kernel)
-            elif isinstance(request, Run) and request.source and cell.ok and self._lasting is not None:
-                aside = HostStep("run", "", (request.source.encode(),))
-                await self._lasting.aside(aside)
-                self._stand_aside(aside)
+            cell = await self._carry_out(kernel, request, partial(self._note_asked, kernel, request, host))
         finally:
             self._give_turn()
         if changes:
             await self._committed()
         return cell
+
+    async def _note_asked(self, kernel: Kernel, request: Request, host: HostStep | None) -> None:
+        """Make a step of a request that has changed something, or have it belong to the one before."""
+        if isinstance(request, Clear):
+            self.notebook.clear()
+        if host is not None or isinstance(request, Bind | Clear):
+            self._commit(kernel, host, self._new_step())
+            if self._lasting is not None and self._lasting.strict:
+                await self._require_saved(self._lasting, kernel)
+        elif isinstance(request, Run) and request.source and self._lasting is not None:
+            aside = HostStep("run", "", (request.source.encode(),))
+            await self._lasting.aside(aside)
+            self._stand_aside(aside)
 
     async def _require_saved(self, lasting: Lasting, kernel: Kernel) -> None:
         """That what the host has bound could be saved; UnpicklableError where not, and the session is as before."""
@@ -441,8 +444,13 @@ class Turns:
             await self._go_back(lasting, kernel)
             raise UnpicklableError(error.message, hint=error.hint)
 
-    async def _carry_out(self, kernel: Kernel, request: Request) -> Cell:
-        """Carry out a request that is no cell, for one who has the session's turn."""
+    async def _carry_out(
+        self, kernel: Kernel, request: Request, then: Callable[[], Coroutine[None, None, None]] | None = None
+    ) -> Cell:
+        """Carry out a request that is no cell, for one who has the session's turn.
+
+        `then` is done with whatever was carried out, also for a caller who left meanwhile.
+        """
         seconds = self.limits.timeout_seconds
         if isinstance(request, Bind):  # the host's own values: no matter how short the cells are to be
             seconds = max(seconds, _HOST_SECONDS)
@@ -462,11 +470,16 @@ class Turns:
             resumes=self._lasting is not None,
         )
         try:
-            cell = await execution.to_end()
+            await execution.to_end()
         finally:
-            if execution.cell is None:
-                await unbroken(execution.abandon)
+            cell = await unbroken(partial(self._carried_out, execution, then))
+        return cell
+
+    async def _carried_out(self, execution: Execution, then: Callable[[], Coroutine[None, None, None]] | None) -> Cell:
+        cell = execution.cell or await execution.abandon()
         self._lost += cell.lost  # of a host's request nobody sees it: the next cell says so
+        if cell.ok and then is not None:
+            await then()
         return cell
 
     async def _stored(self, kernel: Kernel, request: Bind) -> Bind:
@@ -512,8 +525,7 @@ class Turns:
         is a step first."""
         if self._kernel is not None:
             self._settle()
-            meanwhile, self._meanwhile = self._meanwhile, {}
-            self._note_files(self._kernel, meanwhile)
+            self._note_meanwhile(self._kernel)
         self._caller.ended = True
         self._used = time.monotonic()
         self._turns.release()
@@ -552,9 +564,11 @@ class Turns:
             self._lasting.step(kernel, state, step, host, self._count, entries=entries)
 
     async def _committed(self) -> None:
-        """Until all that was done is in the store; what keeps it out is raised."""
+        """Until all that was done is in the store; what keeps it out is raised, be it that the session was closed."""
         if self._lasting is not None:
             await self._lasting.committed()
+        elif self.name is not None:
+            self._require_open()
 
     async def _answer(self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object]) -> ToolReply:
         """What a host function gives; in a session that lasts it is logged before the cell gets it."""
@@ -562,6 +576,11 @@ class Turns:
         if self._lasting is not None:
             await self._lasting.answered(call.name, reply)
         return reply
+
+    def _note_meanwhile(self, kernel: Kernel) -> None:
+        """Make steps of what the host has changed of the files while somebody had the turn."""
+        meanwhile, self._meanwhile = self._meanwhile, {}
+        self._note_files(kernel, meanwhile)
 
     def _note_files(self, kernel: Kernel, changes: Mapping[str, Change]) -> None:
         """Make what the host has changed of the files steps of these ids."""
@@ -576,31 +595,34 @@ class Turns:
 
             if matches(host.name, self._private_paths):
                 await self.mark_private(f"file {host.name}")
-        kernel, step = await self._changed(host), self._new_step()
+        while not await unbroken(partial(self._changed, await self._awake(), host)):
+            continue
+
+    async def _changed(self, kernel: Kernel, host: HostStep) -> bool:
+        """Have the host change a file, and make a step of it; whether the kernel is the session's still."""
+        try:
+            await kernel.change_files(partial(host.change(), kernel.files))
+        except CellblockError:
+            if kernel is self._kernel and not (self._lasting is not None and kernel.ended):
+                raise
+            return False
+        if kernel is not self._kernel:
+            return False
+        step, lasting = self._new_step(), self._lasting
         if self._turns.value:
             self._note_files(kernel, {step: (host, ())})
             await self._committed()
-            return
+            return True
         self._meanwhile[step] = host, ()  # the one who has the turn notes it, and commits it after what it did
-        if self._lasting is not None:
-            entry = await self._lasting.meanwhile(step, host)
-            if step in self._meanwhile:
-                self._meanwhile[step] = host, (entry,)
-            else:
-                self._lasting.let_go(entry)
-
-    async def _changed(self, host: HostStep) -> Kernel:
-        """Have the host change a file; the kernel whose it is, which is the session's."""
-        while True:
-            kernel = await self._awake()
-            try:
-                await kernel.change_files(partial(host.change(), kernel.files))
-            except CellblockError:
-                if kernel is self._kernel and not (self._lasting is not None and kernel.ended):
-                    raise
-                continue
-            if kernel is self._kernel:
-                return kernel
+        if lasting is None:
+            return True
+        entry = await lasting.meanwhile(step, host)
+        if step in self._meanwhile:
+            self._meanwhile[step] = host, (entry,)
+        else:
+            await self._committed()
+            await lasting.let_go(entry)
+        return True
 
     async def _write_again(self, kernel: Kernel) -> None:
         """Do again what the host did to files while a cell ran, where the session has gone back to before the cell."""

@@ -197,7 +197,10 @@ class Versions(Turns):
         await self._take_turn()
         try:
             await lasting.committed()
-            if (kernel := self._kernel) is not None:
+            while (kernel := self._kernel) is not None and self._meanwhile:
+                self._note_meanwhile(kernel)
+                await lasting.committed()
+            if kernel is not None:
                 self._capabilities = kernel.capabilities
                 self._kernel, self._asleep = None, True
                 with anyio.CancelScope(shield=True):
@@ -331,8 +334,12 @@ class Versions(Turns):
             # not before: what is private is marked first, and may have come between
             if why := (await lasting.why_private(other) if isinstance(other, str) else other.private):
                 await self.mark_private(f"merged {name}: {why}")
-            merged = await lasting.merge(self._new_step(), theirs, prefer)
-            await self._go_to(lasting, merged)
+            try:
+                merged = await unbroken(partial(lasting.merge, self._new_step(), theirs, prefer))
+                await self._go_to(lasting, merged)
+            except BaseException:
+                await unbroken(lasting.stay)
+                raise
             return merged
         finally:
             self._give_turn()

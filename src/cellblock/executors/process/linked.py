@@ -93,6 +93,10 @@ class LinkedKernel:
         """Held over a recovery, a change of files by the host, and a close: they do not meet half way."""
         return anyio.Lock()
 
+    @cached_property
+    def _falling(self) -> anyio.Lock:
+        return anyio.Lock()
+
     @property
     def names(self) -> dict[str, str]:
         return self._living().names
@@ -120,8 +124,9 @@ class LinkedKernel:
     async def ending(self) -> bool:
         """See `Kernel`."""
         if not self.ended and self._link is not None and not self._link.alive:
-            with anyio.move_on_after(_FALL_SECONDS):
-                await anyio.wait_readable(self._falls)
+            async with self._falling:  # a descriptor is waited for by one task at a time
+                with anyio.move_on_after(_FALL_SECONDS):
+                    await anyio.wait_readable(self._falls)
         return self.ended
 
     @property
