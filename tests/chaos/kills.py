@@ -71,9 +71,11 @@ def _once(url: str, luck: random.Random, life: Life, model: Model, done: Counter
         time.sleep(luck.random() * 0.02)
         life.strike(luck)
     answer = life.answer()
-    if answer.get("failed"):
-        return life, _one_of(life, model, *_outcomes(model, change))
-    return life, _one_of(life, _after(model, change, answer))
+    outcomes = _outcomes(model, change) if answer.get("failed") else [_after(model, change, answer)]
+    try:
+        return life, _one_of(life, *([model] if answer.get("failed") else []), *outcomes)
+    except Wrong as wrong:
+        raise Wrong(f"{how}: {operation} gave {answer}: {wrong}") from None
 
 
 class Wrong(Exception):

@@ -206,6 +206,7 @@ class States(RuleBasedStateMachine):
     @precondition(lambda self: not self.failing and not self.struck)
     @rule(value=VALUES, merge=st.booleans())
     def branch(self, value: int, merge: bool) -> None:
+        self._run("None")  # which leaves a checkpoint, whichever was killed before
         self.branches += 1
         name = f"xb{self.branches}"
         with self.session.branch(f"b{self.lives}-{self.branches}") as branch:

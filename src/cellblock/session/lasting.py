@@ -507,8 +507,8 @@ class Lasting:
             step.unsaved = str(error)
         except CaptureFailed as error:
             step.unsaved = str(error)
-            # before the first cell there is nothing to save; after a kill it is made again
-            if step.cell is not None and not await step.kernel.ending():
+            # before the first cell that ends well there is nothing to save; after a kill it is made again
+            if step.cell is not None and not step.cell.rolled_back and not await step.kernel.ending():
                 step.failure = error
         finally:
             step.forked.set()

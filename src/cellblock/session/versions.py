@@ -37,6 +37,8 @@ if TYPE_CHECKING:  # what only sessions that last need
 
 _MOST_SAID = 200
 _RUN_AGAIN = "run the cell again"
+_TRIES = 3
+"""How often a step is taken again whose process is killed meanwhile: it did not die of it the first time."""
 _MOST_LEFT_OUT = 5
 """So many groups of a snapshot whose values end the process that loads them; then its restore fails."""
 
@@ -104,8 +106,6 @@ class Versions(Turns):
 
     async def _take_again(self, lasting: Lasting, kernel: Kernel, planned: Planned) -> Cell | None:
         """Take a step again, under the id that it had; the cell, where one was run."""
-        from cellblock.session.past import replaying
-
         if isinstance(planned.do, HostStep):
             await self._do_again(kernel, planned.do)
             if planned.do.is_aside and planned.entries:
@@ -127,8 +127,7 @@ class Versions(Turns):
             draft = Cell(
                 id=replay.id, number=replay.number, kind=replay.kind, source=replay.source, state=CellState.RUNNING
             )
-            execution = self._start(kernel, draft, planned.step, replaying(replay))
-            cell, blobs = await execution.to_end(), execution.recorder.blobs
+            cell, blobs = await self._run_again(kernel, draft, planned.step, replay)
             self.notebook.record(cell, blobs)
         elif planned.commit is None:
             self.notebook.record(cell, blobs)
@@ -139,6 +138,20 @@ class Versions(Turns):
             lasting.commit(kernel, state, planned.step, cell, blobs, entries=planned.entries)
             await lasting.forked()
         return cell if runs else None
+
+    async def _run_again(
+        self, kernel: Kernel, draft: Cell, step: str, replay: Replay
+    ) -> tuple[Cell, Mapping[str, Blob]]:
+        """Run a cell again, and once more where its process is killed meanwhile."""
+        from cellblock.session.past import replaying
+
+        tries = 1
+        while True:
+            execution = self._start(kernel, draft, step, replaying(replay))
+            cell = await execution.to_end()
+            if not cell.rolled_back or kernel.ended or tries == _TRIES:
+                return cell, execution.recorder.blobs
+            tries += 1
 
     def _not_repeated(self, replay: Replay) -> tuple[Cell | None, Mapping[str, Blob]]:
         """The record of a cell that is not run again, with the binary parts of its outputs; None for the others."""
@@ -258,7 +271,9 @@ class Versions(Turns):
     async def _do_again(self, kernel: Kernel, step: HostStep) -> None:
         """What the host did once, as it was kept."""
         if (request := step.request(kernel)) is not None:
-            await self._carry_out(kernel, request)
+            for _ in range(_TRIES):
+                if not (await self._carry_out(kernel, request)).rolled_back or kernel.ended:
+                    break
         else:
             await kernel.change_files(partial(step.change(), kernel.files))
             kernel.note_files()
