@@ -14,6 +14,7 @@ import pytest
 from family_tree import below, soon
 from model_server import Answer, Failure, ModelServer
 
+from cellblock import ExecutionLimits
 from cellblock.agent.replay import replay
 from cellblock.observe.log import read_log
 
@@ -164,5 +165,5 @@ def test_ctrl_c_ends_the_cell_and_leaves_a_log_and_no_process(tmp_path: Path) ->
     events = read_log(tmp_path / "run.jsonl")
     assert [one["event"] for one in events] == ["run", "begin", "reply", "cell", "reply", "end"]
     assert events[-1]["reason"] == "interrupted"
-    done = replay(tmp_path / "run.jsonl")
+    done = replay(tmp_path / "run.jsonl", limits=ExecutionLimits(timeout_seconds=60))
     assert (done.same, done.notes) == (True, ["step 2 had not ended: not replayed"])

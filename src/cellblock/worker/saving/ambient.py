@@ -97,7 +97,7 @@ def parts(met: Iterable[types.ModuleType]) -> Iterator[str]:
             yield word
 
 
-_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
+_DOTTED = re.compile(r"(?<!\w)[^\W\d]\w*+(?:\.[^\W\d]\w*+)+")  # linear in the length of the source
 
 
 def _is_set(name: str, value: Any) -> bool:
