@@ -25,6 +25,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from versioned_model import LOOK, Model
 
 from cellblock import CellblockError, ExecutionLimits, Session, StoreError, Versioned
+from cellblock.errors import CaptureFailed
 from cellblock.store import Commit, Quota, open_store
 
 LIMITS = ExecutionLimits(timeout_seconds=30, max_checkpoints=3)
@@ -264,7 +265,7 @@ class States(RuleBasedStateMachine):
     @rule()
     def fail(self) -> None:
         """The store takes no commits from now on."""
-        self.session.flush()
+        self._flush()
         with open_store(self._url) as store:
             store.set_quota("default", Quota(sessions=EVERY, bytes=1))
         self.failing = True
@@ -275,7 +276,15 @@ class States(RuleBasedStateMachine):
         with open_store(self._url) as store:
             store.set_quota("default", Quota(sessions=EVERY, bytes=EVERY))
         self.failing = False
-        self.session.flush()
+        self._flush()
+
+    def _flush(self) -> None:
+        """All is in the store. Where a checkpoint was killed before it was saved, the hint says to run a cell."""
+        try:
+            self.session.flush()
+        except CaptureFailed:
+            self._run("None")
+            self.session.flush()
 
     def teardown(self) -> None:
         try:

@@ -508,7 +508,8 @@ class Lasting:
         except CaptureFailed as error:
             step.unsaved = str(error)
             # before the first cell that ends well there is nothing to save; after a kill it is made again
-            if step.cell is not None and not step.cell.rolled_back and not await step.kernel.ending():
+            is_newest = step.state == step.kernel.states[-1]  # older states may have been let go
+            if step.cell is not None and not step.cell.rolled_back and is_newest and not await step.kernel.ending():
                 step.failure = error
         finally:
             step.forked.set()
