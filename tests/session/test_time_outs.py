@@ -150,7 +150,9 @@ def test_import_of_a_library_that_meets_the_limit_is_whole_afterwards(
 
 
 def test_import_that_does_not_end_within_the_grace_is_taken_back(open_session: Callable[..., Session]) -> None:
-    session = open_session(limits=ExecutionLimits(timeout_seconds=0.05, interrupt_grace_seconds=0.01))
+    # of a family of its own, whose zygote has imported neither for sessions that were saved
+    limits = ExecutionLimits(timeout_seconds=0.05, interrupt_grace_seconds=0.01)
+    session = open_session(limits=limits, preload=["wave"])
     session.run("kept = 1")
     assert session.run("import numpy, pandas\nwhile True: pass").rolled_back
     assert session.run("import sys\n[name for name in ('numpy', 'pandas') if name in sys.modules]").value == []
