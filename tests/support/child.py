@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 
 
@@ -16,6 +17,7 @@ def in_child(action: Callable[[], object], *, uid: int | None = None) -> object:
     pid = os.fork()
     if pid == 0:
         try:
+            _be_alone()
             if uid is not None:
                 os.setgroups([])
                 os.setresgid(uid, uid, uid)
@@ -30,3 +32,10 @@ def in_child(action: Callable[[], object], *, uid: int | None = None) -> object:
         said = pipe.read()
     _, status = os.waitpid(pid, 0)
     return json.loads(said) if said else f"died of {status}"
+
+
+def _be_alone() -> None:
+    """Wait until the kernel has ended the threads that libraries start in a fork, and have joined."""
+    until = time.monotonic() + 10
+    while len(os.listdir("/proc/self/task")) > 1 and time.monotonic() < until:
+        time.sleep(0.001)

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import Literal
 
@@ -153,7 +154,7 @@ class Lasting:
         self._entries: list[int] = []
         self._answers: list[JSON] = []
         self._asides: list[tuple[HostStep, int]] = []
-        """What was run aside since the newest step, with the numbers of its entries."""
+        """What was run aside since the newest step, with the numbers of its entries; 0 before it is logged."""
         self._aside_count = 0
         self.account = Account()
         """What waits to be written counts on it."""
@@ -287,10 +288,8 @@ class Lasting:
 
     async def aside(self, step: HostStep) -> None:
         """Log what was run aside and is no step: the next step's commit holds it."""
+        self._asides.append((step, 0))
         await self._durable()
-        self._aside_count += 1
-        id = f"a{self.epoch}-{self._aside_count}"
-        await self._append(host_entry(id, step, ""), lambda number: self._asides.append((step, number)))
 
     async def let_go(self, entry: int) -> None:
         """An entry of the journal is needed no more: what it holds is in a commit."""
@@ -336,6 +335,14 @@ class Lasting:
             await self.committed()
         if (commit := self._moving) is not None:
             await self._move(commit, ())
+        await self._log_asides()
+
+    async def _log_asides(self) -> None:
+        for place, (step, number) in enumerate(self._asides):
+            if not number:
+                self._aside_count += 1
+                entry = host_entry(f"a{self.epoch}-{self._aside_count}", step, "")
+                await self._append(entry, partial(_note_at, self._asides, place, step))
 
     # ------------------------------------------------------------------------------ commits
 
@@ -402,20 +409,10 @@ class Lasting:
             kernel=kernel,
             state=state,
             logged=logged,
-            entries=[*entries, *(number for _, number in asides)],
+            entries=[*entries, *(number for _, number in asides if number)],
             asides=tuple(aside for aside, _ in asides),
             changes=self._notebook.changes(),
         )
-
-    async def let_go_of_logged(self) -> None:
-        """Before the journal is read: what it holds whole is taken from there. What it does not is committed first."""
-        await self._idle.wait()
-        if any(not step.logged for step in self._queue):
-            await self.committed()
-        for step in self._queue:
-            if step.share is not None:
-                step.share.close()
-        self._queue.clear()
 
     async def committed(self) -> None:
         """Until all steps are in the store. What keeps the oldest out is raised, and what else is at risk told."""
@@ -676,7 +673,17 @@ class Lasting:
     # ----------------------------------------------------------------------------- resuming
 
     async def newest(self) -> Past | None:
-        """What leads to where the session is, the journal included; None where it has not begun."""
+        """What leads to where the session is, the journal included; None where it has not begun.
+
+        What the journal holds whole is taken from there, and waits to be committed no more.
+        """
+        await self._idle.wait()
+        if any(not step.logged for step in self._queue):
+            await self.committed()
+        for step in self._queue:
+            if step.share is not None:
+                step.share.close()
+        self._queue.clear()
 
         def found() -> Commit | None:
             return None if self._held.head().commit is None else self._held.resolve("HEAD")
@@ -763,14 +770,13 @@ class Lasting:
     async def went_back(self, step: str, asides: Sequence[HostStep]) -> None:
         """The kernel is again in the state after a step, and what was run aside after it: so is the session."""
         self._tip = step
-        await self.move(self._commits[step])
-        for aside in asides:
-            await self.aside(aside)
+        await self.move(self._commits[step], asides)
 
-    async def move(self, commit: str) -> None:
-        """Go on from another commit; those that are left stay in the store."""
-        entries, self._asides = [number for _, number in self._asides], []
+    async def move(self, commit: str, asides: Sequence[HostStep] = ()) -> None:
+        """Go on from another commit, and what was run aside after it; those that are left stay in the store."""
+        entries, self._asides = [number for _, number in self._asides if number], [(aside, 0) for aside in asides]
         await self._move(commit, entries)
+        await self._log_asides()
 
     async def stay(self) -> None:
         """Have the store hold that the session stands where it does, now or before the next step."""
@@ -824,6 +830,10 @@ def _everything_since(number: int, failure: CellblockError) -> Lost:
     """What is at risk where states cannot be saved."""
     remedy = f"these cells are run again when the session is opened, since {failure.args[0]}"
     return Lost(name=f"everything since cell {number}", type="", reason=str(failure.args[0]), remedy=remedy, alive=True)
+
+
+def _note_at(asides: list[tuple[HostStep, int]], place: int, step: HostStep, number: int) -> None:
+    asides[place] = step, number
 
 
 def _kept(batch: Batch, step: HostStep) -> JSON:

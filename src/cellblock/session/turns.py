@@ -221,10 +221,10 @@ class Turns:
                 if 2 * self._account.held > self._account.limit:  # much of it may wait to be written
                     await self._lasting.finish()
                 await self._lasting.begin(step, draft)
+            return self._start(kernel, draft, step)
         except BaseException:
             self._give_turn()
             raise
-        return self._start(kernel, draft, step)
 
     def _ran(self, call_id: str) -> Cell | None:
         """The cell that a call has run, once it has ended."""
@@ -250,9 +250,13 @@ class Turns:
             self._turns.acquire_nowait()
         except anyio.WouldBlock:
             return None
-        draft = self._draft(source, "python", None)
         self._turn_loop = asyncio._get_running_loop()
-        return self._start(kernel, draft, draft.id)
+        try:
+            draft = self._draft(source, "python", None)
+            return self._start(kernel, draft, draft.id)
+        except BaseException:
+            self._give_turn()
+            raise
 
     def _draft(self, source: str, kind: CellKind, cell_id: str | None) -> Cell:
         """The next cell, before it runs."""
@@ -265,46 +269,46 @@ class Turns:
         )
 
     def _start(self, kernel: Kernel, draft: Cell, step: str, answer: Answer | None = None) -> Execution:
-        """Send the next cell down, a step of this id; what is to be kept of it is made while it runs."""
+        """Send the next cell down, a step of this id; what is to be kept of it is made while it runs.
+
+        With an `answer` of its own for its calls it is run again, and tells nothing that the next cell is to tell.
+        """
         self._stopped = False
+        request = _request(draft, self.limits)
+        passed = kernel.traffic if self._has_door else None
+        began = time.monotonic()
+        self._caller = Caller(self._toolbox, "a function of the policy")
+        asked = callers.set((*callers.get(), self._caller))
         try:
-            request = _request(draft, self.limits)
-            passed = kernel.traffic if self._has_door else None
-            began = time.monotonic()
-            self._caller = Caller(self._toolbox, "a function of the policy")
-            asked = callers.set((*callers.get(), self._caller))
-            try:
-                turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
-            finally:
-                callers.reset(asked)
-            self._count = draft.number
-            self.notebook.record(draft, {})
-            lost, self._lost = self._lost, ()
-            note, self._note = self._note, ""
+            turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
+        finally:
+            callers.reset(asked)
+        self._count = draft.number
+        self.notebook.record(draft, {})
+        lost, note = tuple[Lost, ...](), ""
+        if answer is None:
+            lost, self._lost, note, self._note = self._lost, (), self._note, ""
             if self._lasting is not None:
                 lost += self._lasting.to_tell()
-            return Execution(
-                kernel,
-                self.limits,
-                draft,
-                request,
-                turn,
-                step=step,
-                began=began,
-                seconds=self.limits.timeout_seconds,
-                toolbox=self._toolbox,
-                account=self._account,
-                answer=answer or self._answer,
-                lost=lost,
-                judge=None if self._lasting is None else self._lasting.at_once,
-                passed=passed,
-                reach=self._reach,
-                resumes=self._lasting is not None,
-                note=note,
-            )
-        except BaseException:
-            self._give_turn()
-            raise
+        return Execution(
+            kernel,
+            self.limits,
+            draft,
+            request,
+            turn,
+            step=step,
+            began=began,
+            seconds=self.limits.timeout_seconds,
+            toolbox=self._toolbox,
+            account=self._account,
+            answer=answer or self._answer,
+            lost=lost,
+            judge=None if self._lasting is None else self._lasting.at_once,
+            passed=passed,
+            reach=self._reach,
+            resumes=self._lasting is not None,
+            note=note,
+        )
 
     async def _follow(self, execution: Execution) -> Cell:
         """A cell that was started, when it has ended."""
@@ -385,11 +389,11 @@ class Turns:
         A session that lasts goes there by its store where the kernel cannot; the kernel that stands there.
         """
         wanted = self._stands[kernel.states[-1 - states]]
-        if not await unbroken(partial(self._recover_to, kernel, states, why)) and self._lasting is not None:
+        if not await unbroken(partial(self._recover_to, kernel, states, wanted, why)) and self._lasting is not None:
             return await self._go_to_stand(self._lasting, wanted)
         return kernel
 
-    async def _recover_to(self, kernel: Kernel, states: int, why: str) -> bool:
+    async def _recover_to(self, kernel: Kernel, states: int, wanted: Stand, why: str) -> bool:
         """Go back with the kernel and the store, both or neither; whether the kernel could, where there is a store."""
         recovery = await recover(kernel, states, toolbox=self._toolbox)
         if self._lasting is not None and not recovery.exact:
@@ -397,8 +401,9 @@ class Turns:
             return False
         self._lost += losses(recovery, why)
         self._settle()
+        self._stand = wanted  # also where the kernel has ended since: another will stand there
         if self._lasting is not None:
-            await self._lasting.went_back(self._stand.step, self._stand.asides)
+            await self._lasting.went_back(wanted.step, wanted.asides)
         return True
 
     async def _go_to_stand(self, lasting: Lasting, stand: Stand) -> Kernel:

@@ -14,7 +14,7 @@ from anyio import to_thread
 
 from cellblock.cell import Cell, CellState, Lost
 from cellblock.differences import Diff
-from cellblock.errors import CellblockError
+from cellblock.errors import CellblockError, SessionClosed
 from cellblock.executors.protocol import Capabilities, Kernel, Unloadable
 from cellblock.limits import ExecutionLimits
 from cellblock.session.arguments import require_kind
@@ -80,8 +80,6 @@ class Versions(Turns):
 
     async def _rebuild(self, lasting: Lasting, kernel: Kernel, past: Past, *, keep_notebook: bool = False) -> Resumed:
         """Bring a kernel that has run nothing yet to where a commit and what follows it lead."""
-        from cellblock.session.past import Replay
-
         lost = () if past.snapshot is None else await self._restore(lasting, kernel, past.snapshot)
         if not keep_notebook:
             await self._begin_notebook(lasting, past)
@@ -90,12 +88,16 @@ class Versions(Turns):
         self._settle(past.base_step)
         replayed = []
         for planned in past.plan():
-            if (cell := await self._take_again(lasting, kernel, planned)) is not None:
+            if isinstance(planned.do, HostStep):
+                lost += await self._do_again(kernel, planned.do)
+                self._did_again(lasting, kernel, planned, planned.do)
+                continue
+            cell = await self._take_again(lasting, kernel, planned, planned.do)
+            if cell is None:
+                lost += (_stopped(planned.do),) if planned.do.stopped else ()
+            else:
                 replayed.append(cell)
-                if not cell.ok and isinstance(planned.do, Replay) and planned.do.ok:
-                    lost += (_not_as_before(cell),)
-            elif isinstance(planned.do, Replay) and planned.do.stopped:
-                lost += (_stopped(planned.do),)
+                lost += (_not_as_before(cell),) if planned.do.ok and not cell.ok else ()
         self._count = past.number
         self._lost += lost
         await self._write_again(kernel)
@@ -104,22 +106,21 @@ class Versions(Turns):
             commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost, left_out=self._left_out
         )
 
-    async def _take_again(self, lasting: Lasting, kernel: Kernel, planned: Planned) -> Cell | None:
-        """Take a step again, under the id that it had; the cell, where one was run."""
-        if isinstance(planned.do, HostStep):
-            await self._do_again(kernel, planned.do)
-            if planned.do.is_aside and planned.entries:
-                lasting.took_aside(planned.do, planned.entries)
-                self._stand_aside(planned.do)
-            elif planned.commit is not None:
-                lasting.stands(planned.step, planned.commit)
-                self._settle(planned.step)
-            elif planned.step:
-                self._commit(kernel, planned.do, planned.step, planned.entries)
-            else:
-                self._settle()
-            return None
-        replay = planned.do
+    def _did_again(self, lasting: Lasting, kernel: Kernel, planned: Planned, step: HostStep) -> None:
+        """Note a step of the host's that was taken again, under the id that it had."""
+        if step.is_aside and planned.entries:
+            lasting.took_aside(step, planned.entries)
+            self._stand_aside(step)
+        elif planned.commit is not None:
+            lasting.stands(planned.step, planned.commit)
+            self._settle(planned.step)
+        elif planned.step:
+            self._commit(kernel, step, planned.step, planned.entries)
+        else:
+            self._settle()
+
+    async def _take_again(self, lasting: Lasting, kernel: Kernel, planned: Planned, replay: Replay) -> Cell | None:
+        """Take the step that a cell was again, under the id that it had; the cell, where it was run."""
         cell, blobs = self._not_repeated(replay)
         runs = cell is None
         if cell is None:
@@ -128,6 +129,7 @@ class Versions(Turns):
                 id=replay.id, number=replay.number, kind=replay.kind, source=replay.source, state=CellState.RUNNING
             )
             cell, blobs = await self._run_again(kernel, draft, planned.step, replay)
+            _require_here(kernel)
             self.notebook.record(cell, blobs)
         elif planned.commit is None:
             self.notebook.record(cell, blobs)
@@ -222,31 +224,36 @@ class Versions(Turns):
             self._give_turn()
 
     async def _wake(self) -> None:
-        lasting = self._require_lasting("wake")
-        await self._go_on(lasting, await lasting.past(await lasting.resolve("HEAD"), journal=True))
+        await self._go_on(self._require_lasting("wake"))
 
     async def _resume_ended(self) -> None:
         """As after an end of the program: from the newest commit and what was logged after it."""
         lasting, ended = self._require_lasting("resume"), self._living()
-        await lasting.let_go_of_logged()
         self._capabilities = ended.capabilities
         self._kernel, self._asleep = None, True
         with anyio.CancelScope(shield=True):
             await ended.close()
-        resumed = await self._go_on(lasting, await lasting.past(await lasting.resolve("HEAD"), journal=True))
+        resumed = await self._go_on(lasting)
         self.resumed, self._note = resumed, _resumption(resumed)
 
-    async def _go_on(self, lasting: Lasting, past: Past) -> Resumed:
-        """In a new kernel, from where the session was when it gave up its own."""
-        kernel = await self._opened_for(lasting)
-        self._kernel, self._asleep = kernel, False
-        try:
-            return await self._rebuild(lasting, kernel, past, keep_notebook=True)
-        except BaseException:
-            self._kernel, self._asleep = None, True
-            with anyio.CancelScope(shield=True):
-                await kernel.close()
-            raise
+    async def _go_on(self, lasting: Lasting) -> Resumed:
+        """In a new kernel, from where the session was when it gave up its own; in another where that ends meanwhile."""
+        tries = 1
+        while True:
+            past = await lasting.newest()
+            assert past is not None  # a session that sleeps has begun
+            kernel = await self._opened_for(lasting)
+            self._kernel, self._asleep = kernel, False
+            try:
+                return await self._rebuild(lasting, kernel, past, keep_notebook=True)
+            except BaseException as error:
+                again = isinstance(error, CellblockError) and kernel.ended and tries < _TRIES
+                self._kernel, self._asleep = None, True
+                with anyio.CancelScope(shield=True):
+                    await kernel.close()
+                if not again:
+                    raise
+            tries += 1
 
     async def _opened_for(self, lasting: Lasting) -> Kernel:
         """A new kernel for a state that is being read."""
@@ -268,15 +275,23 @@ class Versions(Turns):
             left = seconds
         return max(left, seconds / 10)
 
-    async def _do_again(self, kernel: Kernel, step: HostStep) -> None:
-        """What the host did once, as it was kept."""
+    async def _do_again(self, kernel: Kernel, step: HostStep) -> tuple[Lost, ...]:
+        """What the host did once, as it was kept; the loss where it cannot be done again."""
+        why = ""
         if (request := step.request(kernel)) is not None:
             for _ in range(_TRIES):
-                if not (await self._carry_out(kernel, request)).rolled_back or kernel.ended:
+                cell = await self._carry_out(kernel, request)
+                if not cell.rolled_back or kernel.ended:
                     break
+            why = "" if cell.error is None else f"{cell.error.type}: {cell.error.message[:_MOST_SAID]}"
         else:
-            await kernel.change_files(partial(step.change(), kernel.files))
-            kernel.note_files()
+            try:
+                await kernel.change_files(partial(step.change(), kernel.files))
+                kernel.note_files()
+            except (CellblockError, OSError) as error:
+                why = str(error)[:_MOST_SAID]
+        _require_here(kernel)
+        return (_not_done_again(step, why),) if why else ()
 
     async def flush(self) -> None:
         """Until all that was done is in the store for good, a loss of power included; `StoreError` where it is not."""
@@ -315,17 +330,16 @@ class Versions(Turns):
         try:
             with lasting.as_it_was():
                 await self._rebuild(lasting, new, past)
+                for aside in asides:
+                    self._lost += await self._do_again(new, aside)
+                    self._stand_aside(aside)
         except BaseException:
             self._kernel = old
             self.notebook, self._count, self._stand, self._stands = stood
             with anyio.CancelScope(shield=True):
                 await new.close()
             raise
-        await unbroken(partial(_leave, lasting, commit, old))
-        for aside in asides:
-            await self._do_again(new, aside)
-            await lasting.aside(aside)
-            self._stand_aside(aside)
+        await unbroken(partial(_leave, lasting, commit, asides, old))
         return new
 
     async def merge(self, other: Versions | str, *, prefer: Literal["ours", "theirs"] | None = None) -> Commit:
@@ -372,11 +386,26 @@ class Versions(Turns):
         return self._lasting
 
 
-async def _leave(lasting: Lasting, commit: Commit, old: Kernel) -> None:
+async def _leave(lasting: Lasting, commit: Commit, asides: Sequence[HostStep], old: Kernel) -> None:
     try:
-        await lasting.move(commit.id)
+        await lasting.move(commit.id, asides)
     finally:
         await old.close()
+
+
+def _require_here(kernel: Kernel) -> None:
+    """SessionClosed where a kernel has ended in which steps are taken again: none of what it did counts."""
+    if kernel.ended:
+        raise SessionClosed(
+            "the session's processes ended while its steps were taken again", hint="use the session once more"
+        )
+
+
+def _not_done_again(step: HostStep, why: str) -> Lost:
+    """What the host had done, and cannot be done again."""
+    name = "what was run aside" if step.is_aside else step.name or step.do
+    remedy = "" if step.is_aside else "do it again"
+    return Lost(name=name, type="", reason=f"done again, it failed: {why}", remedy=remedy)
 
 
 def _not_as_before(cell: Cell) -> Lost:
