@@ -17,11 +17,11 @@ import signal
 import socket
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from family_tree import below
 from versioned_model import LOOK, Model
 
 from cellblock import CellblockError, ExecutionLimits, Session, Versioned
@@ -29,6 +29,8 @@ from cellblock import CellblockError, ExecutionLimits, Session, Versioned
 NAMES = [f"x{n}" for n in range(4)]
 PATIENCE = 60.0
 Change = Callable[[Model], None]
+_recent: deque[str] = deque(maxlen=40)
+"""What was said and done last, for who looks into a failure."""
 
 
 def main(url: str, seed: int, kills: int, seconds: float) -> int:
@@ -41,6 +43,7 @@ def main(url: str, seed: int, kills: int, seconds: float) -> int:
             life, model = _once(url, luck, life, model, done)
         except (Wrong, TimeoutError) as error:
             wrong.append(f"{type(error).__name__}: {error}")
+            wrong += _recent
     life.kill()
     print(json.dumps({"kills": done, "steps": model.steps, "wrong": wrong}))
     return bool(wrong)
@@ -113,9 +116,18 @@ def _one_of(life: Life, *models: Model) -> Model:
         life.send({"do": "look"})
         seen = life.answer()
     for model in models:
-        if seen == {**model.seen(), "log": len(model.commits), "lost": []}:
+        if seen == _seen(model):
             return model
-    raise Wrong(f"{seen} is none of {[{**model.seen(), 'log': len(model.commits)} for model in models]}")
+    raise Wrong(f"{seen} is none of {list(map(_seen, models))}")
+
+
+def _seen(model: Model) -> dict[str, object]:
+    return {**model.seen(), "log": _log(one.is_step for one in model.commits), "lost": []}
+
+
+def _log(steps: Iterable[object]) -> str:
+    """A mark for each commit, oldest first: whether it is a step that can be undone."""
+    return "".join("s" if step else "-" for step in steps)
 
 
 def _operation(luck: random.Random, model: Model) -> tuple[dict[str, object], Change]:
@@ -167,12 +179,14 @@ class Life:
         self._lines = self._channel.makefile("r")
 
     def send(self, what: dict[str, object]) -> None:
+        _recent.append(f"{time.monotonic():.3f} {what}")
         self._channel.sendall(json.dumps(what).encode() + b"\n")
 
     def answer(self) -> dict[str, Any]:
         line = self._lines.readline()
         if not line.endswith("\n"):
             raise Wrong("the program ended by itself")
+        _recent.append(f"{time.monotonic():.3f} {line[:300]}")
         found: dict[str, Any] = json.loads(line)
         return found
 
@@ -185,9 +199,11 @@ class Life:
 
     def strike(self, luck: random.Random) -> None:
         """One of the processes that the program has started, or that those have."""
-        if found := _descendants(self.pid):
+        if found := below(self.pid):
+            struck = luck.choice(found)
+            _recent.append(f"{time.monotonic():.3f} kills {found.index(struck) + 1} of {len(found)}: {struck.name}")
             with contextlib.suppress(ProcessLookupError):
-                os.kill(luck.choice(found), signal.SIGKILL)
+                os.kill(struck.pid, signal.SIGKILL)
 
 
 def _live(url: str, channel: socket.socket) -> None:
@@ -223,23 +239,9 @@ def _do(session: Session, what: dict[str, Any]) -> dict[str, Any]:
             files = {name: session.files.read(name).decode() for name in session.files.list()}
             resumed = session.resumed
             lost = [one.name for one in resumed.lost] if resumed is not None else []
-            log = len(session.log(limit=10_000))
+            log = _log(not one.detail.get("rolled_back") for one in reversed(session.log(limit=10_000)))
             return {"names": session.aside(LOOK), "files": files, "log": log, "lost": lost}
     return {"done": True}
-
-
-def _descendants(pid: int) -> list[int]:
-    parents: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            with contextlib.suppress(OSError, IndexError):
-                parent = int(Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[1])
-                parents.setdefault(parent, []).append(int(entry))
-    found, new = list[int](), [pid]
-    while new:
-        new = [child for one in new for child in parents.get(one, ())]
-        found += new
-    return sorted(found)
 
 
 if __name__ == "__main__":

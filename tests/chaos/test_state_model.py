@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from family_tree import below
 from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
@@ -254,10 +255,10 @@ class States(RuleBasedStateMachine):
     @rule(which=st.integers(0, 999), milliseconds=st.sampled_from([0, 0, 1, 5, 30, 150]))
     def kill(self, which: int, milliseconds: int) -> None:
         """One of the session's processes is killed, or of those that made it."""
-        found = _descendants(os.getpid())
+        found = below()
         if found:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(found[which % len(found)], signal.SIGKILL)
+                os.kill(found[which % len(found)].pid, signal.SIGKILL)
             self.struck = True
             time.sleep(milliseconds / 1e3)
 
@@ -318,21 +319,6 @@ def _step(change: Callable[..., None], *arguments: object) -> Callable[[Model], 
         model.step()
 
     return step
-
-
-def _descendants(pid: int) -> list[int]:
-    parents: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            with contextlib.suppress(OSError, IndexError):
-                stat = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
-                if stat[0] not in "ZX":
-                    parents.setdefault(int(stat[1]), []).append(int(entry))
-    found, new = list[int](), [pid]
-    while new:
-        new = [child for one in new for child in parents.get(one, ())]
-        found += new
-    return sorted(found)
 
 
 def _settings(examples: int, steps: int, *, always_the_same: bool = False) -> settings:

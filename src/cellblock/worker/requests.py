@@ -59,6 +59,7 @@ from cellblock.worker.interrupts import (
     repair,
     sheltered,
     was_interrupted,
+    whole,
 )
 from cellblock.worker.meter import Meter
 from cellblock.worker.names import Names
@@ -85,6 +86,7 @@ class Worker:
     __slots__ = (
         "_at_once",
         "_beside",
+        "_changed",
         "_channel",
         "_integrity",
         "_interpreter",
@@ -125,6 +127,7 @@ class Worker:
         self._value_bytes, self._beside = MAX_VALUE_BYTES, False
         self._kept: tuple[portable.Buffer, ...] = ()
         self._reserved: tuple[memoryview, ...] = ()
+        self._changed = False
         install(self._voice.show)
         self._use(Interpreter())
         on_import("IPython.display", self._take_over_display)
@@ -327,7 +330,8 @@ class Worker:
         except Broken:
             raise
         except BaseException as error:
-            failure = self._failure(error)
+            failure = None if self._changed else self._failure(error)
+        self._changed = False
         self._only_main_goes_on()
         if self._tools is not None:
             self._tools.forget()
@@ -372,7 +376,7 @@ class Worker:
             case Bind():
                 data, *large = request.buffers
                 buffers = reserved if request.is_stored else [bytearray(one) for one in large]
-                self._interpreter.namespace[request.name] = copy_of(data, buffers)
+                whole(self._change, self._interpreter.namespace.__setitem__, request.name, copy_of(data, buffers))
             case Reserve():
                 self._reserved = reserve(request.lengths)
                 return Packed(self._reserved)
@@ -381,7 +385,7 @@ class Worker:
             case Survey():
                 return ours(self._encode, ours(survey.names, self._interpreter, request.max_names, request.max_preview))
             case Clear():
-                self._interpreter.clear()
+                whole(self._change, self._interpreter.clear)
             case Equip():
                 self._equip(request)
             case Restore():
@@ -389,6 +393,11 @@ class Worker:
             case ToolReply() | ToolRoom() | Supplied() | Restrict():
                 raise RuntimeError("a reply to no call, or a policy for a session that has none")
         return NO_VALUE
+
+    def _change(self, change: Callable[..., None], *args: object) -> None:
+        """What the host does to the namespace: an interrupt that comes with its end is no failure of it."""
+        change(*args)
+        self._changed = True
 
     def _unseal(self, request: Request) -> object:
         if not isinstance(request, Restrict):
