@@ -11,6 +11,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -152,6 +153,21 @@ def test_every_step_is_a_commit(opened: Open) -> None:
         ("python", "1/0"),
     ]
     assert [commit.number for commit in session.log(limit=2)] == [3, 2]
+
+
+def test_a_cell_that_is_run_again_finds_the_file_that_it_waited_for(opened: Open) -> None:
+    session = opened(limits=ExecutionLimits(max_checkpoints=0))
+    wait = "import os, time\nwhile not os.path.exists('given.txt'): time.sleep(0.01)\nfound = open('given.txt').read()"
+    with ThreadPoolExecutor(1) as pool:
+        cell = pool.submit(session.run, wait)
+        while not session.notebook.cells:
+            time.sleep(0.01)
+        session.files.write("given.txt", "given")
+        assert cell.result().ok
+    session = _again(session, opened)
+    assert session.resumed is not None
+    assert session.resumed.lost == ()
+    assert session["found"] == "given"
 
 
 def test_what_the_host_changed_is_in_the_store_when_the_call_returns(opened: Open, url: str) -> None:

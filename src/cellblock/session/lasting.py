@@ -151,6 +151,8 @@ class Lasting:
         self._cell = ""
         self._cell_logged = True
         """The step of the cell that runs, and whether the journal has all of it so far."""
+        self._during: dict[str, str] = {}
+        """The cells during which the host took steps that are not committed yet, by these steps' ids."""
         self._entries: list[int] = []
         self._answers: list[JSON] = []
         self._asides: list[tuple[HostStep, int]] = []
@@ -302,6 +304,7 @@ class Lasting:
     async def meanwhile(self, id: str, step: HostStep) -> int:
         """Log what the host did while a cell runs; the number of the entry."""
         numbers: list[int] = []
+        self._during[id] = self._cell
         await self._append(host_entry(id, step, self._cell), numbers.append)
         return numbers[0]
 
@@ -375,12 +378,11 @@ class Lasting:
         self._enqueue(step)
 
     def step(
-        self, kernel: Kernel, state: int, id: str, host: HostStep, number: int, *,
-        entries: Sequence[int] = (), during: str = "",
-    ) -> None:  # fmt: skip
+        self, kernel: Kernel, state: int, id: str, host: HostStep, number: int, *, entries: Sequence[int] = ()
+    ) -> None:
         """The host did something to the session: have it committed. `committed` tells when it is."""
         step = self._step(id, "host", host.message, number, kernel, state, logged=bool(entries), entries=entries)
-        step.host, step.during = host, during
+        step.host, step.during = host, self._during.pop(id, "")
         self._enqueue(step)
 
     async def start(self, kernel: Kernel) -> None:
