@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from family_tree import below, launchers, soon
 from pythons import interpreters
 
 from cellblock import (
@@ -181,6 +182,33 @@ def test_a_cell_that_was_acknowledged_survives_the_death_of_its_program(opened: 
     session = opened()
     assert session.run("[globals()[f'x{n}'] for n in range(30)] == list(range(30))").value is True
     assert [cell.number for cell in session.notebook.cells] == list(range(1, 32))
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("deaths", [1, 3])
+def test_steps_that_are_taken_again_in_processes_that_end_are_taken_again_in_others(opened: Open, deaths: int) -> None:
+    session = opened(limits=ExecutionLimits(max_checkpoints=0))
+    for number in range(3):
+        session.run(f"import time; time.sleep(0.5); x{number} = [{number}]")
+    session["y"] = "set"
+    session.close()
+    with ThreadPoolExecutor(1) as pool:
+        opening = pool.submit(opened, "one")
+        for _ in range(deaths):
+            assert soon(lambda: any(len(one.inner) == 3 and one.inner[-1] != 1 for one in below()), True)
+            time.sleep(0.3)  # it takes the first cell again
+            for launcher in launchers():
+                os.kill(launcher.pid, signal.SIGKILL)
+        if deaths == 1:
+            session = opening.result()
+            assert session.resumed is not None
+            assert session.resumed.lost == ()
+        else:
+            with pytest.raises(CellblockError, match="ended"):
+                opening.result()
+            session = opened("one")
+    assert session.run("x0 + x1 + x2 + [y]").value == [0, 1, 2, "set"]
+    assert [one.message for one in session.log()][1] == "y = …"
 
 
 def test_a_cell_that_ran_when_the_program_died_is_told_and_not_run_again(opened: Open, url: str) -> None:

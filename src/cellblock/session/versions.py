@@ -74,7 +74,7 @@ class Versions(Turns):
                 await lasting.start(kernel)
                 self._settle("open")
             else:
-                self.resumed = await self._rebuild(lasting, kernel, past)
+                self.resumed = await self._go_on(lasting, kernel, past, keep_notebook=False)
         finally:
             self._give_turn()
 
@@ -236,16 +236,18 @@ class Versions(Turns):
         resumed = await self._go_on(lasting)
         self.resumed, self._note = resumed, _resumption(resumed)
 
-    async def _go_on(self, lasting: Lasting) -> Resumed:
-        """In a new kernel, from where the session was when it gave up its own; in another where that ends meanwhile."""
+    async def _go_on(
+        self, lasting: Lasting, kernel: Kernel | None = None, past: Past | None = None, *, keep_notebook: bool = True
+    ) -> Resumed:
+        """Bring a new kernel to where the session was, and another where that ends meanwhile."""
         tries = 1
         while True:
-            past = await lasting.newest()
-            assert past is not None  # a session that sleeps has begun
-            kernel = await self._opened_for(lasting)
+            past = past or await lasting.newest()
+            assert past is not None  # it has begun
+            kernel = kernel or await self._opened_for(lasting)
             self._kernel, self._asleep = kernel, False
             try:
-                return await self._rebuild(lasting, kernel, past, keep_notebook=True)
+                return await self._rebuild(lasting, kernel, past, keep_notebook=keep_notebook)
             except BaseException as error:
                 again = isinstance(error, CellblockError) and kernel.ended and tries < _TRIES
                 self._kernel, self._asleep = None, True
@@ -253,6 +255,7 @@ class Versions(Turns):
                     await kernel.close()
                 if not again:
                     raise
+            kernel = past = None
             tries += 1
 
     async def _opened_for(self, lasting: Lasting) -> Kernel:
