@@ -149,6 +149,7 @@ class Keeper:
             ending.hold_back(cast("float", message["since"]), self._worker, processes=self._processes)
         elif message["do"] == "end":
             count = ending.end_since(cast("float", message["since"]), self._worker, processes=self._processes)
+            self._bury()  # the next cell may have as many processes again
             self._watch.continued()
             control.send(self._channel, {"count": count})
 
