@@ -18,23 +18,31 @@ if TYPE_CHECKING:
     from cellblock.cell import CellState as CellState
     from cellblock.cell import Lost as Lost
     from cellblock.container import Container as Container
+    from cellblock.errors import CaptureFailed as CaptureFailed
     from cellblock.errors import CellblockError as CellblockError
     from cellblock.errors import FileRefused as FileRefused
+    from cellblock.errors import ImageNotBuilt as ImageNotBuilt
     from cellblock.errors import IsolationUnavailable as IsolationUnavailable
+    from cellblock.errors import LeaseLost as LeaseLost
     from cellblock.errors import LogError as LogError
     from cellblock.errors import MergeConflict as MergeConflict
     from cellblock.errors import ModelError as ModelError
     from cellblock.errors import MountRefused as MountRefused
     from cellblock.errors import PreloadFailed as PreloadFailed
+    from cellblock.errors import QuotaReached as QuotaReached
+    from cellblock.errors import RestoreFailed as RestoreFailed
     from cellblock.errors import SecurityError as SecurityError
     from cellblock.errors import SessionBusy as SessionBusy
     from cellblock.errors import SessionClosed as SessionClosed
+    from cellblock.errors import SessionHeld as SessionHeld
     from cellblock.errors import SourceRejected as SourceRejected
     from cellblock.errors import StepLimitReached as StepLimitReached
+    from cellblock.errors import StoreDamaged as StoreDamaged
     from cellblock.errors import StoreError as StoreError
     from cellblock.errors import TaskFailed as TaskFailed
     from cellblock.errors import UnknownCell as UnknownCell
     from cellblock.errors import UnknownCommit as UnknownCommit
+    from cellblock.errors import UnknownSession as UnknownSession
     from cellblock.errors import UnpicklableError as UnpicklableError
     from cellblock.events import Done as Done
     from cellblock.events import ToolCall as ToolCall
@@ -60,51 +68,63 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
+_ERRORS = (
+    "CaptureFailed",
+    "CellblockError",
+    "FileRefused",
+    "ImageNotBuilt",
+    "IsolationUnavailable",
+    "LeaseLost",
+    "LogError",
+    "MergeConflict",
+    "ModelError",
+    "MountRefused",
+    "PreloadFailed",
+    "QuotaReached",
+    "RestoreFailed",
+    "SecurityError",
+    "SessionBusy",
+    "SessionClosed",
+    "SessionHeld",
+    "SourceRejected",
+    "StepLimitReached",
+    "StoreDamaged",
+    "StoreError",
+    "TaskFailed",
+    "UnknownCell",
+    "UnknownCommit",
+    "UnknownSession",
+    "UnpicklableError",
+)
+
 _HOME = {
+    **dict.fromkeys(_ERRORS, "cellblock.errors"),
     "AgentMemory": "cellblock.agent.memory",
     "CodeAgent": "cellblock.agent.code",
     "Prompts": "cellblock.agent.prompts",
     "ReactAgent": "cellblock.agent.react",
     "RunResult": "cellblock.agent.result",
-    "StepLimitReached": "cellblock.errors",
-    "TaskFailed": "cellblock.errors",
     "TinyCodeAgent": "cellblock.agent.code",
     "tool": "cellblock.tools.tool",
     "AsyncSession": "cellblock.session.session",
     "Cell": "cellblock.cell",
     "CellError": "cellblock.cell",
     "CellState": "cellblock.cell",
-    "CellblockError": "cellblock.errors",
     "Container": "cellblock.container",
     "Done": "cellblock.events",
     "ExecutionLimits": "cellblock.limits",
-    "FileRefused": "cellblock.errors",
-    "IsolationUnavailable": "cellblock.errors",
     "Live": "cellblock.state",
-    "LogError": "cellblock.errors",
     "Lost": "cellblock.cell",
-    "MergeConflict": "cellblock.errors",
-    "UnknownCommit": "cellblock.errors",
-    "StoreError": "cellblock.errors",
-    "ModelError": "cellblock.errors",
-    "MountRefused": "cellblock.errors",
     "Notebook": "cellblock.session.notebook",
     "Opaque": "cellblock.values.portable",
     "Output": "cellblock.outputs",
     "OutputType": "cellblock.outputs",
     "Policy": "cellblock.policy",
-    "PreloadFailed": "cellblock.errors",
     "Private": "cellblock.session.privacy",
     "Resumed": "cellblock.state",
     "ScriptedModel": "cellblock.models.scripted",
     "Session": "cellblock.session.blocking",
-    "SecurityError": "cellblock.errors",
-    "SessionBusy": "cellblock.errors",
-    "SessionClosed": "cellblock.errors",
-    "SourceRejected": "cellblock.errors",
     "ToolCall": "cellblock.events",
-    "UnknownCell": "cellblock.errors",
-    "UnpicklableError": "cellblock.errors",
     "Usage": "cellblock.limits",
     "Versioned": "cellblock.state",
     "keep_ready": "cellblock.session.ready",

@@ -195,3 +195,10 @@ def test_every_public_name_loads() -> None:
         assert getattr(cellblock, name) is not None
     with pytest.raises(AttributeError, match="module 'cellblock' has no attribute 'nothing'"):
         cellblock.nothing  # noqa: B018
+
+
+def test_every_error_can_be_caught_by_a_public_name() -> None:
+    import cellblock
+    from cellblock import errors
+
+    assert {name for name, kind in vars(errors).items() if isinstance(kind, type)} <= set(cellblock.__all__)

@@ -7,6 +7,7 @@ event loop calls waits for the disk, and `sync` does so without keeping others f
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import sys
@@ -220,7 +221,7 @@ class SqliteDatabase:
         except sqlite3.Error as error:
             raise self._told(error) from error
         except OSError as error:
-            raise StoreError(f"{self._where}: {error}") from error
+            raise StoreError(f"{self._where}: {error.strerror}", hint=_HINTS.get(error.errno or 0, "")) from error
 
     def _told(self, error: sqlite3.Error) -> StoreError:
         name = getattr(error, "sqlite_errorname", "")
@@ -230,13 +231,19 @@ class SqliteDatabase:
         return StoreError(f"{self._where}: {error} {name}".rstrip())
 
 
+_ROOM = "free some space; what was committed before is whole"
+_OPENS = "its directory must exist, and be writable for this user"
+_HINTS = {
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS), _OPENS),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _ROOM),
+}
 _TOLD = (
-    ("SQLITE_FULL", "has no room: its disk is full", "free some space; what was committed before is whole"),
+    ("SQLITE_FULL", "has no room: its disk is full", _ROOM),
     ("SQLITE_READONLY", "cannot be written to", "its file, directory or file system is read-only"),
     ("SQLITE_CORRUPT", "is damaged", "restore a copy, or save what can be read: `sqlite3 FILE .recover`"),
     ("SQLITE_NOTADB", "is no SQLite file", "give the store another path, or restore a copy"),
     ("SQLITE_BUSY", f"is being written to by another process, for {_PATIENCE:.0f} s", "see which program has it open"),
-    ("SQLITE_CANTOPEN", "cannot be opened", "its directory must exist, and be writable for this user"),
+    ("SQLITE_CANTOPEN", "cannot be opened", _OPENS),
     ("SQLITE_IOERR", "cannot be read or written: its disk reports an error", "see the system's log"),
 )
 """How the driver's errors begin, what that means, what to do."""

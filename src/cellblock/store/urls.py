@@ -84,6 +84,8 @@ def _refuse_more(url: str, rest: str, query: Mapping[str, str]) -> None:
 
 def _without_password(url: str) -> str:
     parts = urlsplit(url)
+    if not parts.netloc and not parts.query:
+        return url
     name, at, host = parts.netloc.rpartition("@")
     query = [(key, "***" if key == "password" else value) for key, value in parse_qsl(parts.query)]
     netloc = name.partition(":")[0] + at + host

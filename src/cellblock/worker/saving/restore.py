@@ -13,7 +13,7 @@ from typing import Any
 
 from cellblock.worker.saving import ambient, arrays, building, patches
 from cellblock.worker.saving.facts import told
-from cellblock.worker.saving.losses import called
+from cellblock.worker.saving.losses import UNLOADABLE, called
 from cellblock.worker.saving.pickler import OF_LOADER
 from cellblock.worker.saving.reach import EVERYTHING
 from cellblock.worker.saving.streams import SIMPLE, Fill, Get, gather, reading
@@ -82,7 +82,7 @@ class Restoring:
             if key is None or key in self._loaded:
                 continue
             if not self.bring_group(key) and key in self.failed:
-                rows.append([name, kind, f"it could not be loaded: {self.failed[key]}", _REMEDY])
+                rows.append([name, kind, f"it could not be loaded: {self.failed[key]}", UNLOADABLE])
         return rows
 
     def look(self, name: str) -> Any:
