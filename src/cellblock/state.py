@@ -26,6 +26,10 @@ class Versioned:
     strict: bool = False
     hibernate_after: float | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.url, str | None):
+            raise TypeError(f"url must be str, such as 'sqlite:///cells.db', not {type(self.url).__name__}")
+
 
 State = Live | Versioned
 """The ways of keeping what cells do."""

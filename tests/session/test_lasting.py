@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from family_tree import below, launchers, soon
 from pythons import interpreters
 
 from cellblock import (
+    AsyncSession,
     CellblockError,
     CellState,
     ExecutionLimits,
@@ -33,6 +36,7 @@ from cellblock import (
     Versioned,
 )
 from cellblock.errors import RestoreFailed
+from cellblock.store import open_store
 
 Open = Callable[..., Session]
 
@@ -169,6 +173,65 @@ def test_a_cell_that_is_run_again_finds_the_file_that_it_waited_for(opened: Open
     assert session.resumed is not None
     assert session.resumed.lost == ()
     assert session["found"] == "given"
+
+
+def test_a_session_whose_event_loops_end_in_the_middle_of_commits_has_all_of_them(url: str) -> None:
+    session = AsyncSession("one", state=Versioned(url))
+    asyncio.run(session.open())
+    for number in range(60):
+
+        async def one(number: int = number) -> None:
+            assert (await session.run(f"x = {number}\nkept = [{number}] * 1000")).ok
+            await asyncio.sleep(0.002 * (number % 7))
+
+        asyncio.run(one())
+    asyncio.run(session.close())
+    with Session("one", state=Versioned(url)) as again:
+        assert again["x"] == 59
+        assert len(again.log(limit=100)) == 61
+    with open_store(url) as store:
+        assert store.verify().damage == ()
+
+
+def test_a_call_whose_cell_was_deleted_is_a_step_of_its_own_when_it_comes_again(opened: Open) -> None:
+    session = opened()
+    session.run("x = 0")
+    for _ in range(2):
+        session.run("x += 1", call_id="k")
+        session.delete("k")
+    session.undo()
+    assert session["x"] == 1
+    assert _again(session, opened)["x"] == 1
+
+
+def test_states_that_were_not_saved_are_not_merged(opened: Open) -> None:
+    session = opened(limits=ExecutionLimits(max_checkpoints=0))
+    session.run("x = 1")
+    session.tag("here")
+    session.run("y = 2")
+    with pytest.raises(CellblockError, match="nothing was merged: the state of cell 2, 'y = 2', was not saved"):
+        session.merge("here")
+    assert (session["x"], session["y"]) == (1, 2)
+
+
+def test_an_undo_that_the_store_refused_is_told_by_the_next_commit(opened: Open, url: str) -> None:
+    session = opened()
+    session.run("a = 1")
+    session.run("b = 2")
+    session.flush()
+    moves = "BEFORE UPDATE OF head_commit ON sessions"
+    _execute(url, f"CREATE TRIGGER refused {moves} BEGIN SELECT RAISE(FAIL, 'no'); END")
+    with pytest.raises(StoreError):
+        session.undo()
+    _execute(url, "DROP TRIGGER refused")
+    session["c"] = 3
+    session.run("d = 4")
+    assert sorted(_again(session, opened).names()) == ["a", "c", "d"]
+
+
+def _execute(url: str, statement: str) -> None:
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as database:
+        database.execute(statement)
 
 
 def test_what_the_host_changed_is_in_the_store_when_the_call_returns(opened: Open, url: str) -> None:
@@ -673,7 +736,7 @@ def test_value_whose_own_code_fails_as_it_is_loaded_is_lost_and_the_rest_is_ther
     assert set(lost) == {"a", "b"}
     assert lost["a"].type == "__main__.A"
     assert lost["a"].reason == f"it could not be loaded: {reason}"
-    assert lost["a"].remedy == "run the cells again that made it"
+    assert lost["a"].remedy == "register a codec for its type with cellblock.codec, and make it again"
     cell = session.run(
         "kept, same is kept, after[0] is kept, open('f').read(), random.random(), seven(), 'a' in globals()"
     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import _thread
 import logging
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -92,8 +93,12 @@ class _Step:
     share: Share | None = None
     capture: Capture | None = None
     has_slot: bool = False
+    commit: str | None = None
+    """What it led to, once it is in the store."""
     was_let_go: bool = False
     failed: bool = False
+    tried: bool = False
+    """Whether its commit has been begun, and may be in the store."""
     unsaved: str = "steps came faster than they could be saved"
     failure: CellblockError | None = None
     """What kept its state from being saved, where that was tried."""
@@ -128,6 +133,8 @@ class Lasting:
         self._tried = anyio.Event()
         self._background = Background()
         self._queue: deque[_Step] = deque()
+        self._writing = threading.Lock()
+        """Held over the writing of a commit, which goes on in its thread where the event loop ends."""
         self._working = False
         self._idle = anyio.Event()
         self._idle.set()
@@ -146,8 +153,11 @@ class Lasting:
         """The step that the next one comes after."""
         self._commits: dict[str, str] = {}
         """What steps led to, by their ids."""
-        self._moving: str | None = None
-        """The commit that the session stands at, where the store could not be told."""
+        self._moving: tuple[str, Sequence[int]] | None = None
+        """The commit that the session stands at, where the store could not be told, and the entries to let go with it.
+
+        The next commit tells it, too.
+        """
         self._cell = ""
         self._cell_logged = True
         """The step of the cell that runs, and whether the journal has all of it so far."""
@@ -336,9 +346,13 @@ class Lasting:
         """Until all that the session's state rests on is in a commit or in the journal; what keeps it out is raised."""
         if any(not step.logged for step in self._queue):
             await self.committed()
-        if (commit := self._moving) is not None:
-            await self._move(commit, ())
+        await self._moved()
         await self._log_asides()
+
+    async def _moved(self) -> None:
+        """Have the store hold that the session stands where it does."""
+        if self._moving is not None:
+            await self._move(*self._moving)
 
     async def _log_asides(self) -> None:
         for place, (step, number) in enumerate(self._asides):
@@ -402,6 +416,7 @@ class Lasting:
     ) -> _Step:  # fmt: skip
         """The step after the newest, with what was run aside in between."""
         asides, self._asides = self._asides, []
+        left = () if self._moving is None else self._moving[1]
         return _Step(
             id=id,
             parent=self._tip,
@@ -411,7 +426,7 @@ class Lasting:
             kernel=kernel,
             state=state,
             logged=logged,
-            entries=[*entries, *(number for _, number in asides if number)],
+            entries=[*entries, *left, *(number for _, number in asides if number)],
             asides=tuple(aside for aside, _ in asides),
             changes=self._notebook.changes(),
         )
@@ -532,7 +547,6 @@ class Lasting:
                     again = not step.failed
                     self._failure = error if isinstance(error, CellblockError) else StoreError(repr(error)[:_MESSAGE])
                     step.failed = True
-                    self._let_go(self._queue)
                     if not again:
                         return
                 else:
@@ -542,6 +556,7 @@ class Lasting:
                     if done.share is not None:
                         done.share.close()
         finally:
+            self._let_go(self._queue)
             self._working = False
             self._idle.set()
 
@@ -556,8 +571,7 @@ class Lasting:
                 step.capture, step.has_slot, step.was_let_go = None, False, True
 
     async def _commit(self, step: _Step) -> None:
-        if step.failed and (made := await to_thread.run_sync(self._made, step)) is not None:
-            self._commits[step.id] = made
+        if step.tried and await to_thread.run_sync(self._is_written, step):
             return
         batch = await to_thread.run_sync(self._held.batch)
         with batch:
@@ -567,19 +581,31 @@ class Lasting:
                 step.failure = None
                 await self._fork(step)
                 snapshot = await self._read(step, batch.put)
-            commit = await to_thread.run_sync(self._write, batch, step, snapshot)
+            step.tried = True
+            if not await to_thread.run_sync(self._write_once, batch, step, snapshot):
+                return
         if snapshot is not None:
             self._note_saved(step, snapshot)
         elif step.failure is not None:
             if self._stateless is None:
                 self._to_tell += (_everything_since(step.number, step.failure),)
             self._stateless = (step.number if self._stateless is None else self._stateless[0], step.failure)
-        self._commits[step.id] = commit.id
 
-    def _made(self, step: _Step) -> str | None:
-        """The commit that a step led to although the store had not said so."""
-        head = self._held.resolve("HEAD")
-        return head.id if step_of(head) == step.id else None
+    def _is_written(self, step: _Step) -> bool:
+        """Whether a step's commit is there: of a thread whose caller has gone, or of a store that failed to say so."""
+        with self._writing:
+            if step.commit is None and step_of(head := self._held.resolve("HEAD")) == step.id:
+                self._commits[step.id] = step.commit = head.id
+            return step.commit is not None
+
+    def _write_once(self, batch: Batch, step: _Step, snapshot: Snapshot | None) -> bool:
+        """Write a step's commit; False where a thread whose caller has gone has done so meanwhile."""
+        with self._writing:
+            if step.commit is not None:
+                return False
+            self._commits[step.id] = step.commit = self._write(batch, step, snapshot).id
+            self._moving = None
+            return True
 
     def _note_saved(self, step: _Step, snapshot: Snapshot) -> None:
         """Find out what a snapshot lacks, and have what is new in it loaded once."""
@@ -682,6 +708,7 @@ class Lasting:
         await self._idle.wait()
         if any(not step.logged for step in self._queue):
             await self.committed()
+        await self._moved()
         for step in self._queue:
             if step.share is not None:
                 step.share.close()
@@ -786,7 +813,7 @@ class Lasting:
             await self._move(self._commits[self._tip], ())
 
     async def _move(self, commit: str, entries: Sequence[int]) -> None:
-        self._moving = commit
+        self._moving = commit, entries
         await to_thread.run_sync(lambda: self._held.move(commit, entries=entries))
         self._moving = None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cellblock.errors import MergeConflict
+from cellblock.errors import CellblockError, MergeConflict
 from cellblock.session.timeline import is_cache, is_same
 from cellblock.store import JSON, Batch, Commit, HeldSession
 from cellblock.worker.saving.losses import PART, called
@@ -24,8 +24,15 @@ def merge(
     """Make a commit of what two commits both changed since they parted: a step of this id, after ours.
 
     Names that share objects change together. `MergeConflict` where both changed the same, unless one is preferred. Of
-    what surrounds the names, such as options of packages, ours stays where both changed it.
+    what surrounds the names, such as options of packages, ours stays where both changed it. A commit whose state was
+    not saved cannot be merged.
     """
+    for one in (ours, theirs):
+        if not one.snapshot:
+            raise CellblockError(
+                f"nothing was merged: the state of cell {one.number}, {one.message!r}, was not saved",
+                hint="run a cell there, and merge again; under a policy, or without checkpoints, no states are kept",
+            )
     base = session.ancestor(ours.id, theirs.id)
     first, second = (theirs, ours) if prefer == "theirs" else (ours, theirs)
     with session.batch() as batch:

@@ -216,7 +216,7 @@ class Turns:
                 self._give_turn()
                 return ran
             draft = self._draft(source, kind, cell_id or call_id)
-            step = draft.id if cell_id is None else self._new_step()
+            step = self._new_step()
             if self._lasting is not None:
                 if 2 * self._account.held > self._account.limit:  # much of it may wait to be written
                     await self._lasting.finish()

@@ -64,9 +64,10 @@ class Batch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing is undone: what was put and leads nowhere is collected in time."""
-        self._waiting.clear()
-        self._records.clear()
+        """Nothing is undone: what was put and leads nowhere is collected in time.
+
+        Nothing is dropped either: a thread may be in the middle of the commit whose caller has gone.
+        """
 
     def put(self, data: bytes | memoryview) -> str:
         """Store some bytes, unless the user has stored the same before; their address."""
