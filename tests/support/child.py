@@ -17,7 +17,6 @@ def in_child(action: Callable[[], object], *, uid: int | None = None) -> object:
     pid = os.fork()
     if pid == 0:
         try:
-            _be_alone()
             if uid is not None:
                 os.setgroups([])
                 os.setresgid(uid, uid, uid)
@@ -34,7 +33,7 @@ def in_child(action: Callable[[], object], *, uid: int | None = None) -> object:
     return json.loads(said) if said else f"died of {status}"
 
 
-def _be_alone() -> None:
+def be_alone() -> None:
     """Wait until the kernel has ended the threads that libraries start in a fork, and have joined."""
     until = time.monotonic() + 10
     while len(os.listdir("/proc/self/task")) > 1 and time.monotonic() < until:

@@ -5,7 +5,7 @@ import socket
 from collections.abc import Callable
 
 import pytest
-from child import in_child
+from child import be_alone, in_child
 
 from cellblock.worker.confine import namespaces
 from cellblock.worker.confine.syscalls import CLONE_NEWNET, CLONE_NEWUSER, unshare
@@ -18,6 +18,7 @@ def in_namespace(action: Callable[[], object]) -> object:
     """What `action` returns in a child with a network namespace of its own, as JSON; its exception as text."""
 
     def alone() -> object:
+        be_alone()
         unshare(CLONE_NEWUSER | CLONE_NEWNET)
         return action()
 
