@@ -134,10 +134,10 @@ def _operation(luck: random.Random, model: Model) -> tuple[dict[str, object], Ch
     """An operation, and what it does to a model."""
     name, other, value = luck.choice(NAMES), luck.choice(NAMES), luck.randrange(1000)
 
-    def step(change: Callable[..., None], *arguments: object) -> Change:
+    def step(change: Callable[..., None], *arguments: object, is_step: bool = True) -> Change:
         def changed(model: Model) -> None:
             change(model, *arguments)
-            model.step()
+            model.step(is_step)
 
         return changed
 
@@ -152,6 +152,10 @@ def _operation(luck: random.Random, model: Model) -> tuple[dict[str, object], Ch
         ran(f"globals().pop({name!r}, None)", Model.bind, name, None),
         ran(f"open({name!r}, 'w').write('{value}')", Model.write, name, str(value)),
         ran(f"import time; time.sleep(0.01); {name} = [{value}]", Model.bind, name, [value]),
+        (
+            {"do": "aside", "source": f"{name} = [{value}, 0]"},
+            step(Model.bind, name, [value, 0], is_step=False),
+        ),
         ({"do": "set", "name": name, "value": [value]}, step(Model.bind, name, [value])),
         ({"do": "write", "name": name, "text": str(value)}, step(Model.write, name, str(value))),
         ({"do": "hibernate"}, lambda model: None),
@@ -225,6 +229,8 @@ def _do(session: Session, what: dict[str, Any]) -> dict[str, Any]:
         case "run":
             cell = session.run(what["source"])
             return {"done": True, "rolled_back": cell.rolled_back, "lost": [one.name for one in cell.lost]}
+        case "aside":
+            session.aside(what["source"])
         case "set":
             session[what["name"]] = what["value"]
         case "write":
@@ -239,8 +245,9 @@ def _do(session: Session, what: dict[str, Any]) -> dict[str, Any]:
             files = {name: session.files.read(name).decode() for name in session.files.list()}
             resumed = session.resumed
             lost = [one.name for one in resumed.lost] if resumed is not None else []
-            log = _log(not one.detail.get("rolled_back") for one in reversed(session.log(limit=10_000)))
-            return {"names": session.aside(LOOK), "files": files, "log": log, "lost": lost}
+            commits = reversed(session.log(limit=10_000))
+            log = _log(one.kind != "aside" and not one.detail.get("rolled_back") for one in commits)
+            return {"names": session.aside(LOOK, reads=True), "files": files, "log": log, "lost": lost}
     return {"done": True}
 
 

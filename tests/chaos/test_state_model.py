@@ -133,7 +133,7 @@ class States(RuleBasedStateMachine):
     def aside(self, name: str, value: int) -> None:
         def change(model: Model) -> None:
             model.append(name, value)
-            model.aside()
+            model.step(is_step=False)
 
         if name in self.model.names:
             self._do(lambda: self.session.aside(f"{name}.append({value})"), change)
@@ -184,7 +184,7 @@ class States(RuleBasedStateMachine):
             return self._look()
 
     def _look(self) -> dict[str, Any]:
-        names = self.session.aside(LOOK)
+        names = self.session.aside(LOOK, reads=True)
         files = {name: self.session.files.read(name).decode() for name in self.session.files.list()}
         log = len(self.model.commits) if self.failing else _length(self.session.log(limit=10_000))
         return {"names": names, "files": files, "log": log}
@@ -213,7 +213,8 @@ class States(RuleBasedStateMachine):
         name = f"xb{self.branches}"
         with self.session.branch(f"b{self.lives}-{self.branches}") as branch:
             assert branch.run(LOOK).value == self.model.seen()["names"]
-            branch.run(f"{name} = [{value}]")
+            branch.run(f"{name} = []")
+            branch.aside(f"{name}.append({value})")
             if merge:
                 self._do(lambda: self.session.merge(branch), _step(Model.bind, name, [value]))
 

@@ -122,7 +122,36 @@ def test_a_session_goes_back_to_a_state_that_an_aside_without_a_step_led_to(open
     session.aside("x")
     session = _again(session, opened)
     assert session.run("x").value == 1
-    assert [commit.message for commit in session.log()] == ["x", "x = 1", ""]
+    assert [(commit.kind, commit.message) for commit in session.log()] == [
+        ("python", "x"),
+        ("aside", "x"),
+        ("aside", "x"),
+        ("python", "x = 1"),
+        ("open", ""),
+    ]
+
+
+def test_what_was_run_aside_is_in_a_commit_of_its_own(opened: Open) -> None:
+    session = opened()
+    session.run("x = [1]")
+    session.aside("x.append(2)")
+    session.tag("with")
+    with session.branch("other") as other:
+        assert other.run("x").value == [1, 2]
+        other.aside("y = 3")
+        session.merge(other)
+    assert session.run("x, y").value == ([1, 2], 3)
+    commits = len(session.log())
+    session.aside("len(x)", reads=True)
+    assert len(session.log()) == commits
+    session.checkout("with")
+    session = _again(session, opened)
+    assert session.run("x").value == [1, 2]
+    session.aside("x.append(5)")
+    session.undo()
+    assert session.run("x").value == [1, 2]
+    session.undo(2)
+    assert "x" not in session.names()
 
 
 def test_functions_and_classes_of_cells_go_on_seeing_the_session(opened: Open) -> None:

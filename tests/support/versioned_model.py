@@ -11,16 +11,15 @@ State = tuple[dict[str, list[object]], dict[str, str]]
 
 @dataclass
 class Commit:
-    """What was there when a commit was made, what was there before the next one, and whether it is a step."""
+    """What was there when a commit was made, and whether it is a step."""
 
     saved: State
-    left: State
     is_step: bool
 
 
 @dataclass
 class Model:
-    """What a session holds. A step is a commit; one that was rolled back is a commit, and no step to be undone."""
+    """What a session holds. A step is a commit; what was rolled back or run aside is one that undo does not count."""
 
     names: dict[str, list[object]] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
@@ -59,23 +58,18 @@ class Model:
 
     def step(self, is_step: bool = True) -> None:
         """A step has been taken, which led to what is there."""
-        self.commits.append(Commit(self._state(), self._state(), is_step))
-
-    def aside(self) -> None:
-        """What is there has changed without a step."""
-        self.commits[-1].left = self._state()
+        self.commits.append(Commit(self._state(), is_step))
 
     def undo(self, steps: int) -> None:
-        """Go back to what was left before so many steps."""
+        """Go back to what was there before so many steps."""
         while steps:
             steps -= self.commits.pop().is_step
-        self.names, self.files = copy.deepcopy(self.commits[-1].left)
+        self.names, self.files = copy.deepcopy(self.commits[-1].saved)
 
     def checkout(self, commits: int) -> None:
         """Go to what so many commits ago was saved."""
         del self.commits[len(self.commits) - commits :]
         self.names, self.files = copy.deepcopy(self.commits[-1].saved)
-        self.commits[-1].left = self._state()
 
     def copy(self) -> Model:
         """Another that goes on apart."""

@@ -151,7 +151,7 @@ class Lent:
     async def _read(self, source: str) -> object:
         """What the source gives; None where it fails."""
         try:
-            return await self._session.aside(source)
+            return await self._session.aside(source, reads=True)
         except CellblockError:
             return None
 

@@ -139,7 +139,7 @@ def do_undo(store: Store, arguments: argparse.Namespace) -> int:
     if not steps.isascii() or not steps.isdigit() or not 0 < int(steps) < 10**6:
         say(f"{steps!r} is not a number of steps above 0")
         return USAGE
-    return _go_to(store, arguments, lambda session: before(session, int(steps))[0])
+    return _go_to(store, arguments, lambda session: before(session, int(steps)))
 
 
 def do_checkout(store: Store, arguments: argparse.Namespace) -> int:

@@ -202,14 +202,14 @@ class Session:
         """
         self._in_turn(partial(self._session.undo, steps, to=to))
 
-    def aside(self, source: str, *, step: str = "") -> object:
+    def aside(self, source: str, *, step: str = "", reads: bool = False) -> object:
         """Run source that is not a cell, and return its value: it is not in the notebook, and shows nothing.
 
-        CellblockError if it fails. If it changes names, `step` says what for: it is a step then, which can be undone,
-        and in a session that lasts a commit. Without `step` it belongs to the step before: `undo` takes both back. In a
-        session that lasts it is logged, and run again where that is needed.
+        CellblockError if it fails. In a session that lasts it is a commit, and run again where that is needed. With
+        `step`, which says what it is for, it is a step that can be undone; without, it belongs to the step before:
+        `undo` takes both back. `reads` says that it changes nothing: then nothing is kept of it.
         """
-        return self._in_turn(partial(self._session.aside, source, step=step))
+        return self._in_turn(partial(self._session.aside, source, step=step, reads=reads))
 
     def branch(self, name: str | None = None) -> Session:
         """Another session with the same names, objects and files; from then on the two are independent.

@@ -14,6 +14,7 @@ from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Bind, Clear, Run
 
 _MOST_SAID = 500
+ASIDE = "aside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +30,21 @@ class HostStep:
     buffers: tuple[Buffer, ...] = ()
 
     @property
-    def is_aside(self) -> bool:
-        """Whether it is no step of its own, and kept with the next one."""
-        return self.do == "run" and not self.name
+    def kind(self) -> str:
+        """The kind of its commit: one that was run aside belongs to the step before."""
+        return ASIDE if self.do == "run" and not self.name else "host"
 
     @property
     def message(self) -> str:
         """What the log says."""
-        said = {"bind": f"{self.name} = …", "hand": f"{self.name} = …", "clear": "clear", "run": self.name}
-        return said.get(self.do, f"{self.do} {self.name}")
+        match self.do:
+            case "bind" | "hand":
+                return f"{self.name} = …"
+            case "clear":
+                return "clear"
+            case "run":
+                return self.name or b"".join(self.buffers).decode().strip().partition("\n")[0]
+        return f"{self.do} {self.name}"
 
     def request(self, kernel: Kernel) -> Bind | Clear | Run | None:
         """What has the kernel do it; None for a file, which `change` is for."""

@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import islice
 from typing import Literal
 
@@ -42,7 +41,7 @@ from cellblock.session.earlier import Earlier, Source
 from cellblock.session.hoststeps import HostStep
 from cellblock.session.merging import merge
 from cellblock.session.notebook import Changes, Notebook
-from cellblock.session.past import Past, answer_entry, asides_of, followed_by, host_entry, leading_to, step_of
+from cellblock.session.past import Past, answer_entry, followed_by, host_entry, leading_to, step_of
 from cellblock.session.record import at_risk
 from cellblock.session.shown import Blob
 from cellblock.session.timeline import before, difference, find, why_private
@@ -69,8 +68,7 @@ class _Step:
     """A step on its way into the store.
 
     `parent` is the step that it came after, `state` the number of the state of `kernel` that it led to. `entries` are
-    the numbers of what the journal holds of it; `logged` says whether that is enough to take the step again. `asides`
-    were run since the step before.
+    the numbers of what the journal holds of it; `logged` says whether that is enough to take the step again.
     """
 
     id: str
@@ -87,7 +85,6 @@ class _Step:
     parts: Mapping[str, Blob] = field(default_factory=dict)
     changes: Changes = field(default_factory=Changes)
     answers: list[JSON] = field(default_factory=list)
-    asides: tuple[HostStep, ...] = ()
     host: HostStep | None = None
     during: str = ""
     share: Share | None = None
@@ -153,11 +150,8 @@ class Lasting:
         """The step that the next one comes after."""
         self._commits: dict[str, str] = {}
         """What steps led to, by their ids."""
-        self._moving: tuple[str, Sequence[int]] | None = None
-        """The commit that the session stands at, where the store could not be told, and the entries to let go with it.
-
-        The next commit tells it, too.
-        """
+        self._moving: str | None = None
+        """The commit that the session stands at, where the store could not be told. The next commit tells it, too."""
         self._cell = ""
         self._cell_logged = True
         """The step of the cell that runs, and whether the journal has all of it so far."""
@@ -165,9 +159,6 @@ class Lasting:
         """The cells during which the host took steps that are not committed yet, by these steps' ids."""
         self._entries: list[int] = []
         self._answers: list[JSON] = []
-        self._asides: list[tuple[HostStep, int]] = []
-        """What was run aside since the newest step, with the numbers of its entries; 0 before it is logged."""
-        self._aside_count = 0
         self.account = Account()
         """What waits to be written counts on it."""
         self._answers_share = self.account.share()
@@ -298,23 +289,16 @@ class Lasting:
         self.commit(kernel, state, step, cell, parts, stopped=stopped, logged=logged)
         return "" if logged else str(self._failure or "it is out of reach")
 
-    async def aside(self, step: HostStep) -> None:
-        """Log what was run aside and is no step: the next step's commit holds it."""
-        self._asides.append((step, 0))
-        await self._durable()
-
     async def let_go(self, entry: int) -> None:
         """An entry of the journal is needed no more: what it holds is in a commit."""
         await to_thread.run_sync(self._held.trim, (entry,))
 
-    def took_aside(self, step: HostStep, entries: Sequence[int]) -> None:
-        """What the journal says was run aside has been run again: it is still the journal's."""
-        self._asides += [(step, number) for number in entries]
-
-    async def meanwhile(self, id: str, step: HostStep) -> int:
-        """Log what the host did while a cell runs; the number of the entry."""
+    async def log_host(self, id: str, step: HostStep) -> int:
+        """Log what the host did, maybe while a cell runs; the number of the entry."""
         numbers: list[int] = []
         self._during[id] = self._cell
+        if not self._cell:  # else its beginning has seen to that
+            await self._durable()
         await self._append(host_entry(id, step, self._cell), numbers.append)
         return numbers[0]
 
@@ -347,19 +331,11 @@ class Lasting:
         if any(not step.logged for step in self._queue):
             await self.committed()
         await self._moved()
-        await self._log_asides()
 
     async def _moved(self) -> None:
         """Have the store hold that the session stands where it does."""
         if self._moving is not None:
-            await self._move(*self._moving)
-
-    async def _log_asides(self) -> None:
-        for place, (step, number) in enumerate(self._asides):
-            if not number:
-                self._aside_count += 1
-                entry = host_entry(f"a{self.epoch}-{self._aside_count}", step, "")
-                await self._append(entry, partial(_note_at, self._asides, place, step))
+            await self.move(self._moving)
 
     # ------------------------------------------------------------------------------ commits
 
@@ -371,11 +347,11 @@ class Lasting:
     @contextmanager
     def as_it_was(self) -> Iterator[None]:
         """Follow what is followed now, and stand where the session stands, unless what is done within succeeds."""
-        followed = self._notebook, self.tree, self._tip, self._asides
+        followed = self._notebook, self.tree, self._tip
         try:
             yield
         except BaseException:
-            self._notebook, self.tree, self._tip, self._asides = followed
+            self._notebook, self.tree, self._tip = followed
             raise
 
     def commit(
@@ -395,7 +371,7 @@ class Lasting:
         self, kernel: Kernel, state: int, id: str, host: HostStep, number: int, *, entries: Sequence[int] = ()
     ) -> None:
         """The host did something to the session: have it committed. `committed` tells when it is."""
-        step = self._step(id, "host", host.message, number, kernel, state, logged=bool(entries), entries=entries)
+        step = self._step(id, host.kind, host.message, number, kernel, state, logged=bool(entries), entries=entries)
         step.host, step.during = host, self._during.pop(id, "")
         self._enqueue(step)
 
@@ -414,9 +390,7 @@ class Lasting:
         self, id: str, kind: str, message: str, number: int, kernel: Kernel, state: int, *,
         logged: bool, entries: Sequence[int] = (),
     ) -> _Step:  # fmt: skip
-        """The step after the newest, with what was run aside in between."""
-        asides, self._asides = self._asides, []
-        left = () if self._moving is None else self._moving[1]
+        """The step after the newest."""
         return _Step(
             id=id,
             parent=self._tip,
@@ -426,8 +400,7 @@ class Lasting:
             kernel=kernel,
             state=state,
             logged=logged,
-            entries=[*entries, *left, *(number for _, number in asides if number)],
-            asides=tuple(aside for aside, _ in asides),
+            entries=[*entries],
             changes=self._notebook.changes(),
         )
 
@@ -677,8 +650,6 @@ class Lasting:
         if step.cell is not None:
             detail["cell"] = links.get(step.cell.id) or records(put_cell(batch, step.cell, step.parts))
             detail["rolled_back"] = step.cell.rolled_back
-        if step.asides:
-            detail["asides"] = [_kept(batch, aside) for aside in step.asides]
         if step.answers:
             detail["answers"] = records(batch.record(step.answers))
         if snapshot is None:
@@ -724,14 +695,9 @@ class Lasting:
         """The commit that a revision means."""
         return await to_thread.run_sync(self._held.resolve, revision)
 
-    async def before(self, steps: int) -> tuple[Commit, tuple[HostStep, ...]]:
-        """The commit that so many steps lead back to, and what was run aside after it."""
-
-        def found() -> tuple[Commit, tuple[HostStep, ...]]:
-            commit, next_one = before(self._held, steps)
-            return commit, asides_of(self._held, next_one)
-
-        return await to_thread.run_sync(found)
+    async def before(self, steps: int) -> Commit:
+        """The commit that so many steps lead back to."""
+        return await to_thread.run_sync(before, self._held, steps)
 
     async def log(self, revision: str, limit: int) -> list[Commit]:
         """The commits that lead to a revision, newest first."""
@@ -796,26 +762,21 @@ class Lasting:
         self._tip = step
         self._commits[step] = commit
 
-    async def went_back(self, step: str, asides: Sequence[HostStep]) -> None:
-        """The kernel is again in the state after a step, and what was run aside after it: so is the session."""
+    async def went_back(self, step: str) -> None:
+        """The kernel is again in the state after a step: so is the session."""
         self._tip = step
-        await self.move(self._commits[step], asides)
+        await self.move(self._commits[step])
 
-    async def move(self, commit: str, asides: Sequence[HostStep] = ()) -> None:
-        """Go on from another commit, and what was run aside after it; those that are left stay in the store."""
-        entries, self._asides = [number for _, number in self._asides if number], [(aside, 0) for aside in asides]
-        await self._move(commit, entries)
-        await self._log_asides()
+    async def move(self, commit: str) -> None:
+        """Go on from another commit; those that are left stay in the store."""
+        self._moving = commit
+        await to_thread.run_sync(self._held.move, commit)
+        self._moving = None
 
     async def stay(self) -> None:
         """Have the store hold that the session stands where it does, now or before the next step."""
         with suppress(StoreError):
-            await self._move(self._commits[self._tip], ())
-
-    async def _move(self, commit: str, entries: Sequence[int]) -> None:
-        self._moving = commit, entries
-        await to_thread.run_sync(lambda: self._held.move(commit, entries=entries))
-        self._moving = None
+            await self.move(self._commits[self._tip])
 
     async def past(self, head: Commit, *, journal: bool) -> Past:
         """What leads to a commit, and with `journal` to what was logged after it.
@@ -827,7 +788,6 @@ class Lasting:
             past = leading_to(self._held, head)
             if journal:
                 followed_by(past, self._held.journal())
-                self._asides = []
             self._snapshot = past.snapshot
             return past
 
@@ -859,10 +819,6 @@ def _everything_since(number: int, failure: CellblockError) -> Lost:
     """What is at risk where states cannot be saved."""
     remedy = f"these cells are run again when the session is opened, since {failure.args[0]}"
     return Lost(name=f"everything since cell {number}", type="", reason=str(failure.args[0]), remedy=remedy, alive=True)
-
-
-def _note_at(asides: list[tuple[HostStep, int]], place: int, step: HostStep, number: int) -> None:
-    asides[place] = step, number
 
 
 def _kept(batch: Batch, step: HostStep) -> JSON:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -105,12 +105,10 @@ def leading_to(session: StoredSession, head: Commit) -> Past:
     """What leads to a commit. `StoreError` where a state was not saved and nothing tells how to make it again."""
     commit, steps = head, list[Planned]()
     while not commit.snapshot and commit.parents:
-        steps += reversed(list(_planned(session, commit)))
+        steps.append(_planned(session, commit))
         commit = session.resolve(commit.parents[0])
     snapshot = get_snapshot(session, commit) if commit.snapshot else None
-    return Past(
-        head.id, commit.id, step_of(commit), head.number, snapshot, head.trees.get("cells"), steps[::-1]
-    )
+    return Past(head.id, commit.id, step_of(commit), head.number, snapshot, head.trees.get("cells"), steps[::-1])
 
 
 def followed_by(past: Past, journal: Iterable[Entry]) -> None:
@@ -211,15 +209,12 @@ def _logged(plain: Any) -> Logged:
     return Logged(plain["name"], error, tuple(base64.b64decode(one) for one in plain["buffers"]))
 
 
-def _planned(session: StoredSession, commit: Commit) -> Iterator[Planned]:
-    """The step of a commit without a state, after what had been run aside before it."""
+def _planned(session: StoredSession, commit: Commit) -> Planned:
+    """The step of a commit without a state."""
     detail: Any = commit.detail
     step = step_of(commit)
-    for aside in asides_of(session, commit):
-        yield Planned("", aside)
     if "host" in detail:
-        yield Planned(step, _host_step(session, detail["host"]), commit.id, during=str(detail.get("during", "")))
-        return
+        return Planned(step, _host_step(session, detail["host"]), commit.id, during=str(detail.get("during", "")))
     if "cell" not in detail:
         raise StoreError(
             f"the state of commit {commit.id} was not saved, and no step made it", hint="check out an older one"
@@ -230,13 +225,7 @@ def _planned(session: StoredSession, commit: Commit) -> Iterator[Planned]:
     replay = Replay(
         cell.id, cell.number, cell.kind, cell.source, tuple(map(_logged, answers)), rolled_back, stopped, ok=cell.ok
     )
-    yield Planned(step, replay, commit.id)
-
-
-def asides_of(session: StoredSession, commit: Commit) -> tuple[HostStep, ...]:
-    """What was run aside before the step of a commit, and after the one before."""
-    kept: Any = commit.detail.get("asides", ())
-    return tuple(_host_step(session, one) for one in kept)
+    return Planned(step, replay, commit.id)
 
 
 def _host_step(session: StoredSession, kept: Any) -> HostStep:

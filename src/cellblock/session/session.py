@@ -416,7 +416,7 @@ class AsyncSession(Versions):
             elif self._lasting is None:
                 raise self._not_undone(steps if to is None else states, self._steps_kept(kernel), bound)
             elif to is None:
-                await self._go_to(self._lasting, *await self._lasting.before(steps))
+                await self._go_to(self._lasting, await self._lasting.before(steps))
             else:
                 await self._go_to_stand(self._lasting, self._stands[to])
         finally:
@@ -533,8 +533,6 @@ class AsyncSession(Versions):
             await self._lasting.committed()
             branch._lasting = await self._lasting.fork(str(branch.name), branch.seed, stand.step)
             branch._lasting.account = branch._account
-            for aside in stand.asides:
-                await branch._lasting.aside(aside)
         if self._private:  # since it was forked in the store, maybe
             branch._close_off(self._private, self._private_since)
             await branch.mark_private(self._private)
@@ -586,14 +584,14 @@ class AsyncSession(Versions):
                 hint="its type must be importable inside the session",
             )
 
-    async def aside(self, source: str, *, step: str = "") -> object:
+    async def aside(self, source: str, *, step: str = "", reads: bool = False) -> object:
         """Run source that is not a cell, and return its value: it is not in the notebook, and shows nothing.
 
-        CellblockError if it fails. If it changes names, `step` says what for: it is a step then, which can be undone,
-        and in a session that lasts a commit. Without `step` it belongs to the step before: `undo` takes both back. In a
-        session that lasts it is logged, and run again where that is needed.
+        CellblockError if it fails. In a session that lasts it is a commit, and run again where that is needed. With
+        `step`, which says what it is for, it is a step that can be undone; without, it belongs to the step before:
+        `undo` takes both back. `reads` says that it changes nothing: then nothing is kept of it.
         """
-        kept = HostStep("run", step, (source.encode(),)) if step else None
+        kept = None if reads else HostStep("run", step, (source.encode(),))
         return _answer(await self._ask(aside(source), kept), "aside")
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 
 from cellblock.differences import Diff, FileChange, Name, NameChange, StepTaken
 from cellblock.errors import UnknownCommit, UnknownSession
+from cellblock.session.hoststeps import ASIDE
 from cellblock.store import Commit, HeldSession, Store, StoredSession
 
 _MOST_STEPS = 1000
@@ -68,19 +69,19 @@ def _steps(session: StoredSession, before: Commit, after: Commit) -> list[StepTa
     return steps[::-1]
 
 
-def before(session: StoredSession, steps: int) -> tuple[Commit, Commit]:
-    """The commit that so many steps lead back to, and the one after it: a cell that was rolled back is no step.
-    `UnknownCommit` if there are too few.
+def before(session: StoredSession, steps: int) -> Commit:
+    """The commit that so many steps lead back to; `UnknownCommit` if there are too few.
+
+    A cell that was rolled back is no step, and what was run aside belongs to the step before.
     """
     commit, undone = session.resolve("HEAD"), 0
-    after = commit
     while undone < steps:
         if not commit.parents:
             many = f"{steps} step{'s' * (steps != 1)}"
             raise UnknownCommit(f"undoing {many} goes past the first commit", hint=f"{undone} can be undone")
-        undone += not commit.detail.get("rolled_back")
-        after, commit = commit, session.resolve(commit.parents[0])
-    return commit, after
+        undone += commit.kind != ASIDE and not commit.detail.get("rolled_back")
+        commit = session.resolve(commit.parents[0])
+    return commit
 
 
 def find(session: HeldSession, other: str) -> Commit:

@@ -8,8 +8,8 @@ import random
 import re
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -24,7 +24,7 @@ from cellblock.limits import ExecutionLimits
 from cellblock.session.account import Account
 from cellblock.session.calls import Answer
 from cellblock.session.execution import Execution, recover
-from cellblock.session.hoststeps import HostStep, host_step
+from cellblock.session.hoststeps import ASIDE, HostStep, host_step
 from cellblock.session.notebook import Blob, Notebook
 from cellblock.session.record import also_lost, at_risk, losses, refused_cell, unsaved_error
 from cellblock.session.tools import Toolbox
@@ -49,15 +49,15 @@ Change: TypeAlias = tuple[HostStep, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """Where a session stands: the newest step, the cell that it was, and what was run aside since.
+    """Where a session stands: the newest step, and the cell that it was.
 
-    `made_by` is the newest step that changed anything: a cell that was rolled back did not.
+    `made_by` is the newest step that can be undone: a cell that was rolled back changed nothing, and what was run aside
+    belongs to the step before.
     """
 
     step: str
     made_by: str
     cell: str | None = None
-    asides: tuple[HostStep, ...] = ()
 
 
 class Turns:
@@ -380,7 +380,7 @@ class Turns:
     async def _go_back(self, lasting: Lasting, kernel: Kernel) -> Kernel:
         """To before the newest step: where that has left no checkpoint, by its commit, in another kernel."""
         if not kernel.steps:
-            return await self._go_to(lasting, *await lasting.before(1))
+            return await self._go_to(lasting, await lasting.before(1))
         return await self._set_back(kernel, 1, "the step was refused")
 
     async def _set_back(self, kernel: Kernel, states: int, why: str) -> Kernel:
@@ -403,15 +403,15 @@ class Turns:
         self._settle()
         self._stand = wanted  # also where the kernel has ended since: another will stand there
         if self._lasting is not None:
-            await self._lasting.went_back(wanted.step, wanted.asides)
+            await self._lasting.went_back(wanted.step)
         return True
 
     async def _go_to_stand(self, lasting: Lasting, stand: Stand) -> Kernel:
         """The same where the kernel has no such state any more."""
-        return await self._go_to(lasting, await lasting.resolve(lasting.commit_of(stand.step)), stand.asides)
+        return await self._go_to(lasting, await lasting.resolve(lasting.commit_of(stand.step)))
 
-    async def _go_to(self, lasting: Lasting, commit: Commit, asides: Sequence[HostStep] = ()) -> Kernel:
-        """Put a new kernel in the place of this one: in the state of a commit and of what was run aside after it."""
+    async def _go_to(self, lasting: Lasting, commit: Commit) -> Kernel:
+        """Put a new kernel in the place of this one: in the state of a commit."""
         raise NotImplementedError
 
     async def _ask(self, request: Request, host: HostStep | None = None) -> Cell:
@@ -424,7 +424,7 @@ class Turns:
             cell = await self._carry_out(kernel, request, partial(self._note_asked, kernel, request, host))
         finally:
             self._give_turn()
-        if changes:
+        if changes and (host is None or host.kind != ASIDE):
             await self._committed()
         return cell
 
@@ -433,13 +433,14 @@ class Turns:
         if isinstance(request, Clear):
             self.notebook.clear()
         if host is not None or isinstance(request, Bind | Clear):
-            self._commit(kernel, host, self._new_step())
+            step, entries = self._new_step(), tuple[int, ...]()
+            try:
+                if host is not None and host.kind == ASIDE and self._lasting is not None:
+                    entries = (await self._lasting.log_host(step, host),)
+            finally:
+                self._commit(kernel, host, step, entries)
             if self._lasting is not None and self._lasting.strict:
                 await self._require_saved(self._lasting, kernel)
-        elif isinstance(request, Run) and request.source and self._lasting is not None:
-            aside = HostStep("run", "", (request.source.encode(),))
-            await self._lasting.aside(aside)
-            self._stand_aside(aside)
 
     async def _require_saved(self, lasting: Lasting, kernel: Kernel) -> None:
         """That what the host has bound could be saved; UnpicklableError where not, and the session is as before."""
@@ -535,9 +536,9 @@ class Turns:
         self._used = time.monotonic()
         self._turns.release()
 
-    def _settle(self, step: str | None = None, cell_id: str | None = None) -> int:
+    def _settle(self, step: str | None = None, cell_id: str | None = None, *, made: bool = True) -> int:
         """Tell by which step, if there was one, the kernel's present state came about, and mark cells whose states are
-        gone as undone; the state's number.
+        gone as undone; the state's number. Without `made` the step belongs to the one before.
         """
         if self._kernel is None or self._kernel.ended:  # another kernel takes its place, and says where it stands
             return 0
@@ -548,23 +549,18 @@ class Turns:
                 self.notebook.mark_undone(undone)
         stand = self._stands.get(states[-1])
         if stand is None:
-            stand = replace(self._stand, cell=None) if step is None else Stand(step, step, cell_id)
+            made_by = step if made and step is not None else self._stand.made_by
+            stand = Stand(step or self._stand.step, made_by, cell_id)
         elif step is not None:  # it changed nothing that could be gone back from
             stand = Stand(step, stand.made_by, stand.cell)
         self._stands[states[-1]] = self._stand = stand
         return states[-1]
 
-    def _stand_aside(self, aside: HostStep) -> None:
-        """What was run aside belongs to the step before it, until there is another."""
-        state = self._settle()
-        self._stand = replace(self._stand, asides=(*self._stand.asides, aside))
-        self._stands[state] = self._stand
-
     def _commit(self, kernel: Kernel, host: HostStep | None, step: str, entries: tuple[int, ...] = ()) -> None:
         """The host did something: a step of this id, which in a session that lasts is on its way into the store;
         `_committed` must follow.
         """
-        state = self._settle(step)
+        state = self._settle(step, made=host is None or host.kind != ASIDE)
         if self._lasting is not None and host is not None:
             self._lasting.step(kernel, state, step, host, self._count, entries=entries)
 
@@ -621,7 +617,7 @@ class Turns:
         self._meanwhile[step] = host, ()  # the one who has the turn notes it, and commits it after what it did
         if lasting is None:
             return True
-        entry = await lasting.meanwhile(step, host)
+        entry = await lasting.log_host(step, host)
         if step in self._meanwhile:
             self._meanwhile[step] = host, (entry,)
         else:

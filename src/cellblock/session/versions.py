@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Literal
 
@@ -20,7 +20,7 @@ from cellblock.limits import ExecutionLimits
 from cellblock.session.arguments import require_kind
 from cellblock.session.background import Background
 from cellblock.session.execution import recover
-from cellblock.session.hoststeps import HostStep
+from cellblock.session.hoststeps import ASIDE, HostStep
 from cellblock.session.notebook import Blob, Notebook
 from cellblock.session.tools import Toolbox
 from cellblock.session.turns import Turns
@@ -108,12 +108,9 @@ class Versions(Turns):
 
     def _did_again(self, lasting: Lasting, kernel: Kernel, planned: Planned, step: HostStep) -> None:
         """Note a step of the host's that was taken again, under the id that it had."""
-        if step.is_aside and planned.entries:
-            lasting.took_aside(step, planned.entries)
-            self._stand_aside(step)
-        elif planned.commit is not None:
+        if planned.commit is not None:
             lasting.stands(planned.step, planned.commit)
-            self._settle(planned.step)
+            self._settle(planned.step, made=step.kind != ASIDE)
         elif planned.step:
             self._commit(kernel, step, planned.step, planned.entries)
         else:
@@ -325,7 +322,7 @@ class Versions(Turns):
         finally:
             self._give_turn()
 
-    async def _go_to(self, lasting: Lasting, commit: Commit, asides: Sequence[HostStep] = ()) -> Kernel:
+    async def _go_to(self, lasting: Lasting, commit: Commit) -> Kernel:
         past = await lasting.past(commit, journal=False)
         old, new = self._living(), await self._opened_for(lasting)
         stood = self.notebook, self._count, self._stand, self._stands
@@ -333,16 +330,13 @@ class Versions(Turns):
         try:
             with lasting.as_it_was():
                 await self._rebuild(lasting, new, past)
-                for aside in asides:
-                    self._lost += await self._do_again(new, aside)
-                    self._stand_aside(aside)
         except BaseException:
             self._kernel = old
             self.notebook, self._count, self._stand, self._stands = stood
             with anyio.CancelScope(shield=True):
                 await new.close()
             raise
-        await unbroken(partial(_leave, lasting, commit, asides, old))
+        await unbroken(partial(_leave, lasting, commit, old))
         return new
 
     async def merge(self, other: Versions | str, *, prefer: Literal["ours", "theirs"] | None = None) -> Commit:
@@ -389,9 +383,9 @@ class Versions(Turns):
         return self._lasting
 
 
-async def _leave(lasting: Lasting, commit: Commit, asides: Sequence[HostStep], old: Kernel) -> None:
+async def _leave(lasting: Lasting, commit: Commit, old: Kernel) -> None:
     try:
-        await lasting.move(commit.id, asides)
+        await lasting.move(commit.id)
     finally:
         await old.close()
 
@@ -406,8 +400,8 @@ def _require_here(kernel: Kernel) -> None:
 
 def _not_done_again(step: HostStep, why: str) -> Lost:
     """What the host had done, and cannot be done again."""
-    name = "what was run aside" if step.is_aside else step.name or step.do
-    remedy = "" if step.is_aside else "do it again"
+    name = "what was run aside" if step.kind == ASIDE else step.name or step.do
+    remedy = "" if step.kind == ASIDE else "do it again"
     return Lost(name=name, type="", reason=f"done again, it failed: {why}", remedy=remedy)
 
 

@@ -40,7 +40,7 @@ class Found:
 
 async def search(session: AsyncSession, wanted: Search) -> Found:
     """Carry out a search. CellblockError: the pattern is none, there is no such directory, it took too long."""
-    told = await session.aside(_CALL.format(program=_PROGRAM, wanted=asdict(wanted)))
+    told = await session.aside(_CALL.format(program=_PROGRAM, wanted=asdict(wanted)), reads=True)
     match told:
         case ["found", list(rows), bool(more)] if all(isinstance(row, str) for row in rows):
             return Found(tuple(rows), more)
