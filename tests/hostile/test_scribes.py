@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import stat
+import struct
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -326,13 +329,24 @@ async def test_code_that_keeps_its_state_from_being_saved_costs_that_state_alone
 @pytest.mark.threat("W7")
 async def test_descriptor_that_a_scribe_sends_is_closed(kernel: ProcessKernel) -> None:
     await finished(kernel, _IS_OPEN + _SPEECH)
-    sends = "import array; self.end = socket.socket(fileno=ours()); self.end.sendmsg([struct.pack('<cI', b'C', 1)], "
-    await prepare(kernel, sends + "[(1, 1, array.array('i', [0, 1, 2]))]); os.write(ours(), b'x'); self.end.detach()")
-    before = len(os.listdir("/proc/self/fd"))
+    await prepare(
+        kernel,
+        "self.end = socket.socket(fileno=ours()); ends = os.pipe(); "
+        "self.end.sendmsg([struct.pack('<cI', b'C', 8)], [(1, 1, array.array('i', [*ends, 0, 1, 2]))]); "
+        "self.end.send(struct.pack('<Q', os.fstat(ends[0]).st_ino)); self.end.detach()",
+    )
     sent, _ = await save(kernel)
-    assert b"x" in sent
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert b"<<None>>" in sent  # all of it was sent
+    assert [one for one in inodes() if struct.pack("<Q", one) in sent] == []
     await require_unchanged(kernel)
+
+
+def inodes() -> Iterator[int]:
+    """Of this process's pipes."""
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # closed meanwhile
+            if stat.S_ISFIFO((found := os.stat(f"/proc/self/fd/{number}")).st_mode):
+                yield found.st_ino
 
 
 @pytest.mark.threat("W7")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import anyio
@@ -123,10 +125,10 @@ def _answers_in_time(cell: str, *more: str, before: str = "") -> Callable[[Host]
 
 
 def _offers_descriptors(host: Host) -> object:
-    """Descriptors sent along with messages: the host keeps none of them."""
+    """Descriptors of a pipe sent along with messages: the host keeps none of them."""
     offer = """
 import array
-mine = [os.dup(0) for _ in range(200)]
+mine = [os.dup(offered[0]) for _ in range(200)]
 def offer(count):
     rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", mine[:count]))
     for packet in packets(Frame(json.dumps(DISPLAY).encode())):
@@ -142,16 +144,18 @@ for one in mine: os.close(one)
 wire.close()
 "offered"
 """
-    for _ in range(LIMITS.max_checkpoints + 1):  # of which each has a descriptor
-        host.cell("pass")
-    time.sleep(0.5)  # ends of copies are closed when nobody waits
-    before = len(os.listdir("/proc/self/fd"))
+    pipe = host.cell("offered = os.pipe()\nos.fstat(offered[0]).st_ino")
     answer = host.cell(_FORGE + offer)
     host.cell("pass")
-    until = time.monotonic() + 3  # the copy that the cell made goes in its own time; what is kept, stays
-    while (kept := len(os.listdir("/proc/self/fd")) - before) > 0 and time.monotonic() < until:
-        time.sleep(0.05)
-    return {"answer": answer, "kept": max(0, kept)}
+    return {"answer": answer, "kept": list(_pipes()).count(pipe)}
+
+
+def _pipes() -> Iterator[object]:
+    """The inode of each descriptor of the host that is an end of a pipe."""
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # closed meanwhile
+            if stat.S_ISFIFO((found := os.stat(f"/proc/self/fd/{number}")).st_mode):
+                yield found.st_ino
 
 
 def _child_floods(host: Host) -> object:
