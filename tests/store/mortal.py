@@ -29,7 +29,6 @@ class Mortal:
 
     def __init__(self, database: Database, last: int) -> None:
         self.dialect = database.dialect
-        self.quick = database.quick
         self.steps = 0
         self._database = database
         self._last = last
@@ -51,6 +50,9 @@ class Mortal:
 
     def once(self, sql: str, *parameters: Value) -> int:
         return self.around(self._database.once, sql, *parameters)  # type: ignore[return-value]
+
+    def at_once(self, sql: str, *parameters: Value) -> int | None:
+        return self.around(self._database.at_once, sql, *parameters)  # type: ignore[return-value]
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from anyio import to_thread
+
 from cellblock.errors import CellblockError
 from cellblock.session.session import AsyncSession
 from cellblock.values.represent import text_of
@@ -72,7 +74,8 @@ class Lent:
     async def begin(self, *, again: bool) -> None:
         """Bind the name; in a session that had it before, `again`, what it holds there is taken up."""
         if again and await self._take():
-            self._spoken_of = any("memory" in cell.source for cell in self._session.notebook.cells)
+            cells = await to_thread.run_sync(lambda: self._session.notebook.cells)
+            self._spoken_of = any("memory" in cell.source for cell in cells)
             await self._take_values()
         else:
             await self._make()

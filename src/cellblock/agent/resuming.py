@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from anyio import to_thread
+
 from cellblock.agent.loop import Answer, Exploration, Loop, notes
 from cellblock.agent.past import Past, PastRun, PastStep
 from cellblock.agent.recording import from_plain, is_whole
@@ -138,7 +140,8 @@ class Resumed(Loop):
         """The step that the program ended in."""
         reply = past.reply()
         self.tokens += reply.tokens
-        cell = next((one for one in reversed(self.setting.session.notebook.cells) if one.number > self.last), None)
+        cells = await to_thread.run_sync(lambda: self.setting.session.notebook.cells)
+        cell = next((one for one in reversed(cells) if one.number > self.last), None)
         if cell is None and not past.redacted:
             return await self._act(past.number, reply)  # it had not begun
         self.context.reply(reply.text)

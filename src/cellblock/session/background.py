@@ -8,6 +8,8 @@ from contextvars import copy_context
 
 import anyio
 
+from cellblock.patience import left
+
 
 class Background:
     """Starts tasks on the event loop that runs, asyncio's or trio's, and ends them all."""
@@ -23,6 +25,7 @@ class Background:
         self._scopes.add(scope)
 
         async def run() -> None:
+            left.set(())  # whoever started it may leave
             try:
                 with scope:
                     if not scope.cancel_called:  # before it came to its turn

@@ -67,6 +67,11 @@ class Earlier:
                 self._cells = {kept[0].id: kept for _, kept in found}
             return self._cells
 
+    @property
+    def is_read(self) -> bool:
+        """Whether they have been read."""
+        return self._cells is not None
+
     def copy(self, source: Source) -> Earlier:
         """The same cells, of another session that has the same commit."""
         other = Earlier(source, self._root)

@@ -192,11 +192,6 @@ class Lasting:
         """Whether what is not read of the store can be read once the session is closed."""
         return self._store.lasts
 
-    @property
-    def quick(self) -> bool:
-        """Whether the journal may be written on the event loop."""
-        return self._store.quick
-
     async def configure(self, settings: Mapping[str, JSON]) -> None:
         """Change what the session is opened with from now on."""
         await to_thread.run_sync(self._held.configure, settings)
@@ -319,10 +314,10 @@ class Lasting:
         """Log an entry, and note its number, also for a caller who leaves meanwhile."""
 
         async def appended() -> None:
-            note(await to_thread.run_sync(self._held.append, entry))
+            note(await to_thread.run_sync(self._held.append, entry, limiter=anyio.CapacityLimiter(1)))
 
-        if self._store.quick:
-            note(self._held.append(entry))
+        if (number := self._held.append_at_once(entry)) is not None:
+            note(number)
         else:
             await unbroken(appended)
 

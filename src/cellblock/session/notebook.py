@@ -85,6 +85,11 @@ class Notebook:
         earlier = {key: kept[0] for key, kept in self._earlier.cells().items() if key not in self._gone}
         return tuple({**earlier, **self._cells}.values())
 
+    @property
+    def is_read(self) -> bool:
+        """Whether no cell waits to be read from a store."""
+        return self._earlier is None or self._earlier.is_read
+
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
 

@@ -380,7 +380,7 @@ class AsyncSession(Versions):
 
     async def rerun(self, cell_id: str, *, wait: bool = True) -> Cell:
         """Run a cell's source again, as a new execution with a new number in the same cell."""
-        old = self.notebook[cell_id]
+        old = (await self._read_notebook())[cell_id]
         return await self._to_end(old.source, old.kind, wait, cell_id=old.id)
 
     def delete(self, cell_id: str) -> None:

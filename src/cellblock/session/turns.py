@@ -14,6 +14,7 @@ from functools import partial
 from typing import TypeAlias
 
 import anyio
+from anyio import to_thread
 
 from cellblock.callers import Caller, callers, waiting_for
 from cellblock.cell import Cell, CellKind, CellState, Lost
@@ -208,11 +209,11 @@ class Turns:
         run, where there is one.
         """
         _require_text(source)
-        if call_id is not None and (ran := self._ran(call_id)) is not None:
+        if call_id is not None and (ran := await self._ran(call_id)) is not None:
             return ran
         kernel = await self._acquire(wait)
         try:
-            if call_id is not None and (ran := self._ran(call_id)) is not None:  # while this call waited
+            if call_id is not None and (ran := await self._ran(call_id)) is not None:  # while this call waited
                 self._give_turn()
                 return ran
             draft = self._draft(source, kind, cell_id or call_id)
@@ -226,12 +227,19 @@ class Turns:
             self._give_turn()
             raise
 
-    def _ran(self, call_id: str) -> Cell | None:
+    async def _ran(self, call_id: str) -> Cell | None:
         """The cell that a call has run, once it has ended."""
         if not _CALL_ID.fullmatch(call_id):
             raise ValueError(f"call_id must be 1 to 64 letters, digits, _ or -, not {call_id[:80]!a}")
-        cell = self.notebook.find(call_id)
+        cell = (await self._read_notebook()).find(call_id)
         return None if cell is None or cell.state is CellState.RUNNING else cell
+
+    async def _read_notebook(self) -> Notebook:
+        """The notebook, once its earlier cells have been read from the store: in a thread, not on the event loop."""
+        notebook = self.notebook
+        if not notebook.is_read:
+            await to_thread.run_sync(len, notebook)
+        return notebook
 
     def _new_step(self) -> str:
         """An id for a step that is no new cell; no branch of the session has the same."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 import anyio
+
+from cellblock.patience import left
 
 T = TypeVar("T")
 
@@ -15,13 +19,21 @@ async def unbroken(function: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """What a coroutine function gives. Whoever is cancelled meanwhile is so once it has ended, and not told of it.
 
     A scope of anyio's shields from other scopes alone, and not from `asyncio.timeout`, `asyncio.wait_for` and
-    `task.cancel`: on asyncio the work has a task of its own, which these do not know.
+    `task.cancel`: on asyncio the work has a task of its own, which these do not know. From the first of them on it
+    waits for no lock of a store's any more.
     """
     if not _on_asyncio():
         with anyio.CancelScope(shield=True):
             return await function()
-    work = asyncio.create_task(function())
+    caller, context = threading.Event(), copy_context()
+    context.run(left.set, (*left.get(), caller))
+    work = asyncio.create_task(function(), context=context)
     cancelled = None
+    try:
+        await asyncio.wait([work])
+    except asyncio.CancelledError as error:
+        cancelled = error
+        caller.set()
     with anyio.CancelScope(shield=True):
         while not work.done():
             try:

@@ -48,14 +48,15 @@ class Database(Protocol):
     """Where the tables lie. Methods may be called from any thread."""
 
     dialect: Dialect
-    quick: bool
-    """Whether `once` takes microseconds, so that an event loop may call it."""
 
     def select(self, sql: str, *parameters: Value) -> list[Row]:
         """One SELECT by itself."""
 
     def once(self, sql: str, *parameters: Value) -> int:
         """One statement as a transaction of its own; how many rows it changed. Others' `writing` may be waited for."""
+
+    def at_once(self, sql: str, *parameters: Value) -> int | None:
+        """The same, for an event loop: None, and nothing is done, where anything has to be waited for."""
 
     def writing(self) -> AbstractContextManager[Transaction]:
         """A transaction that is committed at its end, or rolled back by an exception."""

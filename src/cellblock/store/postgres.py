@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from cellblock.errors import StoreError
+from cellblock.patience import pauses
 from cellblock.store.database import Dialect, Row, Transaction, Uncertain, Value
 from cellblock.store.schema import MIGRATIONS, Migrations, migrate, stored_format
 
@@ -23,8 +24,8 @@ except ImportError as error:  # the driver itself, or the libpq that it loads
 
 _IDLE = 4
 """Connections that are kept open while nobody uses them."""
-_PATIENCE, _PAUSE = 10.0, 0.1
-"""Seconds for which a server that was there is tried again, as it may be restarting, and between two tries."""
+_PATIENCE = 10.0
+"""Seconds for which a server that was there is tried again, as it may be restarting."""
 _MIGRATING = 0x63656C6C
 """The advisory lock under which tables are made."""
 
@@ -41,7 +42,6 @@ class PostgresDatabase:
         serial="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", blob="BYTEA", text='TEXT COLLATE "C"',
         real="DOUBLE PRECISION", for_update=" FOR UPDATE", for_share=" FOR SHARE",
     )  # fmt: skip
-    quick = False
 
     def __init__(
         self, location: str, shown: str, schema: str = "cellblock", *, migrations: Migrations = MIGRATIONS
@@ -74,6 +74,10 @@ class PostgresDatabase:
     def once(self, sql: str, *parameters: Value) -> int:
         with self._telling(), self._connection() as connection, _uncertain(connection):
             return _Transaction(connection).run(sql, *parameters)
+
+    def at_once(self, sql: str, *parameters: Value) -> int | None:
+        """None: a server is always waited for."""
+        return None
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
@@ -150,14 +154,15 @@ class PostgresDatabase:
         connection.close()
 
     def _connect(self) -> psycopg.Connection[Row]:
-        deadline = time.monotonic() + self._patience
-        while True:
+        for pause in pauses(self._patience):
+            time.sleep(pause)
             try:
                 return self._connected()
-            except psycopg.OperationalError:
-                if time.monotonic() >= deadline or self._closed:
+            except psycopg.OperationalError as error:
+                if self._closed:
                     raise
-            time.sleep(_PAUSE)
+                last = error
+        raise last
 
     def _connected(self) -> psycopg.Connection[Row]:
         connection = psycopg.connect(self._location, autocommit=True, application_name="cellblock")

@@ -69,7 +69,6 @@ class Shared:
 
     def __init__(self, entry: _Entry, key: Key) -> None:
         self.dialect = entry.database.dialect
-        self.quick = entry.database.quick
         self._entry = entry
         self._key = key
         self._closed = False
@@ -79,6 +78,9 @@ class Shared:
 
     def once(self, sql: str, *parameters: Value) -> int:
         return self._database.once(sql, *parameters)
+
+    def at_once(self, sql: str, *parameters: Value) -> int | None:
+        return self._database.at_once(sql, *parameters)
 
     def writing(self) -> AbstractContextManager[Transaction]:
         return self._database.writing()

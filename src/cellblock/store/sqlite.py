@@ -19,6 +19,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from cellblock.errors import StoreError
+from cellblock.patience import pauses
 from cellblock.store.database import Dialect, Row, Transaction, Value
 from cellblock.store.schema import MIGRATIONS, Migrations, migrate, stored_format
 
@@ -26,7 +27,7 @@ APPLICATION = 0x63656C6C
 """`cell`, in the file's header: what tells it from any other program's."""
 
 _PATIENCE = 30.0
-"""Seconds that a statement waits for another process that writes."""
+"""Seconds that a statement waits for others that write: SQLite itself is told not to."""
 _LONG_LOG = 8 << 20
 _SETTINGS = (
     "trusted_schema = OFF",
@@ -53,7 +54,6 @@ class SqliteDatabase:
         for_update="",
         for_share="",
     )
-    quick = True
 
     def __init__(self, path: str | None, *, migrations: Migrations = MIGRATIONS) -> None:
         if sqlite3.sqlite_version_info < _OLDEST:
@@ -68,17 +68,26 @@ class SqliteDatabase:
             self._writer = self._opened(migrations)
 
     def select(self, sql: str, *parameters: Value) -> list[Row]:
-        with self._telling(), self._reader() as connection:
-            return connection.execute(sql, parameters).fetchall()
+        def selected() -> list[Row]:
+            with self._reader() as connection:
+                return connection.execute(sql, parameters).fetchall()
+
+        with self._telling():
+            return _patiently(selected)
 
     def once(self, sql: str, *parameters: Value) -> int:
-        with self._telling(writes=True), self._lock:
-            return self._writer.execute(sql, parameters).rowcount
+        with self._telling(writes=True), self._begun(sql, parameters) as changed:
+            return changed
+
+    def at_once(self, sql: str, *parameters: Value) -> int | None:
+        with self._telling(writes=True):
+            if (changed := self._try_to_begin(sql, parameters)) is not None:
+                self._lock.release()
+            return changed
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
-        with self._telling(writes=True), self._lock:
-            self._writer.execute("BEGIN IMMEDIATE")
+        with self._telling(writes=True), self._begun("BEGIN IMMEDIATE"):
             try:
                 yield _Transaction(self._writer)
                 self._writer.execute("COMMIT")
@@ -106,8 +115,8 @@ class SqliteDatabase:
     def compact(self) -> None:
         """In steps, between which others write."""
         while self._path is not None and self.select("PRAGMA freelist_count") != [(0,)]:
-            with self._telling(writes=True), self._lock:
-                self._writer.execute(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})").fetchall()
+            with self.writing() as transaction:
+                transaction.rows(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})")
         with self._telling(writes=True):
             self._shorten_log()
 
@@ -123,9 +132,12 @@ class SqliteDatabase:
     def _opened(self, migrations: Migrations) -> sqlite3.Connection:
         if self._path is not None and not self._read_only and not os.path.exists(self._path):
             _make_private(self._path)
+        return _patiently(lambda: self._prepared(migrations))
+
+    def _prepared(self, migrations: Migrations) -> sqlite3.Connection:
         connection = self._connect()
         try:
-            _patiently(lambda: self._prepare(connection, migrations))
+            self._prepare(connection, migrations)
         except BaseException:
             connection.close()
             raise
@@ -162,7 +174,7 @@ class SqliteDatabase:
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             _uri(self._path, self._read_only),
-            uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False,
+            uri=True, timeout=0, isolation_level=None, check_same_thread=False,
         )  # fmt: skip
         try:
             for setting in _SETTINGS:
@@ -196,8 +208,40 @@ class SqliteDatabase:
             return
         with self._reader() as connection:
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        with self._lock:
-            self._writer.execute("UPDATE meta SET value = value WHERE name = 'format'")
+        self.once("UPDATE meta SET value = value WHERE name = 'format'")
+
+    # --- writing ---
+
+    @contextmanager
+    def _begun(self, sql: str, parameters: Sequence[Value] = ()) -> Iterator[int]:
+        """Have the writer alone, once it has executed a statement; how many rows that changed."""
+        for pause in pauses(_PATIENCE):
+            if (changed := self._try_to_begin(sql, parameters, pause)) is not None:
+                break
+        else:
+            raise StoreError(f"{self._where} {_LOCKED}", hint=_UNLOCK)
+        try:
+            yield changed
+        finally:
+            self._lock.release()
+
+    def _try_to_begin(self, sql: str, parameters: Sequence[Value], pause: float = 0.0) -> int | None:
+        """The same, with the lock for the caller to release. None where another thread has the writer for all of the
+        pause, or another process the file: then the pause has passed, too.
+        """
+        if not self._lock.acquire(timeout=pause):
+            return None
+        try:
+            if self._closed:
+                raise StoreError(f"{self._where} was closed")
+            return self._writer.execute(sql, parameters).rowcount
+        except BaseException as error:
+            self._lock.release()
+            if not _is_locked(error):
+                raise
+        if pause:
+            time.sleep(pause)
+        return None
 
     # --- errors ---
 
@@ -224,7 +268,7 @@ class SqliteDatabase:
             raise StoreError(f"{self._where}: {error.strerror}", hint=_HINTS.get(error.errno or 0, "")) from error
 
     def _told(self, error: sqlite3.Error) -> StoreError:
-        name = getattr(error, "sqlite_errorname", "")
+        name = _name(error)
         for prefix, what, hint in _TOLD:
             if name.startswith(prefix):
                 return StoreError(f"{self._where} {what}", hint=hint)
@@ -237,12 +281,17 @@ _HINTS = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS), _OPENS),
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _ROOM),
 }
+_LOCKED = "is locked by another program that writes to it"
+_UNLOCK = (
+    "see which program has it open (`fuser FILE`), and wait until that has ended or end it;"
+    " `sqlite3 FILE '.backup COPY'` makes a backup without a lock"
+)
 _TOLD = (
     ("SQLITE_FULL", "has no room: its disk is full", _ROOM),
     ("SQLITE_READONLY", "cannot be written to", "its file, directory or file system is read-only"),
     ("SQLITE_CORRUPT", "is damaged", "restore a copy, or save what can be read: `sqlite3 FILE .recover`"),
     ("SQLITE_NOTADB", "is no SQLite file", "give the store another path, or restore a copy"),
-    ("SQLITE_BUSY", f"is being written to by another process, for {_PATIENCE:.0f} s", "see which program has it open"),
+    ("SQLITE_BUSY", _LOCKED, _UNLOCK),
     ("SQLITE_CANTOPEN", "cannot be opened", _OPENS),
     ("SQLITE_IOERR", "cannot be read or written: its disk reports an error", "see the system's log"),
 )
@@ -309,13 +358,23 @@ def _size(path: str) -> int:
         return 0
 
 
-def _patiently(prepare: Callable[[], _Result]) -> _Result:
-    """Try again while others open the same new file: SQLite itself does not wait to change the mode of its log."""
-    deadline = time.monotonic() + _PATIENCE
-    while True:
+def _patiently(act: Callable[[], _Result]) -> _Result:
+    """Try again while others have the file, as those do who open it or write to it."""
+    for pause in pauses(_PATIENCE):
+        time.sleep(pause)
         try:
-            return prepare()
+            return act()
         except sqlite3.OperationalError as error:
-            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+            if not _is_locked(error):
                 raise
-        time.sleep(0.01)
+            last = error
+    raise last
+
+
+def _is_locked(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.Error) and _name(error).startswith("SQLITE_BUSY")
+
+
+def _name(error: sqlite3.Error) -> str:
+    """SQLite's own name of an error; "" for one of the driver's."""
+    return getattr(error, "sqlite_errorname", "")

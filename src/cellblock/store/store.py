@@ -81,7 +81,6 @@ class Store:
         """`connect` opens the database again; None where it ends with its being closed."""
         self.url = shown
         self._connect = connect
-        self.quick = database.quick
         self._database = database
         self._place = place
         self._quota = quota
