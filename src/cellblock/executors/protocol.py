@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from cellblock.cell import Lost
 from cellblock.container import Container
@@ -186,13 +186,20 @@ class Turn(Protocol):
         ...
 
 
+FileVersion: TypeAlias = tuple[int, int, int, int]
+"""Device, inode, time of the last change in nanoseconds, and size: two versions of a file differ in one of them."""
+
+
 class Files(Protocol):
     """The session's own files, reached from the host without trusting what the session put there."""
 
-    def write(self, path: str, data: bytes) -> None: ...
+    def write(self, path: str, data: bytes) -> FileVersion: ...
     def read(self, path: str, *, max_bytes: int) -> bytes: ...
     def list(self) -> list[str]: ...
     def delete(self, path: str) -> None: ...
+    def version(self, path: str) -> FileVersion | None:
+        """The version of a file, told without reading it; None where there is none, or none that can be reached."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +333,7 @@ class Kernel(Protocol):
         """Until what the files were is remembered: meanwhile one whose mode keeps its owner out has another."""
         ...
 
-    async def change_files(self, change: Callable[[], None]) -> None:
+    async def change_files(self, change: Callable[[], object]) -> None:
         """Have the host change the session's files: `change` is called in a thread.
 
         Not before what the files were is remembered, and not while the kernel recovers.

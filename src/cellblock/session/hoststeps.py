@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 from cellblock.errors import UnpicklableError
-from cellblock.executors.protocol import Files, Handed, Kernel
+from cellblock.executors.protocol import FileVersion, Handed, Kernel
 from cellblock.values import portable
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Bind, Clear, Run
@@ -59,11 +57,18 @@ class HostStep:
                 return aside(b"".join(self.buffers).decode())
         return None
 
-    def change(self) -> Callable[[Files], None]:
-        """The change of a file."""
-        if self.do == "delete":
-            return lambda files: files.delete(self.name)
-        return partial(_write, path=self.name, data=b"".join(self.buffers))
+    async def change(self, kernel: Kernel, *, again: bool = False) -> FileVersion | None:
+        """Carry out the change of a file; the version that it left. `again`: a file may be deleted already."""
+        left: list[FileVersion] = []
+
+        def changed() -> None:
+            if self.do == "write":
+                left.append(kernel.files.write(self.name, b"".join(self.buffers)))
+            elif not again or kernel.files.version(self.name) is not None:
+                kernel.files.delete(self.name)
+
+        await kernel.change_files(changed)
+        return left[0] if left else None
 
 
 def aside(source: str) -> Run:
@@ -84,7 +89,3 @@ def host_step(request: Bind | Clear) -> HostStep:
             f"{request.name}: {type(request.value).__name__} cannot be kept in a store: {error}",
             hint="give it as plain data, or register its class by a policy and have a cell make it",
         ) from None
-
-
-def _write(files: Files, *, path: str, data: bytes) -> None:
-    files.write(path, data)

@@ -87,6 +87,7 @@ class _Step:
     answers: list[JSON] = field(default_factory=list)
     host: HostStep | None = None
     during: str = ""
+    overwritten: bool = False
     share: Share | None = None
     capture: Capture | None = None
     has_slot: bool = False
@@ -155,8 +156,6 @@ class Lasting:
         self._cell = ""
         self._cell_logged = True
         """The step of the cell that runs, and whether the journal has all of it so far."""
-        self._during: dict[str, str] = {}
-        """The cells during which the host took steps that are not committed yet, by these steps' ids."""
         self._entries: list[int] = []
         self._answers: list[JSON] = []
         self.account = Account()
@@ -288,13 +287,19 @@ class Lasting:
         """An entry of the journal is needed no more: what it holds is in a commit."""
         await to_thread.run_sync(self._held.trim, (entry,))
 
-    async def log_host(self, id: str, step: HostStep) -> int:
-        """Log what the host did, maybe while a cell runs; the number of the entry."""
-        numbers: list[int] = []
-        self._during[id] = self._cell
-        if not self._cell:  # else its beginning has seen to that
+    async def log_host(self, id: str, step: HostStep, during: str = "") -> int:
+        """Log what the host did, maybe during another step; the number of the entry."""
+        if not during:  # else its beginning has seen to that
             await self._durable()
-        await self._append(host_entry(id, step, self._cell), numbers.append)
+        return await self._logged(host_entry(id, step, during))
+
+    async def log_overwritten(self, id: str) -> int:
+        """Log that a step has changed the file that the host changed during it; the number of the entry."""
+        return await self._logged({"do": "overwritten", "step": id})
+
+    async def _logged(self, entry: dict[str, JSON]) -> int:
+        numbers: list[int] = []
+        await self._append(entry, numbers.append)
         return numbers[0]
 
     @contextmanager
@@ -363,11 +368,12 @@ class Lasting:
         self._enqueue(step)
 
     def step(
-        self, kernel: Kernel, state: int, id: str, host: HostStep, number: int, *, entries: Sequence[int] = ()
-    ) -> None:
+        self, kernel: Kernel, state: int, id: str, host: HostStep, number: int, *,
+        entries: Sequence[int] = (), during: str = "", overwritten: bool = False,
+    ) -> None:  # fmt: skip
         """The host did something to the session: have it committed. `committed` tells when it is."""
         step = self._step(id, host.kind, host.message, number, kernel, state, logged=bool(entries), entries=entries)
-        step.host, step.during = host, self._during.pop(id, "")
+        step.host, step.during, step.overwritten = host, during, overwritten
         self._enqueue(step)
 
     async def start(self, kernel: Kernel) -> None:
@@ -648,7 +654,8 @@ class Lasting:
         if step.answers:
             detail["answers"] = records(batch.record(step.answers))
         if snapshot is None:
-            detail["unsaved"], detail["stopped"], detail["during"] = step.unsaved, step.stopped, step.during
+            detail["unsaved"], detail["stopped"] = step.unsaved, step.stopped
+            detail["during"], detail["overwritten"] = step.during, step.overwritten
             if step.host is not None:
                 detail["host"] = _kept(batch, step.host)
         commit = batch.commit(

@@ -53,8 +53,9 @@ class Replay:
 class Planned:
     """A step that is to be done again, by its id.
 
-    `commit` is what it led to, or `entries` are the numbers of what the journal holds of it. A step of the host's may
-    have been taken `during` a cell, by the id of its step.
+    `commit` is what it led to, or `entries` are the numbers of what the journal holds of it. The host may have changed
+    a file `during` a step, by its id, which may have `overwritten` the file afterwards: it is done again before that
+    step then, and not after it.
     """
 
     step: str
@@ -62,6 +63,7 @@ class Planned:
     commit: str | None = None
     entries: tuple[int, ...] = ()
     during: str = ""
+    overwritten: bool = False
 
 
 @dataclass(slots=True)
@@ -80,8 +82,8 @@ class Past:
     steps: list[Planned] = field(default_factory=list)
 
     def plan(self) -> list[Planned]:
-        """The steps in the order in which to do them. What was done during a cell is done before it as well, as the
-        cell may have waited for it.
+        """The steps in the order in which to do them. What was done during another step is done before it as well, as
+        that may have waited for it.
         """
         early: dict[str, list[Planned]] = {}
         for one in self.steps:
@@ -137,6 +139,8 @@ def followed_by(past: Past, journal: Iterable[Entry]) -> None:
             case "host":
                 parts = tuple(base64.b64decode(one) for one in value["buffers"])
                 planned = Planned(step, HostStep(value["what"], value["name"], parts), during=value["during"])
+            case "overwritten" if planned is not None:
+                planned = replace(planned, overwritten=True)
         if planned is not None:
             found[step] = replace(planned, entries=(*planned.entries, entry.number))
     past.steps += found.values()
@@ -214,7 +218,9 @@ def _planned(session: StoredSession, commit: Commit) -> Planned:
     detail: Any = commit.detail
     step = step_of(commit)
     if "host" in detail:
-        return Planned(step, _host_step(session, detail["host"]), commit.id, during=str(detail.get("during", "")))
+        during, overwritten = str(detail.get("during", "")), bool(detail.get("overwritten"))
+        host = _host_step(session, detail["host"])
+        return Planned(step, host, commit.id, during=during, overwritten=overwritten)
     if "cell" not in detail:
         raise StoreError(
             f"the state of commit {commit.id} was not saved, and no step made it", hint="check out an older one"

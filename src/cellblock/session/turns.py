@@ -9,18 +9,18 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
 
 import anyio
 from anyio import to_thread
 
 from cellblock.callers import Caller, callers, waiting_for
 from cellblock.cell import Cell, CellKind, CellState, Lost
-from cellblock.errors import CellblockError, SessionBusy, SessionClosed, UnpicklableError
+from cellblock.errors import CellblockError, SessionBusy, SessionClosed, StoreError, UnpicklableError
 from cellblock.executors.binding import require_sendable
-from cellblock.executors.protocol import Kernel
+from cellblock.executors.protocol import FileVersion, Kernel
 from cellblock.limits import ExecutionLimits
 from cellblock.session.account import Account
 from cellblock.session.calls import Answer
@@ -44,8 +44,17 @@ _MOST_REASON = 200
 _HOST_STEP = Cell(id="host", number=0, source="", state=CellState.RUNNING, kind="host")
 
 
-Change: TypeAlias = tuple[HostStep, tuple[int, ...]]
-"""What the host did to a file, and the numbers of its entries in the journal."""
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What the host did to a file `during` a step, by its id, and the version of the file that it left.
+
+    `entries` are the numbers of what the journal holds of it.
+    """
+
+    host: HostStep
+    left: FileVersion | None
+    during: str
+    entries: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +94,8 @@ class Turns:
         """Whether the cell that runs was interrupted."""
         self._meanwhile: dict[str, Change] = {}
         """What the host did to files while somebody had the turn, by the ids of these steps."""
+        self._under_way = ""
+        """The id of the step that is being taken."""
         self._toolbox = toolbox
         self._has_door = False
         self._private = ""
@@ -217,7 +228,7 @@ class Turns:
                 self._give_turn()
                 return ran
             draft = self._draft(source, kind, cell_id or call_id)
-            step = self._new_step()
+            self._under_way = step = self._new_step()
             if self._lasting is not None:
                 if 2 * self._account.held > self._account.limit:  # much of it may wait to be written
                     await self._lasting.finish()
@@ -355,6 +366,7 @@ class Turns:
     async def _record(self, execution: Execution, cell: Cell) -> Cell:
         parts = execution.recorder.blobs
         shown = execution.recorder.held
+        self._under_way = ""
         self.notebook.record(cell, parts, shown=shown)
         if (kernel := self._kernel) is None:
             return cell
@@ -368,6 +380,8 @@ class Turns:
                 cell = await self._refused(self._lasting, kernel, cell, parts)
         if cell.rolled_back:
             await self._write_again(kernel)
+        elif self._lasting is not None:
+            await self._log_overwritten(self._lasting, kernel)
         return cell
 
     async def _refused(self, lasting: Lasting, kernel: Kernel, cell: Cell, parts: Mapping[str, Blob]) -> Cell:
@@ -428,6 +442,7 @@ class Turns:
         if isinstance(request, Bind | Clear) and self._lasting is not None:
             host = host_step(request)
         kernel = await self._acquire(wait=True)
+        self._under_way = self._new_step() if changes else ""
         try:
             cell = await self._carry_out(kernel, request, partial(self._note_asked, kernel, request, host))
         finally:
@@ -441,12 +456,12 @@ class Turns:
         if isinstance(request, Clear):
             self.notebook.clear()
         if host is not None or isinstance(request, Bind | Clear):
-            step, entries = self._new_step(), tuple[int, ...]()
+            entries: tuple[int, ...] = ()
             try:
                 if host is not None and host.kind == ASIDE and self._lasting is not None:
-                    entries = (await self._lasting.log_host(step, host),)
+                    entries = (await self._lasting.log_host(self._under_way, host),)
             finally:
-                self._commit(kernel, host, step, entries)
+                self._commit(kernel, host, self._under_way, entries)
             if self._lasting is not None and self._lasting.strict:
                 await self._require_saved(self._lasting, kernel)
 
@@ -537,6 +552,7 @@ class Turns:
     def _give_turn(self) -> None:
         """Give the session's turn on, after a cell or something else. What the host has changed of the files meanwhile
         is a step first."""
+        self._under_way = ""
         if self._kernel is not None:
             self._settle()
             self._note_meanwhile(self._kernel)
@@ -564,13 +580,18 @@ class Turns:
         self._stands[states[-1]] = self._stand = stand
         return states[-1]
 
-    def _commit(self, kernel: Kernel, host: HostStep | None, step: str, entries: tuple[int, ...] = ()) -> None:
+    def _commit(
+        self, kernel: Kernel, host: HostStep | None, step: str, entries: tuple[int, ...] = (), *,
+        during: str = "", overwritten: bool = False,
+    ) -> None:  # fmt: skip
         """The host did something: a step of this id, which in a session that lasts is on its way into the store;
         `_committed` must follow.
         """
         state = self._settle(step, made=host is None or host.kind != ASIDE)
         if self._lasting is not None and host is not None:
-            self._lasting.step(kernel, state, step, host, self._count, entries=entries)
+            self._lasting.step(
+                kernel, state, step, host, self._count, entries=entries, during=during, overwritten=overwritten
+            )
 
     async def _committed(self) -> None:
         """Until all that was done is in the store; what keeps it out is raised, be it that the session was closed."""
@@ -593,9 +614,25 @@ class Turns:
 
     def _note_files(self, kernel: Kernel, changes: Mapping[str, Change]) -> None:
         """Make what the host has changed of the files steps of these ids."""
+        overwritten = {step for step, change in changes.items() if self._is_overwritten(kernel, change)}
         kernel.note_files()
-        for step, (host, entries) in changes.items():
-            self._commit(kernel, host, step, entries)
+        for step, one in changes.items():
+            is_overwritten = step in overwritten
+            self._commit(kernel, one.host, step, one.entries, during=one.during, overwritten=is_overwritten)
+
+    def _is_overwritten(self, kernel: Kernel, change: Change) -> bool:
+        """Whether a file is no more what the host left, and the step during which that was is the newest there is."""
+        if change.during != self._stand.step or kernel.ended:
+            return False
+        return kernel.files.version(change.host.name) != change.left
+
+    async def _log_overwritten(self, lasting: Lasting, kernel: Kernel) -> None:
+        """Log which files a cell that has ended has changed after the host did: a commit may never be made of that."""
+        for step, change in list(self._meanwhile.items()):
+            if change.entries and self._is_overwritten(kernel, change):
+                with suppress(StoreError):  # the commit tells it, too
+                    entry = await lasting.log_overwritten(step)
+                    self._meanwhile[step] = replace(change, entries=(*change.entries, entry))
 
     async def _change_files(self, host: HostStep) -> None:
         """Does not wait for its turn: a cell may be waiting for a file."""
@@ -609,8 +646,9 @@ class Turns:
 
     async def _changed(self, kernel: Kernel, host: HostStep) -> bool:
         """Have the host change a file, and make a step of it; whether the kernel is the session's still."""
+        during = self._under_way
         try:
-            await kernel.change_files(partial(host.change(), kernel.files))
+            left = await host.change(kernel)
         except CellblockError:
             if kernel is self._kernel and not (self._lasting is not None and kernel.ended):
                 raise
@@ -618,16 +656,17 @@ class Turns:
         if kernel is not self._kernel:
             return False
         step, lasting = self._new_step(), self._lasting
+        change = Change(host, left, during or self._under_way)
         if self._turns.value:
-            self._note_files(kernel, {step: (host, ())})
+            self._note_files(kernel, {step: change})
             await self._committed()
             return True
-        self._meanwhile[step] = host, ()  # the one who has the turn notes it, and commits it after what it did
+        self._meanwhile[step] = change  # the one who has the turn notes it, and commits it after what it did
         if lasting is None:
             return True
-        entry = await lasting.log_host(step, host)
+        entry = await lasting.log_host(step, host, change.during)
         if step in self._meanwhile:
-            self._meanwhile[step] = host, (entry,)
+            self._meanwhile[step] = replace(self._meanwhile[step], entries=(entry,))
         else:
             await self._committed()
             await lasting.let_go(entry)
@@ -635,8 +674,14 @@ class Turns:
 
     async def _write_again(self, kernel: Kernel) -> None:
         """Do again what the host did to files while a cell ran, where the session has gone back to before the cell."""
-        for host, _ in self._meanwhile.values():
-            await kernel.change_files(partial(host.change(), kernel.files))
+        for step, change in list(self._meanwhile.items()):
+            try:
+                left = await change.host.change(kernel, again=True)
+            except SessionClosed:
+                if not kernel.ended:
+                    raise
+                return  # the kernel that takes its place is given them
+            self._meanwhile[step] = replace(self._meanwhile[step], left=left)
 
 
 def _in_a_line(text: object) -> str:

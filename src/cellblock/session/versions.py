@@ -89,7 +89,8 @@ class Versions(Turns):
         replayed = []
         for planned in past.plan():
             if isinstance(planned.do, HostStep):
-                lost += await self._do_again(kernel, planned.do)
+                if not planned.overwritten:
+                    lost += await self._do_again(kernel, planned.do)
                 self._did_again(lasting, kernel, planned, planned.do)
                 continue
             cell = await self._take_again(lasting, kernel, planned, planned.do)
@@ -112,7 +113,8 @@ class Versions(Turns):
             lasting.stands(planned.step, planned.commit)
             self._settle(planned.step, made=step.kind != ASIDE)
         elif planned.step:
-            self._commit(kernel, step, planned.step, planned.entries)
+            during, overwritten = planned.during, planned.overwritten
+            self._commit(kernel, step, planned.step, planned.entries, during=during, overwritten=overwritten)
         else:
             self._settle()
 
@@ -286,7 +288,7 @@ class Versions(Turns):
             why = "" if cell.error is None else f"{cell.error.type}: {cell.error.message[:_MOST_SAID]}"
         else:
             try:
-                await kernel.change_files(partial(step.change(), kernel.files))
+                await step.change(kernel, again=True)
                 kernel.note_files()
             except (CellblockError, OSError) as error:
                 why = str(error)[:_MOST_SAID]

@@ -20,7 +20,17 @@ from cellblock.executors.local.copying import copied
 from cellblock.executors.local.runner import Runner
 from cellblock.executors.local.saving import Captured
 from cellblock.executors.local.turn import LocalTurn
-from cellblock.executors.protocol import Capabilities, Capture, Died, Handed, Kernel, KernelSpec, Named, Recovery
+from cellblock.executors.protocol import (
+    Capabilities,
+    Capture,
+    Died,
+    FileVersion,
+    Handed,
+    Kernel,
+    KernelSpec,
+    Named,
+    Recovery,
+)
 from cellblock.guard.signals import Ending
 from cellblock.network import Traffic
 from cellblock.policy import Policy
@@ -67,7 +77,7 @@ class NoFiles:
     def __init__(self, kernel: LocalKernel) -> None:
         self._kernel = kernel
 
-    def write(self, path: str, data: bytes) -> None:
+    def write(self, path: str, data: bytes) -> FileVersion:
         raise self._refusal()
 
     def read(self, path: str, *, max_bytes: int) -> bytes:
@@ -79,6 +89,9 @@ class NoFiles:
 
     def delete(self, path: str) -> None:
         raise self._refusal()
+
+    def version(self, path: str) -> None:
+        return None
 
     def _refusal(self) -> Exception:
         self._kernel.require_open()
@@ -204,7 +217,7 @@ class LocalKernel:
     async def settle_files(self) -> None:
         return None
 
-    async def change_files(self, change: Callable[[], None]) -> None:
+    async def change_files(self, change: Callable[[], object]) -> None:
         change()
 
     def note_files(self) -> None:

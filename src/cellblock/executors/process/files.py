@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from cellblock.errors import FileRefused, SessionClosed
+from cellblock.executors.protocol import FileVersion
 from cellblock.worker.confine import layout
 from cellblock.worker.confine.syscalls import (
     RESOLVE_BENEATH,
@@ -61,8 +62,8 @@ class ProcessFiles:
         self._host = os.getpid()
         self._lock = threading.Lock()  # a closed descriptor's number may soon be another session's root
 
-    def write(self, path: str, data: bytes) -> None:
-        """Create or replace a file; missing directories are made."""
+    def write(self, path: str, data: bytes) -> FileVersion:
+        """Create or replace a file; missing directories are made. Its version: no later write leads to the same."""
         where = self._own(path)
         self._make_parents(where)
         with self._guard(path):
@@ -72,8 +73,23 @@ class ProcessFiles:
                 view = memoryview(data)
                 while view:
                     view = view[os.write(file, view) :]
+                now = os.fstat(file)  # a clock tick takes milliseconds: another write within it has this time, too
+                os.utime(file, ns=(now.st_atime_ns, now.st_mtime_ns - 1))
+                return (*_version(os.fstat(file))[:3], len(data))
             finally:
                 os.close(file)
+
+    def version(self, path: str) -> FileVersion | None:
+        """See `Files`."""
+        try:
+            with self._guard(path):
+                file = self._open(locate(path), os.O_PATH)
+                try:
+                    return _version(os.fstat(file))
+                finally:
+                    os.close(file)
+        except FileRefused:
+            return None
 
     def read(self, path: str, *, max_bytes: int) -> bytes:
         """A file's bytes; `FileRefused` when it is larger than `max_bytes`."""
@@ -153,10 +169,11 @@ class ProcessFiles:
             if os.getpid() != self._host:
                 raise SessionClosed("the session belongs to another process", hint="open a new one in this fork of it")
             resolve = self._resolve if resolve is None else resolve
+            flags |= os.O_CLOEXEC if flags & os.O_PATH else _SAFE
             for _ in range(_TRIES):
                 with contextlib.suppress(BlockingIOError):
-                    return openat2(self._root, where, flags | _SAFE, mode, resolve)
-            return openat2(self._root, where, flags | _SAFE, mode, resolve)
+                    return openat2(self._root, where, flags, mode, resolve)
+            return openat2(self._root, where, flags, mode, resolve)
 
     def _make_parents(self, where: str) -> None:
         parts = where.split("/")[:-1]
@@ -224,6 +241,10 @@ class _Guard:
             reason = self._REASONS.get(error.errno or 0, f"cannot be used: {os.strerror(error.errno or 0)}")
             hint = "raise ExecutionLimits(max_disk_mb=…)" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
             raise FileRefused(f"{self._path!r:.300} {reason}", hint=hint) from None
+
+
+def _version(status: os.stat_result) -> FileVersion:
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def locate(path: str) -> str:

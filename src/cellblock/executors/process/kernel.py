@@ -268,7 +268,7 @@ class ProcessKernel(LinkedKernel):
         if self._unsettled:
             await self._settled()
 
-    async def change_files(self, change: Callable[[], None]) -> None:
+    async def change_files(self, change: Callable[[], object]) -> None:
         async with self._changing:
             await self.settle_files()
             await to_thread.run_sync(change)

@@ -194,7 +194,7 @@ class LinkedKernel:
     async def settle_files(self) -> None:
         """See `Kernel`."""
 
-    async def change_files(self, change: Callable[[], None]) -> None:
+    async def change_files(self, change: Callable[[], object]) -> None:
         """See `Kernel`."""
         async with self._changing:
             await to_thread.run_sync(change)
