@@ -309,3 +309,15 @@ def test_failure_that_a_process_forges_is_cut_to_the_limit_of_the_output(open_se
     for text in (error.message, error.traceback):
         assert text.startswith("a" * 500)
         assert len(text) < 1200
+
+
+def test_a_process_that_is_ended_for_what_it_holds_leaves_the_checkpoint_that_is_being_made() -> None:
+    slow = "import os, time\nos.register_at_fork(after_in_child=lambda: time.sleep(0.5))"
+    locks = "import fcntl\nfile = open('l', 'wb')\nfor at in range(99_999): fcntl.lockf(file, fcntl.LOCK_EX, 1, 2 * at)"
+    with Session() as session:
+        session.run(f"{slow}\nx = 1")
+        cell = session.run(locks)
+        assert "file locks" in cell.text
+        assert cell.rolled_back
+        assert cell.lost == ()
+        assert session.run("x").value == 1

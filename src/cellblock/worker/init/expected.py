@@ -19,6 +19,11 @@ class Copies:
         self._found = found
         self._expected: dict[int, int] = {}
 
+    @property
+    def being_made(self) -> bool:
+        """Whether a copy has not said yet that it is ready."""
+        return bool(self._expected)
+
     def expect(self, channel: int, number: int) -> None:
         """A copy will speak on a channel."""
         self._expected[channel] = number

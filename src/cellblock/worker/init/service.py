@@ -154,7 +154,7 @@ class Service:
                 os.kill(excess.process, signal.SIGKILL)
             return
         control.tell(self._channel, excess.told(self._watch.worker))  # before its death is seen
-        if of_worker:
+        if of_worker and not self._copies.being_made:  # else the host sweeps, which waits for those
             ending.end_all(self._watch.frozen | self._captures.scribes)  # none of the others will outlive it
             return
         with contextlib.suppress(ProcessLookupError):
