@@ -106,6 +106,25 @@ def test_a_server_that_is_away_is_told_and_the_session_goes_on_when_it_is_back(
         assert session.run("L").value == [0, 1, 3]
 
 
+def test_what_a_server_did_not_take_is_written_or_named_at_the_end(
+    server: postgres_server.Server, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cellblock.store.postgres._PATIENCE", 0.2)
+    with Session("one", state=Versioned(schema), tools=[server.kill]) as session:
+        session.run("L = [0]")
+        session.flush()
+        assert session.run("kill(); L.append(1)").lost
+        server.start()
+    session = Session("one", state=Versioned(schema), tools=[server.kill])
+    assert session.run("L").value == [0, 1]
+    session.flush()
+    assert session.run("kill(); L.append(2)").lost
+    with pytest.raises(StoreError, match="not in the store yet: cell 4"):
+        session.close()
+    session.close()
+    server.start()
+
+
 @pytest.fixture
 def places(tmp_path: Path) -> tuple[str, Path]:
     """A store whose large objects lie in a directory, and that directory."""

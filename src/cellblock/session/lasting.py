@@ -125,6 +125,8 @@ class Lasting:
         self._missing: tuple[Lost, ...] = ()
         self._unloadable: dict[str, tuple[Group, Lost]] = {}
         """Names of the newest snapshot that were saved and cannot be loaded, each with its group."""
+        self._since: int | None = None
+        """The number of the first step whose state is not in the store, if there is one."""
         self._stateless: tuple[int, CellblockError] | None = None
         """Since which cell no state could be saved, and why."""
         self._trials: list[Capture] = []
@@ -196,8 +198,9 @@ class Lasting:
         await to_thread.run_sync(self._held.configure, settings)
 
     async def finish(self) -> None:
-        """Until everything is written, or has failed to be: the journal then has it."""
+        """Until everything is in a commit or in the journal. StoreError for what the store does not take."""
         await self._idle.wait()
+        await self._logged_or_committed()
 
     async def close(self) -> None:
         """Let others have the session."""
@@ -328,9 +331,12 @@ class Lasting:
 
     async def _durable(self) -> None:
         """Until all that the session's state rests on is in a commit or in the journal; what keeps it out is raised."""
+        await self._logged_or_committed()
+        await self._moved()
+
+    async def _logged_or_committed(self) -> None:
         if any(not step.logged for step in self._queue):
             await self.committed()
-        await self._moved()
 
     async def _moved(self) -> None:
         """Have the store hold that the session stands where it does."""
@@ -443,12 +449,14 @@ class Lasting:
         return found + self._found_out()
 
     def to_tell(self) -> tuple[Lost, ...]:
-        """What nobody was told of yet: what commits could not save, and what the store has not taken."""
-        return (*self._found_out(), *self._at_risk())
+        """What nobody was told of yet: what commits could not save, and what the store has not taken, unless that is
+        being tried again.
+        """
+        return (*self._found_out(), *(() if self._working else self._at_risk()))
 
     def _at_risk(self) -> tuple[Lost, ...]:
-        """The steps that the store has refused, as one loss; none while they are tried again."""
-        if self._failure is None or self._working or not self._queue:
+        """The steps that the store has refused, as one loss."""
+        if self._failure is None or not self._queue:
             return ()
         return (at_risk(self._waiting(), str(self._failure)),)
 
@@ -560,10 +568,12 @@ class Lasting:
                 return
         if snapshot is not None:
             self._note_saved(step, snapshot)
-        elif step.failure is not None:
+            return
+        self._since = step.number if self._since is None else self._since
+        if step.failure is not None:
             if self._stateless is None:
-                self._to_tell += (_everything_since(step.number, step.failure),)
-            self._stateless = (step.number if self._stateless is None else self._stateless[0], step.failure)
+                self._to_tell += (_everything_since(self._since, step.failure),)
+            self._stateless = self._since, step.failure
 
     def _is_written(self, step: _Step) -> bool:
         """Whether a step's commit is there: of a thread whose caller has gone, or of a store that failed to say so."""
@@ -583,7 +593,7 @@ class Lasting:
 
     def _note_saved(self, step: _Step, snapshot: Snapshot) -> None:
         """Find out what a snapshot lacks, and have what is new in it loaded once."""
-        self._snapshot, self._stateless = snapshot, None
+        self._snapshot, self._since, self._stateless = snapshot, None, None
         saved = {one.name for one in snapshot.names}
         missing = [replace(one, alive=True) for one in snapshot.lost if one.name not in saved]
         before = {one.name for one in self._missing}
@@ -678,9 +688,7 @@ class Lasting:
 
         What the journal holds whole is taken from there, and waits to be committed no more.
         """
-        await self._idle.wait()
-        if any(not step.logged for step in self._queue):
-            await self.committed()
+        await self.finish()
         await self._moved()
         for step in self._queue:
             if step.share is not None:

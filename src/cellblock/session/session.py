@@ -10,6 +10,7 @@ import random
 import secrets
 import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -21,7 +22,7 @@ from anyio import to_thread
 from cellblock.cell import Cell, Lost
 from cellblock.container import Container
 from cellblock.differences import Name
-from cellblock.errors import CellblockError, SessionClosed, UnpicklableError
+from cellblock.errors import CellblockError, SessionClosed, StoreError, UnpicklableError
 from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
@@ -286,7 +287,7 @@ class AsyncSession(Versions):
     async def close(self) -> None:
         """End the session and everything it started. Its notebook stays readable.
 
-        What a session that lasts has done is in its store by then.
+        What a session that lasts has done is in its store by then; StoreError names what it does not take.
         """
         self._closed = True
         await unbroken(self._let_go)
@@ -297,15 +298,21 @@ class AsyncSession(Versions):
         self._background.cancel()
         try:
             if lasting is not None and not self._loop_is_gone:
-                await lasting.finish()
+                with suppress(CellblockError):  # it is tried once more
+                    await lasting.finish()
         finally:
             if self._kernel is not None:
                 kernel, self._kernel = self._kernel, None
                 await kernel.close()
-            if lasting is not None and not self._loop_is_gone:
-                await lasting.finish()  # what has ended meanwhile
             self._lasting = None
             if lasting is not None:
+                try:
+                    if not self._loop_is_gone:
+                        await lasting.finish()  # what has ended meanwhile
+                except CellblockError:
+                    with suppress(StoreError):  # the first names what is lost
+                        await lasting.close()
+                    raise
                 await lasting.close()
 
     async def __aenter__(self) -> Self:
