@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -35,7 +36,7 @@ from cellblock import (
     UnpicklableError,
     Versioned,
 )
-from cellblock.errors import RestoreFailed
+from cellblock.errors import LeaseLost, RestoreFailed
 from cellblock.store import open_store
 
 Open = Callable[..., Session]
@@ -806,3 +807,22 @@ def test_session_of_many_values_that_end_the_process_when_loaded_can_be_gone_bac
 def seven() -> int:
     """Seven."""
     return 7
+
+
+def test_a_cell_whose_session_another_program_has_taken_ends_with_an_error(
+    opened: Open, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def take() -> None:
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as other:
+            other.execute("UPDATE sessions SET epoch = epoch + 1")
+            other.commit()
+
+    session = opened(tools=[take])
+    session.run("x = 1")
+    began = time.monotonic()
+    with pytest.raises(LeaseLost):
+        session.run("take()\nimport time\ntime.sleep(60)")
+    assert time.monotonic() - began < 30
+    session.close()
+    gc.collect()
+    assert "never retrieved" not in caplog.text

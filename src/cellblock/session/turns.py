@@ -18,7 +18,7 @@ from anyio import to_thread
 
 from cellblock.callers import Caller, callers, waiting_for
 from cellblock.cell import Cell, CellKind, CellState, Lost
-from cellblock.errors import CellblockError, SessionBusy, SessionClosed, StoreError, UnpicklableError
+from cellblock.errors import CellblockError, LeaseLost, SessionBusy, SessionClosed, StoreError, UnpicklableError
 from cellblock.executors.binding import require_sendable
 from cellblock.executors.protocol import FileVersion, Kernel
 from cellblock.limits import ExecutionLimits
@@ -604,7 +604,10 @@ class Turns:
         """What a host function gives; in a session that lasts it is logged before the cell gets it."""
         reply = await self._toolbox.answer(call, args, kwargs)
         if self._lasting is not None:
-            await self._lasting.answered(call.name, reply)
+            try:
+                await self._lasting.answered(call.name, reply)
+            except LeaseLost as error:  # which the caller is told when the cell has ended
+                return ToolReply(call=call.call, error=("RuntimeError", str(error)))
         return reply
 
     def _note_meanwhile(self, kernel: Kernel) -> None:
