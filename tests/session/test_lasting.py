@@ -826,3 +826,20 @@ def test_a_cell_whose_session_another_program_has_taken_ends_with_an_error(
     session.close()
     gc.collect()
     assert "never retrieved" not in caplog.text
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 5, 10, 20, 50])
+def test_a_branch_that_is_cancelled_is_there_whole_or_not_at_all(url: str, at: int) -> None:
+    async def part() -> None:
+        async with AsyncSession("one", state=Versioned(url)) as session:
+            await session.run("x = 1")
+            branching = asyncio.create_task(session.branch("other"))
+            await asyncio.sleep(at / 1000)
+            branching.cancel()
+            try:
+                await (await branching).close()
+            except asyncio.CancelledError:
+                async with await session.branch("other") as branch:
+                    assert (await branch.run("x")).value == 1
+
+    asyncio.run(part())

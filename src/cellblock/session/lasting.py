@@ -767,6 +767,10 @@ class Lasting:
 
         return await to_thread.run_sync(forked)
 
+    async def delete(self, name: str) -> None:
+        """Delete another session of the user's."""
+        await to_thread.run_sync(self._store.delete, self._held.user, name)
+
     def stands(self, step: str, commit: str) -> None:
         """The session stands after a step, which led to a commit."""
         self._tip = step

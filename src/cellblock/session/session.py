@@ -508,9 +508,16 @@ class AsyncSession(Versions):
             while not await unbroken(partial(self._part, await self._branchable(), branch)):
                 continue
         except BaseException:
-            await branch.close()
+            await unbroken(partial(self._drop, branch))
             raise
         return branch
+
+    async def _drop(self, branch: AsyncSession) -> None:
+        """End a branch that nobody is given, and have the store know nothing of it."""
+        was_stored = branch._lasting is not None
+        await branch.close()
+        if was_stored and self._lasting is not None:
+            await self._lasting.delete(str(branch.name))
 
     async def _branchable(self) -> Kernel:
         """The kernel, in a state of which it is known what led to it."""
