@@ -71,7 +71,7 @@ os.kill(os.getpid(), 9)
     done = cellblock("sessions", "list", "--json", environment=environment)
     (row,) = _json(done)
     assert row["holder"] is None
-    told = b"the newest steps are in the journal alone, and in no commit: 1 (open the session once"
+    told = b"the last step is kept, and not in the log yet (open the session once"
     for words in (["log", "report"], ["show", "report"], ["diff", "report"], ["branch", "report", "other"]):
         done = cellblock("sessions", *words, environment=environment)
         assert (done.returncode, told in done.stderr) == (0, True), done.stderr

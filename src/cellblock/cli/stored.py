@@ -192,13 +192,19 @@ def do_export(store: Store, arguments: argparse.Namespace) -> int:
     except OSError as error:
         say(f"cannot write {arguments.out!r}: {error.strerror}")
         return USAGE
-    return _json({"out": str(target), "cells": len(notebook)}) if arguments.json else DONE
+    if arguments.json:
+        return _json({"out": str(target), "cells": len(notebook)})
+    say(f"wrote {len(notebook)} cells to {target}")
+    return DONE
 
 
 def do_delete(store: Store, arguments: argparse.Namespace) -> int:
     """Delete a session."""
     store.delete(arguments.user, arguments.name)
-    return _json({"deleted": arguments.name}) if arguments.json else DONE
+    if arguments.json:
+        return _json({"deleted": arguments.name})
+    say(f"deleted session {arguments.name!r}")
+    return DONE
 
 
 def do_verify(store: Store, arguments: argparse.Namespace) -> int:
@@ -242,7 +248,8 @@ def _read(store: Store, arguments: argparse.Namespace) -> StoredSession:
 def _waiting(session: StoredSession) -> str:
     """A sentence about steps that were taken and that no commit holds; "" where there are none."""
     steps = sum(entry.value["do"] in ("end", "host") for entry in session.journal())
-    return f"the newest steps are in the journal alone, and in no commit: {steps}" if steps else ""
+    last = "the last step is" if steps == 1 else f"the last {steps} steps are"
+    return f"{last} kept, and not in the log yet" if steps else ""
 
 
 def _go_to(store: Store, arguments: argparse.Namespace, found: Callable[[StoredSession], Commit]) -> int:

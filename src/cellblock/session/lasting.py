@@ -92,11 +92,11 @@ class _Step:
     capture: Capture | None = None
     has_slot: bool = False
     commit: str | None = None
-    """What it led to, once it is in the store."""
+    """The id of its commit, once that is in the store."""
     was_let_go: bool = False
     failed: bool = False
     tried: bool = False
-    """Whether its commit has been begun, and may be in the store."""
+    """Its commit has been begun, and may be in the store."""
     unsaved: str = "steps came faster than they could be saved"
     failure: CellblockError | None = None
     """What kept its state from being saved, where that was tried."""
@@ -576,7 +576,7 @@ class Lasting:
             self._stateless = self._since, step.failure
 
     def _is_written(self, step: _Step) -> bool:
-        """Whether a step's commit is there: of a thread whose caller has gone, or of a store that failed to say so."""
+        """True if a step's commit is there: of a thread whose caller has gone, or of a store that failed to say so."""
         with self._writing:
             if step.commit is None and step_of(head := self._held.resolve("HEAD")) == step.id:
                 self._commits[step.id] = step.commit = head.id
@@ -684,7 +684,7 @@ class Lasting:
     # ----------------------------------------------------------------------------- resuming
 
     async def newest(self) -> Past | None:
-        """What leads to where the session is, the journal included; None where it has not begun.
+        """The past of where the session is, the journal included; None where it has not begun.
 
         What the journal holds whole is taken from there, and waits to be committed no more.
         """

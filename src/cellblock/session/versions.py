@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # what only sessions that last need
 _MOST_SAID = 200
 _RUN_AGAIN = "run the cell again"
 _TRIES = 3
-"""How often a step is taken again whose process is killed meanwhile: it did not die of it the first time."""
+"""A step whose process is killed is taken again so often: it did not die of it the first time."""
 _MOST_LEFT_OUT = 5
 """So many groups of a snapshot whose values end the process that loads them; then its restore fails."""
 
@@ -278,7 +278,7 @@ class Versions(Turns):
         return max(left, seconds / 10)
 
     async def _do_again(self, kernel: Kernel, step: HostStep) -> tuple[Lost, ...]:
-        """What the host did once, as it was kept; the loss where it cannot be done again."""
+        """Do again what the host did, as it was kept; the loss where it cannot be done again."""
         why = ""
         if (request := step.request(kernel)) is not None:
             for _ in range(_TRIES):
@@ -401,7 +401,7 @@ def _require_here(kernel: Kernel) -> None:
 
 
 def _not_done_again(step: HostStep, why: str) -> Lost:
-    """What the host had done, and cannot be done again."""
+    """The loss of what the host had done, and cannot be done again."""
     name = "what was run aside" if step.kind == ASIDE else step.name or step.do
     remedy = "" if step.kind == ASIDE else "do it again"
     return Lost(name=name, type="", reason=f"done again, it failed: {why}", remedy=remedy)
