@@ -89,12 +89,12 @@ def _host(name: str, wall: str, expect: object, host: Callable[[Host], object], 
     return Attack(name=f"protocol-{name}", threat="W7", wall=wall, expect=expect, host=host, hole=hole)
 
 
-def _then(cell: str) -> Callable[[Host], object]:
-    """The answer to a cell in a session of its own, and to `1+1` twice after it."""
+def _then(cell: str, after: str = "1+1") -> Callable[[Host], object]:
+    """The answer to a cell in a session of its own, and to `after` and `1+1` after it."""
 
     def run(host: Host) -> object:
         with Session(limits=BRIEF) as session:
-            return [outcome_of(session, source) for source in (host.prelude + _FORGE + cell, "1+1", "1+1")]
+            return [outcome_of(session, source) for source in (host.prelude + _FORGE + cell, after, "1+1")]
 
     return run
 
@@ -795,7 +795,10 @@ os.write(1, text.PREFIX + nonces[0] if nonces else b"")
         "dies-after-its-reply",
         "a death is found by the next cell",
         _RECOVERS,
-        _then("import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.05), os._exit(3))).start()"),
+        _then(
+            "import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.05), os._exit(3))).start()",
+            "import time\ntime.sleep(5)",  # it ends meanwhile
+        ),
     ),
     *(
         _host(
