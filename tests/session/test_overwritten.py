@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
@@ -195,4 +196,19 @@ def test_what_runs_aside_may_be_the_last_as_well(opened: Open, step: str, host_i
         _change(session, [("r", None), ("a", "host"), ("go", "")])
         aside.result()
     assert _content(session, "a") == (b"host" if host_is_last else b"cell")
+    _assert_the_same_when_reopened(session, opened, way)
+
+
+def test_a_cell_answers_where_the_store_does_not_take_that_it_was_the_last(opened: Open, url: str) -> None:
+    way = WAYS["no checkpoints"]
+    session = opened(**way)
+    session.run(BEGIN)
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as database:
+        database.execute(
+            """CREATE TRIGGER refused BEFORE INSERT ON journal WHEN NEW.entry LIKE '%overwritten%'
+            BEGIN SELECT RAISE(FAIL, 'no'); END"""
+        )
+    with _running(session.run, session, "until('a'); put('a', 'by the cell')") as ended:
+        session.files.write("a", "host")
+    assert ended[0].error is None
     _assert_the_same_when_reopened(session, opened, way)

@@ -88,7 +88,7 @@ class ProcessFiles:
                     return _version(os.fstat(file))
                 finally:
                     os.close(file)
-        except FileRefused:
+        except (FileRefused, SessionClosed):
             return None
 
     def read(self, path: str, *, max_bytes: int) -> bytes:
