@@ -402,7 +402,7 @@ class Turns:
     async def _go_back(self, lasting: Lasting, kernel: Kernel) -> Kernel:
         """To before the newest step: where that has left no checkpoint, by its commit, in another kernel."""
         if not kernel.steps:
-            return await self._go_to(lasting, await lasting.before(1))
+            return await self._go_to(lasting, await lasting.resolve("HEAD~1"))
         return await self._set_back(kernel, 1, "the step was refused")
 
     async def _set_back(self, kernel: Kernel, states: int, why: str) -> Kernel:
