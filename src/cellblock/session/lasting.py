@@ -205,6 +205,9 @@ class Lasting:
     async def close(self) -> None:
         """Let others have the session."""
         self._background.cancel()
+        self._let_go(self._queue)
+        for capture in self._trials:  # of which some were not begun
+            capture.close()
         await to_thread.run_sync(self._close)
 
     def __del__(self) -> None:
@@ -509,6 +512,8 @@ class Lasting:
                 step.failure = error
         finally:
             step.forked.set()
+            if not self._working:  # a step before this one has failed
+                self._let_go([step])
 
     async def forked(self) -> None:
         """Until the state of the newest step is held, so that the next one may change it."""
