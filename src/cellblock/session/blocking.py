@@ -90,7 +90,7 @@ class Session:
     def close(self) -> None:
         """End the session and everything it started. Its notebook stays readable.
 
-        What a session that lasts has done is in its store by then.
+        What a session that lasts has done is in its store by then; StoreError names what it does not take.
         """
         finish(self._session.close)
 
