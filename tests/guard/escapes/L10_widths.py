@@ -215,17 +215,17 @@ decimal.Decimal(2) ** decimal.Decimal("0.5001")
 #: threat: L10
 #: from: C loops within C loops
 #: proves: hangs
-#: ended: timeout, memory
+#: ended: completed, timeout, memory
 ("a" * 10**7).strip("b" * 10**6 + "a")
 #: strip-of-many-characters-by-class
 #: threat: L10
 #: from: C loops within C loops
 #: proves: hangs
-#: ended: timeout, memory
+#: ended: completed, timeout, memory
 str.rstrip("a" * 10**7, "b" * 10**6 + "a")
 #: strip-of-many-bytes
 #: threat: L10
 #: from: C loops within C loops
 #: proves: hangs
-#: ended: timeout, memory
+#: ended: completed, timeout, memory
 (lambda text, given: text.lstrip(given))(b"a" * 10**7, b"b" * 10**6 + b"a")
