@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cellblock.errors import StoreError
-from cellblock.store import open_store, sharing
+from cellblock.store import Store, open_store, sharing
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
@@ -80,3 +80,36 @@ def test_many_threads_open_and_close_at_once(tmp_path: Path) -> None:
     assert len(sharing._open) == before
     with open_store(url) as store:
         assert [row.pending for row in store.sessions("ana")] == [15] * 6
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "postgresql"])
+def test_store_is_closed_while_threads_read_it(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    urls = {"memory": "memory:", "sqlite": f"sqlite:///{tmp_path}/cells.db"}
+    url = urls.get(kind) or request.getfixturevalue("postgres_url")
+    errors: list[BaseException] = []
+
+    def read(store: Store, has_read: threading.Event) -> None:
+        try:
+            while True:
+                store.sessions()
+                has_read.set()
+        except BaseException as error:
+            errors.append(error)
+
+    before = _descriptors()
+    for _ in range(20):
+        with open_store(url) as store:
+            reads = [threading.Event() for _ in range(4)]
+            threads = [threading.Thread(target=read, args=(store, has_read)) for has_read in reads]
+            for thread in threads:
+                thread.start()
+            assert all(has_read.wait(60) for has_read in reads)
+        for thread in threads:
+            thread.join(60)
+    assert len(errors) == 20 * 4
+    assert [error for error in errors if not (isinstance(error, StoreError) and "was closed" in str(error))] == []
+    assert _descriptors() == before
+
+
+def _descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -121,11 +121,11 @@ class SqliteDatabase:
             self._shorten_log()
 
     def close(self) -> None:
+        """What reads just now reads to its end: a connection is closed by whoever took it out of the idle ones."""
         self._closed = True
+        self._close_idle()
         with self._lock:
-            for connection in [*self._idle, self._writer]:
-                connection.close()
-            self._idle.clear()
+            self._writer.close()
 
     # --- connections ---
 
@@ -188,6 +188,7 @@ class SqliteDatabase:
     def _reader(self) -> Iterator[sqlite3.Connection]:
         if self._path is None:
             with self._lock:
+                self._refuse_if_closed()
                 yield self._writer
             return
         try:
@@ -197,10 +198,14 @@ class SqliteDatabase:
         try:
             yield connection
         finally:
+            self._idle.append(connection)
             if self._closed:
-                connection.close()
-            else:
-                self._idle.append(connection)
+                self._close_idle()
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            with suppress(IndexError):  # another thread took the last one
+                self._idle.pop().close()
 
     def _shorten_log(self) -> None:
         """Bring what the log holds into the file, and begin it anew: here, where the disk may be waited for."""
@@ -232,8 +237,7 @@ class SqliteDatabase:
         if not self._lock.acquire(timeout=pause):
             return None
         try:
-            if self._closed:
-                raise StoreError(f"{self._where} was closed")
+            self._refuse_if_closed()
             return self._writer.execute(sql, parameters).rowcount
         except BaseException as error:
             self._lock.release()
@@ -249,10 +253,13 @@ class SqliteDatabase:
     def _where(self) -> str:
         return f"the store {self._path or 'in memory'}"
 
-    @contextmanager
-    def _telling(self, *, writes: bool = False) -> Iterator[None]:
+    def _refuse_if_closed(self) -> None:
         if self._closed:
             raise StoreError(f"{self._where} was closed")
+
+    @contextmanager
+    def _telling(self, *, writes: bool = False) -> Iterator[None]:
+        self._refuse_if_closed()
         if os.getpid() != self._pid:
             raise StoreError(
                 f"{self._where} was opened by the process this one was forked from",
