@@ -349,6 +349,13 @@ class ExecutorConformance:
         assert merged(events) == [("stdout", "last words\n")]
         assert events[-1] in (Died(status=3), Died())
 
+    async def test_what_was_being_sent_when_the_session_was_closed_is_refused(self, kernel: Kernel) -> None:
+        request = Run(source="x = 1  #" + " " * 500_000, filename="long", max_text=1)
+        turn = kernel.turn(request, max_output_bytes=_LIMIT)
+        await kernel.close()
+        with pytest.raises(SessionClosed):
+            await (turn.next() if turn.sent else turn.send_rest(1))
+
     async def test_kernel_recovers_as_often_as_it_dies(self, kernel: Kernel) -> None:
         for number in range(3):
             kernel.kill()

@@ -247,6 +247,7 @@ class Link:
                 await anyio.wait_writable(self._socket)
 
     def _push(self, *, first: bool = False) -> bool:
+        self.require_open()
         while self._packet is not None:
             try:
                 self._socket.sendmsg((self._packet,), self._rights)

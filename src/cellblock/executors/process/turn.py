@@ -215,7 +215,6 @@ class ProcessTurn:
             return
         self._fresh = not self._has_had_its_share()  # a cell that calls without a pause does not hold the loop
         try:
-            self._link.require_open()
             self.sent = self._link.send(reply)
         except WorkerGone:  # told by the next event
             return
