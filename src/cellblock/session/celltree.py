@@ -52,9 +52,10 @@ class CellTree:
 
     def _known(self, cell_id: str) -> int | None:
         place = self._places.get(cell_id)
-        if place is not None:  # one that was undone may have lost it
-            return place if self._ids[place] == cell_id else None
-        return None if self.earlier is None else self.earlier.place(cell_id)
+        if place is None and self.earlier is not None:
+            place = self.earlier.place(cell_id)
+        # one that was undone may have lost it
+        return place if place is None or self._ids.get(place, cell_id) == cell_id else None
 
     def _taken(self, cell: Cell) -> int:
         place = max(cell.number - 1, 0)

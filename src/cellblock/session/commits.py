@@ -49,6 +49,14 @@ def read_written(session: StoredSession, commit: Commit) -> Written:
     return Written(dict(commit.trees), {kind: dict(session.tree(root).pairs()) for kind, root in state.items()})
 
 
+_OF_STATE = ("ambient", "environment", "lost")
+
+
+def of_state(commit: Commit) -> dict[str, JSON]:
+    """What a commit's detail says of its state, as another commit of the same state has it."""
+    return {what: commit.detail[what] for what in _OF_STATE if what in commit.detail}
+
+
 def put_snapshot(batch: Batch, written: Written, snapshot: Snapshot) -> dict[str, JSON]:
     """Write a snapshot whose chunks are there already; what the commit's detail says of it."""
     groups = {group.key: records(batch.record(_group(group))) for group in snapshot.groups}

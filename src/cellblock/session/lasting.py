@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import _thread
 import logging
+import secrets
 import sys
 import threading
 from collections import deque
@@ -33,12 +34,13 @@ from cellblock.session.background import Background
 from cellblock.session.celltree import CellTree
 from cellblock.session.commits import (
     Written,
+    of_state,
     put_cell,
     put_snapshot,
     read_written,
 )
 from cellblock.session.earlier import Earlier, Source
-from cellblock.session.hoststeps import HostStep
+from cellblock.session.hoststeps import ASIDE, HostStep
 from cellblock.session.merging import merge
 from cellblock.session.notebook import Changes, Notebook
 from cellblock.session.past import Past, answer_entry, followed_by, host_entry, leading_to, step_of
@@ -67,7 +69,8 @@ before it is committed by its source alone."""
 class _Step:
     """A step on its way into the store.
 
-    `parent` is the step that it came after, `state` the number of the state of `kernel` that it led to. `entries` are
+    `parent` is the step that it came after, `state` the number of the state of `kernel` that it led to; without a
+    kernel the state is that of its parent. `entries` are
     the numbers of what the journal holds of it; `logged` says whether that is enough to take the step again.
     """
 
@@ -76,7 +79,7 @@ class _Step:
     kind: str
     message: str
     number: int
-    kernel: Kernel
+    kernel: Kernel | None
     state: int
     logged: bool
     entries: list[int] = field(default_factory=list)
@@ -199,6 +202,7 @@ class Lasting:
 
     async def finish(self) -> None:
         """Until everything is in a commit or in the journal. StoreError for what the store does not take."""
+        self._commit_deletions()
         await self._idle.wait()
         await self._logged_or_committed()
 
@@ -414,8 +418,26 @@ class Lasting:
             changes=self._notebook.changes(),
         )
 
+    def _commit_deletions(self) -> None:
+        """Have what was deleted from the notebook since the newest step out of the store, by a commit of its own."""
+        if (changes := self._notebook.deletions()).cells:
+            self._enqueue(
+                _Step(
+                    id=f"d{secrets.token_hex(8)}",
+                    parent=self._tip,
+                    kind=ASIDE,
+                    message=f"deleted {len(changes.cells)} cells" if len(changes.cells) > 1 else "deleted a cell",
+                    number=0,
+                    kernel=None,
+                    state=0,
+                    logged=False,
+                    changes=changes,
+                )
+            )
+
     async def committed(self) -> None:
         """Until all steps are in the store. What keeps the oldest out is raised, and what else is at risk told."""
+        self._commit_deletions()
         if self._queue and not self._working:
             self._go_on()
         await self._idle.wait()
@@ -490,6 +512,9 @@ class Lasting:
         self._background.start(self._work)
 
     async def _fork(self, step: _Step) -> None:
+        if step.kernel is None:
+            step.forked.set()
+            return
         if self.by_source:
             step.unsaved = "a session under a policy, or without checkpoints, is made again by running its cells"
             step.forked.set()
@@ -571,6 +596,8 @@ class Lasting:
             step.tried = True
             if not await to_thread.run_sync(self._write_once, batch, step, snapshot):
                 return
+        if step.kernel is None:
+            return
         if snapshot is not None:
             self._note_saved(step, snapshot)
             return
@@ -661,6 +688,11 @@ class Lasting:
             self._basis = parent
         written = self._written.copy()
         detail: dict[str, JSON] = {} if snapshot is None else put_snapshot(batch, written, snapshot)
+        has_state = snapshot is not None
+        if step.kernel is None and parent is not None:
+            before = self._held.resolve(parent)
+            has_state, step.number, detail = before.snapshot, before.number, of_state(before)
+            step.host = None if has_state else HostStep("run", buffers=(b"",))
         detail["step"] = step.id
         written.roots["cells"], links = self.tree.write(batch, self._held, written.roots.get("cells"), step.changes)
         if step.cell is not None:
@@ -668,7 +700,7 @@ class Lasting:
             detail["rolled_back"] = step.cell.rolled_back
         if step.answers:
             detail["answers"] = records(batch.record(step.answers))
-        if snapshot is None:
+        if not has_state:
             detail["unsaved"], detail["stopped"] = step.unsaved, step.stopped
             detail["during"], detail["overwritten"] = step.during, step.overwritten
             if step.host is not None:
@@ -677,7 +709,7 @@ class Lasting:
             kind=step.kind,
             message=step.message,
             number=step.number,
-            snapshot=snapshot is not None,
+            snapshot=has_state,
             trees=written.roots,
             detail=detail,
             parents=() if parent is None else (parent,),
@@ -784,6 +816,7 @@ class Lasting:
     async def went_back(self, step: str) -> None:
         """The kernel is again in the state after a step: so is the session."""
         self._tip = step
+        self._notebook.delete_again()
         await self.move(self._commits[step])
 
     async def move(self, commit: str) -> None:

@@ -68,7 +68,7 @@ class Notebook:
         self._account.relieve = self.let_go
         self._lock = threading.RLock()
         self._gone: set[str] = set()
-        """Earlier ones that were deleted."""
+        """Those that were deleted."""
         self._changes: Changes | None = None
         self._cells: dict[str, Cell] = {}
         self._blobs: dict[str, dict[str, Blob]] = {}
@@ -136,8 +136,8 @@ class Notebook:
         return other
 
     def note_changes(self) -> None:
-        """From now on remember what changes, for `changes`."""
-        self._changes = Changes()
+        """From now on remember what changes, for `changes`; what was deleted before is deleted again."""
+        self._changes = Changes(cells=dict.fromkeys(self._gone))
 
     def changes(self) -> Changes:
         """What has changed since the last call, where it is remembered."""
@@ -146,6 +146,17 @@ class Notebook:
             return Changes()
         self._changes = Changes()
         return changes
+
+    def deletions(self) -> Changes:
+        """Those of the `changes` that are deletions; the others are left for later."""
+        cells = {} if self._changes is None else self._changes.cells
+        deleted = [cell_id for cell_id, kept in cells.items() if kept is None]
+        return Changes(cells={cell_id: cells.pop(cell_id) for cell_id in deleted})
+
+    def delete_again(self) -> None:
+        """The session has gone back in its store: have what was deleted since deleted there as well."""
+        if self._changes is not None:
+            self._changes.cells.update(dict.fromkeys(self._gone))
 
     def record(self, cell: Cell, blobs: Mapping[str, Blob], *, shown: int | None = None) -> None:
         """Add a cell, or replace the one of the same id in its place, its blobs included.
@@ -191,8 +202,7 @@ class Notebook:
     def delete(self, cell_id: str) -> None:
         """Remove a cell and its blobs."""
         cell = self[cell_id]
-        if self._earlier is not None:
-            self._gone.add(cell.id)
+        self._gone.add(cell.id)
         with self._lock:
             self._cells.pop(cell.id, None)
             self._blobs.pop(cell.id, None)

@@ -290,7 +290,8 @@ class Turns:
     def _start(self, kernel: Kernel, draft: Cell, step: str, answer: Answer | None = None) -> Execution:
         """Send the next cell down, a step of this id; what is to be kept of it is made while it runs.
 
-        With an `answer` of its own for its calls it is run again, and tells nothing that the next cell is to tell.
+        With an `answer` of its own for its calls it is run again: whoever does so records it, and what the next cell is
+        to tell is left for that.
         """
         self._stopped = False
         request = _request(draft, self.limits)
@@ -303,9 +304,9 @@ class Turns:
         finally:
             callers.reset(asked)
         self._count = draft.number
-        self.notebook.record(draft, {})
         lost, note = tuple[Lost, ...](), ""
         if answer is None:
+            self.notebook.record(draft, {})
             lost, self._lost, note, self._note = self._lost, (), self._note, ""
             if self._lasting is not None:
                 lost += self._lasting.to_tell()

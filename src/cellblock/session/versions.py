@@ -129,8 +129,7 @@ class Versions(Turns):
             )
             cell, blobs = await self._run_again(kernel, draft, planned.step, replay)
             _require_here(kernel)
-            self.notebook.record(cell, blobs)
-        elif planned.commit is None:
+        if planned.commit is None or (runs and self.notebook.find(cell.id) is not None):  # else it was deleted
             self.notebook.record(cell, blobs)
         state = self._settle(planned.step, replay.id)
         if planned.commit is not None:

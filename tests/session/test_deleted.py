@@ -1,0 +1,100 @@
+"""Cells that were deleted from a session that lasts: they are in no later state of it, whatever comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cellblock import ExecutionLimits, Session, Versioned
+
+
+def _flush(session: Session) -> None:
+    session.flush()
+
+
+def _sleep(session: Session) -> None:
+    session.hibernate()
+
+
+def _delete_while_asleep(session: Session) -> None:
+    session.hibernate()
+    session.delete(session.notebook[-1].id)
+
+
+def _fail(session: Session) -> None:
+    session.run("1 / 0")
+
+
+def _undo(session: Session) -> None:
+    session.run("y = 3")
+    session.undo()
+
+
+def _undo_far(session: Session) -> None:
+    session.run("y = 3")
+    session.hibernate()
+    session.undo()
+
+
+def _crash(session: Session) -> None:
+    session.run("import os; os._exit(7)")
+
+
+def _nothing(session: Session) -> None:
+    pass
+
+
+THEN = [_nothing, _flush, _sleep, _delete_while_asleep, _fail, _undo, _undo_far, _crash]
+WAYS = {"states": ExecutionLimits(), "no checkpoints": ExecutionLimits(max_checkpoints=0)}
+
+
+@pytest.mark.parametrize("limits", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("then", THEN)
+def test_deleted_cell_is_not_there_when_the_session_is_opened_again(
+    tmp_path: Path, then: Callable[[Session], None], limits: ExecutionLimits
+) -> None:
+    store = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    with Session("kept", state=store, limits=limits) as session:
+        session.run("secret = 'PASSWORD'")
+        session.run("x = 1")
+    with Session("kept", state=store, limits=limits) as session:
+        old, _ = session.notebook
+        session.run("hidden = 'PASSWORD'")
+        new = session.run("shown = 'PASSWORD'").id
+        session.run("z = 2")
+        session.delete(old.id)
+        session.delete(new)
+        then(session)
+        expected = [cell.source for cell in session.notebook if not cell.undone]
+    with Session("kept", state=store, limits=limits) as session:
+        assert [cell.source for cell in session.notebook] == expected
+        assert session.run("secret, x, z").value == ("PASSWORD", 1, 2)
+
+
+def test_deletion_is_no_step_to_undo(tmp_path: Path) -> None:
+    store = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    with Session("kept", state=store) as session:
+        session.run("x = 1")
+        session.run("x = 2")
+        session.delete(session.notebook[0].id)
+        session.flush()
+        assert [commit.message for commit in session.log()] == ["deleted a cell", "x = 2", "x = 1", ""]
+    with Session("kept", state=store) as session:
+        session.undo()
+        assert session.run("x").value == 1
+        session.checkout("HEAD~2")
+
+
+def test_branch_of_a_session_lacks_what_was_deleted_before(tmp_path: Path) -> None:
+    store = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    with Session("kept", state=store) as session:
+        session.run("x = 1")
+        session.run("x = 2")
+        session.delete(session.notebook[0].id)
+        with session.branch("aside") as branch:
+            assert [cell.source for cell in branch.notebook] == ["x = 2"]
+    for name in ("kept", "aside"):
+        with Session(name, state=store) as session:
+            assert [cell.source for cell in session.notebook] == ["x = 2"], name
