@@ -6,13 +6,13 @@ executor: a tool call is an event, and its answer goes down with `Turn.reply`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, TypeVar
 
 from cellblock.cell import Lost
 from cellblock.container import Container
-from cellblock.errors import RestoreFailed
+from cellblock.executors.suspects import Suspects
 from cellblock.limits import ExecutionLimits
 from cellblock.network import Destination, Traffic
 from cellblock.policy import Policy
@@ -103,17 +103,6 @@ class Handed(Bind):
     """Bind a name to this very object: for a kernel of this process. It goes over no wire."""
 
     value: object
-
-
-class Unloadable(RestoreFailed):
-    """The code of a value that was being loaded ended the process, or did not come to its end.
-
-    `groups` are those of the snapshot that it may be of, where that is known; `reason` says what it did.
-    """
-
-    def __init__(self, message: str, *, hint: str, groups: frozenset[str], reason: str) -> None:
-        super().__init__(message, hint=hint)
-        self.groups, self.reason = groups, reason
 
 
 class WorkerGone(Exception):
@@ -216,8 +205,12 @@ class Capture(Protocol):
     `CaptureFailed` where the session's code, or its end, keeps it from being saved; the session goes on.
     """
 
-    async def begin(self, previous: Snapshot | None) -> None:
-        """Start reading. `previous` is a snapshot of the same session whose bytes the caller has: they do not come."""
+    async def begin(self, previous: Snapshot | None, suspects: Suspects | None = None) -> None:
+        """Start reading. `previous` is a snapshot of the same session whose bytes the caller has: they do not come.
+
+        `suspects` gets the values whose code ended or held up the process that saves. Where it then `tries_again`,
+        another capture of the same state, begun with the same `suspects`, gets further without them.
+        """
         ...
 
     async def read(self) -> Chunk | Snapshot:
@@ -226,7 +219,8 @@ class Capture(Protocol):
 
     async def trial(self) -> tuple[Lost, ...]:
         """Names of the snapshot, once it is read, that are written anew and cannot be loaded again, as far as a trial
-        tells within some seconds. It goes on in the background: nothing of the session waits for it."""
+        tells. It goes on in the background: nothing of the session waits for it. As for `read`, another capture may
+        get further."""
         ...
 
     def close(self) -> None:
@@ -379,13 +373,13 @@ class Kernel(Protocol):
         fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]],
         *,
         seconds: float = 60.0,
-        left_out: Mapping[str, str] | None = None,
+        suspects: Suspects | None = None,
     ) -> tuple[tuple[str, str, str, str], ...]:
         """Put what was saved into a kernel that has run nothing yet; the names that could not be, with the reasons.
 
-        `fetch` gives the bytes of addresses. That is no step: `steps` is 0 afterwards. `Unloadable` where the code of a
-        value ends the process, or keeps it: after `recover` it can be tried again with the groups `left_out` that did
-        so, each for a reason. Which those are is known of a try with `left_out`, be it empty, which takes longer.
+        `fetch` gives the bytes of addresses. That is no step: `steps` is 0 afterwards. `suspects` gets the groups whose
+        values end the process or keep it: where it then `tries_again`, a restore after `recover` gets further without
+        them.
         """
         ...
 

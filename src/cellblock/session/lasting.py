@@ -28,6 +28,7 @@ from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff
 from cellblock.errors import CaptureFailed, CellblockError, LeaseLost, SessionClosed, StoreError
 from cellblock.executors.protocol import Capture, Chunk, Kernel
+from cellblock.executors.suspects import Known, Suspects
 from cellblock.session.account import Account, Share
 from cellblock.session.ahead import Ahead
 from cellblock.session.background import Background
@@ -103,6 +104,7 @@ class _Step:
     unsaved: str = "steps came faster than they could be saved"
     failure: CellblockError | None = None
     """What kept its state from being saved, where that was tried."""
+    suspects: Suspects = field(default_factory=Suspects)
     forked: anyio.Event = field(default_factory=anyio.Event)
 
     def __str__(self) -> str:
@@ -132,7 +134,9 @@ class Lasting:
         """The number of the first step whose state is not in the store, if there is one."""
         self._stateless: tuple[int, CellblockError] | None = None
         """Since which cell no state could be saved, and why."""
-        self._trials: list[Capture] = []
+        self._trials: list[_Step] = []
+        """Steps whose commits are made, and of which what is new is being loaded once."""
+        self._known_suspects: Known = {}
         self._tried = anyio.Event()
         self._background = Background()
         self._queue: deque[_Step] = deque()
@@ -210,8 +214,7 @@ class Lasting:
         """Let others have the session."""
         self._background.cancel()
         self._let_go(self._queue)
-        for capture in self._trials:  # of which some were not begun
-            capture.close()
+        self._let_go(self._trials)  # of which some were not begun
         await to_thread.run_sync(self._close)
 
     def __del__(self) -> None:
@@ -520,25 +523,34 @@ class Lasting:
             step.forked.set()
             return
         try:
-            if self._trials and not self._slots.value:
-                self._trials[0].close()
-            with anyio.move_on_after(_SLOT_SECONDS):
-                await self._slots.acquire()
-                step.has_slot = True
+            await self._capture(step, step.kernel)
+        finally:
+            step.forked.set()
+            if not self._working:  # a step before this one has failed
+                self._let_go([step])
+
+    async def _capture(self, step: _Step, kernel: Kernel) -> None:
+        """Have a step's state held to be saved, or held anew."""
+        if step.capture is not None:
+            step.capture.close()
+        step.capture = step.failure = None
+        try:
+            if not step.has_slot:
+                if self._trials and not self._slots.value:
+                    self._let_go(self._trials[:1])
+                with anyio.move_on_after(_SLOT_SECONDS):
+                    await self._slots.acquire()
+                    step.has_slot = True
             if step.has_slot:
-                step.capture = await step.kernel.capture(step.state)
+                step.capture = await kernel.capture(step.state)
         except SessionClosed as error:  # it is committed by its source
             step.unsaved = str(error)
         except CaptureFailed as error:
             step.unsaved = str(error)
             # before the first cell that ends well there is nothing to save; after a kill it is made again
-            is_newest = step.state == step.kernel.states[-1]  # older states may have been let go
-            if step.cell is not None and not step.cell.rolled_back and is_newest and not await step.kernel.ending():
+            is_newest = step.state == kernel.states[-1]  # older states may have been let go
+            if step.cell is not None and not step.cell.rolled_back and is_newest and not await kernel.ending():
                 step.failure = error
-        finally:
-            step.forked.set()
-            if not self._working:  # a step before this one has failed
-                self._let_go([step])
 
     async def forked(self) -> None:
         """Until the state of the newest step is held, so that the next one may change it."""
@@ -551,8 +563,8 @@ class Lasting:
             while self._queue:
                 step = self._queue[0]
                 await step.forked.wait()
-                if step.was_let_go:
-                    await self._fork(step)
+                if step.was_let_go or (not step.has_slot and step is self._queue[-1]):
+                    await self._fork(step)  # the newest state is saved even where steps come fast
                 try:
                     await self._commit(step)
                 except Exception as error:  # it is tried again once, then by whoever asks, and before the next
@@ -587,19 +599,19 @@ class Lasting:
             return
         batch = await to_thread.run_sync(self._held.batch)
         with batch:
-            snapshot = await self._read(step, batch.put)
-            if step.failure is not None and step.capture is not None:  # its writer may have been killed
-                self._let_go([step])
-                step.failure = None
-                await self._fork(step)
-                snapshot = await self._read(step, batch.put)
+            step.suspects, before = Suspects(self._known_suspects), self._snapshot
+            snapshot = await self._read(step, before, batch.put)
+            while step.kernel is not None and step.suspects.tries_again():
+                await self._capture(step, step.kernel)
+                snapshot = await self._read(step, before, batch.put)
             step.tried = True
             if not await to_thread.run_sync(self._write_once, batch, step, snapshot):
                 return
         if step.kernel is None:
             return
         if snapshot is not None:
-            self._note_saved(step, snapshot)
+            step.suspects.settle()
+            self._note_saved(step, snapshot, before)
             return
         self._since = step.number if self._since is None else self._since
         if step.failure is not None:
@@ -623,57 +635,68 @@ class Lasting:
             self._moving = None
             return True
 
-    def _note_saved(self, step: _Step, snapshot: Snapshot) -> None:
-        """Find out what a snapshot lacks, and have what is new in it loaded once."""
+    def _note_saved(self, step: _Step, snapshot: Snapshot, before: Snapshot | None) -> None:
+        """Find out what a snapshot lacks that the one `before` it had, and have what is new in it loaded once."""
         self._snapshot, self._since, self._stateless = snapshot, None, None
         saved = {one.name for one in snapshot.names}
         missing = [replace(one, alive=True) for one in snapshot.lost if one.name not in saved]
-        before = {one.name for one in self._missing}
+        known = {one.name for one in self._missing} | self._unloadable.keys()
         self._missing = tuple(missing)
-        newly = [one for one in missing if one.name not in before]
+        newly = [one for one in missing if one.name not in known]
         self._newly_lost = tuple(one for one in newly if not one.type.startswith(PART))
         groups = {one.key: one for one in snapshot.groups}
         held = {one.name: groups[one.group] for one in snapshot.names}
         self._unloadable = {name: one for name, one in self._unloadable.items() if held.get(name) == one[0]}
         self._tell(newly)
         self._told.update(one.name for one in missing)
-        if (capture := step.capture) is not None:
-            self._trials.append(capture)
-            self._background.start(self._try, capture, step.has_slot, held)
+        if step.capture is not None:
+            trial = replace(step)
             step.capture, step.has_slot = None, False
+            self._trials.append(trial)
+            self._background.start(self._try, trial, before, held)
 
     def _tell(self, lost: Sequence[Lost]) -> None:
         if not self.strict:
             self._to_tell += tuple(one for one in lost if one.name not in self._told)
 
-    async def _try(self, capture: Capture, has_slot: bool, held: Mapping[str, Group]) -> None:
-        """Take up which names of a snapshot cannot be loaded, unless they are others by then."""
+    async def _try(self, trial: _Step, before: Snapshot | None, held: Mapping[str, Group]) -> None:
+        """Find out which names of a snapshot cannot be loaded."""
         try:
-            failed = [replace(one, alive=True) for one in await capture.trial() if one.name in held]
-            now = {} if self._snapshot is None else {one.key: one for one in self._snapshot.groups}
-            failed = [one for one in failed if now.get(held[one.name].key) == held[one.name]]
-            fresh = [one for one in failed if one.name not in self._unloadable]
-            self._unloadable.update((one.name, (held[one.name], one)) for one in failed)
-            self._newly_lost += tuple(fresh)
-            self._tell(fresh)
+            read: Snapshot | None = self._snapshot
+            while trial.capture is not None:
+                if read is not None:
+                    self._note_unloadable(await trial.capture.trial(), held)
+                if trial.kernel is None or not trial.suspects.tries_again():
+                    break
+                await self._capture(trial, trial.kernel)
+                read = await self._read(trial, before, _drop)
         finally:
-            capture.close()
-            self._trials.remove(capture)
-            if has_slot:
-                self._slots.release()
+            self._known_suspects.update(trial.suspects.confirmed)
+            self._let_go([trial])
+            self._trials.remove(trial)
             self._tried.set()
             self._tried = anyio.Event()
+
+    def _note_unloadable(self, lost: Iterable[Lost], held: Mapping[str, Group]) -> None:
+        """Take up which names cannot be loaded, unless they are others by now."""
+        now = {} if self._snapshot is None else {one.key: one for one in self._snapshot.groups}
+        failed = [replace(one, alive=True) for one in lost if one.name in held]
+        failed = [one for one in failed if now.get(held[one.name].key) == held[one.name]]
+        fresh = [one for one in failed if one.name not in self._unloadable]
+        self._unloadable.update((one.name, (held[one.name], one)) for one in failed)
+        self._newly_lost += tuple(fresh)
+        self._tell(fresh)
 
     async def tried(self) -> None:
         """Until what the newest commits wrote has been loaded once."""
         while self._trials:
             await self._tried.wait()
 
-    async def _read(self, step: _Step, put: Callable[[bytes], str]) -> Snapshot | None:
+    async def _read(self, step: _Step, before: Snapshot | None, put: Callable[[bytes], object]) -> Snapshot | None:
         if (capture := step.capture) is None:
             return None
         try:
-            await capture.begin(self._snapshot)
+            await capture.begin(before, step.suspects)
             while isinstance(event := await capture.read(), Chunk):
                 await to_thread.run_sync(put, event.data)
         except CaptureFailed as error:
@@ -865,6 +888,10 @@ class Lasting:
 
     def _get(self, addresses: Sequence[str]) -> list[bytes]:
         return list(self._held.get_many(addresses))
+
+
+def _drop(_data: bytes) -> None:
+    """Take bytes that the store has."""
 
 
 def _everything_since(number: int, failure: CellblockError) -> Lost:

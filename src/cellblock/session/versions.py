@@ -14,8 +14,9 @@ from anyio import to_thread
 
 from cellblock.cell import Cell, CellState, Lost
 from cellblock.differences import Diff
-from cellblock.errors import CellblockError, SessionClosed
-from cellblock.executors.protocol import Capabilities, Kernel, Unloadable
+from cellblock.errors import CellblockError, RestoreFailed, SessionClosed
+from cellblock.executors.protocol import Capabilities, Kernel
+from cellblock.executors.suspects import Suspects
 from cellblock.limits import ExecutionLimits
 from cellblock.session.arguments import require_kind
 from cellblock.session.background import Background
@@ -39,8 +40,6 @@ _MOST_SAID = 200
 _RUN_AGAIN = "run the cell again"
 _TRIES = 3
 """A step whose process is killed is taken again so often: it did not die of it the first time."""
-_MOST_LEFT_OUT = 5
-"""So many groups of a snapshot whose values end the process that loads them; then its restore fails."""
 
 
 class Versions(Turns):
@@ -181,14 +180,15 @@ class Versions(Turns):
 
     async def _restore(self, lasting: Lasting, kernel: Kernel, snapshot: Snapshot) -> tuple[Lost, ...]:
         """What could not be saved, and what could be and not be loaded."""
-        left_out: dict[str, str] | None = None
+        suspects = Suspects()
         try:
             while True:
                 try:
-                    rows = await kernel.restore(snapshot, lasting.fetch, left_out=left_out)
+                    rows = await kernel.restore(snapshot, lasting.fetch, suspects=suspects)
                     break
-                except Unloadable as ended:
-                    left_out = _without(left_out, ended)
+                except RestoreFailed:
+                    if not suspects.tries_again():
+                        raise
                 await recover(kernel, toolbox=self._toolbox)
         finally:
             lasting.end_reading()
@@ -416,16 +416,6 @@ def _stopped(replay: Replay) -> Lost:
     """A cell that was interrupted before its state was saved."""
     why = "it was interrupted, and is not run again, as how far it had come is not known"
     return Lost(name=f"cell {replay.number}", type="cell", reason=why, remedy=_RUN_AGAIN)
-
-
-def _without(left_out: dict[str, str] | None, ended: Unloadable) -> dict[str, str]:
-    """What to leave out next, after what was left out before. At first that is nothing: it is found out which to."""
-    if left_out is None:
-        return {}
-    more = ended.groups - left_out.keys()
-    if not more or len(left_out) >= _MOST_LEFT_OUT:
-        raise ended
-    return {**left_out, **dict.fromkeys(more, ended.reason)}
 
 
 def _resumption(resumed: Resumed) -> str:

@@ -66,7 +66,7 @@ _EVENTS: dict[str, type] = {
     "wanted": Wanted,
     "finished": Finished,
 }
-_MAY_LACK = {"beside", "unsaved"}
+_MAY_LACK = {"beside", "group", "unsaved"}
 """Fields that are left out of most messages."""
 _WITH_BUFFERS = {Bind, ToolReply, Restore, Supplied, Display, ToolCalled, Finished}
 _TAGS = {cls: tag for tag, cls in (_REQUESTS | _EVENTS).items()}
@@ -278,7 +278,7 @@ _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
     Display: {"data": _bundle, "mimes": _mimes, "is_result": _flag, "mark": count},
     ToolCalled: {"call": count, "name": _name, "mark": count, "beside": _places},
     Reserved: {"call": count, "places": _places},
-    Wanted: {"call": count, "addresses": names, "beside": _places},
+    Wanted: {"call": count, "addresses": names, "beside": _places, "group": _text},
     Finished: {
         "number": count,
         "failure": _failure,

@@ -183,11 +183,13 @@ class Reserved:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """What is restored needs the bytes of these addresses. `beside` is a place in the worker's memory with room for all
-    of them, one after the other; or there is none."""
+    of them, one after the other; or there is none. `group` is that which is being loaded from here on, "" for the same
+    as before."""
 
     call: int
     addresses: tuple[str, ...]
     beside: tuple[Place, ...] = ()
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

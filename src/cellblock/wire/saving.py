@@ -23,7 +23,7 @@ from cellblock.wire.codec import as_json, count, from_json
 from cellblock.wire.frames import ProtocolError
 
 HEADER = struct.Struct("<cI")
-HELLO, CHUNK, INDEX, RECORD, FAILED, TRIED = b"H", b"C", b"I", b"R", b"F", b"T"
+HELLO, WORK, CHUNK, INDEX, RECORD, FAILED, TRIED = b"H", b"W", b"C", b"I", b"R", b"F", b"T"
 BEGIN = b"B"
 
 MAX_INDEX_BYTES = 32 * 2**20
@@ -32,6 +32,7 @@ _MAX_RECORD_ROOM = 512 * 2**20
 _MAX_WORDS_BYTES = 64 * 1024
 _MAX = {
     HELLO: _MAX_WORDS_BYTES,
+    WORK: _MAX_WORDS_BYTES,
     CHUNK: CHUNK_BYTES,
     INDEX: MAX_INDEX_BYTES,
     RECORD: MAX_RECORD_BYTES,
@@ -58,6 +59,7 @@ class Stage(Enum):
 _NEXT: dict[tuple[Stage, bytes], Stage] = {
     (Stage.MAKING, HELLO): Stage.WAITING,
     (Stage.MAKING, FAILED): Stage.ENDED,
+    (Stage.SAVING, WORK): Stage.SAVING,
     (Stage.SAVING, CHUNK): Stage.SAVING,
     (Stage.SAVING, INDEX): Stage.INDEXED,
     (Stage.SAVING, FAILED): Stage.ENDED,
@@ -106,18 +108,36 @@ def frame(kind: bytes, length: int) -> bytes:
 # ------------------------------------------------------------------------------- down: trusted
 
 
-def pack_beginning(index: bytes, known: Collection[str]) -> bytes:
-    """What the scribe begins with: the index of the snapshot before, and the addresses that need not be sent."""
-    addresses = b"".join(bytes.fromhex(one.removeprefix(_PREFIX)) for one in known)
-    return struct.pack("<I", len(index)) + index + addresses
+_PARTS = struct.Struct("<4I")
 
 
-def unpack_beginning(data: bytes) -> tuple[bytes, set[str]]:
+def pack_beginning(
+    index: bytes, known: Collection[str], had: Collection[str], left_out: Mapping[str, tuple[str, str]]
+) -> bytes:
+    """What the scribe begins with: the index of the snapshot before, the addresses that this has, those that came of an
+    earlier scribe of the same state, and the pieces of work to leave out.
+    """
+    parts = index, _bytes_of(known), _bytes_of(had), pack_words(left_out)
+    return _PARTS.pack(*map(len, parts)) + b"".join(parts)
+
+
+def unpack_beginning(data: bytes) -> tuple[bytes, set[str], set[str], dict[str, tuple[str, str]]]:
     """In the scribe."""
-    (length,) = struct.unpack_from("<I", data)
-    at = 4 + length
-    step = _ADDRESS_BYTES
-    return data[4:at], {_PREFIX + data[one : one + step].hex() for one in range(at, len(data), step)}
+    parts, at = [], _PARTS.size
+    for length in _PARTS.unpack_from(data):
+        parts.append(data[at : at + length])
+        at += length
+    index, known, had, words = parts
+    left_out = {work: (reason, holds) for work, (reason, holds) in json.loads(words).items()}
+    return index, _addresses_of(known), _addresses_of(had), left_out
+
+
+def _bytes_of(addresses: Collection[str]) -> bytes:
+    return b"".join(bytes.fromhex(one.removeprefix(_PREFIX)) for one in addresses)
+
+
+def _addresses_of(data: bytes) -> set[str]:
+    return {_PREFIX + data[at : at + _ADDRESS_BYTES].hex() for at in range(0, len(data), _ADDRESS_BYTES)}
 
 
 # -------------------------------------------------------------------------------- up: hostile
@@ -137,6 +157,12 @@ def read_hello(data: bytes) -> tuple[str, ...]:
 def read_failure(data: bytes) -> str:
     """Why a scribe failed, as it says."""
     return _words(_object(data, {"reason"})["reason"], 2000)
+
+
+def read_work(data: bytes) -> tuple[str, str]:
+    """The piece of work that a scribe begins, or, with a fingerprint of what it holds, leaves out."""
+    head = _object(data, {"work", "holds"})
+    return _words(head["work"]), _words(head["holds"], 100)
 
 
 def read_tried(data: bytes) -> tuple[str, dict[str, str]]:

@@ -430,14 +430,17 @@ class Worker:
         record: Any = from_json(told)
         lead_to_packages(layout.PACKAGES, door=False)  # the files of what is restored are there by now
         supplies = late.load("cellblock.worker.supplies")
-        needed = () if "left_out" in record else supplies.needed(record)  # so that the host can tell which is loaded
-        supply = supplies.Supplies(self._channel, self._voice.speak, needed, beside=self._beside)
+        supply = supplies.Supplies(self._channel, self._voice.speak, supplies.needed(record), beside=self._beside)
+        announce = supply.announce if "left_out" in record else None
         saving, namespace = late.load(_SAVING), self._interpreter.namespace
         rows: list[list[str]]
+        sys.meta_path.insert(0, supply)
         try:
-            rows = saving.load(namespace, record, get=supply.get, fill=supply.fill)
+            rows = saving.load(namespace, record, get=supply.get, fill=supply.fill, announce=announce)
         except saving.WrongVersion:
             rows = saving.replay(namespace, record, get=supply.get)
+        finally:
+            sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not supply]
         self._interpreter.recall()
         return rows
 

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 import anyio.to_thread
@@ -31,6 +31,7 @@ from cellblock.executors.protocol import (
     Named,
     Recovery,
 )
+from cellblock.executors.suspects import Suspects
 from cellblock.guard.signals import Ending
 from cellblock.network import Traffic
 from cellblock.policy import Policy
@@ -261,7 +262,7 @@ class LocalKernel:
         fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]],
         *,
         seconds: float = 60.0,
-        left_out: Mapping[str, str] | None = None,
+        suspects: Suspects | None = None,
     ) -> tuple[tuple[str, str, str, str], ...]:
         """See `Kernel`."""
         self.require_open()

@@ -10,6 +10,7 @@ from cellblock.cell import Lost
 from cellblock.errors import CaptureFailed
 from cellblock.executors.local.runner import Runner
 from cellblock.executors.protocol import Chunk
+from cellblock.executors.suspects import Suspects
 from cellblock.snapshots import Snapshot, address_of
 from cellblock.worker.keeping import keep
 
@@ -26,7 +27,7 @@ class Captured:
         """The state after the last request that a runner took."""
         return cls(runner, *await _written(runner))
 
-    async def begin(self, previous: Snapshot | None) -> None:
+    async def begin(self, previous: Snapshot | None, suspects: Suspects | None = None) -> None:
         """See `Capture`."""
         if self._steps is not None:
             raise CaptureFailed("it was begun before", hint="capture again")

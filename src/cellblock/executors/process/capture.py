@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import math
 import os
 import select
 import socket
@@ -27,6 +28,7 @@ from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.savedfiles import Listing, SavedFiles
 from cellblock.executors.process.waits import Waits
 from cellblock.executors.protocol import Chunk
+from cellblock.executors.suspects import Suspects
 from cellblock.snapshots import File, Snapshot, address_of
 from cellblock.wire import saving
 from cellblock.wire.frames import ProtocolError
@@ -34,8 +36,6 @@ from cellblock.worker import control
 from cellblock.worker.saving.losses import UNLOADABLE
 
 _MAKING_SECONDS = 10.0
-_TRIAL_SECONDS = 5.0
-"""How long the loading of what is new may take, after which nothing is said of the rest."""
 _CREDENTIALS = struct.Struct("3i")
 _SCM_CREDENTIALS = 2
 _ANCILLARY = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(64 * 4)
@@ -74,6 +74,8 @@ class Captured:
         self._conversation = saving.Conversation(most)
         self._deadline = time.monotonic() + _MAKING_SECONDS
         self._pid = 0
+        self._work = ""
+        self._suspects = Suspects()
         self._steps: Iterator[Step] | None = None
         self._snapshot: Snapshot | None = None
         self._busy = self._closed = False
@@ -91,10 +93,11 @@ class Captured:
                 "the process that saves did not start", hint="see whether the machine is overloaded"
             ) from None
 
-    async def begin(self, previous: Snapshot | None) -> None:
+    async def begin(self, previous: Snapshot | None, suspects: Suspects | None = None) -> None:
         """See `Capture`."""
         if self._steps is not None:
             raise CaptureFailed("it was begun before", hint="capture again")
+        self._suspects = suspects or self._suspects
         self._steps = self._read_all(previous or Snapshot())
 
     async def read(self) -> Step:
@@ -121,22 +124,21 @@ class Captured:
         return tuple(_unloadable(self._snapshot, failed))
 
     def _hear_trial(self, keys: set[str]) -> dict[str, str]:
-        """Why groups could not be loaded. One whose code ends the process is among them; one that takes long is not."""
-        self._deadline = time.monotonic() + _TRIAL_SECONDS
+        """Why groups could not be loaded: their code failed, ended the process, or did not come to an end."""
+        self._deadline = time.monotonic() + self._seconds
         failed: dict[str, str] = {}
-        loading = ""
+        loading = self._work = ""
         try:
             while True:
-                _, data = self._frame()
+                _, data = self._watched("ended the process that loaded it")
                 loading, reasons = saving.read_tried(data)
                 failed.update((key, reason) for key, reason in reasons.items() if key in keys)
                 if not loading:
                     return failed
-        except _Ended:
-            if loading in keys and not self._is_over():
-                failed[loading] = "its code ended the process that loaded it"
-            return failed
+                self._work = f"load {loading}" if loading in keys else ""
         except (CaptureFailed, ProtocolError, OSError):
+            if self._work in self._suspects.left_out:
+                failed[loading] = self._suspects.left_out[self._work][0]
             return failed
 
     def _is_over(self) -> bool:
@@ -188,13 +190,19 @@ class Captured:
         self._conversation.begin()
         self._deadline = time.monotonic() + self._seconds
         known = {address for group in previous.groups for address in group.addresses()}
-        beginning = saving.pack_beginning(previous.index, known)
+        suspects, ends = self._suspects, "ended the process that saved it"
+        has |= suspects.had
+        beginning = saving.pack_beginning(previous.index, known, suspects.had, suspects.left_out)
         self._send(saving.frame(saving.BEGIN, len(beginning)) + beginning)
         index = b""
         while True:
-            kind, data = self._frame()
-            if kind == saving.CHUNK:
+            kind, data = self._watched(ends)
+            if kind == saving.WORK:
+                self._work, holds = saving.read_work(data)
+                suspects.confirm(self._work, holds)
+            elif kind == saving.CHUNK:
                 address = address_of(data)
+                suspects.had.add(address)
                 if address not in has:
                     has.add(address)
                     yield Chunk(address, data)
@@ -224,19 +232,35 @@ class Captured:
 
     # ---------------------------------------------------------------------------------- the stream
 
-    def _frame(self) -> tuple[bytes, bytes]:
-        kind, length = self._conversation.expect(self._take(saving.HEADER.size))
-        return kind, self._take(length)
+    def _watched(self, ends: str) -> tuple[bytes, bytes]:
+        """A frame of a scribe that runs code of the session's; the piece of work in which it ends or stands still is
+        a suspect."""
+        try:
+            return self._frame(self._suspects.patience)
+        except _Ended:
+            if not self._is_over():
+                self._suspects.ended(self._work, f"its code {ends}")
+            raise
+        except _StoodStill:
+            self._suspects.stood_still(self._work)
+            raise
 
-    def _take(self, length: int) -> bytes:
-        """So many bytes, whole."""
+    def _frame(self, patience: float = math.inf) -> tuple[bytes, bytes]:
+        kind, length = self._conversation.expect(self._take(saving.HEADER.size, patience))
+        return kind, self._take(length, patience)
+
+    def _take(self, length: int, patience: float) -> bytes:
+        """So many bytes, whole. `patience` is how many seconds nothing may come."""
         data = bytearray(length)
         view = memoryview(data)
         while view:
             try:
                 count, ancillary, _, _ = self._stream.recvmsg_into([view], _ANCILLARY, _CLOEXEC)
             except BlockingIOError:
-                self._await(self._stream, self._deadline)
+                still = time.monotonic() + patience
+                self._await(
+                    self._stream, min(self._deadline, still), _StoodStill if still < self._deadline else CaptureFailed
+                )
                 continue
             except ConnectionError:
                 count, ancillary = 0, []
@@ -262,17 +286,23 @@ class Captured:
             try:
                 view = view[self._stream.send(view) :]
             except BlockingIOError:
-                self._await(self._stream, self._deadline, select.POLLOUT)
+                self._await(self._stream, self._deadline, event=select.POLLOUT)
             except ConnectionError:
                 raise _ended() from None
 
-    def _await(self, what: socket.socket, deadline: float, event: int = select.POLLIN) -> None:
+    def _await(
+        self,
+        what: socket.socket,
+        deadline: float,
+        late: type[CaptureFailed] = CaptureFailed,
+        event: int = select.POLLIN,
+    ) -> None:
         wait = select.poll()
         wait.register(what, event)
         wait.register(self._cancel, select.POLLIN)
         ready = wait.poll(max(0.0, deadline - time.monotonic()) * 1e3)
         if not ready:
-            raise CaptureFailed("saving took longer than it may", hint=_HINT)
+            raise late("saving took longer than it may", hint=_HINT)
         if any(descriptor == self._cancel for descriptor, _ in ready):
             raise CaptureFailed("it was closed", hint="capture again")
 
@@ -319,6 +349,10 @@ def _unkept(path: str) -> Lost:
 
 class _Ended(CaptureFailed):
     """The scribe is no more."""
+
+
+class _StoodStill(CaptureFailed):
+    """The scribe has said nothing for as long as it may."""
 
 
 def _ended() -> _Ended:

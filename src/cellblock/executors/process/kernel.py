@@ -8,7 +8,7 @@ import select
 import signal
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -39,6 +39,7 @@ from cellblock.executors.process.turn import Before, Fetch
 from cellblock.executors.process.waits import SECONDS, Waits, awaited, soon
 from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
 from cellblock.executors.room import short_of
+from cellblock.executors.suspects import Suspects
 from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Wall
@@ -366,7 +367,7 @@ class ProcessKernel(LinkedKernel):
         self._captures -= 1
 
     async def restore(
-        self, snapshot: Snapshot, fetch: Fetch, *, seconds: float = 60.0, left_out: Mapping[str, str] | None = None
+        self, snapshot: Snapshot, fetch: Fetch, *, seconds: float = 60.0, suspects: Suspects | None = None
     ) -> tuple[Row, ...]:
         if self._checkpoints.numbers != (0,):
             raise RestoreFailed("the session has run something", hint="restore into a new one")
@@ -376,7 +377,7 @@ class ProcessKernel(LinkedKernel):
                 hint='open it with trust_level="local"',
             )
         missed = await self._restore_files(snapshot, fetch)
-        lost = await self._restore_names(snapshot, fetch, seconds, left_out)
+        lost = await self._restore_names(snapshot, fetch, seconds, suspects or Suspects())
         forgotten = self._checkpoints.newest.number - 1
         self._checkpoints.let_go(forgotten, self._checkpoints.bound)
         return (*lost, *_files(missed))
@@ -400,9 +401,7 @@ class ProcessKernel(LinkedKernel):
     def branchable(self) -> bool:
         return self._checkpoints.newest.memory is not None
 
-    async def branch(
-        self, spec: KernelSpec, state: int | None = None
-    ) -> tuple[ProcessKernel, tuple[Row, ...]]:
+    async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[ProcessKernel, tuple[Row, ...]]:
         async with self._changing:
             self._require_open()
             if self._shell.ended:

@@ -35,9 +35,9 @@ from cellblock.executors.protocol import (
     Named,
     Turn,
     TurnEvent,
-    Unloadable,
     WorkerGone,
 )
+from cellblock.executors.suspects import Suspects
 from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.values import portable
@@ -61,8 +61,6 @@ _GUARD = Applied(
 
 _FALL_SECONDS = 0.1
 """Where all processes of a session are killed, the worker is gone so much before the rest at most."""
-_SILENT_SECONDS = 20.0
-"""A worker that restores asks for bytes all the time, but while a value's own code runs."""
 _GO_BACK = "a value's own code may do that; go back to before it: cellblock sessions undo NAME"
 
 
@@ -246,39 +244,32 @@ class LinkedKernel:
         return True
 
     async def _restore_names(
-        self, snapshot: Snapshot, fetch: Fetch, seconds: float, left_out: Mapping[str, str] | None
+        self, snapshot: Snapshot, fetch: Fetch, seconds: float, suspects: Suspects
     ) -> tuple[Row, ...]:
         """Have the worker bind what was saved; the names that could not be."""
         from cellblock.wire.saving import pack_record  # most sessions are not restored
 
         record = pack_record(snapshot)
-        if left_out is not None:
-            record["left_out"] = dict(left_out)
+        if suspects.any:
+            record["left_out"] = {key: reason for key, (reason, _) in suspects.left_out.items()}
         turn = self._turn(self._living(), Restore(buffers=(as_json(record).encode(),)), 0)
-        addresses = snapshot.addresses()
-        asked: Sequence[str] = ()
+        addresses, keys = snapshot.addresses(), {one.key for one in snapshot.groups}
         silence = anyio.CancelScope()
 
         async def given(wanted: Sequence[str]) -> Sequence[bytes]:
             """Security border: the session gets nothing that is not its own."""
-            nonlocal asked
             if not addresses.issuperset(wanted):
                 raise ProtocolError("it asked for bytes that are not its own")
-            asked, silence.deadline = wanted, math.inf
-            given = await fetch(wanted)
-            silence.deadline = anyio.current_time() + _SILENT_SECONDS
+            silence.deadline = math.inf
+            given = await fetch(wanted) if wanted else ()
+            silence.deadline = anyio.current_time() + suspects.patience
             return given
-
-        def unloadable(message: str, reason: str) -> Unloadable:
-            at = [one.key for one in snapshot.groups if not set(asked).isdisjoint(one.addresses())]
-            groups = frozenset() if left_out is None else frozenset(at)  # else it asks for some ahead
-            return Unloadable(message, hint=_GO_BACK, groups=groups, reason=reason)
 
         turn.fetch = given
         event: TurnEvent | None = None
         try:
             with anyio.fail_after(seconds), silence:
-                silence.deadline = anyio.current_time() + _SILENT_SECONDS
+                silence.deadline = anyio.current_time() + suspects.patience
                 if not turn.sent:
                     await turn.send_rest(seconds)
                 while not isinstance(event := await turn.next(), Finished | Died):
@@ -295,15 +286,15 @@ class LinkedKernel:
             raise
         finally:
             turn.close()
+        loading = turn.loading if turn.loading in keys else ""
         if isinstance(event, Died):
             ended = f"the session's process ended: {event.reason or said_of(event)}"
-            if event.excess:
-                raise RestoreFailed(ended, hint=_GO_BACK)
-            raise unloadable(ended, f"its code ended the session's process: {event.reason or said_of(event)}")
+            if not event.excess:
+                suspects.ended(loading, f"its code ended the session's process: {event.reason or said_of(event)}")
+            raise RestoreFailed(ended, hint=_GO_BACK)
         if not isinstance(event, Finished):
             self.kill()
-            told = f"did not come to an end within {_SILENT_SECONDS:g} s"
-            raise unloadable(f"the code of a value {told}", f"its code {told}")
+            raise RestoreFailed(f"the code of a value {suspects.stood_still(loading)}", hint=_GO_BACK)
         if event.failure is not None:
             raise RestoreFailed(f"{event.failure.type}: {event.failure.message}")
         return rows_of(event)

@@ -94,6 +94,8 @@ class ProcessTurn:
         self._wanted: deque[Wanted] = deque()
         self.fetch: Fetch | None = None
         """Gives the bytes that a restore asks for."""
+        self.loading = ""
+        """The group that the worker says it loads."""
         self._held: deque[Text | Place] = deque()
         self._held_bytes = 0
         self._place_read = 0
@@ -199,6 +201,7 @@ class ProcessTurn:
     async def _supply(self, wanted: Wanted) -> None:
         if self.fetch is None:
             raise ProtocolError("nothing is restored")
+        self.loading = wanted.group or self.loading
         buffers = tuple(await self.fetch(wanted.addresses))
         lengths = tuple(map(len, buffers))
         if wanted.beside and sum(lengths) <= wanted.beside[0][2]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -30,6 +30,7 @@ from cellblock.executors.protocol import Capabilities, Capture, Died, KernelSpec
 from cellblock.executors.reduced.family import family_of
 from cellblock.executors.reduced.keeper import Keeper
 from cellblock.executors.room import short_of
+from cellblock.executors.suspects import Suspects
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Unavailable, Wall
 from cellblock.wire.messages import Hello
@@ -192,7 +193,7 @@ class ReducedKernel(LinkedKernel):
         fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]],
         *,
         seconds: float = 60.0,
-        left_out: Mapping[str, str] | None = None,
+        suspects: Suspects | None = None,
     ) -> tuple[tuple[str, str, str, str], ...]:
         """See `Kernel`."""
         raise RestoreFailed(f"{self.where} restores nothing yet", hint=self.instead)

@@ -27,14 +27,21 @@ class WrongVersion(Exception):
     """A record that another version of Python wrote, or of another format: its cells have to be run again."""
 
 
-def load(namespace: dict[str, Any], record: dict[str, Any], *, get: Get, fill: Fill | None = None) -> list[list[str]]:
+def load(
+    namespace: dict[str, Any],
+    record: dict[str, Any],
+    *,
+    get: Get,
+    fill: Fill | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> list[list[str]]:
     """Bind the names that a record holds. Rows of what could not be: name, type, reason, remedy.
 
     `fill` puts the pieces of a large buffer into its memory; without it they are got one by one. Groups that the record
-    says to be `left_out`, each for a reason, are not loaded.
+    says to be `left_out`, each for a reason, are not loaded. `announce` is told the key of each before it is loaded.
     Raises WrongVersion before anything is bound. What the record tells as lost is not told again.
     """
-    restoring = Restoring(namespace, record, get, gather(get) if fill is None else fill)
+    restoring = Restoring(namespace, record, get, gather(get) if fill is None else fill, announce or (lambda _: None))
     namespace["__getattr__"] = look = restoring.look  # of modules of the workspace that import a name of `__main__`
     try:
         return restoring.bring_all() + restoring.surround()
@@ -46,7 +53,14 @@ def load(namespace: dict[str, Any], record: dict[str, Any], *, get: Get, fill: F
 class Restoring:
     """A record on its way into a namespace."""
 
-    def __init__(self, namespace: dict[str, Any], record: dict[str, Any], get: Get, fill: Fill) -> None:
+    def __init__(
+        self,
+        namespace: dict[str, Any],
+        record: dict[str, Any],
+        get: Get,
+        fill: Fill,
+        announce: Callable[[str], None],
+    ) -> None:
         if record.get("format") != 1:
             raise WrongVersion(f"a record of format {record.get('format')}")
         if record["python"] != MAGIC_NUMBER.hex():
@@ -54,6 +68,7 @@ class Restoring:
         self.namespace = namespace
         self.get = get
         self.fill = fill
+        self._announce = announce
         self._groups = {group["key"]: group for group in record["groups"]}
         self._of_name = {name: (key, kind) for name, key, kind, *_ in record["names"]}
         self._ambient = [(label, key) for label, key in record["ambient"]]
@@ -62,7 +77,7 @@ class Restoring:
         self.errors: dict[str, type[BaseException]] = {}
         """The types of what was raised by groups that could not be loaded: errors themselves hold what was loaded."""
         self._loading: set[str] = set()
-        self._being_read: set[str] = set()
+        self._being_read: dict[str, None] = {}
         self._postponed: set[str] = set()
         self.originals: dict[tuple[str, str], Any] = {}
         self._referred = {key for group in record["groups"] for key in group.get("refers", ())}
@@ -113,6 +128,7 @@ class Restoring:
             try:
                 if not self.bring_group(key):
                     raise ImportError(self.failed[key])
+                self._announce(key)
                 value = self._loaded[key][0][label]
                 if label.startswith(f"@{ambient.ORDER}:"):
                     order += value
@@ -165,8 +181,9 @@ class Restoring:
             self._loading.discard(here)
             if here in self._being_read:  # what is loaded asks for what it is part of
                 break
-            self._being_read.add(here)
+            self._being_read[here] = None
             try:
+                self._announce(here)
                 named, anonymous = self._read(group)
             except BaseException as error:  # the values' own code, which may leave with SystemExit too
                 if self._loading and here not in self._postponed:  # it may have called what waits for it itself
@@ -176,7 +193,9 @@ class Restoring:
                     self.failed[here], self.errors[here] = told(error), type(error)
                 continue
             finally:
-                self._being_read.discard(here)
+                del self._being_read[here]
+                if self._being_read:
+                    self._announce(next(reversed(self._being_read)))
             self._loaded[here] = named, anonymous
             for name, value in named.items():
                 if self._of_name.get(name, ("",))[0] == here:

@@ -16,6 +16,7 @@ from cellblock.wire import saving
 from cellblock.worker.checkpoint.written import Written
 from cellblock.worker.saving.snapshot import save
 from cellblock.worker.saving.trial import Trial
+from cellblock.worker.saving.work import Work
 
 _MOST_WORDS = 1000
 
@@ -37,10 +38,19 @@ def write(
             if isinstance(walls, OSError):
                 raise walls
             teller.say(saving.HELLO, saving.pack_words({"walls": walls}))
-            index, teller.known = saving.unpack_beginning(_begun(stream))
+            index, teller.known, teller.had, left_out = saving.unpack_beginning(_begun(stream))
             tag, _, before = index.partition(b"\n")
             unchanged, trial = written.since(bytes.fromhex(tag.decode())), Trial(teller.new.__contains__)
-            record = save(namespace, put=teller.put, index=before, unchanged=unchanged, trial=trial, standing=standing)
+            teller.work = Work(teller.say_work, left_out)
+            record = save(
+                namespace,
+                put=teller.put,
+                index=before,
+                unchanged=unchanged,
+                trial=trial,
+                standing=standing,
+                work=teller.work,
+            )
             teller.say(saving.INDEX, written.tag.hex().encode() + b"\n" + record.pop("index").encode())
             teller.say(saving.RECORD, saving.pack_words(record))
             status = 0
@@ -59,13 +69,20 @@ class _Teller:
 
     def __init__(self, stream: socket.socket) -> None:
         self._send = stream.sendall
+        self.work = Work()
         self.known: set[str] = set()
+        self.had: set[str] = set()
+        """What the host got of an earlier scribe of this state."""
         self.new: set[str] = set()
         """Of what was put away, what the host did not have."""
 
     def say(self, kind: bytes, data: bytes) -> None:
         self._send(saving.frame(kind, len(data)))
         self._send(data)
+
+    def say_work(self, work: str, holds: str) -> None:
+        """Say which piece of work is begun, or, by a fingerprint of what it holds, left out."""
+        self.say(saving.WORK, saving.pack_words({"work": work, "holds": holds}))
 
     def say_tried(self, loading: str, failed: list[list[str]]) -> None:
         """Say which group is loaded next, and what failed before."""
@@ -75,10 +92,13 @@ class _Teller:
         """The address of at most `CHUNK_BYTES`, which are sent where the host has not got them."""
         address = f"sha256-{sha256(chunk).hexdigest()}"
         if address not in self.known:
-            self._send(saving.frame(saving.CHUNK, len(chunk)))
-            self._send(chunk)
             self.known.add(address)
             self.new.add(address)
+            if address not in self.had:
+                self._send(saving.frame(saving.CHUNK, len(chunk)))
+                self._send(chunk)
+                return address
+        self.work.go_on()
         return address
 
 

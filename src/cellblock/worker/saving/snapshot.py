@@ -20,12 +20,13 @@ from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
 from cellblock.worker.saving.facts import is_a, qualname_of, told
 from cellblock.worker.saving.groups import Together, arrange
-from cellblock.worker.saving.losses import PART, Unsaved, advice, called, kind_of, path_to
+from cellblock.worker.saving.losses import PART, UNLOADABLE, Unsaved, advice, called, kind_of, path_to
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Saving
 from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
 from cellblock.worker.saving.trial import Piece, Trial, pieces_of
 from cellblock.worker.saving.walk import Walk
+from cellblock.worker.saving.work import Ended, Work
 
 __all__ = ["arrays", "classes", "codecs", "frames", "functions", "parts", "save", "tensors", "unsaved"]
 
@@ -46,14 +47,16 @@ def save(
     unchanged: Callable[[int, int], bool] = lambda _start, _end: False,
     trial: Trial | None = None,
     standing: Mapping[str, object] = MappingProxyType({}),
+    work: Work | None = None,
 ) -> dict[str, Any]:
     """Save every name that can be saved. The record, of JSON's own types alone.
 
     `put` takes a piece of at most 1 MB and gives its address. `index` is what the record before this one held, of
     memory that `unchanged(start, end)` tells about: whether nothing has written there since. `trial` is given what is
-    to be loaded once. `standing` are settings of the process that are others while it is saved.
+    to be loaded once. `standing` are settings of the process that are others while it is saved. `work` is told each
+    piece of work that may run code of the cells'.
     """
-    snapshot = _Snapshot(namespace, put, Evidence(index, unchanged, put), trial)
+    snapshot = _Snapshot(namespace, put, Evidence(index, unchanged, put), work or Work(), trial)
     snapshot.surround(standing)  # before the filters of warnings are others
     with catch_warnings():
         simplefilter("ignore")
@@ -62,7 +65,7 @@ def save(
 
 def unsaved(namespace: dict[str, Any], names: Collection[str]) -> list[str]:
     """Of some names, those whose values cannot be saved. Runs the code of values, here and now, and keeps nothing."""
-    snapshot = _Snapshot(namespace, _nowhere, Evidence(b"", lambda _start, _end: False, _nowhere))
+    snapshot = _Snapshot(namespace, _nowhere, Evidence(b"", lambda _start, _end: False, _nowhere), Work())
     with catch_warnings():
         simplefilter("ignore")
         saved = {name for name, *_ in snapshot.take(names)["names"]}
@@ -74,8 +77,11 @@ def _nowhere(_piece: Any) -> str:
 
 
 class _Snapshot:
-    def __init__(self, namespace: dict[str, Any], put: Put, evidence: Evidence, trial: Trial | None = None) -> None:
+    def __init__(
+        self, namespace: dict[str, Any], put: Put, evidence: Evidence, work: Work, trial: Trial | None = None
+    ) -> None:
         self.evidence = evidence
+        self.work = work
         self.trial = trial
         self._namespace = namespace
         self._put = put
@@ -102,12 +108,15 @@ class _Snapshot:
 
     def surround(self, standing: Mapping[str, object]) -> None:
         """Take up what surrounds the names."""
+        begin = self.work.pieces("around")
         with self._losing("what surrounds the names"):
             for label, get in ambient.collect(self._namespace, standing):
                 with self._losing(label):
+                    begin(f"around {label}")
                     if (value := get()) is not None:
                         self._around[f"@{label}"] = value
         with self._losing("what cells changed in modules"):
+            begin("around what cells changed in modules")
             chains = self.evidence.targets(ambient.blocks().values())
             found = dict.fromkeys(patches.find(chains, self._namespace, self._origins))
             found.update(dict.fromkeys(patch for patch, _ in patches.of_workspace()))
@@ -133,7 +142,8 @@ class _Snapshot:
                 self._labels[self._walk.add(value)] = name
         for label, value in self._around.items():
             self._labels[self._walk.add(value, ties=label != _LAST)] = label
-        self._walk.run()
+        begin = self.work.pieces("walk")
+        self._walk.run(lambda number: begin(f"walk {self._called(number)}", self._walk.values[number]), self.work.go_on)
         self._shared = {self._walk.find(root) for touched in self._walk.touched.values() for root in touched.values()}
         for number, error in self._walk.failed.items():
             self._lose(number, error, self._walk.values[number])
@@ -161,7 +171,11 @@ class _Snapshot:
     def _save_simple(self, name: str, value: Any) -> None:
         address = self._put(SIMPLE + dumps(value, 5))
         self._groups.append({"key": name, "stream": [address], **_ALONE})
-        self._tell(name, name, value)
+        self._tell(name, name, value, plain=True)
+
+    def _called(self, number: int) -> str:
+        """A root's name, or what stands for it."""
+        return self._labels.get(number) or f".{number}"
 
     def _save_standard(self, key: str, number: int) -> bool:
         """Save a value that the standard pickler can do alone; False where it cannot: it nests too deep for that."""
@@ -174,7 +188,7 @@ class _Snapshot:
             return False
         self._keep_memo(key, [number], pickler)
         self._groups.append({"key": key, "stream": list(sink.finish()), **_ALONE})
-        self._tell(self._labels[number], key, self._walk.values[number])
+        self._tell(self._labels[number], key, self._walk.values[number], plain=True)
         return True
 
     def _sink(self, pieces: dict[str, Piece] | None = None) -> Sink:
@@ -204,13 +218,13 @@ class _Snapshot:
             return
         if len(roots) == 1 and roots[0] in self._walk.standard and self._save_standard(group.key, roots[0]):
             return
-        failure = self._try(group.key, roots, kept=True)
+        failure = self._try(group.key, group.key, roots, kept=True)
         if failure is None:
             return
         bad = {}
         if len(roots) > 1:
             for number in roots:
-                alone = self._try(group.key, [number], kept=False)
+                alone = self._try(f"{group.key} of {self._called(number)}", group.key, [number], kept=False)
                 if alone is not None:
                     bad[number] = alone
         if not bad:
@@ -218,14 +232,19 @@ class _Snapshot:
         for number, (error, culprit) in bad.items():
             self._lose(number, error, culprit)
         left = [number for number in roots if number not in bad]
-        if left and (failure := self._try(group.key, left, kept=True)) is not None:
+        if left and (failure := self._try(f"{group.key} of {len(left)}", group.key, left, kept=True)) is not None:
             for number in left:
                 self._lose(number, *failure)
 
-    def _try(self, key: str, roots: list[int], *, kept: bool, deep: bool = False) -> tuple[BaseException, Any] | None:
+    def _try(
+        self, work: str, key: str, roots: list[int], *, kept: bool, deep: bool = False
+    ) -> tuple[BaseException, Any] | None:
         """Pickle these roots, to nowhere if it is not `kept`; what went wrong, and at which object."""
         writing = None
+        values = [self._walk.values[number] for number in roots]
         try:
+            self.work.require(f"load {work}", *values)
+            self.work.begin(f"save {work}", *values)
             writing = _Writing(self, key, roots, kept=kept)
             writing.saving.deep = deep
             with unlimited() if deep else nullcontext():
@@ -233,7 +252,7 @@ class _Snapshot:
         except BaseException as error:  # the values' own code, which may leave with SystemExit too
             BaseException.with_traceback(error, None)  # its frames would count among what refers to the values
             if is_a(error, RecursionError) and not deep:
-                return self._try(key, roots, kept=kept, deep=True)
+                return self._try(work, key, roots, kept=kept, deep=True)
             if type(error) is Unsaved:
                 return error, error.culprit
             return error, None if writing is None else writing.saving.last
@@ -250,11 +269,18 @@ class _Snapshot:
                 self._note(roots, culprit, what, remedy)
         return None
 
-    def _tell(self, name: str, key: str, value: Any) -> None:
+    def _tell(self, name: str, key: str, value: Any, *, plain: bool = False) -> None:
+        """Have a name, or what surrounds the names, in the record. A `plain` value has no code of its own."""
         if name.startswith("@"):
             self._ambient.append([name, key])
             return
-        self._names.append([name, key, kind_of(value).removeprefix("builtins."), _size(value), _preview(value)])
+        try:
+            if not plain:
+                self.work.begin(f"show {name}", value)
+            size, preview = _size(value), _preview(value)
+        except Ended as ended:
+            size, preview = 0, f"<no repr: {ended}>"
+        self._names.append([name, key, kind_of(value).removeprefix("builtins."), size, preview])
 
     def _note(self, roots: list[int], culprit: Any, what: str, remedy: str) -> None:
         """Tell what is left out of these roots, each kind of part once."""
@@ -276,7 +302,7 @@ class _Snapshot:
         reason, remedy = _explain(error, culprit)
         if name is not None:
             name = called(name)
-        path = path_to(culprit, value, name or kind_of(value))
+        path = None if type(error) is Ended else path_to(culprit, value, name or kind_of(value))
         if path is not None and path != name:
             reason = f"{path}: {reason}"
         self._broken[number] = reason
@@ -348,7 +374,7 @@ class _Writing:
         # all of the group's: their positions are what others refer to
         others = [one for one in self._whole if one not in snapshot._labels]
         anonymous = tuple(walk.values[one] if one in self._roots else None for one in others)
-        sink: Any = self._sink if self._sink is not None else Nowhere()
+        sink: Any = self._sink if self._sink is not None else Nowhere(snapshot.work.go_on)
         sink.write(told_as_json(self.saving.spaces, separators=(",", ":")).encode() + b"\n")
         return self.saving.dump((named, anonymous), sink, self._keep_buffer)
 
@@ -406,6 +432,8 @@ def names_of(namespace: dict[str, Any]) -> list[str]:
 def _explain(error: BaseException, culprit: Any) -> tuple[str, str]:
     if type(error) is Unsaved:
         return error.reason, error.remedy
+    if type(error) is Ended:
+        return str(error), UNLOADABLE
     what, remedy = advice(culprit)
     said = told(error)
     if is_a(error, TypeError, PicklingError) and "cannot pickle" in said:

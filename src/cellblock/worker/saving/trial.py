@@ -57,7 +57,8 @@ class Trial:
         vars(main).update((name, value) for name, value in namespace.items() if name not in again)
         sys.modules["__main__"] = main
         some = {**record, "groups": self._groups, "names": names, "ambient": []}
-        restoring = Restoring(vars(main), some, self._pieces.__getitem__, gather(self._pieces.__getitem__))
+        get = self._pieces.__getitem__
+        restoring = Restoring(vars(main), some, get, gather(get), lambda _: None)
         restoring.originals.update(self.originals)
         failed: list[list[str]] = []
         for key in self._fresh:

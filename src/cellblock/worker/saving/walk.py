@@ -16,7 +16,7 @@ import sys
 import types
 import typing
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import repeat
 from operator import is_
 from sys import getsizeof
@@ -61,6 +61,8 @@ _VALUES = frozenset(map(id, (type(None), bool, int, float, complex)))
 _STANDARD = frozenset(map(id, (list, set, bytearray)))
 _LONG = 64
 """Tuples from this length on are objects that names may share; in shorter ones only what they hold is."""
+_AT_ONCE = 100_000
+"""So many objects are asked at a time what they refer to."""
 _SKIPPED = frozenset(("_abc_impl",))
 
 
@@ -196,8 +198,9 @@ class Walk:
         self._tops.add(id(value))
         return number
 
-    def run(self) -> None:
-        """Walk all roots, and those classes that turn up."""
+    def run(self, begin: Callable[[int], None], go_on: Callable[[], None]) -> None:
+        """Walk all roots, and those classes that turn up. `begin` is told each, `go_on` that the walk gets on."""
+        self._go_on = go_on
         self.touched = {number: {} for number in self._loose}
         while self._pending or self._loose:
             pending, self._pending = self._pending, []
@@ -205,6 +208,7 @@ class Walk:
                 pending, self._loose = self._loose, []
             for number in pending:
                 try:
+                    begin(number)
                     self._walk(number)
                 except MemoryError:
                     raise
@@ -271,7 +275,10 @@ class Walk:
         else:
             frontier = self._enter([value], root)
         while frontier:
-            frontier = self._enter(gc.get_referents(*frontier), root)
+            some = frontier[-_AT_ONCE:]
+            del frontier[-_AT_ONCE:]
+            frontier += self._enter(gc.get_referents(*some), root)
+            self._go_on()
         if self._is_standard:
             self.standard.add(root)
 
