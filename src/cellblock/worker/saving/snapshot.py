@@ -134,16 +134,16 @@ class _Snapshot:
             self._lost.append([what, "", told(error), "set it again in the next cell"])
 
     def take(self, names: Collection[str] | None = None) -> dict[str, Any]:
+        self._walk.begin, self._walk.go_on = self.work.pieces("walk"), self.work.go_on
         for name in names_of(self._namespace) if names is None else names:
             value = self._namespace[name]
             if id(type(value)) in _SIMPLE and not (type(value) in (str, bytes) and len(value) >= _LONG):
                 self._save_simple(name, value)
             else:
-                self._labels[self._walk.add(value)] = name
+                self._labels[self._walk.add(value, name)] = name
         for label, value in self._around.items():
-            self._labels[self._walk.add(value, ties=label != _LAST)] = label
-        begin = self.work.pieces("walk")
-        self._walk.run(lambda number: begin(f"walk {self._called(number)}", self._walk.values[number]), self.work.go_on)
+            self._labels[self._walk.add(value, label, ties=label != _LAST)] = label
+        self._walk.run()
         self._shared = {self._walk.find(root) for touched in self._walk.touched.values() for root in touched.values()}
         for number, error in self._walk.failed.items():
             self._lose(number, error, self._walk.values[number])

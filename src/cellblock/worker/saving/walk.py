@@ -95,7 +95,7 @@ class Kinds(dict[int, int]):
             return MEMBER if self._origins.of(kind) is None else ATOM
         if issubclass(kind, types.ModuleType):
             return MODULE
-        if issubclass(kind, weakref.ref) or kind in (weakref.ProxyType, weakref.CallableProxyType):
+        if issubclass(kind, weakref.ref) or kind is weakref.ProxyType or kind is weakref.CallableProxyType:
             return WEAK
         named = full_name(kind)
         if named in _BY_NAME:
@@ -152,6 +152,10 @@ class Walk:
         self.owner: dict[int, int] = {}
         self._parents: list[int] = []
         self._held: list[Any] = []
+        self.begin: Callable[..., None] = lambda _work, _value: None
+        """Is told each piece of work, and the value; `go_on` is told that it gets on."""
+        self.go_on: Callable[[], None] = lambda: None
+        self._labels: list[str] = []
         self.needs: list[set[int]] = []
         self.values: list[Any] = []
         self.definitions: dict[int, int] = {}
@@ -183,13 +187,15 @@ class Walk:
         self._seen: set[int] = set()
         self._met: set[int] = set()
 
-    def add(self, value: Any, *, ties: bool = True) -> int:
+    def add(self, value: Any, label: str = "", *, ties: bool = True) -> int:
         """A root; its number. One that `ties` nothing comes last, and refers to what others hold."""
         number = len(self.values)
         self.values.append(value)
+        self._labels.append(label or f".{number}")
         self._parents.append(number)
         self.needs.append(set())
         try:
+            self.begin(f"walk {self._labels[number]}", value)
             if self._is_definition(value):
                 self.definitions.setdefault(id(value), number)
         except BaseException as error:  # as below
@@ -198,17 +204,18 @@ class Walk:
         self._tops.add(id(value))
         return number
 
-    def run(self, begin: Callable[[int], None], go_on: Callable[[], None]) -> None:
-        """Walk all roots, and those classes that turn up. `begin` is told each, `go_on` that the walk gets on."""
-        self._go_on = go_on
+    def run(self) -> None:
+        """Walk all roots, and those classes that turn up."""
         self.touched = {number: {} for number in self._loose}
         while self._pending or self._loose:
             pending, self._pending = self._pending, []
             if not pending:
                 pending, self._loose = self._loose, []
             for number in pending:
+                if number in self.failed:
+                    continue
                 try:
-                    begin(number)
+                    self.begin(f"walk {self._labels[number]}", self.values[number])
                     self._walk(number)
                 except MemoryError:
                     raise
@@ -278,7 +285,7 @@ class Walk:
             some = frontier[-_AT_ONCE:]
             del frontier[-_AT_ONCE:]
             frontier += self._enter(gc.get_referents(*some), root)
-            self._go_on()
+            self.go_on()
         if self._is_standard:
             self.standard.add(root)
 
