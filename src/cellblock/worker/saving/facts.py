@@ -7,6 +7,8 @@ from types import ModuleType
 from typing import Any
 
 _Read = Callable[[Any], Any]
+_MOST = 1000
+"""Characters of one text in a record."""
 _fields: Any = type.__dict__
 _of_modules: Any = ModuleType.__dict__
 module_of: _Read = _fields["__module__"].__get__
@@ -45,6 +47,16 @@ def space_of(value: Any) -> dict[Any, Any] | None:
     except BaseException:  # a property of the class's
         return None
     return found if is_a(found, dict) else None
+
+
+def storable(name: str) -> bool:
+    """Whether a name can be a key of a record as it is: it is UTF-8, of some length, without NUL."""
+    return len(name) <= _MOST and sayable(name) == name
+
+
+def sayable(text: str) -> str:
+    """A text as a record can hold it: halves of characters and NUL written out, and only so much of it."""
+    return text[:_MOST].encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")[:_MOST]
 
 
 def told(error: BaseException) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from cellblock.worker.saving.facts import sayable
 from cellblock.worker.saving.walk import Walk
 
 
@@ -55,7 +56,7 @@ def _key(walk: Walk, roots: Iterable[int], labels: dict[int, str], taken: dict[s
     if names:
         return names[0]
     value = walk.values[min(roots)]
-    told = f".{getattr(value, '__qualname__', 'definition')}"
+    told = sayable(f".{getattr(value, '__qualname__', 'definition')}")
     taken[told] = taken.get(told, 0) + 1
     return told if taken[told] == 1 else f"{told}.{taken[told]}"
 

@@ -14,11 +14,10 @@ from typing import Any, NoReturn
 from cellblock.values.represent import type_name
 from cellblock.wire import saving
 from cellblock.worker.checkpoint.written import Written
+from cellblock.worker.saving.facts import sayable
 from cellblock.worker.saving.snapshot import save
 from cellblock.worker.saving.trial import Trial
 from cellblock.worker.saving.work import Work
-
-_MOST_WORDS = 1000
 
 
 def write(
@@ -59,7 +58,7 @@ def write(
         except BaseException as error:
             if not status:
                 raise  # of the trial: what was said stands
-            teller.say(saving.FAILED, saving.pack_words({"reason": _said(error)}))
+            teller.say(saving.FAILED, saving.pack_words({"reason": sayable(_said(error))}))
     finally:
         os._exit(status)
 
@@ -86,6 +85,7 @@ class _Teller:
 
     def say_tried(self, loading: str, failed: list[list[str]]) -> None:
         """Say which group is loaded next, and what failed before."""
+        failed = [[key, sayable(reason)] for key, reason in failed]
         self.say(saving.TRIED, saving.pack_words({"loading": loading, "failed": failed}))
 
     def put(self, chunk: bytes | memoryview) -> str:
@@ -124,6 +124,6 @@ def _said(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "the session's memory limit leaves no room to save in (raise max_memory_mb)"
     try:
-        return f"{type_name(error)}: {error}"[:_MOST_WORDS]
+        return f"{type_name(error)}: {error}"
     except BaseException:  # of a class that the cells made
         return "an exception that cannot be shown"

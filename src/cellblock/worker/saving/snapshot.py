@@ -18,7 +18,7 @@ from cellblock.worker.saving import ambient, arrays, classes, codecs, frames, fu
 from cellblock.worker.saving.brief import Brief, is_long
 from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
-from cellblock.worker.saving.facts import is_a, qualname_of, told
+from cellblock.worker.saving.facts import is_a, qualname_of, sayable, storable, told
 from cellblock.worker.saving.groups import Together, arrange
 from cellblock.worker.saving.losses import PART, UNLOADABLE, Unsaved, advice, called, kind_of, path_to
 from cellblock.worker.saving.origins import Origins
@@ -36,6 +36,7 @@ _LAST = "@last"
 _PREVIEW_CHARS = 200
 _SIMPLE = frozenset(map(id, (type(None), bool, int, float, complex, str, bytes)))
 _LONG = 4096
+_UNSTORABLE = "its name is too long, or no text that can be stored"
 _ADDRESS = compiled(r" at 0x[0-9a-f]+(?=>)")
 
 
@@ -114,14 +115,20 @@ class _Snapshot:
                 with self._losing(label):
                     begin(f"around {label}")
                     if (value := get()) is not None:
-                        self._around[f"@{label}"] = value
+                        self._put_around(label, value)
         with self._losing("what cells changed in modules"):
             begin("around what cells changed in modules")
             chains = self.evidence.targets(ambient.blocks().values())
             found = dict.fromkeys(patches.find(chains, self._namespace, self._origins))
             found.update(dict.fromkeys(patch for patch, _ in patches.of_workspace()))
             for patch in found:
-                self._around[f"@patch:{patch.module}:{patch.path}"] = patches.value_of(patch)
+                with self._losing(f"{patch.module}.{patch.path}"):
+                    self._put_around(f"patch:{patch.module}:{patch.path}", patches.value_of(patch))
+
+    def _put_around(self, label: str, value: Any) -> None:
+        if not storable(label):
+            raise Unsaved(value, _UNSTORABLE, "give it another name")
+        self._around[f"@{label}"] = value
 
     @contextmanager
     def _losing(self, what: str) -> Iterator[None]:
@@ -131,12 +138,17 @@ class _Snapshot:
         except MemoryError:
             raise
         except BaseException as error:
-            self._lost.append([what, "", told(error), "set it again in the next cell"])
+            reason = str(error) if type(error) in (Ended, Unsaved) else told(error)
+            remedy = error.remedy if type(error) is Unsaved else "set it again in the next cell"
+            self._lost.append([what, "", reason, remedy])
 
     def take(self, names: Collection[str] | None = None) -> dict[str, Any]:
         self._walk.begin, self._walk.go_on = self.work.pieces("walk"), self.work.go_on
         for name in names_of(self._namespace) if names is None else names:
             value = self._namespace[name]
+            if not storable(name):
+                self._lost.append([name, kind_of(value).removeprefix("builtins."), _UNSTORABLE, "give it another name"])
+                continue
             if id(type(value)) in _SIMPLE and not (type(value) in (str, bytes) and len(value) >= _LONG):
                 self._save_simple(name, value)
             else:
@@ -163,7 +175,7 @@ class _Snapshot:
             "python": MAGIC_NUMBER.hex(),
             "groups": self._groups,
             "names": sorted(self._names),
-            "lost": self._lost,
+            "lost": [list(map(sayable, row)) for row in self._lost],
             "ambient": sorted(self._ambient),
             "index": self.evidence.index(),
         }
@@ -280,7 +292,7 @@ class _Snapshot:
             size, preview = _size(value), _preview(value)
         except Ended as ended:
             size, preview = 0, f"<no repr: {ended}>"
-        self._names.append([name, key, kind_of(value).removeprefix("builtins."), size, preview])
+        self._names.append([name, key, sayable(kind_of(value).removeprefix("builtins.")), size, sayable(preview)])
 
     def _note(self, roots: list[int], culprit: Any, what: str, remedy: str) -> None:
         """Tell what is left out of these roots, each kind of part once."""
@@ -386,7 +398,7 @@ class _Writing:
             "stream": list(self._sink.finish()),
             "buffers": [[length, chunks] for length, chunks in buffers],
             "needs": sorted(self._needs),
-            "reaches": sorted(self.saving.reaches),
+            "reaches": sorted(filter(storable, self.saving.reaches)),
         }
         if self.saving.references:
             record["refers"] = sorted({key for key, _ in self.saving.references.values()})

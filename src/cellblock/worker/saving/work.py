@@ -9,7 +9,7 @@ from time import monotonic
 from types import CodeType, FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
-from cellblock.worker.saving.facts import attributes_of, is_a, mro_of
+from cellblock.worker.saving.facts import attributes_of, is_a, mro_of, sayable
 
 _PAUSE_SECONDS = 0.5
 _MOST = 10_000
@@ -37,11 +37,12 @@ class Work:
     def begin(self, work: str, *values: Any) -> None:
         """Announce a piece of work; `Ended` where it is left out."""
         self.require(work, *values)
-        self._now, self._said = work, monotonic()
-        self._say(work, "")
+        self._now, self._said = sayable(work), monotonic()
+        self._say(self._now, "")
 
     def require(self, work: str, *values: Any) -> None:
         """`Ended` for a piece of work that is left out."""
+        work = sayable(work)
         reason, held = self._left_out.get(work, ("", ""))
         if reason:
             holds = _fingerprint(values) if values else ""
