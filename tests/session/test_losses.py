@@ -235,3 +235,177 @@ def test_a_failure_of_all_saving_is_told_by_the_next_cell_and_by_flush(opened: O
     with pytest.raises(CaptureFailed, match="nothing since cell 2 could be saved"):
         session.flush()
     assert [one.name for one in session.unsaved] == ["everything since cell 2"]
+
+
+_ENDLESS = "while True: pass"
+_HELD_UP = {
+    "ends the process": "import os; os._exit(1)",
+    "crashes": "import ctypes; ctypes.string_at(0)",
+    "never ends": _ENDLESS,
+    "never ends in C": "sum(range(10**12))",
+    "waits for a lock": "import threading; lock = threading.Lock(); lock.acquire(); lock.acquire()",
+}
+_SOON = "cellblock.executors.suspects.STILL_SECONDS"
+_CODEC = "register a codec for its type with cellblock.codec, and make it again"
+_OPENED = "import cellblock\ncellblock.codec(A, save=lambda one: 7, load=lambda seven: A())\na = A(); a.x = 1"
+
+
+def _of(method: str, code: str, name: str = "A") -> str:
+    return f"class {name}:\n    def {method}:\n        {code}\n"
+
+
+def _holds_up(told: str) -> bool:
+    return told.startswith(("its code ended the process", "its code did not come to an end within "))
+
+
+@pytest.mark.parametrize("what", _HELD_UP)
+def test_value_whose_code_ends_or_holds_up_its_writer_is_lost_and_the_rest_is_saved(
+    opened: Open, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_SOON, 1.0)
+    session = opened()
+    session.run("kept = [1]; same = kept")
+    session.run(_of("__reduce__(self)", _HELD_UP[what]) + "a = A(); b = {'of': a, 'kept': kept}; c = ['c', b['kept']]")
+    session.flush()
+    (a, b) = told = session.run("import uuid; shown = str(uuid.uuid4())").lost
+    assert [one.name for one in told] == ["a", "b"]
+    assert _holds_up(a.reason)
+    assert _holds_up(b.reason)
+    assert (a.type, a.remedy, a.alive) == ("__main__.A", _CODEC, True)
+    shown = session.run("shown").value
+    session = opened()
+    assert session.resumed is not None
+    assert session.resumed.replayed == ()
+    assert [one.name for one in session.resumed.lost] == ["a", "b"]
+    cell = session.run("shown, kept, same is kept, c[1] is kept, 'a' in globals()")
+    assert cell.value == (shown, [1], True, True, False)
+
+
+@pytest.mark.parametrize("method", ["__reduce__(self)", "__setstate__(self, state)"])
+def test_no_number_of_values_that_end_or_hold_up_a_process_stops_saving_or_opening(
+    opened: Open, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_SOON, 1.0)
+    session = opened()
+    session.run("kept = [1]")
+    session.run(_of(method, "import os; os._exit(1)", "Ends") + _of(method, _ENDLESS, "Stays"))
+    session.run("for number in range(8):\n    for kind in (Ends, Stays):\n        one = kind(); one.x = 1\n"
+                "        globals()[f'{kind.__name__}{number}'] = one\ndel one")  # fmt: skip
+    bad = {f"{kind}{number}" for kind in ("Ends", "Stays") for number in range(8)}
+    session.flush()
+    assert {one.name for one in session.run("None").lost} == bad
+    shown = session.run("import uuid; shown = str(uuid.uuid4()); shown").value
+    session.flush()
+    assert {one.name for one in session.unsaved} == bad
+    session = opened()
+    assert session.resumed is not None
+    assert session.resumed.replayed == ()
+    assert {one.name for one in session.resumed.lost} == bad
+    assert session.run("shown, kept").value == (shown, [1])
+
+
+@pytest.mark.parametrize("method", ["__reduce__(self)", "__setstate__(self, state)"])
+def test_remedy_for_a_value_that_ends_or_holds_up_a_process_keeps_it(opened: Open, method: str) -> None:
+    session = opened()
+    session.run(_of(method, "import os; os._exit(1)") + "a = A(); a.x = 1")
+    session.flush()
+    assert [one.remedy for one in session.unsaved] == [_CODEC]
+    session.run(_OPENED)
+    session.flush()
+    assert session.unsaved == ()
+    session = opened()
+    assert session.run("type(a) is A").value is True
+
+
+def test_value_that_ended_its_writer_is_saved_once_what_it_holds_is_another(opened: Open) -> None:
+    session = opened()
+    session.run("import os\n" + _of("__reduce__(self)", "return (int, (5,)) if self.well else os._exit(1)"))
+    session.run("a = A(); a.well = False; b = [A()]; b[0].well = False")
+    session.flush()
+    assert {one.name for one in session.unsaved} == {"a", "b"}
+    session.run("a.well = True")
+    session.flush()
+    assert {one.name for one in session.unsaved} == {"b"}
+    session.run("A.__reduce__ = lambda self: (int, (6,))")
+    session.flush()
+    assert session.unsaved == ()
+    assert opened().run("a, b").value == (6, [6])
+
+
+@pytest.mark.parametrize("what", ["ends the process", "never ends"])
+def test_value_that_cannot_show_itself_is_saved(opened: Open, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_SOON, 1.0)
+    session = opened()
+    session.run(_of("__repr__(self)", _HELD_UP[what]) + "a = A(); a.x = 1")
+    session.flush()
+    assert session.unsaved == ()
+    assert opened().run("a.x").value == 1
+
+
+def test_newest_state_is_saved_though_many_came_while_a_value_held_up_the_writer(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_SOON, 1.0)
+    session = opened()
+    session.run(_of("__reduce__(self)", _ENDLESS) + "a = A(); count = 0")
+    for _ in range(12):
+        session.run("count += 1")
+    session.flush()
+    session = opened()
+    assert session.resumed is not None
+    assert session.resumed.replayed == ()
+    assert session.run("count").value == 12
+
+
+_TEXTS = {
+    "half of a character in a name": "globals()['\\ud800'] = 1",
+    "NUL in a name": "globals()['a\\0b'] = [1]",
+    "a name of a hundred thousand characters": "globals()['a' * 100_000] = 1",
+    "names of Python's own kind": "globals()['__\\ud800__'] = [1]",
+    "a name of a module's": "import json; setattr(json, '\\ud800', [1])",
+    "a logger's name": "import logging; logging.getLogger('\\ud800').setLevel(10)",
+    "a class's name": "A = type('A', (), {}); A.__qualname__ = 'A' * 100_000; a = A()",
+    "a class's module": "A = type('A', (), {'__module__': 'm\\ud800\\0'}); a = A()",
+    "a class without a name": "def f():\n    class A: pass\n    A.__qualname__ = 'A' * 5000\n    return A()\na = f()",
+    "a function's name": "def f(): pass\nf.__name__ = f.__qualname__ = '\\ud800'",
+    "what shows a value": "class A:\n    def __repr__(self): return '\\ud800\\0'\na = A()",
+    "why a value is lost": "class A:\n    def __reduce__(self): raise ValueError('\\ud800\\0' * 10**6)\na = A()",
+    "where a loss lies": "a = {'\\ud800': {'\\0': open('f', 'w')}}",
+    "why a value cannot be loaded": "class A:\n    def __init__(self): self.x = 1\n"
+    "    def __setstate__(self, state): raise ValueError('\\ud800\\0' * 10**6)\na = A()",
+    "values": "a = '\\ud800'; b = ['x\\0y']",
+    "files": "import os; open(b'f\\xff', 'w').write('x'); os.symlink(b'\\xfe', 'link'); os.mkdir(b'd\\xff')",
+    "what is shown": "import sys; sys.stdout.reconfigure(errors='surrogatepass'); print('\\ud800\\0'); '\\ud800\\0'",
+    "an error": "raise ValueError('\\ud800\\0')",
+    "a source": "x = 1 # \0",
+    "half of a character in a source": "x = 1 # \ud800",
+}
+_NOT_KEPT = {
+    "half of a character in a name": "\\ud800",
+    "NUL in a name": "a\\x00b",
+    "a name of a hundred thousand characters": "a" * 1000,
+    "names of Python's own kind": "name:__\\ud800__",
+    "a name of a module's": "json.\\ud800",
+    "a logger's name": "logger:\\ud800",
+}
+
+
+@pytest.mark.parametrize("what", _TEXTS)
+def test_text_that_no_record_can_hold_is_told_and_stops_no_saving(opened: Open, what: str) -> None:
+    session = opened()
+    session.run("kept = [1]")
+    session.run(_TEXTS[what])
+    session.flush()
+    lost = session.run("import uuid; shown = str(uuid.uuid4())").lost
+    shown = session.run("shown").value
+    if what in _NOT_KEPT:
+        reason = "its name is too long, or no text that can be stored"
+        assert [(one.name, one.reason, one.remedy) for one in lost] == [
+            (_NOT_KEPT[what], reason, "give it another name")
+        ]
+    session = opened()
+    assert session.resumed is not None
+    assert session.resumed.replayed == ()
+    assert session.run("shown, kept").value == (shown, [1])
+    assert session.notebook.to_html()
+    assert session.log()

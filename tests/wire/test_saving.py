@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from cellblock.snapshots import CHUNK_BYTES, Snapshot, address_of
 from cellblock.wire import saving
 from cellblock.wire.frames import ProtocolError
-from cellblock.wire.saving import CHUNK, FAILED, HELLO, INDEX, RECORD, TRIED, Conversation, Stage
+from cellblock.wire.saving import CHUNK, FAILED, HELLO, INDEX, RECORD, TRIED, WORK, Conversation, Stage
 
-KINDS = (HELLO, CHUNK, INDEX, RECORD, FAILED, TRIED)
+KINDS = (HELLO, WORK, CHUNK, INDEX, RECORD, FAILED, TRIED)
 ALLOWED = {
     Stage.MAKING: {HELLO: Stage.WAITING, FAILED: Stage.ENDED},
     Stage.WAITING: {},
-    Stage.SAVING: {CHUNK: Stage.SAVING, INDEX: Stage.INDEXED, FAILED: Stage.ENDED},
+    Stage.SAVING: {WORK: Stage.SAVING, CHUNK: Stage.SAVING, INDEX: Stage.INDEXED, FAILED: Stage.ENDED},
     Stage.INDEXED: {RECORD: Stage.TRYING, FAILED: Stage.ENDED},
     Stage.TRYING: {TRIED: Stage.TRYING},
     Stage.ENDED: {},
@@ -85,6 +85,16 @@ def test_report_of_a_trial_that_is_none_is_refused(said: bytes) -> None:
         saving.read_tried(said)
 
 
+@pytest.mark.parametrize(
+    "said", [b"", b"[]", b"{}", b'{"work": 1, "holds": ""}', b'{"work": "a"}', b'{"work": "\\ud800", "holds": ""}']
+)
+@pytest.mark.threat("W7")
+def test_piece_of_work_that_is_none_is_refused(said: bytes) -> None:
+    assert saving.read_work(b'{"work": "save a", "holds": "1"}') == ("save a", "1")
+    with pytest.raises(ProtocolError):
+        saving.read_work(said)
+
+
 @pytest.mark.parametrize("stage", [stage for stage in Stage if stage is not Stage.WAITING])
 def test_saving_begins_once_and_after_a_hello(stage: Stage) -> None:
     with pytest.raises(ProtocolError):
@@ -121,7 +131,8 @@ def test_bytes_of_all_frames_together_are_bounded() -> None:
 
 def test_what_the_host_begins_with_comes_back_out() -> None:
     known = {address_of(bytes([number])) for number in range(5)}
-    assert saving.unpack_beginning(saving.pack_beginning(b"index", known)) == (b"index", known)
+    told = b"index", known, {HERE}, {"save a": ("why", "holds")}
+    assert saving.unpack_beginning(saving.pack_beginning(*told)) == told
 
 
 def test_record_comes_back_out_as_it_went_in() -> None:
