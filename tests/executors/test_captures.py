@@ -15,6 +15,7 @@ from cellblock.executors.process import memory
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.launcher import ProcessLauncher
 from cellblock.executors.protocol import Kernel, KernelSpec
+from cellblock.executors.suspects import Suspects
 from cellblock.limits import ExecutionLimits
 from cellblock.testing.executors import finished, read, rest, restored, running, saved, told, value
 from cellblock.walls import Applied
@@ -78,6 +79,22 @@ async def test_scribe_that_is_killed_costs_its_capture_alone(kernel: ProcessKern
         await read(capture, begun=True)
     assert await value(kernel, "x") == [1]
     assert await _restored_value(kernel, "x") == [1]
+
+
+@pytest.mark.threat("D1")
+async def test_value_whose_scribe_somebody_else_killed_is_no_suspect(kernel: ProcessKernel) -> None:
+    await finished(kernel, "x = [1]\n" + _SLOW % 0.5)
+    suspects, capture = Suspects(), await kernel.capture()
+    await capture.begin(None, suspects)
+    os.kill(capture._pid, signal.SIGKILL)
+    with pytest.raises(CaptureFailed, match="has ended"):
+        await read(capture, begun=True)
+    assert suspects.tries_again()
+    assert not suspects.left_out
+    again = await kernel.capture()
+    await again.begin(None, suspects)
+    _, snapshot = await read(again, begun=True)
+    assert {"x", "slow"} <= {one.name for one in snapshot.names}
 
 
 @pytest.mark.threat("D1")

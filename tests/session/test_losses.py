@@ -358,7 +358,7 @@ def test_newest_state_is_saved_though_many_came_while_a_value_held_up_the_writer
 
 
 _TEXTS = {
-    "half of a character in a name": "globals()['\\ud800'] = 1",
+    "a lone surrogate in a name": "globals()['\\ud800'] = 1",
     "NUL in a name": "globals()['a\\0b'] = [1]",
     "a name of a hundred thousand characters": "globals()['a' * 100_000] = 1",
     "names of Python's own kind": "globals()['__\\ud800__'] = [1]",
@@ -378,10 +378,10 @@ _TEXTS = {
     "what is shown": "import sys; sys.stdout.reconfigure(errors='surrogatepass'); print('\\ud800\\0'); '\\ud800\\0'",
     "an error": "raise ValueError('\\ud800\\0')",
     "a source": "x = 1 # \0",
-    "half of a character in a source": "x = 1 # \ud800",
+    "a lone surrogate in a source": "x = 1 # \ud800",
 }
 _NOT_KEPT = {
-    "half of a character in a name": "\\ud800",
+    "a lone surrogate in a name": "\\ud800",
     "NUL in a name": "a\\x00b",
     "a name of a hundred thousand characters": "a" * 1000,
     "names of Python's own kind": "name:__\\ud800__",
@@ -399,7 +399,7 @@ def test_text_that_no_record_can_hold_is_told_and_stops_no_saving(opened: Open, 
     lost = session.run("import uuid; shown = str(uuid.uuid4())").lost
     shown = session.run("shown").value
     if what in _NOT_KEPT:
-        reason = "its name is too long, or no text that can be stored"
+        reason = "its name is longer than 1000 characters, or has NUL or a lone surrogate in it"
         assert [(one.name, one.reason, one.remedy) for one in lost] == [
             (_NOT_KEPT[what], reason, "give it another name")
         ]

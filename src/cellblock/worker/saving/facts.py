@@ -55,7 +55,7 @@ def storable(name: str) -> bool:
 
 
 def sayable(text: str) -> str:
-    """A text as a record can hold it: halves of characters and NUL written out, and only so much of it."""
+    """A text as a record can hold it: lone surrogates and NUL escaped, and only so much of it."""
     return text[:_MOST].encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")[:_MOST]
 
 

@@ -36,7 +36,7 @@ _LAST = "@last"
 _PREVIEW_CHARS = 200
 _SIMPLE = frozenset(map(id, (type(None), bool, int, float, complex, str, bytes)))
 _LONG = 4096
-_UNSTORABLE = "its name is too long, or no text that can be stored"
+_UNSTORABLE = "its name is longer than 1000 characters, or has NUL or a lone surrogate in it"
 _ADDRESS = compiled(r" at 0x[0-9a-f]+(?=>)")
 
 
