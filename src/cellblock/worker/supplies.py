@@ -38,6 +38,7 @@ class Supplies:
 
     def get(self, address: str) -> Buffer:
         """The bytes of an address."""
+        self._go_on()
         if address not in self._held:
             self._fetch(address)
         self._left[address] -= 1
@@ -61,7 +62,12 @@ class Supplies:
 
     def find_spec(self, *_: object) -> None:
         """As a finder of modules: what imports much gets on. Finds nothing."""
-        if get_ident() == main_thread().ident and monotonic() - self._asked > _PAUSE_SECONDS:
+        if get_ident() == main_thread().ident:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Have the host hear of this process once a second."""
+        if monotonic() - self._asked > _PAUSE_SECONDS:
             self._ask((), self._room[:0])
 
     def _fetch(self, address: str) -> None:

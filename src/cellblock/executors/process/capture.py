@@ -26,6 +26,7 @@ from cellblock.errors import CaptureFailed
 from cellblock.executors.process.checkpoints import inner_pid
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.savedfiles import Listing, SavedFiles
+from cellblock.executors.process.stillness import processor_seconds, stands_still
 from cellblock.executors.process.waits import Waits
 from cellblock.executors.protocol import Chunk
 from cellblock.executors.suspects import Suspects
@@ -257,10 +258,7 @@ class Captured:
             try:
                 count, ancillary, _, _ = self._stream.recvmsg_into([view], _ANCILLARY, _CLOEXEC)
             except BlockingIOError:
-                still = time.monotonic() + patience
-                self._await(
-                    self._stream, min(self._deadline, still), _StoodStill if still < self._deadline else CaptureFailed
-                )
+                self._await_frame(patience)
                 continue
             except ConnectionError:
                 count, ancillary = 0, []
@@ -269,6 +267,18 @@ class Captured:
                 raise _ended()
             view = view[count:]
         return bytes(data)
+
+    def _await_frame(self, patience: float) -> None:
+        before, still = processor_seconds(self._pid), time.monotonic() + patience
+        while still < self._deadline:
+            try:
+                self._await(self._stream, still)
+                return
+            except _Late:
+                if stands_still(self._pid, before, patience):
+                    raise _StoodStill("a value holds up the process that saves", hint=_HINT) from None
+                still = time.monotonic() + patience
+        self._await(self._stream, self._deadline)
 
     def _look_at(self, ancillary: list[tuple[int, int, bytes]]) -> None:
         for level, kind, payload in ancillary:
@@ -286,23 +296,17 @@ class Captured:
             try:
                 view = view[self._stream.send(view) :]
             except BlockingIOError:
-                self._await(self._stream, self._deadline, event=select.POLLOUT)
+                self._await(self._stream, self._deadline, select.POLLOUT)
             except ConnectionError:
                 raise _ended() from None
 
-    def _await(
-        self,
-        what: socket.socket,
-        deadline: float,
-        late: type[CaptureFailed] = CaptureFailed,
-        event: int = select.POLLIN,
-    ) -> None:
+    def _await(self, what: socket.socket, deadline: float, event: int = select.POLLIN) -> None:
         wait = select.poll()
         wait.register(what, event)
         wait.register(self._cancel, select.POLLIN)
         ready = wait.poll(max(0.0, deadline - time.monotonic()) * 1e3)
         if not ready:
-            raise late("saving took longer than it may", hint=_HINT)
+            raise _Late("saving took longer than it may", hint=_HINT)
         if any(descriptor == self._cancel for descriptor, _ in ready):
             raise CaptureFailed("it was closed", hint="capture again")
 
@@ -349,6 +353,10 @@ def _unkept(path: str) -> Lost:
 
 class _Ended(CaptureFailed):
     """The scribe is no more."""
+
+
+class _Late(CaptureFailed):
+    """The scribe was not done in time."""
 
 
 class _StoodStill(CaptureFailed):

@@ -25,6 +25,7 @@ from cellblock.executors.process import memory
 from cellblock.executors.process.demand import limits_of
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.link import Link
+from cellblock.executors.process.stillness import processor_seconds, stands_still
 from cellblock.executors.process.turn import Before, Fetch, ProcessTurn
 from cellblock.executors.process.waits import Waits
 from cellblock.executors.protocol import (
@@ -254,7 +255,13 @@ class LinkedKernel:
             record["left_out"] = {key: reason for key, (reason, _) in suspects.left_out.items()}
         turn = self._turn(self._living(), Restore(buffers=(as_json(record).encode(),)), 0)
         addresses, keys = snapshot.addresses(), {one.key for one in snapshot.groups}
-        silence = anyio.CancelScope()
+        pid = self._living().pid
+        silence, had = anyio.CancelScope(), 0.0
+
+        def go_on() -> None:
+            """The worker has as long as it may to say something."""
+            nonlocal had
+            silence.deadline, had = anyio.current_time() + suspects.patience, processor_seconds(pid)
 
         async def given(wanted: Sequence[str]) -> Sequence[bytes]:
             """Security border: the session gets nothing that is not its own."""
@@ -262,18 +269,25 @@ class LinkedKernel:
                 raise ProtocolError("it asked for bytes that are not its own")
             silence.deadline = math.inf
             given = await fetch(wanted) if wanted else ()
-            silence.deadline = anyio.current_time() + suspects.patience
+            go_on()
             return given
 
         turn.fetch = given
         event: TurnEvent | None = None
         try:
-            with anyio.fail_after(seconds), silence:
-                silence.deadline = anyio.current_time() + suspects.patience
+            with anyio.fail_after(seconds):
                 if not turn.sent:
                     await turn.send_rest(seconds)
-                while not isinstance(event := await turn.next(), Finished | Died):
-                    continue
+                go_on()
+                while not isinstance(event, Finished | Died):
+                    with silence:
+                        event = await turn.next()
+                    wait = silence.deadline
+                    if silence.cancelled_caught:
+                        if stands_still(pid, had, suspects.patience):
+                            break
+                        wait = anyio.current_time() + suspects.patience
+                    silence = anyio.CancelScope(deadline=wait)
         except TimeoutError:
             self.kill()
             raise RestoreFailed(f"it took longer than {seconds:g} s", hint=_GO_BACK) from None
