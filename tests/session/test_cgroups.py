@@ -84,15 +84,37 @@ def group_wall(session: Session) -> Applied | Unavailable:
     return next(wall for wall in session.capabilities.walls if wall.mechanism == "cgroup")
 
 
+def kills(group: Path) -> int:
+    """How many processes of a group the kernel has killed for want of memory."""
+    file = next(file for file in (group / "memory.events", group / "memory.oom_control") if file.exists())
+    return next(int(line.split()[1]) for line in file.read_text().splitlines() if line.startswith("oom_kill "))
+
+
+def pages(group: Path) -> int:
+    """Of memory that the processes of a group hold; none is one's that is ending."""
+    found = 0
+    for pid in pids(group):
+        with contextlib.suppress(OSError):  # it has ended
+            found += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return found
+
+
 @pytest.fixture
 def unwatched(places: list[Place]) -> Iterator[Session]:
-    """A session whose init stands still for a second, so that the kernel is the first to see what a cell holds."""
+    """A session whose init stands still until the kernel has killed a process: it sees nothing of what was held."""
     with Session(limits=replace(LIMITS, max_checkpoints=0)) as session:  # init keeps files for checkpoints
-        (worker,) = pids(group_of(session, places))
+        group = group_of(session, places)
+        (worker,) = pids(group)
         init = first_beside(worker)
         session.run(FILL + "import os, signal, time")
+        before, held = kills(group), pages(group)
+
+        def go_on() -> None:
+            soon(lambda: kills(group) > before and pages(group) < 2 * held, True, seconds=60)
+            os.kill(init, signal.SIGCONT)
+
         os.kill(init, signal.SIGSTOP)
-        going_on = threading.Timer(2, os.kill, (init, signal.SIGCONT))
+        going_on = threading.Thread(target=go_on)
         going_on.start()
         yield session
         going_on.join()

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,6 +74,23 @@ def test_nothing_can_be_undone_and_a_death_takes_the_names(readable_python: str)
         cell = session.run("import os\nos._exit(3)")
         assert (cell.rolled_back, [loss.name for loss in cell.lost]) == (False, ["x"])
         assert session.files.list() == ["kept"]
+
+
+def test_death_that_is_told_late_is_told_as_it_was(readable_python: str) -> None:
+    """By the keeper alone, which has no time for a second here."""
+    keeper = 0
+
+    def hold_up() -> None:
+        os.kill(keeper, signal.SIGSTOP)
+        going_on.start()
+
+    with Session(walls="reduced", python=readable_python, tools=[hold_up]) as session:
+        keeper = int(str(session.run("import os; os.getppid()").value))
+        going_on = threading.Timer(1.5, os.kill, (keeper, signal.SIGCONT))
+        cell = session.run("hold_up()\nos._exit(7)")
+        going_on.join()
+        assert cell.error is not None
+        assert cell.error.message == "the session's process left with status 7"
 
 
 def test_none_are_kept_ready() -> None:
