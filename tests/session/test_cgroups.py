@@ -171,8 +171,9 @@ def test_a_process_that_the_kernel_kills_for_memory_is_told_of(unwatched: Sessio
     assert cell.lost == ()
 
 
+@pytest.mark.parametrize("told", [False, True], ids=["before-init-tells", "after-init-has-told"])
 def test_a_copy_that_the_kernel_kills_for_memory_is_no_limit_that_a_cell_met(
-    session: Session, monkeypatch: pytest.MonkeyPatch
+    session: Session, monkeypatch: pytest.MonkeyPatch, told: bool
 ) -> None:
     """The kernel's choice cannot be made here: the test ends a copy, and counts that as the kernel would."""
     if os.getuid() != 0:
@@ -185,6 +186,8 @@ def test_a_copy_that_the_kernel_kills_for_memory_is_no_limit_that_a_cell_met(
     copy = next(one.pid for one in insides.others() if one.inner[-1] != worker)
     os.kill(copy, signal.SIGKILL)
     assert soon(lambda: copy in [one.pid for one in insides.others()], False) is False
+    if told:
+        kernel._checkpoints.lose(kernel._checkpoints._states[0].number)
     assert kernel.exceeded() is None
     assert kernel.exceeded().endswith(" MB, all that its control group allows")  # it is told once
     assert session.run("x").value == 1

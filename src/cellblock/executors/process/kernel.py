@@ -611,8 +611,7 @@ class ProcessKernel(LinkedKernel):
         return death if death.excess else replace(death, excess=self.exceeded() or "")
 
     def exceeded(self) -> str | None:
-        killed = self._enclosure.killed()
-        if not killed or killed <= self._checkpoints.lose_ended():  # a copy less is nothing that a cell has to be told
+        if self._enclosure.killed() <= self._checkpoints.lose_ended():  # a copy less is nothing that a cell is told
             return None
         return self._enclosure.held
 
