@@ -84,15 +84,37 @@ def group_wall(session: Session) -> Applied | Unavailable:
     return next(wall for wall in session.capabilities.walls if wall.mechanism == "cgroup")
 
 
+def kills(group: Path) -> int:
+    """How many processes of a group the kernel has killed for want of memory."""
+    file = next(file for file in (group / "memory.events", group / "memory.oom_control") if file.exists())
+    return next(int(line.split()[1]) for line in file.read_text().splitlines() if line.startswith("oom_kill "))
+
+
+def pages(group: Path) -> int:
+    """Of memory that the processes of a group hold; none is one's that is ending."""
+    found = 0
+    for pid in pids(group):
+        with contextlib.suppress(OSError):  # it has ended
+            found += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return found
+
+
 @pytest.fixture
 def unwatched(places: list[Place]) -> Iterator[Session]:
-    """A session whose init stands still for a second, so that the kernel is the first to see what a cell holds."""
+    """A session whose init stands still until the kernel has killed a process: it sees nothing of what was held."""
     with Session(limits=replace(LIMITS, max_checkpoints=0)) as session:  # init keeps files for checkpoints
-        (worker,) = pids(group_of(session, places))
+        group = group_of(session, places)
+        (worker,) = pids(group)
         init = first_beside(worker)
         session.run(FILL + "import os, signal, time")
+        before, held = kills(group), pages(group)
+
+        def go_on() -> None:
+            soon(lambda: kills(group) > before and pages(group) < 2 * held, True, seconds=60)
+            os.kill(init, signal.SIGCONT)
+
         os.kill(init, signal.SIGSTOP)
-        going_on = threading.Timer(2, os.kill, (init, signal.SIGCONT))
+        going_on = threading.Thread(target=go_on)
         going_on.start()
         yield session
         going_on.join()
@@ -149,8 +171,9 @@ def test_a_process_that_the_kernel_kills_for_memory_is_told_of(unwatched: Sessio
     assert cell.lost == ()
 
 
+@pytest.mark.parametrize("told", [False, True], ids=["before-init-tells", "after-init-has-told"])
 def test_a_copy_that_the_kernel_kills_for_memory_is_no_limit_that_a_cell_met(
-    session: Session, monkeypatch: pytest.MonkeyPatch
+    session: Session, monkeypatch: pytest.MonkeyPatch, told: bool
 ) -> None:
     """The kernel's choice cannot be made here: the test ends a copy, and counts that as the kernel would."""
     if os.getuid() != 0:
@@ -163,6 +186,8 @@ def test_a_copy_that_the_kernel_kills_for_memory_is_no_limit_that_a_cell_met(
     copy = next(one.pid for one in insides.others() if one.inner[-1] != worker)
     os.kill(copy, signal.SIGKILL)
     assert soon(lambda: copy in [one.pid for one in insides.others()], False) is False
+    if told:
+        kernel._checkpoints.lose(kernel._checkpoints._states[0].number)
     assert kernel.exceeded() is None
     assert kernel.exceeded().endswith(" MB, all that its control group allows")  # it is told once
     assert session.run("x").value == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -38,6 +39,20 @@ def test_death_is_reported_and_costs_the_cell_alone(session: Session, source: st
     assert (cell.rolled_back, cell.undone, cell.lost) == (True, False, ())
     assert cell.text == f"last words\nProcessDied: {message}\nhint: the session is as it was before this cell"
     assert session.run("open('kept').read(), x, math.floor(1.5)").value == ("1", 41, 1)
+
+
+def test_death_that_is_told_late_is_told_as_it_was(session: Session) -> None:
+    """By the worker's parent alone, which has no time for a second here."""
+    session.run("x = 41")
+    (zygote,) = zygotes_of(launchers()[-1])
+    os.kill(zygote.pid, signal.SIGSTOP)
+    going_on = threading.Timer(1.5, os.kill, (zygote.pid, signal.SIGCONT))
+    going_on.start()
+    cell = session.run("import os\nos._exit(7)")
+    going_on.join()
+    assert cell.error is not None
+    assert cell.error.message == "the session's process left with status 7"
+    assert session.run("x").value == 41
 
 
 def test_first_cell_that_dies_leaves_a_session_that_nothing_was_done_in(session: Session) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -212,3 +213,20 @@ def test_a_cell_answers_where_the_store_does_not_take_that_it_was_the_last(opene
         session.files.write("a", "host")
     assert ended[0].error is None
     _assert_the_same_when_reopened(session, opened, way)
+
+
+@pytest.mark.parametrize(("by_cell", "is_hosts"), [(b"cell", False), (b"host", True), (b"cell wrote more", False)])
+def test_what_a_cell_writes_within_the_hosts_own_write_is_not_taken_for_the_hosts(
+    session: Session, monkeypatch: pytest.MonkeyPatch, by_cell: bytes, is_hosts: bool
+) -> None:
+    """After the last byte, and before the host has seen what it left: a moment that no cell can be made to meet."""
+    session.run("1")
+    files: Any = session._session._kernel.files
+    utime = os.utime
+
+    def after_the_cell(file: int, **times: Any) -> None:
+        os.pwrite(file, by_cell, 0)
+        utime(file, **times)
+
+    monkeypatch.setattr(os, "utime", after_the_cell)
+    assert (files.write("a", b"host") == files.version("a")) is is_hosts

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from cellblock import CellblockError, IsolationUnavailable, MountRefused, PreloadFailed, Session, keep_ready
+from cellblock import (
+    CellblockError,
+    ExecutionLimits,
+    IsolationUnavailable,
+    MountRefused,
+    PreloadFailed,
+    Session,
+    SessionClosed,
+    keep_ready,
+)
 from cellblock.executors.reduced import family, homes, identity
 from cellblock.walls import Applied, Unavailable
 from cellblock.worker.reduced.walls import SCOPED_ABI
@@ -62,6 +74,23 @@ def test_nothing_can_be_undone_and_a_death_takes_the_names(readable_python: str)
         cell = session.run("import os\nos._exit(3)")
         assert (cell.rolled_back, [loss.name for loss in cell.lost]) == (False, ["x"])
         assert session.files.list() == ["kept"]
+
+
+def test_death_that_is_told_late_is_told_as_it_was(readable_python: str) -> None:
+    """By the keeper alone, which has no time for a second here."""
+    keeper = 0
+
+    def hold_up() -> None:
+        os.kill(keeper, signal.SIGSTOP)
+        going_on.start()
+
+    with Session(walls="reduced", python=readable_python, tools=[hold_up]) as session:
+        keeper = int(str(session.run("import os; os.getppid()").value))
+        going_on = threading.Timer(1.5, os.kill, (keeper, signal.SIGCONT))
+        cell = session.run("hold_up()\nos._exit(7)")
+        going_on.join()
+        assert cell.error is not None
+        assert cell.error.message == "the session's process left with status 7"
 
 
 def test_none_are_kept_ready() -> None:
@@ -188,3 +217,93 @@ def test_command_line_asks_for_them_by_name(readable_python: str) -> None:
     assert done.returncode == 1
     assert done.stdout.startswith(homes.base())
     assert done.stderr.splitlines()[-1] == "PermissionError: [Errno 13] Permission denied: '/etc/hostname'"
+
+
+# --- files: what is past the quota is written no more, and the session lives on ---
+
+QUOTA = ExecutionLimits(timeout_seconds=60, max_disk_mb=16, max_files=500)
+WRITE = """
+import errno, os
+def write(files, megabytes):
+    for file in files:
+        for _ in range(megabytes):
+            try:
+                os.write(file, bytes(2**20))
+            except OSError as error:
+                return errno.errorcode[error.errno]
+def removed(count):
+    files = [os.open(f"removed-{number}", os.O_CREAT | os.O_RDWR) for number in range(count)]
+    for number in range(count):
+        os.unlink(f"removed-{number}")
+    return files
+"""
+
+
+@pytest.fixture
+def quota(readable_python: str) -> Iterator[Session]:
+    """A session that can have its keeper stand still, as on a machine that has no time for it."""
+    keeper = 0
+
+    def stop_keeper() -> None:
+        os.kill(keeper, signal.SIGSTOP)
+
+    def continue_keeper() -> None:
+        os.kill(keeper, signal.SIGCONT)
+
+    tools = [stop_keeper, continue_keeper]
+    with Session(walls="reduced", python=readable_python, limits=QUOTA, tools=tools) as session:
+        keeper = int(str(session.run("import os; os.getppid()").value))
+        session.run(WRITE)
+        yield session
+
+
+@pytest.mark.parametrize("place", ["removed(40)", "[os.open(str(n), os.O_CREAT | os.O_RDWR) for n in range(40)]"])
+def test_cell_that_wrote_far_past_the_quota_before_it_was_counted_is_stopped_and_lives(
+    quota: Session, place: str
+) -> None:
+    """More than twice the quota at once: what counts has had no time."""
+    cell = quota.run(f"""
+files = {place}
+stop_keeper()
+before = write(files, 15)
+continue_keeper()
+before, write(files, 10**6)
+""")
+    assert cell.error is None, cell.text
+    assert cell.value == (None, "EFBIG")
+    quota.run("for file in files: os.close(file)\nfor name in os.listdir(): os.unlink(name)")
+    assert quota.run("import time\nwhile write([os.open('new', os.O_CREAT | os.O_RDWR)], 1): time.sleep(0.01)").ok
+
+
+def test_process_that_goes_on_filling_removed_files_is_ended_and_the_session_lives(quota: Session) -> None:
+    """Through mappings, which no limit stops. With the process goes all that it held."""
+    cell = quota.run("""
+import mmap, time
+def mapped(file):
+    os.truncate(file, 15 * 2**20)
+    return mmap.mmap(file, 15 * 2**20)
+pieces = list(map(mapped, removed(40)))
+stop_keeper()
+for number, piece in enumerate(pieces):
+    if number == 25:
+        continue_keeper()
+    for at in range(0, len(piece), 2**20):
+        piece[at : at + 2**20] = bytes([1]) * 2**20
+        if number >= 25: time.sleep(0.01)
+""")
+    assert cell.error is not None
+    assert cell.error.message.startswith(
+        "the session's process was ended: its files grew past max_disk_mb or max_files"
+    )
+    assert quota.run("import os; open('new', 'w').write('x'); os.listdir()").value == ["new"]
+
+
+def test_session_whose_files_stay_far_past_the_quota_is_ended(quota: Session) -> None:
+    cell = """
+import itertools
+for number in itertools.count():
+    if number in (1, 12_000): (stop_keeper if number == 1 else continue_keeper)()
+    os.close(os.open(str(number), os.O_CREAT))
+"""
+    with pytest.raises(SessionClosed, match="its files took more than twice what max_disk_mb and max_files allow"):
+        quota.run(cell)

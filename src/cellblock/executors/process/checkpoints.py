@@ -160,6 +160,7 @@ class Checkpoints:
     def __init__(self, depth: int, first: Checkpoint | None = None) -> None:
         self._depth = depth
         self._states = [first or Checkpoint(0)]
+        self._lost = 0
         self._numbers = 0
         self._expected: Frozen | None = None
         self._pending: Frozen | None = None
@@ -272,15 +273,18 @@ class Checkpoints:
     def lose(self, number: int) -> None:
         """The copy of a state is no more."""
         for one in self._states:
-            if one.number == number and one.memory is not None:
+            if one.number == number and one.memory is not None and not one.memory.gone:
                 one.memory.gone = True
+                self._lost += 1
 
     def lose_ended(self) -> int:
-        """Look which copies have ended, and were not known to; how many."""
-        ended = [memory for memory in self._memories() if memory.ended]
-        for memory in ended:
-            memory.gone = True
-        return len(ended)
+        """How many copies have ended, which nobody let go of, since this was last asked."""
+        for memory in self._memories():
+            if memory.ended:
+                memory.gone = True
+                self._lost += 1
+        lost, self._lost = self._lost, 0
+        return lost
 
     def has(self, steps: int) -> bool:
         """Whether the state before so many steps is there."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+DEATH_SECONDS = 5.0
+"""In which the parent of a worker that is dead tells how it ended: that is the one source of it, and may be kept
+waiting by a busy machine."""
+
 
 class Deaths:
     """Wait statuses of workers, under the token that each was asked for with.

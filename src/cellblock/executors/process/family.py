@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cellblock.errors import CellblockError, IsolationUnavailable
-from cellblock.executors.process.deaths import Deaths
+from cellblock.executors.process.deaths import DEATH_SECONDS, Deaths
 from cellblock.executors.process.demand import EXPECTED_SECONDS, Demand, Kind
 from cellblock.executors.process.enclosure import Enclosure, expect_one
 from cellblock.executors.process.forks import watch_forks
@@ -29,7 +29,6 @@ from cellblock.limits import ExecutionLimits
 from cellblock.walls import Wall
 from cellblock.worker import control
 
-_DEATH_SECONDS = 0.5
 _FULL_SECONDS = 10.0
 _log = logging.getLogger("cellblock")
 
@@ -292,7 +291,7 @@ class Family:
 
     def how_it_ended(self, token: int) -> int | None:
         """The wait status of a worker that is dead; None if nobody tells it soon, as `Deaths.take`. Blocks."""
-        deadline = time.monotonic() + _DEATH_SECONDS
+        deadline = time.monotonic() + DEATH_SECONDS
         while True:
             self._read_notices()
             with self._lock:

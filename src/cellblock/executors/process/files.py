@@ -30,6 +30,8 @@ _INTO_MOUNTS = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS
 _RESOLVE = _INTO_MOUNTS | RESOLVE_NO_XDEV
 _SAFE = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _INSIDE = layout.HOME + "/"
+_ANOTHERS = -1
+"""The size in the version of a file that a cell wrote while the host did: no file is as large."""
 _TRIES = 100
 """A walk through `..` is refused with EAGAIN when anything was mounted or renamed on this machine meanwhile."""
 _DIRECTORY = _SAFE | os.O_RDONLY | os.O_DIRECTORY
@@ -63,7 +65,10 @@ class ProcessFiles:
         self._lock = threading.Lock()  # a closed descriptor's number may soon be another session's root
 
     def write(self, path: str, data: bytes) -> FileVersion:
-        """Create or replace a file; missing directories are made. Its version: no later write leads to the same."""
+        """Create or replace a file; missing directories are made. Its version: no other write leads to the same.
+
+        A cell that writes later changes the time that is set here; one that wrote before left other bytes.
+        """
         where = self._own(path)
         self._make_parents(where)
         with self._guard(path):
@@ -75,7 +80,8 @@ class ProcessFiles:
                     view = view[os.write(file, view) :]
                 now = os.fstat(file)  # a clock tick takes milliseconds: another write within it has this time, too
                 os.utime(file, ns=(now.st_atime_ns, now.st_mtime_ns - 1))
-                return (*_version(os.fstat(file))[:3], len(data))
+                left = *_version(os.fstat(file))[:3], len(data)
+                return left if _holds(file, data) else (*left[:3], _ANOTHERS)
             finally:
                 os.close(file)
 
@@ -241,6 +247,24 @@ class _Guard:
             reason = self._REASONS.get(error.errno or 0, f"cannot be used: {os.strerror(error.errno or 0)}")
             hint = "raise ExecutionLimits(max_disk_mb=…)" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
             raise FileRefused(f"{self._path!r:.300} {reason}", hint=hint) from None
+
+
+def _holds(file: int, data: bytes) -> bool:
+    """Whether a file that is open for writing has these bytes; not if that cannot be seen."""
+    try:
+        again = os.open(f"/proc/self/fd/{file}", os.O_RDONLY | _SAFE)
+    except (PermissionError, BlockingIOError):  # a cell's own rights and leases
+        return False
+    try:
+        view = memoryview(data)
+        while view:
+            chunk = os.read(again, 1 << 20)
+            if not chunk or chunk != view[: len(chunk)]:
+                return False
+            view = view[len(chunk) :]
+        return True
+    finally:
+        os.close(again)
 
 
 def _version(status: os.stat_result) -> FileVersion:

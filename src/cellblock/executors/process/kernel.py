@@ -18,6 +18,7 @@ from anyio import to_thread
 
 from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed
 from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, Frozen, inner_pid
+from cellblock.executors.process.deaths import DEATH_SECONDS
 from cellblock.executors.process.demand import kind_of
 from cellblock.executors.process.examination import examine
 from cellblock.executors.process.family import Family, FamilyGone
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
 
 _TRIES = 3
 _DOOR = "door"
-_DEATH_SECONDS = 3.0
 _MAKING_SECONDS = 2.0
 _WAKING_SECONDS = 10.0
 _BESIDE = 8
@@ -605,13 +605,12 @@ class ProcessKernel(LinkedKernel):
     async def how_it_ended(self) -> Died:
         """What is known of the worker's death."""
         token = self._living().token  # a copy that was woken has none: it is no child of the zygote's
-        ask = partial(self._family.how_it_ended, token) if token else partial(self._shell.ending, _DEATH_SECONDS)
+        ask = partial(self._family.how_it_ended, token) if token else partial(self._shell.ending, DEATH_SECONDS)
         death = self._shell.explain(death_of(await to_thread.run_sync(ask)))
         return death if death.excess else replace(death, excess=self.exceeded() or "")
 
     def exceeded(self) -> str | None:
-        killed = self._enclosure.killed()
-        if not killed or killed <= self._checkpoints.lose_ended():  # a copy less is nothing that a cell has to be told
+        if self._enclosure.killed() <= self._checkpoints.lose_ended():  # a copy less is nothing that a cell is told
             return None
         return self._enclosure.held
 

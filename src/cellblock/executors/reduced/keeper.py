@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
+from cellblock.executors.process.deaths import DEATH_SECONDS
 from cellblock.executors.process.family import FamilyGone
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.forks import watch_forks
@@ -24,7 +25,6 @@ from cellblock.executors.reduced.family import Family
 from cellblock.worker import control
 
 _log = logging.getLogger("cellblock")
-_DEATH_SECONDS = 0.5
 _PARTS = ("workspace", "tmp")
 
 
@@ -155,7 +155,7 @@ class Keeper:
         wait.register(self.channel, select.POLLIN)
         with contextlib.suppress(EOFError):
             self.read()
-            while token not in self._ended and wait.poll(_DEATH_SECONDS * 1e3):
+            while token not in self._ended and wait.poll(DEATH_SECONDS * 1e3):
                 self.read()
         death = death_of(self._ended.pop(token, None))
         if self._outgrown:

@@ -1,8 +1,5 @@
-"""What a session's files take on the host's disk, and the stop to its writing when that is too much.
+"""What a session's files take on the host's disk, and the removal of them all.
 
-No quota is to be had without rights over the file system. So the keeper counts, as often as counting is cheap, and
-at the limit sets the size that a file may have to nothing, for every process of the session: writing fails with
-EFBIG, removing works. What grows all the same, by its number of files or through mappings, is for the keeper to end.
 Files that were removed and are still open are counted; those that are only mapped are not.
 """
 
@@ -32,26 +29,32 @@ class Usage:
 class Uncountable(Exception):
     """Directories nested deeper than anybody needs, so that they cannot be counted."""
 
+    def __init__(self) -> None:
+        super().__init__("its directories were nested too deep to be counted")
 
-def used(home: int, processes: Iterable[int], most_files: int) -> Usage:
-    """What lies below a directory, and what processes hold open that lies nowhere; stops past `most_files`."""
-    total = _Total(most_files, os.fstat(home).st_dev)
-    total.add_tree(home, 0)
+
+def used(places: Iterable[int], processes: Iterable[int], most_files: int) -> Usage:
+    """What lies below directories, and what processes hold open that lies nowhere; stops past `most_files`."""
+    total = _Total(most_files)
+    for place in places:
+        total.add_tree(place, 0)
     for process in processes:
         total.add_removed(process)
     return Usage(total.bytes, total.files)
 
 
 class _Total:
-    def __init__(self, most_files: int, device: int) -> None:
+    def __init__(self, most_files: int) -> None:
         self.bytes = self.files = 0
         self._most = most_files
-        self._device = device
+        self._devices: set[int] = set()
         self._seen: set[tuple[int, int]] = set()
 
     def add_tree(self, directory: int, depth: int) -> None:
         if depth > _DEEPEST:
             raise Uncountable
+        if not depth:
+            self._devices.add(os.fstat(directory).st_dev)
         below = []
         with os.scandir(directory) as entries:
             for entry in entries:
@@ -79,7 +82,7 @@ class _Total:
         for number in numbers:
             with contextlib.suppress(OSError):
                 found = os.stat(f"{folder}/{number}")
-                if stat.S_ISREG(found.st_mode) and not found.st_nlink and found.st_dev == self._device:
+                if stat.S_ISREG(found.st_mode) and not found.st_nlink and found.st_dev in self._devices:
                     self._add(found)
 
     def _add(self, found: os.stat_result) -> None:

@@ -31,13 +31,8 @@ from cellblock.worker.init.watch import BUSY_SECONDS, IDLE_SECONDS, UNSEEN, Exce
 from cellblock.worker.reduced import accounts, disk, walls
 from cellblock.worker.reduced.accounts import Account
 from cellblock.worker.reduced.metadata import Attendant
+from cellblock.worker.reduced.quota import Quota
 from cellblock.worker.reduced.sight import Sight
-
-_REST = 10
-"""After the files were counted, this many times what it took pass before the next time."""
-_GROWTH_BYTES = 16 * 2**20
-_MOST_PAST_BYTES, _MOST_PAST_FILES = 256 * 2**20, 10_000
-"""About what can be written between two looks."""
 
 
 def run(
@@ -92,14 +87,13 @@ class Keeper:
         self._program = program
         self._workspace, self._tmp = sight.own
         self._home = os.open(str(message["home"]), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._disk, self._files = int(str(message["disk_bytes"])), int(str(message["files"]))
+        most = int(str(message["disk_bytes"])), int(str(message["files"]))
+        self._quota = Quota([self._home], *most, partial(walls.stop_writing, account=account), least=BUSY_SECONDS)
         self._watch = Watch(int(str(message["memory_bytes"])), self._processes)
         self._worker = self._token = 0
         self._attendant: Attendant | None = None
         self._expected: socket.socket | None = None
-        self._stopped: disk.Usage | None = None
-        """What its files took when it was kept from writing more."""
-        self._look_at = self._count_at = 0.0
+        self._look_at = 0.0
         self._uncounted = False
         self._children, inlet = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -261,46 +255,27 @@ class Keeper:
 
     def _look(self) -> None:
         pause, excess = self._watch.look()
-        now = time.monotonic()
-        self._look_at = now + pause
+        self._look_at = time.monotonic() + pause
         if excess is not None:
             self._curb(excess)
-        self._uncounted = self._uncounted or pause != IDLE_SECONDS or self._stopped is not None
-        if self._uncounted and now >= self._count_at:
+        self._uncounted = self._uncounted or pause != IDLE_SECONDS or self._quota.stopped
+        if self._uncounted and self._quota.due():
             self._uncounted = False
-            self._look_at_files(self._processes())
-            ended = time.monotonic()
-            self._count_at = ended + max(BUSY_SECONDS, _REST * (ended - now))
+            self._look_at_files()
 
     def _curb(self, excess: Excess) -> None:
         self._tell(excess.told(self._worker))  # before its end is seen
         with contextlib.suppress(ProcessLookupError):  # none of the others will outlive the worker
             os.kill(-1 if excess.process == self._worker else excess.process, signal.SIGKILL)
 
-    def _look_at_files(self, processes: list[int]) -> None:
-        try:
-            used = disk.used(self._home, processes, 2 * self._files + _MOST_PAST_FILES)
-        except disk.Uncountable:
-            self._give_up("its directories were nested too deep to be counted")
-            return
-        if used.bytes > 2 * self._disk + _MOST_PAST_BYTES or used.files > 2 * self._files + _MOST_PAST_FILES:
-            self._give_up("its files took more than twice what max_disk_mb and max_files allow")
-        elif used.bytes > self._disk or used.files > self._files:
-            walls.stop_writing(processes, self._account, most=0)
-            stopped = self._stopped = self._stopped or used
-            if used.files > stopped.files + self._files // 10 or used.bytes > stopped.bytes + _GROWTH_BYTES:
-                self._stopped = used  # what is there may stay, so that the next worker can remove some of it
-                self._tell({"outgrown": "its files grew past max_disk_mb or max_files"})
-                self.sweep()
-        elif self._stopped is not None:
-            walls.stop_writing(processes, self._account, most=None)
-            self._stopped = None
-
-    def _give_up(self, reason: str) -> None:
-        """End the session: what it does is past what can be watched."""
-        self._tell({"outgrown": reason})
-        self._end()
-        os._exit(0)
+    def _look_at_files(self) -> None:
+        if reason := self._quota.look(self._processes()):
+            self._tell({"outgrown": reason})
+            self.sweep()
+            if reason := self._quota.left():
+                self._tell({"outgrown": reason})
+                self._end()
+                os._exit(0)
 
 
 def _close_all_but(kept: set[int]) -> None:

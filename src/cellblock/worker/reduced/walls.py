@@ -107,7 +107,7 @@ def threads_of(user: int) -> int:
     return count
 
 
-def stop_writing(processes: list[int], account: Account | None, *, most: int | None) -> None:
+def stop_writing(processes: list[int], most: int | None, *, account: Account | None) -> None:
     """Set the size that files may get for processes of the session, `most` None for what their hard limit says.
 
     With an account of its own, only a process of that account may: a child does, which is not waited for longer than

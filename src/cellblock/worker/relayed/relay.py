@@ -30,8 +30,9 @@ from cellblock.worker.environment import enter_packages, environment
 from cellblock.worker.family.zygote import preload
 from cellblock.worker.init import ending
 from cellblock.worker.integrity import take_out
+from cellblock.worker.reduced.quota import Quota
+from cellblock.worker.reduced.walls import stop_writing
 from cellblock.worker.relayed import memory, walls
-from cellblock.worker.relayed.files import Files
 from cellblock.worker.relayed.junction import Junction, Packets, Pipe
 from cellblock.worker.relayed.line import PACKET, STDERR, STDOUT, Broken
 
@@ -42,8 +43,6 @@ _SCM_CREDENTIALS = 2
 _MOST_FOREIGN = 1000
 _BUSY_SECONDS, _IDLE_SECONDS = 0.05, 1.0
 """Between two looks at the files: while something runs, and while nothing does."""
-_REST = 10
-"""After the files were counted, this many times what it took pass before the next time."""
 
 
 def serve() -> NoReturn:
@@ -130,13 +129,15 @@ class Relay:
     def __init__(self, junction: Junction, profile: dict[str, object]) -> None:
         self._junction = junction
         self._border = Border(self._tell)
-        self._files = Files((layout.WORKSPACE, TMP), int(str(profile["disk_bytes"])), int(str(profile["files"])))
+        places = [os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) for place in (layout.WORKSPACE, TMP)]
+        most = int(str(profile["disk_bytes"])), int(str(profile["files"]))
+        self._quota = Quota(places, *most, partial(stop_writing, account=None), least=_BUSY_SECONDS)
         self._memory = walls.held_limit()
         self._program = walls.program()
         self._worker = self._token = 0
         self._ended: int | None = None
         self._ran: dict[int, int] = {}
-        self._look_at = self._count_at = 0.0
+        self._look_at = 0.0
         self._room = memory.Room(int(str(profile["memory_bytes"])))
         self._children, inlet = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -232,24 +233,27 @@ class Relay:
             self._ended = None
 
     def _sweep(self) -> None:
+        self._kill_all()
+        self._junction.part(self._token)
+        self._ended = None
+        for place in (layout.WORKSPACE, TMP):  # after a cell did its worst
+            os.chmod(place, 0o700)
+
+    def _kill_all(self) -> None:
         """Kill every other process of the container, and wait for the last."""
         with contextlib.suppress(ChildProcessError):
             while True:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(-1, signal.SIGKILL)
                 self._note(*os.waitpid(-1, 0))
-        self._junction.part(self._token)
-        self._ended = None
-        for place in (layout.WORKSPACE, TMP):  # after a cell did its worst
-            os.chmod(place, 0o700)
 
     def _look(self) -> None:
         processes = [process for process in holdings.processes() if process != 1] if self._worker else []
         before, self._ran = self._ran, {process: holdings.processor_time(process) for process in processes}
-        busy = self._ran != before or self._files.stopped
+        busy = self._ran != before or self._quota.stopped
         if busy:
             self._look_at_memory(processes)
-            if time.monotonic() >= self._count_at:
+            if self._quota.due():
                 self._look_at_files(processes)
         self._look_at = time.monotonic() + (_BUSY_SECONDS if busy else _IDLE_SECONDS)
 
@@ -266,13 +270,12 @@ class Relay:
                 os.kill(victim, signal.SIGKILL)
 
     def _look_at_files(self, processes: list[int]) -> None:
-        began = time.monotonic()
-        reason = self._files.look(processes)
-        if reason:
+        if reason := self._quota.look(processes):
             self._tell({"outgrown": reason})
-            os._exit(0)
-        ended = time.monotonic()
-        self._count_at = ended + _REST * (ended - began)
+            self._kill_all()
+            if reason := self._quota.left():
+                self._tell({"outgrown": reason})
+                os._exit(0)
 
 
 def _then(message: dict[str, object]) -> float:
