@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
+import socket
 import threading
+import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import anyio
 import pytest
+from cancelling import Steps
 
 from cellblock import AsyncSession, Session, Versioned
 from cellblock.session.hostloop import Run
 from cellblock.session.unbroken import unbroken
+from cellblock.worker import control
 
 
 class Work:
@@ -83,24 +87,104 @@ async def _branch(session: AsyncSession) -> None:
     await (await session.branch()).close()
 
 
+async def _kill_and_run(session: AsyncSession) -> None:
+    session.kill()
+    await session.run("kept = [x]")
+
+
 CALLS: dict[str, Callable[[AsyncSession], Awaitable[object]]] = {
+    "run": lambda session: session.run("x += 1; kept = [x]"),
+    "crash": lambda session: session.run("import os; os._exit(1)"),
+    "kill": _kill_and_run,
+    "shell": lambda session: session.shell("echo 1 > f"),
+    "tool": lambda session: session.run("seven()"),
     "undo": AsyncSession.undo,
     "branch": _branch,
-    "crash": lambda session: session.run("import os; os._exit(1)"),
+    "set": lambda session: session.set("y", 1),
+    "set much": lambda session: session.set("y", bytes(3_000_000)),
+    "get": lambda session: session.get("x"),
+    "names": AsyncSession.names,
+    "write": lambda session: session.files.write("f", "1"),
+    "list": lambda session: session.files.list(),
 }
+
+
+async def seven() -> int:
+    return 7
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("call", CALLS)
-async def test_session_goes_on_whenever_its_caller_is_cancelled(call: str) -> None:
+async def test_session_goes_on_whichever_step_of_a_call_is_cancelled(call: str) -> None:
+    steps = Steps()
+    async with AsyncSession(tools=[seven]) as session:
+        await session.run("x = 0; kept = [x]")
+        await session.run("import os; os._exit(1)")  # from here on the worker is a copy that was woken
+        await session.run("x += 1; kept = [x]")
+        async for number in steps.each(partial(CALLS[call], session)):
+            cell = await session.run("kept == [x]")
+            assert cell.value is True, f"after {number} steps: {cell.text}"
+            await session.run("x += 1; kept = [x]")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("call", sorted({*CALLS} - {"branch"}))
+async def test_stored_session_goes_on_whichever_step_of_a_call_is_cancelled(call: str, url: str) -> None:
+    steps = Steps()
+    async with AsyncSession("one", state=Versioned(url), tools=[seven]) as session:
+        await session.run("x = 0; kept = [x]")
+        await session.run("x += 1; kept = [x]")
+        async for number in steps.each(partial(CALLS[call], session)):
+            cell = await session.run("kept == [x]")
+            assert cell.value is True, f"after {number} steps: {cell.text}"
+            await session.run("x += 1; kept = [x]")
+        kept = await session.get("kept")
+    async with AsyncSession("one", state=Versioned(url), tools=[seven]) as again:
+        assert await again.get("kept") == kept
+
+
+@pytest.mark.anyio
+async def test_close_ends_all_whichever_of_its_steps_is_cancelled(url: str) -> None:
+    steps, opened = Steps(), list[AsyncSession]()
+
+    async def close() -> None:
+        await opened[-1].close()
+
+    async def open_one() -> None:
+        opened.append(AsyncSession("one", state=Versioned(url)))
+        await opened[-1].open()  # nobody else may have it any more
+        await opened[-1].run("x = 1")
+
+    await open_one()
+    async for _ in steps.each(close):
+        await open_one()
+    await opened[-1].close()
+
+
+@pytest.mark.anyio
+async def test_death_that_a_cancelled_caller_was_to_hear_of_takes_no_answer_from_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heard = control.heard
+
+    def heard_late(channel: socket.socket) -> dict[str, object] | None:
+        """A message, in a thread of a busy machine."""
+        if threading.current_thread() is not threading.main_thread():
+            time.sleep(0.03)
+        return heard(channel)
+
+    monkeypatch.setattr(control, "heard", heard_late)
     async with AsyncSession() as session:
         await session.run("x = 0; kept = [x]")
-        for milliseconds in (1, 3, 6, 10):
+        await session.run("import os; os._exit(1)")
+        for milliseconds in range(0, 20, 2):
             await session.run("x += 1; kept = [x]")
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(milliseconds / 1e3):
-                    await CALLS[call](session)
-            assert (await session.run("kept == [x]")).value is True
+            task = asyncio.create_task(session.run("import os; os._exit(1)"))
+            await asyncio.sleep(milliseconds / 1e3)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            with anyio.fail_after(20):
+                assert (await session.run("kept == [x]")).value is True
 
 
 def test_call_that_is_ended_before_it_has_begun_has_ended() -> None:
