@@ -316,7 +316,8 @@ def test_line_that_breaks_ends_the_session_with_the_reason() -> None:
     keeper = RelayedKeeper.start(starting(program), KernelSpec())
     link = attached(keeper)
     assert select.select([link.pidfd], [], [], 30)[0], "its end was not told"
-    assert anyio.run(awaited, keeper.how_it_ended(1)).reason == "ended: its container broke the protocol: a frame of kind 1 for worker 9"
+    death = anyio.run(awaited, keeper.how_it_ended(1))
+    assert death.reason == "ended: its container broke the protocol: a frame of kind 1 for worker 9"
     link.close()
     with pytest.raises(SessionClosed, match="broke the protocol"):
         keeper.attach(2, (ended := RelayedLink()).ends, {"limits": {}}, ended.death)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import sqlite3
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
 import anyio
 import pytest
 from cancelling import Steps
 
-from cellblock import AsyncSession, Session, Versioned
+from cellblock import AsyncSession, Cell, Session, Versioned
 from cellblock.session.hostloop import Run
 from cellblock.session.unbroken import unbroken
 from cellblock.worker import control
@@ -263,3 +264,96 @@ async def test_merge_that_is_cancelled_is_merged_in_the_store_too_or_not_at_all(
             found = (await session.names()).get("merged")
             is_merged = (await session.log(limit=1))[0].kind == "merge"
             assert is_merged == (found is not None and found.preview == str(number)), f"{number}: {found}"
+
+
+class Alarm(Exception):
+    """Raised by a handler of a signal, as by a test's own time limit."""
+
+
+def _ring(*_: object) -> None:
+    raise Alarm
+
+
+RAISED = {KeyboardInterrupt: signal.SIGINT, Alarm: signal.SIGALRM}
+WAITING: dict[str, Callable[[Session], object]] = {
+    "run": lambda session: session.run("L.append(1)\nwhile True: pass"),
+    "stream": lambda session: list(session.stream("L.append(1)\nwhile True: pass")),
+    "shell": lambda session: session.shell("echo >> began; sleep 60"),
+    "aside": lambda session: session.aside("L.append(1)\nwhile True: pass"),
+}
+
+
+@pytest.fixture
+def raising() -> Iterator[Callable[[type[BaseException], float], None]]:
+    """Has an exception raised in the main thread after so many seconds."""
+    before = signal.signal(signal.SIGALRM, _ring)
+    timers: list[threading.Timer] = []
+
+    def soon(kind: type[BaseException], seconds: float) -> None:
+        main = threading.main_thread().ident or 0
+        timers.append(threading.Timer(seconds, signal.pthread_kill, (main, RAISED[kind])))
+        timers[-1].start()
+
+    yield soon
+    for timer in timers:
+        timer.join()
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("call", WAITING)
+@pytest.mark.parametrize("kind", RAISED)
+def test_whatever_is_raised_in_a_waiting_caller_ends_the_cell_and_the_session_goes_on(
+    session: Session, kind: type[BaseException], call: str, raising: Callable[[type[BaseException], float], None]
+) -> None:
+    session.run("L = []")
+    raising(kind, 0.3)
+    with pytest.raises(kind):
+        WAITING[call](session)
+    began = time.monotonic()
+    assert session.run("1").value == 1
+    assert time.monotonic() - began < 15  # the cell alone would have run to its limit, 20 s
+
+
+@pytest.mark.parametrize("call", ["run", "stream", "shell"])
+@pytest.mark.parametrize("kind", RAISED)
+def test_what_was_interrupted_before_it_began_never_runs(
+    opened: Callable[..., Session], url: str, kind: type[BaseException], call: str,
+    raising: Callable[[type[BaseException], float], None],
+) -> None:  # fmt: skip
+    session = opened()
+    session.run("L = []")
+    session.flush()
+    other = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    raising(kind, 0.3)
+    with pytest.raises(kind):
+        WAITING[call](session)
+    other.execute("ROLLBACK")
+    other.close()
+    assert session.run("list(L)").value == []
+    assert session.files.list() == []
+    session.close()
+    with Session("one", state=Versioned(url)) as again:
+        assert [cell.source for cell in again.notebook] == ["L = []", "list(L)"]
+
+
+def test_ctrl_c_in_a_call_that_waits_leaves_the_cell_of_another_thread_alone(
+    session: Session, raising: Callable[[type[BaseException], float], None]
+) -> None:
+    began = threading.Event()
+    cells: list[Cell] = []
+
+    def run() -> None:
+        began.set()
+        cells.append(session.run("import time; time.sleep(1); 'whole'"))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    began.wait()
+    time.sleep(0.2)
+    raising(KeyboardInterrupt, 0.1)
+    with pytest.raises(KeyboardInterrupt):
+        session.run("x = 1")
+    thread.join()
+    assert cells[0].value == "whole"
+    assert "x" not in session.names()

@@ -208,7 +208,7 @@ class ProcessKernel(LinkedKernel):
 
     @cached_property
     def _hearing(self) -> anyio.Lock:
-        """Held over a wait for init's answer, inside `_changing`: another reader of its channel would take the answer."""
+        """Held over a wait for init's answer, inside `_changing`: another reader of its channel would take it."""
         return anyio.Lock()
 
     async def _settled(self) -> None:
@@ -614,7 +614,8 @@ class ProcessKernel(LinkedKernel):
         return death if death.excess else replace(death, excess=self.exceeded() or "")
 
     def _told_by_zygote(self, token: int) -> Waits[int | None]:
-        return (yield partial(self._family.how_it_ended, token))
+        status: int | None = yield partial(self._family.how_it_ended, token)
+        return status
 
     def exceeded(self) -> str | None:
         killed = self._enclosure.killed()
