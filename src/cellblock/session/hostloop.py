@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import sys
@@ -23,6 +24,8 @@ T = TypeVar("T")
 carried_out: ContextVar[bool] = ContextVar("carried_out", default=False)
 """Whether this is a step of what our loop carries out, in a worker thread too: such a step never waits for the loop."""
 
+_log = logging.getLogger("cellblock")
+_OPEN = "open a new session"
 _LOOK_SECONDS = 1.0
 """How often one who waits looks whether the loop's thread still serves."""
 
@@ -31,14 +34,16 @@ _wakes_by: tuple[int, int, int] | None = None
 """The descriptor that other threads wake the loop by, with the device and the inode that it had."""
 _starting = threading.Lock()
 _tasks: set[asyncio.Task[None]] = set()
-_waited_for: set[Answer[Any]] = set()
 _warned = False
 
 
 class Answer(Future[T]):
     """The result of a call on our loop. `task` carries the call out, where it takes one."""
 
-    task: asyncio.Task[None] | None = None
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self.loop = loop
+        self.task: asyncio.Task[None] | None = None
 
     def cancel_call(self) -> None:
         """On our loop: cancel the call."""
@@ -58,12 +63,12 @@ def answer_of(start: Callable[..., None], *args: object) -> Any:
     What is raised in the waiting thread, be it Ctrl-C or what a handler of a signal raises, cancels the call, and
     leaves here once that has ended: nothing is carried out for a caller who has gone.
     """
-    loop, answer = _loop_to_wait_for(), Answer[Any]()
+    answer = Answer[Any](_loop_to_wait_for())
     try:
-        loop.call_soon_threadsafe(partial(start, *args, answer))
+        answer.loop.call_soon_threadsafe(partial(start, *args, answer))
         return _result(answer)
     except BaseException:
-        _cancel(loop, answer)
+        _cancel(answer)
         raise
 
 
@@ -75,8 +80,8 @@ def finish(function: Callable[[], Awaitable[object]]) -> None:
     """
     if sys.is_finalizing() or _is_deaf():
         return
-    answer = Answer[Any]()
-    our_loop().call_soon_threadsafe(in_task, _tasks, function, answer)
+    answer = Answer[Any](our_loop())
+    answer.loop.call_soon_threadsafe(in_task, _tasks, function, answer)
     if not is_own_step():
         _result(answer)
 
@@ -105,25 +110,23 @@ async def _fulfil(function: Callable[[], Awaitable[object]], answer: Answer[Any]
 
 def _result(answer: Answer[T]) -> T:
     """Wait for an answer, for as long as there is a thread that can give it."""
-    _waited_for.add(answer)
-    try:
-        while not answer.done():
-            with suppress(TimeoutError):
-                return answer.result(_LOOK_SECONDS)
-            if not answer.done():
-                _require_hearing()
-        return answer.result()
-    finally:
-        _waited_for.discard(answer)
+    while not answer.done():
+        with suppress(TimeoutError):
+            return answer.result(_LOOK_SECONDS)
+        if not answer.done():
+            _require_hearing()
+            if answer.loop is not _loop:
+                raise SessionClosed("the thread of the blocking sessions ended in the middle of a call", hint=_OPEN)
+    return answer.result()
 
 
-def _cancel(loop: asyncio.AbstractEventLoop, answer: Answer[Any]) -> None:
+def _cancel(answer: Answer[Any]) -> None:
     """Cancel a call, and wait until it has ended, however it does, as `finish` waits."""
-    if answer.done() or sys.is_finalizing() or loop is not _loop or _is_deaf():  # or this is a fork of its process
+    if answer.done() or sys.is_finalizing() or answer.loop is not _loop or _is_deaf():  # or this is a fork
         return
-    loop.call_soon_threadsafe(answer.cancel_call)
-    if not is_own_step():
-        wait([answer])
+    answer.loop.call_soon_threadsafe(answer.cancel_call)
+    while not is_own_step() and not wait([answer], _LOOK_SECONDS).done and answer.loop is _loop and not _is_deaf():
+        continue
 
 
 class Run(Generic[T]):
@@ -131,11 +134,10 @@ class Run(Generic[T]):
 
     def __init__(self, function: Callable[[], Awaitable[T]], *, done: Callable[[], None] | None = None) -> None:
         """`done` is called on our loop once it has ended."""
-        self._answer = Answer[T]()
+        self._answer = Answer[T](_loop_to_wait_for())
         if done is not None:
             self._answer.add_done_callback(lambda _: done())
-        self._loop = _loop_to_wait_for()
-        self._loop.call_soon_threadsafe(in_task, _tasks, function, self._answer)
+        self._answer.loop.call_soon_threadsafe(in_task, _tasks, function, self._answer)
 
     def result(self) -> T:
         """Wait for its result. What is raised in the waiting thread cancels it, as in `answer_of`."""
@@ -147,7 +149,7 @@ class Run(Generic[T]):
 
     def end(self) -> None:
         """Cancel it, and wait until it has ended, however it does, as `finish` waits."""
-        _cancel(self._loop, self._answer)
+        _cancel(self._answer)
 
 
 def our_loop() -> asyncio.AbstractEventLoop:
@@ -217,6 +219,7 @@ def _serve(started: Future[asyncio.AbstractEventLoop]) -> None:
 
     Where it cannot be made, or ends all the same, those who wait are told, and the next call begins another.
     """
+    global _loop, _wakes_by
     try:
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
@@ -226,25 +229,15 @@ def _serve(started: Future[asyncio.AbstractEventLoop]) -> None:
                 loop.run_until_complete(for_ever)
             except (KeyboardInterrupt, SystemExit, RuntimeError) as error:
                 loop.call_exception_handler({"message": "a task of a tool ended the event loop", "exception": error})
-    except BaseException as error:  # a border: nobody waits for this thread but those who are told
-        ended = CellblockError(
-            f"the event loop of the blocking sessions ended: {type(error).__name__}: {error}",
-            hint="see the event loop policy of this program; sessions that were open are gone",
-        )
-        ended.__cause__ = error
-        _forget(None if not started.done() else started.result(), ended)
+    except BaseException as error:  # a border: it is told to the one who waits for the start, or by the next call
         if not started.done():
-            started.set_exception(ended)
-
-
-def _forget(loop: asyncio.AbstractEventLoop | None, ended: CellblockError) -> None:
-    """Tell all who wait for a loop that has ended."""
-    global _loop, _wakes_by
-    if loop is not None:
+            why = f"no event loop could be started for blocking sessions: {type(error).__name__}: {error}"
+            started.set_exception(CellblockError(why, hint="see the event loop policy of this program"))
+            return
+        _log.exception("the event loop of the blocking sessions ended")
         _loop = _wakes_by = None
-    for answer in list(_waited_for):
-        if not answer.done():
-            answer.set_exception(ended)
+        with suppress(Exception):  # of descriptors that are gone
+            loop.close()
 
 
 async def _for_ever(started: Future[asyncio.AbstractEventLoop]) -> None:
@@ -268,7 +261,6 @@ def _after_fork_in_child() -> None:
     global _loop, _wakes_by, _starting
     _loop, _wakes_by, _starting = None, None, threading.Lock()
     _tasks.clear()
-    _waited_for.clear()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
