@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
+import socket
+import sqlite3
 import threading
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 
 import anyio
 import pytest
+from cancelling import Steps
 
-from cellblock import AsyncSession, Session, Versioned
+from cellblock import AsyncSession, Cell, Session, Versioned
 from cellblock.session.hostloop import Run
 from cellblock.session.unbroken import unbroken
+from cellblock.worker import control
 
 
 class Work:
@@ -83,24 +88,104 @@ async def _branch(session: AsyncSession) -> None:
     await (await session.branch()).close()
 
 
+async def _kill_and_run(session: AsyncSession) -> None:
+    session.kill()
+    await session.run("kept = [x]")
+
+
 CALLS: dict[str, Callable[[AsyncSession], Awaitable[object]]] = {
+    "run": lambda session: session.run("x += 1; kept = [x]"),
+    "crash": lambda session: session.run("import os; os._exit(1)"),
+    "kill": _kill_and_run,
+    "shell": lambda session: session.shell("echo 1 > f"),
+    "tool": lambda session: session.run("seven()"),
     "undo": AsyncSession.undo,
     "branch": _branch,
-    "crash": lambda session: session.run("import os; os._exit(1)"),
+    "set": lambda session: session.set("y", 1),
+    "set much": lambda session: session.set("y", bytes(3_000_000)),
+    "get": lambda session: session.get("x"),
+    "names": AsyncSession.names,
+    "write": lambda session: session.files.write("f", "1"),
+    "list": lambda session: session.files.list(),
 }
+
+
+async def seven() -> int:
+    return 7
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("call", CALLS)
-async def test_session_goes_on_whenever_its_caller_is_cancelled(call: str) -> None:
+async def test_session_goes_on_whichever_step_of_a_call_is_cancelled(call: str) -> None:
+    steps = Steps()
+    async with AsyncSession(tools=[seven]) as session:
+        await session.run("x = 0; kept = [x]")
+        await session.run("import os; os._exit(1)")  # from here on the worker is a copy that was woken
+        await session.run("x += 1; kept = [x]")
+        async for number in steps.each(partial(CALLS[call], session)):
+            cell = await session.run("kept == [x]")
+            assert cell.value is True, f"after {number} steps: {cell.text}"
+            await session.run("x += 1; kept = [x]")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("call", sorted({*CALLS} - {"branch"}))
+async def test_stored_session_goes_on_whichever_step_of_a_call_is_cancelled(call: str, url: str) -> None:
+    steps = Steps()
+    async with AsyncSession("one", state=Versioned(url), tools=[seven]) as session:
+        await session.run("x = 0; kept = [x]")
+        await session.run("x += 1; kept = [x]")
+        async for number in steps.each(partial(CALLS[call], session)):
+            cell = await session.run("kept == [x]")
+            assert cell.value is True, f"after {number} steps: {cell.text}"
+            await session.run("x += 1; kept = [x]")
+        kept = await session.get("kept")
+    async with AsyncSession("one", state=Versioned(url), tools=[seven]) as again:
+        assert await again.get("kept") == kept
+
+
+@pytest.mark.anyio
+async def test_close_ends_all_whichever_of_its_steps_is_cancelled(url: str) -> None:
+    steps, opened = Steps(), list[AsyncSession]()
+
+    async def close() -> None:
+        await opened[-1].close()
+
+    async def open_one() -> None:
+        opened.append(AsyncSession("one", state=Versioned(url)))
+        await opened[-1].open()  # nobody else may have it any more
+        await opened[-1].run("x = 1")
+
+    await open_one()
+    async for _ in steps.each(close):
+        await open_one()
+    await opened[-1].close()
+
+
+@pytest.mark.anyio
+async def test_death_that_a_cancelled_caller_was_to_hear_of_takes_no_answer_from_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heard = control.heard
+
+    def heard_late(channel: socket.socket) -> dict[str, object] | None:
+        """A message, in a thread of a busy machine."""
+        if threading.current_thread() is not threading.main_thread():
+            time.sleep(0.03)
+        return heard(channel)
+
+    monkeypatch.setattr(control, "heard", heard_late)
     async with AsyncSession() as session:
         await session.run("x = 0; kept = [x]")
-        for milliseconds in (1, 3, 6, 10):
+        await session.run("import os; os._exit(1)")
+        for milliseconds in range(0, 20, 2):
             await session.run("x += 1; kept = [x]")
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(milliseconds / 1e3):
-                    await CALLS[call](session)
-            assert (await session.run("kept == [x]")).value is True
+            task = asyncio.create_task(session.run("import os; os._exit(1)"))
+            await asyncio.sleep(milliseconds / 1e3)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            with anyio.fail_after(20):
+                assert (await session.run("kept == [x]")).value is True
 
 
 def test_call_that_is_ended_before_it_has_begun_has_ended() -> None:
@@ -179,3 +264,96 @@ async def test_merge_that_is_cancelled_is_merged_in_the_store_too_or_not_at_all(
             found = (await session.names()).get("merged")
             is_merged = (await session.log(limit=1))[0].kind == "merge"
             assert is_merged == (found is not None and found.preview == str(number)), f"{number}: {found}"
+
+
+class Alarm(Exception):
+    """Raised by a handler of a signal, as by a test's own time limit."""
+
+
+def _ring(*_: object) -> None:
+    raise Alarm
+
+
+RAISED = {KeyboardInterrupt: signal.SIGINT, Alarm: signal.SIGALRM}
+WAITING: dict[str, Callable[[Session], object]] = {
+    "run": lambda session: session.run("L.append(1)\nwhile True: pass"),
+    "stream": lambda session: list(session.stream("L.append(1)\nwhile True: pass")),
+    "shell": lambda session: session.shell("echo >> began; sleep 60"),
+    "aside": lambda session: session.aside("L.append(1)\nwhile True: pass"),
+}
+
+
+@pytest.fixture
+def raising() -> Iterator[Callable[[type[BaseException], float], None]]:
+    """Has an exception raised in the main thread after so many seconds."""
+    before = signal.signal(signal.SIGALRM, _ring)
+    timers: list[threading.Timer] = []
+
+    def soon(kind: type[BaseException], seconds: float) -> None:
+        main = threading.main_thread().ident or 0
+        timers.append(threading.Timer(seconds, signal.pthread_kill, (main, RAISED[kind])))
+        timers[-1].start()
+
+    yield soon
+    for timer in timers:
+        timer.join()
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("call", WAITING)
+@pytest.mark.parametrize("kind", RAISED)
+def test_whatever_is_raised_in_a_waiting_caller_ends_the_cell_and_the_session_goes_on(
+    session: Session, kind: type[BaseException], call: str, raising: Callable[[type[BaseException], float], None]
+) -> None:
+    session.run("L = []")
+    raising(kind, 0.3)
+    with pytest.raises(kind):
+        WAITING[call](session)
+    began = time.monotonic()
+    assert session.run("1").value == 1
+    assert time.monotonic() - began < 15  # the cell alone would have run to its limit, 20 s
+
+
+@pytest.mark.parametrize("call", ["run", "stream", "shell"])
+@pytest.mark.parametrize("kind", RAISED)
+def test_what_was_interrupted_before_it_began_never_runs(
+    opened: Callable[..., Session], url: str, kind: type[BaseException], call: str,
+    raising: Callable[[type[BaseException], float], None],
+) -> None:  # fmt: skip
+    session = opened()
+    session.run("L = []")
+    session.flush()
+    other = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    raising(kind, 0.3)
+    with pytest.raises(kind):
+        WAITING[call](session)
+    other.execute("ROLLBACK")
+    other.close()
+    assert session.run("list(L)").value == []
+    assert session.files.list() == []
+    session.close()
+    with Session("one", state=Versioned(url)) as again:
+        assert [cell.source for cell in again.notebook] == ["L = []", "list(L)"]
+
+
+def test_ctrl_c_in_a_call_that_waits_leaves_the_cell_of_another_thread_alone(
+    session: Session, raising: Callable[[type[BaseException], float], None]
+) -> None:
+    began = threading.Event()
+    cells: list[Cell] = []
+
+    def run() -> None:
+        began.set()
+        cells.append(session.run("import time; time.sleep(1); 'whole'"))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    began.wait()
+    time.sleep(0.2)
+    raising(KeyboardInterrupt, 0.1)
+    with pytest.raises(KeyboardInterrupt):
+        session.run("x = 1")
+    thread.join()
+    assert cells[0].value == "whole"
+    assert "x" not in session.names()

@@ -38,7 +38,7 @@ from cellblock.observe.spans import Spans, spans_for
 from cellblock.policy import Policy
 from cellblock.session.arguments import modules_of
 from cellblock.session.blocking import Session
-from cellblock.session.hostloop import interruptibly
+from cellblock.session.hostloop import call
 from cellblock.session.session import AsyncSession
 from cellblock.state import State
 from cellblock.tools.registry import Registry
@@ -235,7 +235,7 @@ class CodeAgent:
 
         Ctrl-C ends the cell that runs and the run, leaves no process, and is raised here.
         """
-        return interruptibly(partial(self.arun, task, **options))
+        return call(self.arun, task, **options)
 
     async def arun(
         self,
@@ -293,7 +293,7 @@ class CodeAgent:
 
     def resume(self, log: str | os.PathLike[str], **options: Any) -> RunResult:
         """Go on with a run whose program ended in the middle; the blocking twin of `aresume`, with its options."""
-        return interruptibly(partial(self.aresume, log, **options))
+        return call(self.aresume, log, **options)
 
     async def aresume(
         self,
@@ -359,7 +359,7 @@ class CodeAgent:
 
     def close(self) -> None:
         """End the session of an agent that has a state. It opens again with the next run."""
-        interruptibly(self.aclose)
+        call(self.aclose)
 
     async def aclose(self) -> None:
         """The async twin of `close`."""

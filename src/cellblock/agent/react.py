@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
 from typing import Any, Literal
 
 import anyio
@@ -27,7 +26,7 @@ from cellblock.models import Connected, Message, Reply, Tokens, ToolRequest, con
 from cellblock.observe.log import FORMAT, EventLog
 from cellblock.observe.redaction import Redactor
 from cellblock.observe.spans import spans_for
-from cellblock.session.hostloop import interruptibly
+from cellblock.session.hostloop import call
 from cellblock.session.notebook import Notebook
 from cellblock.session.tools import Toolbox, ends_this_task
 from cellblock.tools.schema import Callee
@@ -76,7 +75,7 @@ class ReactAgent:
 
     def run(self, task: str, **options: Any) -> RunResult:
         """Work on a task until there is an answer; the blocking twin of `arun`."""
-        return interruptibly(partial(self.arun, task, **options))
+        return call(self.arun, task, **options)
 
     async def arun(
         self, task: str, *, log: str | os.PathLike[str] | None = None, tell: Tell | None = None

@@ -13,7 +13,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from functools import partial
 from typing import Any, Self
 
 import anyio
@@ -41,7 +40,7 @@ from cellblock.network import destinations
 from cellblock.observe.log import EventLog, read_log
 from cellblock.observe.redaction import BYTES, MASK
 from cellblock.policy import Policy
-from cellblock.session.hostloop import interruptibly
+from cellblock.session.hostloop import call
 from cellblock.session.settings import narrowed
 from cellblock.tools.tool import tool as declared
 from cellblock.values.portable import MalformedValue
@@ -54,7 +53,7 @@ PathLike = str | os.PathLike[str]
 
 def replay(*logs: PathLike, agent: CodeAgent | None = None, **options: Any) -> Replay:
     """The blocking twin of `areplay`, with its options."""
-    return interruptibly(partial(areplay, *logs, agent=agent, **options))
+    return call(areplay, *logs, agent=agent, **options)
 
 
 async def areplay(

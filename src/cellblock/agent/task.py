@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_type_hints
 from cellblock.agent.loop import step_limit
 from cellblock.agent.result import RunResult
 from cellblock.agent.validation import validator
-from cellblock.session.hostloop import interruptibly
+from cellblock.session.hostloop import call
 from cellblock.tools.stubs import function_stub
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Task:
 
         @functools.wraps(function)
         def ask(*args: P.args, **kwargs: P.kwargs) -> R:
-            return _value(interruptibly(prepared(*args, **kwargs)))  # type: ignore[no-any-return]
+            return _value(call(prepared(*args, **kwargs)))  # type: ignore[no-any-return]
 
         return ask
 

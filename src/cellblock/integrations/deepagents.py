@@ -75,8 +75,7 @@ class CellblockSandbox(BaseSandbox):  # type: ignore[misc]  # mypy does not look
 
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """Run a command with /bin/sh; the session's own limit of time holds besides `timeout` (seconds, 0 for none)."""
-        response: ExecuteResponse = self.session._wait_for(self._followed, command, timeout)
-        return response
+        return self.session._in_turn(self._followed, command, timeout)
 
     async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """The same; a caller who is cancelled interrupts the command."""

@@ -8,13 +8,15 @@ from contextvars import copy_context
 
 import anyio
 
-from cellblock.patience import left
+from cellblock.patience import Deadline, left
 
 
 class Background:
     """Starts tasks on the event loop that runs, asyncio's or trio's, and ends them all."""
 
-    def __init__(self) -> None:
+    def __init__(self, *deadlines: Deadline) -> None:
+        """By the `deadlines` its tasks wait for no lock of a store's any more."""
+        self._deadlines = deadlines
         self._scopes: set[anyio.CancelScope] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -25,7 +27,7 @@ class Background:
         self._scopes.add(scope)
 
         async def run() -> None:
-            left.set(())  # whoever started it may leave
+            left.set(self._deadlines)  # whoever started it may leave
             try:
                 with scope:
                     if not scope.cancel_called:  # before it came to its turn

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -19,7 +18,7 @@ from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
 from cellblock.session.arguments import require_kind
 from cellblock.session.files import MAX_READ_BYTES, AsyncFiles
-from cellblock.session.hostloop import answer_of, call, finish, in_task, interruptibly, is_own_step
+from cellblock.session.hostloop import Answer, answer_of, call, finish, in_task, is_own_step
 from cellblock.session.notebook import Notebook
 from cellblock.session.session import AsyncSession
 from cellblock.state import Resumed, State
@@ -79,7 +78,7 @@ class Session:
         )
         self._tasks: set[asyncio.Task[None]] = set()
         try:
-            interruptibly(self._session.open)
+            call(self._session.open)
         except BaseException:  # after it was opened, too
             self.close()
             raise
@@ -138,13 +137,14 @@ class Session:
         return Files(self._session.files)
 
     def run(self, source: str, *, wait: bool = True, call_id: str | None = None) -> Cell:
-        """Run one cell to its end. Ctrl-C while it runs interrupts the cell and raises here.
+        """Run one cell to its end. Ctrl-C, or another exception raised here meanwhile, ends the cell first.
+
+        A cell that has begun is interrupted, and killed after the grace; one that still waits never begins.
 
         `call_id` becomes the cell's id: 1 to 64 letters, digits, `_` or `-`. A second call of the same id runs nothing,
         and gives the cell that the first has run; one that another program began and did not end is such a cell, too.
         """
-        cell: Cell = self._interruptibly(self._run, source, wait, call_id)
-        return cell
+        return self._run_now(source, wait, call_id)
 
     def stream(
         self,
@@ -162,7 +162,7 @@ class Session:
         try:
             while True:
                 self._session._require_here()
-                yield interruptibly(partial(anext, events))
+                yield call(anext, events)
         except StopAsyncIteration:
             return
         finally:
@@ -174,13 +174,11 @@ class Session:
 
         `call_id`: see `run`.
         """
-        cell: Cell = self._wait_for(self._session.shell, command, wait=wait, call_id=call_id)
-        return cell
+        return self._in_turn(self._session.shell, command, wait=wait, call_id=call_id)
 
     def rerun(self, cell_id: str, *, wait: bool = True) -> Cell:
         """Run a cell's source again, as a new execution with a new number in the same cell."""
-        cell: Cell = self._wait_for(self._session.rerun, cell_id, wait=wait)
-        return cell
+        return self._in_turn(self._session.rerun, cell_id, wait=wait)
 
     def delete(self, cell_id: str) -> None:
         """Remove a cell's record; what it did stays done."""
@@ -228,7 +226,7 @@ class Session:
             made.append(await self._session.branch(name))
 
         try:
-            interruptibly(make)
+            call(make)
         except BaseException:
             for one in made:
                 finish(one.close)
@@ -338,22 +336,16 @@ class Session:
         """The bytes behind an output's URI."""
         return self._session.read_output(uri)
 
-    def _interruptibly(self, start: Callable[..., None], *args: object) -> Any:
-        try:
-            return answer_of(start, *args)
-        except KeyboardInterrupt:
-            self._session.interrupt()
-            raise
-
-    def _wait_for(self, function: Callable[..., Awaitable[object]], *args: object, **options: object) -> Any:
-        """What may run a cell, which Ctrl-C interrupts."""
-        return self._interruptibly(in_task, self._tasks, partial(function, *args, **options))
-
-    def _in_turn(self, function: Callable[..., Awaitable[T]], *args: object) -> T:
-        result: T = answer_of(in_task, self._tasks, partial(function, *args))
+    def _in_turn(self, function: Callable[..., Awaitable[T]], *args: object, **options: object) -> T:
+        result: T = answer_of(in_task, self._tasks, partial(function, *args, **options))
         return result
 
-    def _run(self, source: str, wait: bool, call_id: str | None, answer: Future[Any]) -> None:
+    def _run_now(self, *args: object) -> Cell:
+        """As deep as `_in_turn`: a warning names the caller."""
+        cell: Cell = answer_of(self._run, *args)
+        return cell
+
+    def _run(self, source: str, wait: bool, call_id: str | None, answer: Answer[Any]) -> None:
         """On our loop: run a cell here and now where no other call is under way, in a task as far as it takes longer.
 
         A task costs more than a short cell. A call that has one came first, though it may not have begun yet.

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import socket
 import sys
 import threading
 import warnings
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -21,54 +24,83 @@ T = TypeVar("T")
 carried_out: ContextVar[bool] = ContextVar("carried_out", default=False)
 """Whether this is a step of what our loop carries out, in a worker thread too: such a step never waits for the loop."""
 
+_log = logging.getLogger("cellblock")
+_OPEN = "open a new session"
+_LOOK_SECONDS = 1.0
+"""How often one who waits looks whether the loop's thread still serves."""
+
 _loop: asyncio.AbstractEventLoop | None = None
+_wakes_by: tuple[int, int, int] | None = None
+"""The descriptor that other threads wake the loop by, with the device and the inode that it had."""
 _starting = threading.Lock()
 _tasks: set[asyncio.Task[None]] = set()
 _warned = False
 
 
+class Answer(Future[T]):
+    """The result of a call on our loop. `task` carries the call out, where it takes one."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self.loop = loop
+        self.task: asyncio.Task[None] | None = None
+
+    def cancel_call(self) -> None:
+        """On our loop: cancel the call."""
+        if self.task is not None:
+            self.task.cancel()
+
+
 def call(function: Callable[..., Awaitable[T]], *args: object, **options: object) -> T:
-    """Run a coroutine function on our loop and wait for it."""
+    """Run a coroutine function on our loop and wait for it, as `answer_of`."""
     result: T = answer_of(in_task, _tasks, partial(function, *args, **options))
     return result
 
 
 def answer_of(start: Callable[..., None], *args: object) -> Any:
-    """Have `start` called on our loop, with a future for its last argument, and wait for that."""
-    loop = _loop_to_wait_for()
-    answer: Future[Any] = Future()
-    loop.call_soon_threadsafe(partial(start, *args, answer))
-    return answer.result()
+    """Have `start` called on our loop, with an `Answer` for its last argument, and wait for that.
+
+    What is raised in the waiting thread, be it Ctrl-C or what a handler of a signal raises, cancels the call, and
+    leaves here once that has ended: nothing is carried out for a caller who has gone.
+    """
+    answer = Answer[Any](_loop_to_wait_for())
+    try:
+        answer.loop.call_soon_threadsafe(partial(start, *args, answer))
+        return _result(answer)
+    except BaseException:
+        _cancel(answer)
+        raise
 
 
 def finish(function: Callable[[], Awaitable[object]]) -> None:
     """Run what ends something on our loop, and wait for it. For finalizers too, which run in any thread at any time.
 
     Where the loop itself, or a step of its work, is what runs, the end is only begun. When the interpreter ends nothing
-    is done: the kernel ends all that is open.
+    is done: the kernel ends all that is open. The same where the loop's descriptors were closed.
     """
-    if sys.is_finalizing():
+    if sys.is_finalizing() or _is_deaf():
         return
-    answer: Future[Any] = Future()
-    our_loop().call_soon_threadsafe(in_task, _tasks, function, answer)
+    answer = Answer[Any](our_loop())
+    answer.loop.call_soon_threadsafe(in_task, _tasks, function, answer)
     if not is_own_step():
-        answer.result()
+        _result(answer)
 
 
-def in_task(tasks: set[asyncio.Task[None]], function: Callable[[], Awaitable[object]], answer: Future[Any]) -> None:
+def in_task(tasks: set[asyncio.Task[None]], function: Callable[[], Awaitable[object]], answer: Answer[Any]) -> None:
     """On our loop: carry out a call in a task. `tasks` holds it until it is done; the loop itself holds none."""
-    task = asyncio.get_running_loop().create_task(_fulfil(function, answer))
+    answer.task = task = asyncio.get_running_loop().create_task(_fulfil(function, answer))
     tasks.add(task)
     task.add_done_callback(partial(_ended, tasks, answer))
 
 
-def _ended(tasks: set[asyncio.Task[None]], answer: Future[Any], task: asyncio.Task[None]) -> None:
+def _ended(tasks: set[asyncio.Task[None]], answer: Answer[Any], task: asyncio.Task[None]) -> None:
     tasks.discard(task)
+    answer.task = None
     if not answer.done():
         answer.set_exception(asyncio.CancelledError())  # before it began
 
 
-async def _fulfil(function: Callable[[], Awaitable[object]], answer: Future[Any]) -> None:
+async def _fulfil(function: Callable[[], Awaitable[object]], answer: Answer[Any]) -> None:
     carried_out.set(True)
     try:
         answer.set_result(await function())
@@ -76,50 +108,89 @@ async def _fulfil(function: Callable[[], Awaitable[object]], answer: Future[Any]
         answer.set_exception(error)
 
 
+def _result(answer: Answer[T]) -> T:
+    """Wait for an answer, for as long as there is a thread that can give it."""
+    while not answer.done():
+        with suppress(TimeoutError):
+            return answer.result(_LOOK_SECONDS)
+        if not answer.done():
+            _require_hearing()
+            if answer.loop is not _loop:
+                raise SessionClosed("the thread of the blocking sessions ended in the middle of a call", hint=_OPEN)
+    return answer.result()
+
+
+def _cancel(answer: Answer[Any]) -> None:
+    """Cancel a call, and wait until it has ended, however it does, as `finish` waits."""
+    if answer.done() or sys.is_finalizing() or answer.loop is not _loop or _is_deaf():  # or this is a fork
+        return
+    answer.loop.call_soon_threadsafe(answer.cancel_call)
+    while not is_own_step() and not wait([answer], _LOOK_SECONDS).done and answer.loop is _loop and not _is_deaf():
+        continue
+
+
 class Run(Generic[T]):
-    """A coroutine function that runs on our loop."""
+    """A coroutine function that runs on our loop beside the caller."""
 
     def __init__(self, function: Callable[[], Awaitable[T]], *, done: Callable[[], None] | None = None) -> None:
         """`done` is called on our loop once it has ended."""
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._answer: Future[T] = Future()
+        self._answer = Answer[T](_loop_to_wait_for())
         if done is not None:
             self._answer.add_done_callback(lambda _: done())
-        self._loop = _loop_to_wait_for()
-        self._loop.call_soon_threadsafe(in_task, self._tasks, function, self._answer)
+        self._answer.loop.call_soon_threadsafe(in_task, _tasks, function, self._answer)
 
     def result(self) -> T:
-        """Wait for what it gives. Ctrl-C cancels it, and is raised once it has ended."""
+        """Wait for its result. What is raised in the waiting thread cancels it, as in `answer_of`."""
         try:
-            return self._answer.result()
-        except KeyboardInterrupt:
+            return _result(self._answer)
+        except BaseException:
             self.end()
             raise
 
     def end(self) -> None:
         """Cancel it, and wait until it has ended, however it does, as `finish` waits."""
-        if sys.is_finalizing() or self._loop is not _loop:  # or this process was forked from the one that runs it
-            return
-        self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in self._tasks])
-        if not is_own_step():
-            wait([self._answer])
-
-
-def interruptibly(function: Callable[[], Awaitable[T]]) -> T:
-    """Run a coroutine function on our loop and wait for it. Ctrl-C cancels it, and is raised once it has ended."""
-    return Run(function).result()
+        _cancel(self._answer)
 
 
 def our_loop() -> asyncio.AbstractEventLoop:
     """Our loop, begun with its first use. Its thread is a daemon: it must not keep the interpreter from leaving."""
-    global _loop
+    global _loop, _wakes_by
+    _require_hearing()
     if _loop is None:
         with _starting:
             if _loop is None:
                 started: Future[asyncio.AbstractEventLoop] = Future()
                 threading.Thread(target=_serve, args=(started,), name="cellblock", daemon=True).start()
-                _loop = started.result()
+                loop = started.result()
+                _wakes_by, _loop = _identity(getattr(loop, "_csock", None)), loop
     return _loop
+
+
+def _identity(wakes_by: socket.socket | None) -> tuple[int, int, int] | None:
+    """A descriptor, with the file that it stands for; None where a loop of another kind has none that is known."""
+    if wakes_by is None:
+        return None
+    status = os.fstat(wakes_by.fileno())
+    return wakes_by.fileno(), status.st_dev, status.st_ino
+
+
+def _is_deaf() -> bool:
+    """True once the program has closed the loop's descriptors, as by `os.closerange`: its thread wakes no more."""
+    if _wakes_by is None:
+        return False
+    try:
+        status = os.fstat(_wakes_by[0])
+    except OSError:
+        return True
+    return (status.st_dev, status.st_ino) != _wakes_by[1:]
+
+
+def _require_hearing() -> None:
+    if _is_deaf():
+        raise SessionClosed(
+            "this program has closed the descriptors of cellblock, so no session can be used in it any more",
+            hint="close only descriptors that are the program's own, or do it before the first session is opened",
+        )
 
 
 def _loop_to_wait_for() -> asyncio.AbstractEventLoop:
@@ -144,15 +215,29 @@ def is_own_step() -> bool:
 
 
 def _serve(started: Future[asyncio.AbstractEventLoop]) -> None:
-    """Run the loop for ever. A task of a tool's that raises SystemExit or KeyboardInterrupt, or stops it, does not."""
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    for_ever = loop.create_task(_for_ever(started))
-    while True:
-        try:
-            loop.run_until_complete(for_ever)
-        except (KeyboardInterrupt, SystemExit, RuntimeError) as error:
-            loop.call_exception_handler({"message": "a task of a tool ended the event loop", "exception": error})
+    """Run the loop for ever. A task of a tool's that raises SystemExit or KeyboardInterrupt, or stops it, does not.
+
+    Where it cannot be made, or ends all the same, those who wait are told, and the next call begins another.
+    """
+    global _loop, _wakes_by
+    try:
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        for_ever = loop.create_task(_for_ever(started))
+        while True:
+            try:
+                loop.run_until_complete(for_ever)
+            except (KeyboardInterrupt, SystemExit, RuntimeError) as error:
+                loop.call_exception_handler({"message": "a task of a tool ended the event loop", "exception": error})
+    except BaseException as error:  # a border: it is told to the one who waits for the start, or by the next call
+        if not started.done():
+            why = f"no event loop could be started for blocking sessions: {type(error).__name__}: {error}"
+            started.set_exception(CellblockError(why, hint="see the event loop policy of this program"))
+            return
+        _log.exception("the event loop of the blocking sessions ended")
+        _loop = _wakes_by = None
+        with suppress(Exception):  # of descriptors that are gone
+            loop.close()
 
 
 async def _for_ever(started: Future[asyncio.AbstractEventLoop]) -> None:
@@ -173,8 +258,8 @@ def _warn_inside_a_loop() -> None:
 
 
 def _after_fork_in_child() -> None:
-    global _loop, _starting
-    _loop, _starting = None, threading.Lock()
+    global _loop, _wakes_by, _starting
+    _loop, _wakes_by, _starting = None, None, threading.Lock()
     _tasks.clear()
 
 

@@ -29,6 +29,7 @@ from cellblock.differences import Diff
 from cellblock.errors import CaptureFailed, CellblockError, LeaseLost, SessionClosed, StoreError
 from cellblock.executors.protocol import Capture, Chunk, Kernel
 from cellblock.executors.suspects import Known, Suspects
+from cellblock.patience import Deadline
 from cellblock.session.account import Account, Share
 from cellblock.session.ahead import Ahead
 from cellblock.session.background import Background
@@ -138,7 +139,9 @@ class Lasting:
         """Steps whose commits are made, and of which what is new is being loaded once."""
         self._known_suspects: Known = {}
         self._tried = anyio.Event()
-        self._background = Background()
+        self.deadline = Deadline()
+        """By it all that is begun here is over, once the session is being closed."""
+        self._background = Background(self.deadline)
         self._queue: deque[_Step] = deque()
         self._writing = threading.Lock()
         """Held over the writing of a commit, which goes on in its thread where the event loop ends."""
@@ -194,6 +197,11 @@ class Lasting:
     def epoch(self) -> int:
         """How many times the session has been opened, this time included."""
         return self._held.epoch
+
+    @property
+    def is_writing(self) -> bool:
+        """True while commits are being made, or tried, in the background."""
+        return self._working or bool(self._trials)
 
     @property
     def rereads(self) -> bool:

@@ -84,13 +84,11 @@ class SessionTools:
 
     def call(self, name: str, arguments: str | Mapping[str, Any]) -> str:
         """The answer to a call, as text: arguments as JSON text or as a mapping, whichever the endpoint gives."""
-        answer: str = self._session._wait_for(self._tools.call, name, arguments)
-        return answer
+        return self._session._in_turn(self._tools.call, name, arguments)
 
     def _blocking(self, function: Callable[..., Awaitable[str]]) -> Function:
         def blocking(*args: Any, **kwargs: Any) -> str:
-            answer: str = self._session._wait_for(function, *args, **kwargs)
-            return answer
+            return self._session._in_turn(function, *args, **kwargs)
 
         told = functools.update_wrapper(blocking, function)
         del told.__wrapped__

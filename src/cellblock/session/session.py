@@ -29,6 +29,7 @@ from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
 from cellblock.executors.room import most, opening
 from cellblock.limits import ExecutionLimits
 from cellblock.network import destinations
+from cellblock.patience import LOCK_SECONDS, left
 from cellblock.policy import Policy
 from cellblock.session.arguments import container_of, modules_of, mounts_of, require_undeclared, state_of
 from cellblock.session.execution import equip
@@ -296,6 +297,9 @@ class AsyncSession(Versions):
         lasting = self._lasting if self._is_here else None  # the lease and its connections may be the parent's
         self._asleep = False
         self._background.cancel()
+        if lasting is not None:  # it waits for a lock of another program's, and all that is under way, so long together
+            lasting.deadline.give(LOCK_SECONDS)
+            left.set((*left.get(), lasting.deadline))
         try:
             if lasting is not None and not self._loop_is_gone:
                 with suppress(CellblockError):  # it is tried once more

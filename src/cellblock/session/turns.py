@@ -203,6 +203,18 @@ class Turns:
         """Whether nothing that was begun on the session's event loop goes on."""
         return self._turn_loop is not None and self._turn_loop.is_closed()
 
+    def _require_one_loop(self) -> None:
+        """CellblockError while another running event loop has work of the session's: it never wakes a waiter here."""
+        loop, here = self._turn_loop, asyncio._get_running_loop()
+        if loop is None or loop is here or not loop.is_running():
+            return
+        if not self._turns.value or (self._lasting is not None and self._lasting.is_writing):
+            raise CellblockError(
+                "the session is in use on another event loop, in another thread",
+                hint="use a Session, which any thread may call, or call this one on its own loop"
+                " (asyncio.run_coroutine_threadsafe)",
+            )
+
     def _require_open(self) -> None:
         if self._closed:
             raise SessionClosed("the session was closed", hint="open a new one")
@@ -538,10 +550,13 @@ class Turns:
 
     async def _take_turn(self, *, wait: bool = True) -> None:
         """Take the session's one turn, once it is free. An error where it would never be."""
+        if self._turns.value:
+            self._require_one_loop()
         try:
             self._turns.acquire_nowait()
         except anyio.WouldBlock:
             self._require_not_calling()
+            self._require_one_loop()
             if not wait:
                 raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
             if self._loop_is_gone:

@@ -381,6 +381,7 @@ class Versions(Turns):
         self._require_usable()
         if self._lasting is None:
             raise CellblockError(f"{what} is for sessions with versions", hint='open it with a name: Session("name")')
+        self._require_one_loop()
         return self._lasting
 
 

@@ -17,6 +17,9 @@ Value: TypeAlias = "int | float | str | bytes | None"
 Row: TypeAlias = "tuple[Value, ...]"
 
 
+LOCKED = "is locked by another program that writes to it"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
     """What differs: types of columns, what makes a table one tree by key, how a SELECT keeps its rows from others."""

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from cellblock.errors import StoreError
-from cellblock.patience import pauses
-from cellblock.store.database import Dialect, Row, Transaction, Uncertain, Value
+from cellblock.patience import LOCK_SECONDS, patience, pauses
+from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Uncertain, Value
 from cellblock.store.schema import MIGRATIONS, Migrations, migrate, stored_format
 
 try:
@@ -26,6 +26,7 @@ _IDLE = 4
 """Connections that are kept open while nobody uses them."""
 _PATIENCE = 10.0
 """Seconds for which a server that was there is tried again, as it may be restarting."""
+_LOCK_SECONDS = LOCK_SECONDS
 _MIGRATING = 0x63656C6C
 """The advisory lock under which tables are made."""
 
@@ -140,9 +141,14 @@ class PostgresDatabase:
             connection = self._idle.pop() if self._idle else None
         if connection is None or not _lives(connection):
             connection = self._connect()
+        seconds = patience(_LOCK_SECONDS)
         try:
+            if seconds < _LOCK_SECONDS:
+                connection.execute("SELECT set_config('lock_timeout', %s, false)", [_milliseconds(seconds)])
             yield connection
         finally:
+            if seconds < _LOCK_SECONDS:
+                connection.close()
             self._put_back(connection)
 
     def _put_back(self, connection: psycopg.Connection[Row]) -> None:
@@ -166,7 +172,10 @@ class PostgresDatabase:
 
     def _connected(self) -> psycopg.Connection[Row]:
         connection = psycopg.connect(self._location, autocommit=True, application_name="cellblock")
-        connection.execute("SELECT set_config('search_path', %s, false)", [f'"{self._schema}"'])
+        connection.execute(
+            "SELECT set_config('search_path', %s, false), set_config('lock_timeout', %s, false)",
+            [f'"{self._schema}"', _milliseconds(_LOCK_SECONDS)],
+        )
         connection.execute(
             "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
         )
@@ -191,10 +200,16 @@ class PostgresDatabase:
             yield
         except Uncertain as error:
             raise Uncertain(f"{self._where} went away while it was written to: {error}", hint=_AWAY) from error
+        except psycopg.errors.LockNotAvailable as error:
+            raise StoreError(f"{self._where} {LOCKED}", hint=_UNLOCK) from error
         except psycopg.Error as error:
             raise StoreError(f"{self._where}: {_first_line(error)}", hint=_hint(error)) from error
 
 
+_UNLOCK = (
+    "see which session of the server holds the lock (`SELECT pid, query FROM pg_stat_activity WHERE state <> 'idle'`),"
+    " and wait until that has ended, or end it with pg_terminate_backend(PID)"
+)
 _AWAY = "see whether its server runs; what was committed before is whole"
 _HINTS = (
     (psycopg.errors.DiskFull, "free some space on its server; what was committed before is whole"),
@@ -207,6 +222,11 @@ _HINTS = (
 
 def _hint(error: psycopg.Error) -> str:
     return next((hint for kind, hint in _HINTS if isinstance(error, kind)), "")
+
+
+def _milliseconds(seconds: float) -> str:
+    """A limit that the server takes, for which 0 is none."""
+    return str(max(1, int(seconds * 1e3)))
 
 
 def _first_line(error: psycopg.Error) -> str:

@@ -19,14 +19,14 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from cellblock.errors import StoreError
-from cellblock.patience import pauses
-from cellblock.store.database import Dialect, Row, Transaction, Value
+from cellblock.patience import LOCK_SECONDS, pauses
+from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Value
 from cellblock.store.schema import MIGRATIONS, Migrations, migrate, stored_format
 
 APPLICATION = 0x63656C6C
 """`cell`, in the file's header: what tells it from any other program's."""
 
-_PATIENCE = 30.0
+_PATIENCE = LOCK_SECONDS
 """Seconds that a statement waits for others that write: SQLite itself is told not to."""
 _LONG_LOG = 8 << 20
 _SETTINGS = (
@@ -224,7 +224,7 @@ class SqliteDatabase:
             if (changed := self._try_to_begin(sql, parameters, pause)) is not None:
                 break
         else:
-            raise StoreError(f"{self._where} {_LOCKED}", hint=_UNLOCK)
+            raise StoreError(f"{self._where} {LOCKED}", hint=_UNLOCK)
         try:
             yield changed
         finally:
@@ -288,7 +288,6 @@ _HINTS = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS), _OPENS),
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _ROOM),
 }
-_LOCKED = "is locked by another program that writes to it"
 _UNLOCK = (
     "see which program has it open (`fuser FILE`), and wait until that has ended or end it;"
     " `sqlite3 FILE '.backup COPY'` makes a backup without a lock"
@@ -298,7 +297,7 @@ _TOLD = (
     ("SQLITE_READONLY", "cannot be written to", "its file, directory or file system is read-only"),
     ("SQLITE_CORRUPT", "is damaged", "restore a copy, or save what can be read: `sqlite3 FILE .recover`"),
     ("SQLITE_NOTADB", "is no SQLite file", "give the store another path, or restore a copy"),
-    ("SQLITE_BUSY", _LOCKED, _UNLOCK),
+    ("SQLITE_BUSY", LOCKED, _UNLOCK),
     ("SQLITE_CANTOPEN", "cannot be opened", _OPENS),
     ("SQLITE_IOERR", "cannot be read or written: its disk reports an error", "see the system's log"),
 )

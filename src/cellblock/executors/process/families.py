@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import os
 import threading
 
@@ -75,9 +76,13 @@ def _end_the_idle(new: Family) -> None:
 
 @atexit.register
 def _close_all() -> None:
-    while _families:
-        _families.popitem()[1].close()
-    cgroups.remove_all()
+    try:
+        while _families:
+            _families.popitem()[1].close()
+        cgroups.remove_all()
+    except OSError as error:
+        if error.errno != errno.EBADF:  # else the program has closed all descriptors, and so ended all processes
+            raise
 
 
 def _after_fork_in_child() -> None:

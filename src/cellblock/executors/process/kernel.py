@@ -205,15 +205,16 @@ class ProcessKernel(LinkedKernel):
 
     @property
     def _unsettled(self) -> bool:
-        return self._settling.locked() or self._shell.keeping  # who waits for it must be the one to hear of it
+        return self._hearing.locked() or self._shell.keeping
 
     @cached_property
-    def _settling(self) -> anyio.Lock:
+    def _hearing(self) -> anyio.Lock:
+        """Held over a wait for init's answer, inside `_changing`: another reader of its channel would take it."""
         return anyio.Lock()
 
     async def _settled(self) -> None:
         """Wait until what the files were is remembered."""
-        async with self._settling:
+        async with self._hearing:
             self._require_open()
             await awaited(self._shell.kept())
 
@@ -228,7 +229,7 @@ class ProcessKernel(LinkedKernel):
         return self._checkpoints.numbers
 
     async def reserve(self, steps: int) -> str | None:
-        async with self._changing:
+        async with self._changing, self._hearing:
             self._require_open()
             if self._spec.limits.max_checkpoints and not self._shell.ended:
                 await awaited(self._shell.reserve())
@@ -249,13 +250,11 @@ class ProcessKernel(LinkedKernel):
         if self._checkpoints.pending:
             self._keep(*self._checkpoints.add(self._living().names), tentative=tentative)
 
-    async def ending(self) -> bool:
-        if await super().ending():
-            return True
-        if self._link is None or self._link.alive or (memory := self._checkpoints.newest.memory) is None:
-            return False
+    async def _has_copy(self) -> bool:
+        if (memory := self._checkpoints.newest.memory) is None:
+            return bool(self._spec.limits.max_checkpoints)  # nothing was run: a new worker is as good
         await awaited(self._checkpoints.pids())  # the copy may not have been made yet, or never be
-        return not memory.pid() or memory.ended
+        return bool(memory.pid()) and not memory.ended
 
     @property
     def ended(self) -> bool:
@@ -301,14 +300,14 @@ class ProcessKernel(LinkedKernel):
 
     async def end_since(self, seconds: float) -> int:
         began = boot_time() - seconds
-        async with self._changing:
+        async with self._changing, self._hearing:
             if not self._open:
                 return 0
             frozen = await awaited(self._checkpoints.pids())
             return await awaited(self._shell.end_since(began, frozen))
 
     async def recover(self, steps: int = 0) -> Recovery:
-        async with self._changing:
+        async with self._changing, self._hearing:
             self._require_open()
             if self._shell.ended:
                 raise files_gone()
@@ -389,7 +388,7 @@ class ProcessKernel(LinkedKernel):
             files = await savedfiles.packed(snapshot.files, fetch)
         except ValueError as error:
             raise RestoreFailed(f"the snapshot is not as it was saved: {error}") from error
-        async with self._changing:
+        async with self._changing, self._hearing:
             self._require_open()
             try:
                 return await awaited(self._shell.take_over(list(files)))
@@ -497,12 +496,14 @@ class ProcessKernel(LinkedKernel):
         exact = bool(self._spec.limits.max_checkpoints)
         forgotten = self._checkpoints.back(steps)
         state = self._checkpoints.newest
-        wanted = state.number
+        wanted, steps_before = state.number, self._checkpoints.steps
         while (awake := (yield from self._return_to(state, forgotten))) is None:
             exact, forgotten = False, []
             state = self._checkpoints.fall_back(wanted)
         state.failed += not steps
         lost = _rows(awake) + (() if exact else gone(names, state.names))
+        if state.number != wanted:
+            lost += (_steps_gone(steps_before - self._checkpoints.steps),)
         return Recovery(exact=exact, fresh=state.memory is None, lost=lost, failed=state.failed)
 
     def _return_to(self, state: Checkpoint, forgotten: list[int]) -> Waits[Awake | None]:
@@ -546,7 +547,7 @@ class ProcessKernel(LinkedKernel):
             async with self._changing:
                 if self._open and self._unsettled and not self._branches:
                     self._shell.end()  # whoever waits for it to have remembered waits no more
-                    async with self._settling:
+                    async with self._hearing:
                         self.dispose()
         finally:  # an event loop that ends cancels what no scope shields
             self.dispose()
@@ -604,10 +605,16 @@ class ProcessKernel(LinkedKernel):
 
     async def how_it_ended(self) -> Died:
         """What is known of the worker's death."""
-        token = self._living().token  # a copy that was woken has none: it is no child of the zygote's
-        ask = partial(self._family.how_it_ended, token) if token else partial(self._shell.ending, DEATH_SECONDS)
-        death = self._shell.explain(death_of(await to_thread.run_sync(ask)))
+        async with self._hearing:
+            self._require_open()
+            token = self._living().token  # a copy that was woken has none: it is no child of the zygote's
+            ask = self._told_by_zygote(token) if token else self._shell.ending(DEATH_SECONDS)
+            death = self._shell.explain(death_of(await awaited(ask)))
         return death if death.excess else replace(death, excess=self.exceeded() or "")
+
+    def _told_by_zygote(self, token: int) -> Waits[int | None]:
+        status: int | None = yield partial(self._family.how_it_ended, token)
+        return status
 
     def exceeded(self) -> str | None:
         if self._enclosure.killed() <= self._checkpoints.lose_ended():  # a copy less is nothing that a cell is told
@@ -638,6 +645,12 @@ def _apart(memory: Frozen, error: type[CellblockError], *, sole: bool) -> Waits[
         return (yield from memory.apart(sole=sole))
     except (OSError, TimeoutError):
         raise error("the session's checkpoint does not answer", hint="run a cell, then try again") from None
+
+
+def _steps_gone(steps: int) -> Row:
+    """The loss of steps whose checkpoints ended with the worker, or were not made yet."""
+    name, them = ("the last step", "it") if steps == 1 else (f"the last {steps} steps", "them")
+    return name, "step", "", f"the session is in the state before {them}: run {them} again"
 
 
 def _files(paths: list[str]) -> tuple[Row, ...]:

@@ -296,13 +296,16 @@ class Shell:
             os.close(space)
         self.spaces = []
 
-    def ending(self, seconds: float) -> int | None:
-        """How the worker ended that init adopted; None when that is not told soon. Blocks."""
-        wait = select.poll()
-        wait.register(self.channel, select.POLLIN)
+    def ending(self, seconds: float) -> Waits[int | None]:
+        """The wait status of the worker that init adopted; None when init does not tell it soon.
+
+        A step on the event loop: init's channel has one reader, or another takes the answer that a step waits for.
+        """
         deadline = time.monotonic() + seconds
-        with contextlib.suppress(EOFError):
-            while self._status is None and wait.poll(max(0.0, deadline - time.monotonic()) * 1e3):
+        with contextlib.suppress(EOFError, TimeoutError):
+            self._hear()
+            while self._status is None:
+                yield self.channel.fileno(), max(0.0, deadline - time.monotonic())
                 self._hear()
         return self._status
 

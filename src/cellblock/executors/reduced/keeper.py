@@ -149,13 +149,12 @@ class Keeper:
         held, self._curbed = self._curbed, None
         return held
 
-    def how_it_ended(self, token: int) -> Died:
-        """What is known of the end of a worker that is dead. Blocks for a moment."""
-        wait = select.poll()
-        wait.register(self.channel, select.POLLIN)
-        with contextlib.suppress(EOFError):
+    def how_it_ended(self, token: int) -> Waits[Died]:
+        """The end of a worker that is dead, as far as it is known soon. A step: the channel has one reader."""
+        with contextlib.suppress(EOFError, TimeoutError):
             self.read()
-            while token not in self._ended and wait.poll(DEATH_SECONDS * 1e3):
+            while token not in self._ended:
+                yield self.channel.fileno(), DEATH_SECONDS
                 self.read()
         death = death_of(self._ended.pop(token, None))
         if self._outgrown:

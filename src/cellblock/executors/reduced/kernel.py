@@ -129,7 +129,7 @@ class ReducedKernel(LinkedKernel):
         except TimeoutError:
             hello = None
         if hello is None:
-            death = yield partial(self._keeper.how_it_ended, link.token)
+            death = yield from self._keeper.how_it_ended(link.token)
             raise short_of(OSError(self._keeper.unmade, "")) or not_started(said_of(death))
         require_walls(hello)
         walls = self._walls(hello, link.pid)
@@ -231,7 +231,9 @@ class ReducedKernel(LinkedKernel):
 
     async def how_it_ended(self) -> Died:
         """What is known of the worker's death."""
-        death = await to_thread.run_sync(partial(self._keeper.how_it_ended, self._living().token))
+        async with self._changing:  # which reads the keeper's channel, too
+            self._require_open()
+            death = await awaited(self._keeper.how_it_ended(self._living().token))
         return replace(death, excess=death.excess or self.exceeded() or "")
 
     def exceeded(self) -> str | None:

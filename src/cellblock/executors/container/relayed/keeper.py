@@ -14,6 +14,7 @@ from cellblock.executors.container.relayed.starting import Started, Starter, mem
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.linked import boot_time
+from cellblock.executors.process.waits import Waits
 from cellblock.executors.process.zygote import Zygote
 from cellblock.executors.protocol import Died, KernelSpec
 from cellblock.executors.reduced import homes
@@ -83,8 +84,8 @@ class RelayedKeeper(Keeper):
         since = more.pop("since", None)
         super().tell(what, **more, **({} if since is None else {"ago": boot_time() - since}))
 
-    def how_it_ended(self, token: int) -> Died:
-        death = super().how_it_ended(token)
+    def how_it_ended(self, token: int) -> Waits[Died]:
+        death = yield from super().how_it_ended(token)
         return replace(death, reason=f"ended: {self._reason}") if self._gone and not death.reason else death
 
     @property

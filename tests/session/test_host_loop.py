@@ -1,0 +1,108 @@
+"""The thread that serves blocking sessions: where it ends, or cannot hear, no call waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from cellblock import AsyncSession, CellblockError, Versioned
+
+_TELL = """
+import asyncio, os, sys, threading, time
+from cellblock import Session
+
+def tell(call):
+    try: print(call())
+    except BaseException as error: print(f"{type(error).__name__}: {error.args[0]}")
+"""
+_CLOSED = (
+    "SessionClosed: this program has closed the descriptors of cellblock, so no session can be used in it any more"
+)
+
+
+def _told(program: str) -> list[str]:
+    ran = subprocess.run([sys.executable, "-c", _TELL + program], capture_output=True, text=True, timeout=60)
+    assert "Traceback" not in ran.stderr or "the event loop of the blocking sessions ended" in ran.stderr
+    return ran.stdout.splitlines()
+
+
+def test_program_that_closes_all_descriptors_is_told_at_once() -> None:
+    assert _told(
+        "session = Session()\n"
+        "tell(lambda: session.run('1').value)\n"
+        "os.closerange(3, 4096)\n"
+        "tell(lambda: session.run('2').value)\n"
+        "tell(lambda: session.files.list())\n"
+        "tell(lambda: Session())\n"
+        "tell(session.close)\n"
+    ) == ["1", _CLOSED, _CLOSED, _CLOSED, "None"]
+
+
+def test_caller_that_waits_is_told_when_the_descriptors_are_closed() -> None:
+    assert _told(
+        "session = Session()\n"
+        "threading.Timer(0.5, os.closerange, (3, 4096)).start()\n"
+        "tell(lambda: session.run('import time; time.sleep(50)').value)\n"
+    ) == [_CLOSED]
+
+
+def test_loop_that_cannot_be_started_is_told_and_the_next_session_begins_another() -> None:
+    assert _told(
+        "import warnings; warnings.simplefilter('ignore')\n"
+        "class Policy(asyncio.DefaultEventLoopPolicy):\n"
+        "    def new_event_loop(self): raise RuntimeError('not here')\n"
+        "asyncio.set_event_loop_policy(Policy())\n"
+        "tell(Session)\n"
+        "asyncio.set_event_loop_policy(None)\n"
+        "tell(lambda: Session().run('1').value)\n"
+    ) == ["CellblockError: no event loop could be started for blocking sessions: RuntimeError: not here", "1"]
+
+
+def test_thread_that_ends_in_a_call_is_told_and_a_new_session_opens() -> None:
+    assert _told(
+        "async def end(): asyncio.get_running_loop()._selector.close()\n"
+        "session = Session(tools=[end])\n"
+        "tell(lambda: session.run('await end(); import time; time.sleep(50)').value)\n"
+        "tell(lambda: Session().run('1').value)\n"
+    ) == ["SessionClosed: the thread of the blocking sessions ended in the middle of a call", "1"]
+
+
+@pytest.mark.anyio
+async def test_session_in_use_on_another_running_loop_is_told_at_once() -> None:
+    async with AsyncSession() as session:
+        running = asyncio.create_task(session.run("import time; time.sleep(1); 7"))
+        await asyncio.sleep(0.2)
+
+        def elsewhere() -> object:
+            return asyncio.run(session.run("1"))
+
+        with pytest.raises(CellblockError, match="in use on another event loop, in another thread"):
+            await asyncio.to_thread(elsewhere)
+        assert (await running).value == 7
+        assert (await session.run("2")).value == 2
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_session_is_used_on_several_loops_one_after_another(stored: bool, tmp_path: Path) -> None:
+    state = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    session = AsyncSession("one", state=state) if stored else AsyncSession()
+
+    async def used(source: str) -> object:
+        await session.open()
+        cell = await session.run(source)
+        if stored:
+            await session.flush()
+        return cell.value
+
+    values: list[object] = [asyncio.run(used("x = 1; x"))]
+    thread = threading.Thread(target=lambda: values.append(asyncio.run(used("x += 1; x"))))
+    thread.start()
+    thread.join()
+    values.append(asyncio.run(used("x += 1; x")))
+    asyncio.run(session.close())
+    assert values == [1, 2, 3]
