@@ -20,7 +20,7 @@ class Steps:
 
     async def each(self, call: Callable[[], Awaitable[object]]) -> AsyncIterator[int]:
         """Make a call again and again, cancelled after 0, 1, 2, … steps, until it ends before that. After each the
-        number of steps is given.
+        number of steps is given. Past 24 the numbers grow by a quarter: a commit beside the call takes hundreds.
         """
 
         async def made() -> object:
@@ -34,7 +34,7 @@ class Steps:
                 await task
             self._task, is_cut = None, self._left < 0
             yield number
-            number += 1
+            number += 1 if number < 24 else number // 4
 
     def _make(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
         return asyncio.Task(self._counted(coroutine), loop=loop, **options)
