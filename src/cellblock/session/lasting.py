@@ -607,6 +607,8 @@ class Lasting:
             return
         batch = await to_thread.run_sync(self._held.batch)
         with batch:
+            if step.failed and step.capture is not None and step.kernel is not None:  # a capture is read once
+                await self._capture(step, step.kernel)
             step.suspects, before = Suspects(self._known_suspects), self._snapshot
             snapshot = await self._read(step, before, batch.put)
             while step.kernel is not None and step.suspects.tries_again():

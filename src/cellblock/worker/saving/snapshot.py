@@ -36,6 +36,7 @@ _LAST = "@last"
 _PREVIEW_CHARS = 200
 _SIMPLE = frozenset(map(id, (type(None), bool, int, float, complex, str, bytes)))
 _LONG = 4096
+_MOST_LOST = 10_000
 _UNSTORABLE = "its name is longer than 1000 characters, or has NUL or a lone surrogate in it"
 _ADDRESS = compiled(r" at 0x[0-9a-f]+(?=>)")
 
@@ -170,6 +171,9 @@ class _Snapshot:
                 self._save_simple(f"@part:{part}", part)
         if self.trial is not None:
             self.trial.originals = self._walk.originals
+        more = len(self._lost) - _MOST_LOST
+        if more > 0:
+            self._lost[_MOST_LOST:] = [[f"{more} more", "", "there are too many to name", "see why the first are lost"]]
         return {
             "format": FORMAT,
             "python": MAGIC_NUMBER.hex(),
