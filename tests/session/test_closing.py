@@ -224,6 +224,19 @@ def test_dropped_session_gives_up_its_name_at_once(
 
 
 @dropping
+def test_session_that_is_dropped_right_after_a_cell_is_opened_anew_with_all_it_did(
+    opened: Callable[..., Session], url: str
+) -> None:
+    for count in range(3):
+        session: Session | None = Session("one", state=Versioned(url))
+        assert session is not None
+        session.run("x = globals().get('x', 0) + 1")
+        session = None  # its commit is still being written
+        with opened() as again:
+            assert again.run("x").value == count + 1
+
+
+@dropping
 def test_session_that_a_collector_finds_gives_up_its_name_for_other_processes(url: str) -> None:
     cycle: list[object] = [Session("one", state=Versioned(url))]
     cycle[0].run("x = 1")  # type: ignore[attr-defined]

@@ -146,6 +146,9 @@ class Lasting:
         self._writing = threading.Lock()
         """Held over the writing of a commit, which goes on in its thread where the event loop ends."""
         self._working = False
+        self._is_dropped = False
+        self._left = threading.Lock()
+        """Held from when a session that was dropped is left."""
         self._idle = anyio.Event()
         self._idle.set()
         self._slots = anyio.Semaphore(_SLOTS)
@@ -225,12 +228,24 @@ class Lasting:
         self._let_go(self._trials)  # of which some were not begun
         await to_thread.run_sync(self._close)
 
-    def __del__(self) -> None:
-        """Dropped without `close`: others can have the session, of this process at once. Takes no lock.
+    def drop(self) -> None:
+        """Dropped without `close`: let others have the session once what waits for the store is written.
 
-        A collector calls it anywhere, so what waits for the store is done by a thread of its own.
+        Takes no lock: a collector calls it anywhere.
         """
-        if self._held.is_here and not sys.is_finalizing():
+        self._is_dropped = True
+        if self._held.is_here:
+            self._held.leave_soon()
+            if not self._working:
+                self._leave()
+
+    def __del__(self) -> None:
+        """Leave the session, also where its event loop has ended and the last commits are not written."""
+        self._leave()
+
+    def _leave(self) -> None:
+        """Let others have the session, of this process at once. The store is told by a thread of its own."""
+        if self._held.is_here and not sys.is_finalizing() and self._left.acquire(blocking=False):
             self._held.leave()
             with suppress(RuntimeError):  # the interpreter is about to end, and starts no threads any more
                 _thread.start_new_thread(self._close_dropped, ())
@@ -591,6 +606,8 @@ class Lasting:
             self._let_go(self._queue)
             self._working = False
             self._idle.set()
+            if self._is_dropped:
+                self._leave()
 
     def _let_go(self, steps: Iterable[_Step]) -> None:
         """Hold the states of some steps no more."""

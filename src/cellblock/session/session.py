@@ -319,6 +319,10 @@ class AsyncSession(Versions):
                     raise
                 await lasting.close()
 
+    def __del__(self) -> None:
+        if (lasting := getattr(self, "_lasting", None)) is not None:  # it was opened, and not closed
+            lasting.drop()
+
     async def __aenter__(self) -> Self:
         return await self.open()
 

@@ -224,6 +224,10 @@ def _unknown(user: str, name: str) -> UnknownSession:
     return UnknownSession(f"user {user!r} has no session {name!r}", hint="see which there are: cellblock sessions list")
 
 
+class StillWriting(SessionHeld):
+    """The session that holds it was dropped in this process, and writes its last commits."""
+
+
 def _refuse_held(found: Row, user: str, name: str, now: float) -> None:
     """SessionHeld: a lease on the locked session has not run out, and its holder is not known to be dead."""
     if found[5] is None:
@@ -232,7 +236,7 @@ def _refuse_held(found: Row, user: str, name: str, now: float) -> None:
     if until <= now or lease.is_gone(holder):
         return
     if lease.is_here(holder):
-        raise SessionHeld(
+        raise (StillWriting if lease.is_dropped(holder) else SessionHeld)(
             f"session {name!r} of {user!r} is open in this process",
             hint="close() that one first, or del it: binding its variable anew opens this one before that is dropped",
             holder=str(holder),

@@ -70,6 +70,10 @@ class HeldSession(StoredSession):
         """Let others of this process take the session before it is released. Takes no lock."""
         lease.forget(self._holder)
 
+    def leave_soon(self) -> None:
+        """Have others of this process who want the session wait until its last commits are written."""
+        lease.drop(self._holder)
+
     # --- the journal ---
 
     def append(self, entry: Mapping[str, JSON]) -> int:

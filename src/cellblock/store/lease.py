@@ -27,6 +27,8 @@ SECONDS = 30.0
 _log = logging.getLogger("cellblock.store")
 _held_here: set[str] = set()
 """The nonces of this process's leases: of one that is not among them nobody is left who could release it."""
+_dropped: set[str] = set()
+"""Those of them whose sessions nobody uses any more, while the last commits are being written."""
 
 
 def new_holder() -> Holder:
@@ -42,6 +44,18 @@ def new_holder() -> Holder:
 def forget(holder: Holder) -> None:
     """This process holds no more by that nonce."""
     _held_here.discard(holder.nonce)
+    _dropped.discard(holder.nonce)
+
+
+def drop(holder: Holder) -> None:
+    """Nobody uses what is held any more; it is held until its last commits are written. Takes no lock."""
+    if holder.nonce in _held_here:
+        _dropped.add(holder.nonce)
+
+
+def is_dropped(holder: Holder) -> bool:
+    """Whether a holder of this process is about to let go by itself."""
+    return holder.nonce in _dropped
 
 
 def as_text(holder: Holder) -> str:

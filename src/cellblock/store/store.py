@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Self
 
 from cellblock.errors import StoreError, UnknownSession
+from cellblock.patience import LOCK_SECONDS, pauses
 from cellblock.store import lease
 from cellblock.store.address import JSON
 from cellblock.store.batch import GRACE
-from cellblock.store.catalogue import Catalogue
+from cellblock.store.catalogue import Catalogue, Held, StillWriting
 from cellblock.store.collecting import UserCollection
 from cellblock.store.database import Database, text
 from cellblock.store.held import HeldSession
@@ -43,6 +47,15 @@ def open_store(url: str | None = None, *, quota: Quota = DEFAULT_QUOTA, lease_se
         _database(parts), place, shown=parts.shown, quota=quota, lease_seconds=lease_seconds,
         connect=None if parts.kind == "memory" else lambda: _there(parts),
     )  # fmt: skip
+
+
+def _once_written(take: Callable[[], Held]) -> Held:
+    """Take a session once one of this process that was dropped has written its last commits."""
+    for pause in pauses(LOCK_SECONDS):
+        time.sleep(pause)
+        with suppress(StillWriting):
+            return take()
+    return take()
 
 
 def _there(parts: StoreUrl) -> Database:
@@ -110,11 +123,13 @@ class Store:
     ) -> HeldSession:
         """Take a session, made with `settings` if there is none and `create`, and keep it until it is released.
 
+        Waits, up to `LOCK_SECONDS`, for one of this process that was dropped and writes its last commits.
         SessionHeld: a process that lives has it. UnknownSession: there is none. QuotaReached: the user has too many.
         """
         holder = lease.new_holder()
+        take = partial(self._catalogue.take, user, name, holder, settings=settings, create=create)
         try:
-            held = self._catalogue.take(user, name, holder, settings=settings, create=create)
+            held = _once_written(take)
         except BaseException:
             lease.forget(holder)
             raise
