@@ -9,8 +9,8 @@ from functools import partial
 
 from cellblock.agent.past import Past, PastRun, PastStep
 from cellblock.agent.recording import from_plain
+from cellblock.text import represent
 from cellblock.values.portable import MalformedValue
-from cellblock.values.represent import represent
 
 _COMPARED = ("state", "text", "error", "value", "signals", "answer", "lost", "rolled_back", "decision")
 _REGULAR = ("answered", "steps used up", "failed")

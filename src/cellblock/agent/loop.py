@@ -20,7 +20,7 @@ from cellblock.cell import Cell, CellError
 from cellblock.errors import CellblockError, ModelError, StepLimitReached, TaskFailed
 from cellblock.events import Done
 from cellblock.models import Reply, Tokens
-from cellblock.values.represent import represent
+from cellblock.text import represent
 
 _SAME_AGAIN = 2
 """How many times code that failed is run; the third time it is not."""

@@ -12,7 +12,7 @@ from anyio import to_thread
 
 from cellblock.errors import CellblockError
 from cellblock.session.session import AsyncSession
-from cellblock.values.represent import text_of
+from cellblock.text import text_of
 
 _MOST_ENTRIES = 200
 _MOST_CHARACTERS = 2_000

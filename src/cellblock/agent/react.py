@@ -30,8 +30,8 @@ from cellblock.observe.spans import spans_for
 from cellblock.session.hostloop import interruptibly
 from cellblock.session.notebook import Notebook
 from cellblock.session.tools import Toolbox, ends_this_task
+from cellblock.text import message_of, represent
 from cellblock.tools.schema import Callee
-from cellblock.values.represent import message_of, represent
 
 _SYSTEM = (
     "Solve the task with the tools. Call final_answer with the answer, and with how you checked it; "

@@ -19,8 +19,8 @@ from cellblock.agent import spans
 from cellblock.agent.setting import present
 from cellblock.agent.signals import said
 from cellblock.observe.redaction import BYTES
+from cellblock.text import message_of
 from cellblock.values import portable
-from cellblock.values.represent import message_of
 
 MOST_BYTES = 64 * 1024
 """What a log keeps of one value."""

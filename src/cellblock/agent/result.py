@@ -11,7 +11,7 @@ from cellblock.errors import CellblockError
 from cellblock.models import Tokens
 from cellblock.observe.log import EventLog
 from cellblock.session.notebook import Notebook
-from cellblock.values.represent import represent
+from cellblock.text import represent
 
 Decision = Literal[
     "", "answered", "failed", "no code", "not run again", "rolled back", "confirmed", "not confirmed", "interrupted"

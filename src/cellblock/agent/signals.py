@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from cellblock.values.represent import text_of
+from cellblock.text import text_of
 
 _NOTHING: Any = object()
 

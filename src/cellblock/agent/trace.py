@@ -9,8 +9,7 @@ from cellblock.agent.result import Step
 from cellblock.agent.setting import Tell
 from cellblock.events import Done, Event, ToolCall
 from cellblock.outputs import Output
-from cellblock.session.inert import as_terminal, inert
-from cellblock.values.represent import represent
+from cellblock.text import as_terminal, inert, represent
 
 _MOST_LINES = 20
 _WIDTH = 72

@@ -21,7 +21,7 @@ from cellblock.errors import ModelError, TaskFailed
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, connect
 from cellblock.models.retrying import Retry
-from cellblock.values.represent import represent
+from cellblock.text import represent
 
 _MOST_SHOWN = 1_000_000
 """Characters of an answer."""

@@ -10,16 +10,9 @@ import re
 from collections.abc import Callable
 from typing import TextIO
 
-from cellblock.session.inert import UNSEEN
+from cellblock.text import plain
 
-_SEQUENCE = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: cursor, colour, screen
-    r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, SOS, PM, APC: title, clipboard, links
-    r"|\x1b[ -/]*[0-Z\\`-~]"  # the other escapes
-    r"|\x9b[0-?]*[ -/]*[@-~]"
-)
 _BEGUN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)\Z|\x9b[0-?]*[ -/]*\Z")
-_CONTROL = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{UNSEEN}]")
 _MOST_HELD = 4096
 _EXCEPTION = re.compile(r"^(?!Traceback \(|During handling|The above exception|\s).+$", re.MULTILINE)
 
@@ -77,11 +70,6 @@ class Printer:
         if begun is not None and len(begun[0]) <= _MOST_HELD:
             text, self._held = text[: begun.start()], begun[0]
         return plain(text)
-
-
-def plain(text: str) -> str:
-    """Text without escape sequences, control characters, overrides of the writing direction and what is not seen."""
-    return _CONTROL.sub("", _SEQUENCE.sub("", text))
 
 
 class Paint:

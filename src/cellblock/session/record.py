@@ -15,7 +15,7 @@ from cellblock.network import Traffic
 from cellblock.outputs import Output, OutputType, type_of
 from cellblock.session.account import Share
 from cellblock.session.notebook import Blob
-from cellblock.values.represent import cut
+from cellblock.text import cut
 from cellblock.values.room import held
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Display, Failure, Finished

@@ -14,8 +14,8 @@ from sys import getswitchinterval, setswitchinterval
 from time import sleep
 from typing import Any
 
+from cellblock.text import type_name
 from cellblock.values import portable
-from cellblock.values.represent import type_name
 from cellblock.wire.codec import from_json
 from cellblock.wire.messages import (
     Awake,
