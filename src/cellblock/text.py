@@ -8,7 +8,7 @@ forge a row of a list or be refused by every encoder. Here each is bounded, neve
 | text | `valid` | text that UTF-8 encodes |
 | | `inert`, `as_terminal` | printable text of several lines; marks that are not seen are named |
 | | `plain` | the same for a terminal; marks that are not seen are left out |
-| | `line` | one line, at most so many characters |
+| | `line`, `row` | one line: blanks made one, at most so many characters; blanks as they are |
 | a name, such as a file's | `name` | one line; as a Python literal where it is not printable |
 | a value | `represent`, `text_of`, `type_name` | its repr; itself where it is text; its type's name |
 | an exception | `message_of` | its message |
@@ -124,6 +124,11 @@ def line(text: str, most: int = 500) -> str:
     """One line: no control characters, each run of blanks and line breaks one space, cut after `most` characters."""
     shown = " ".join(plain(valid(text, 4 * most)).split())
     return shown if len(shown) <= most else shown[:most] + "…"
+
+
+def row(text: str) -> str:
+    """One row of a list, made inert: blanks stay, and a line break is a backslash and an n."""
+    return "\\n".join(inert(text).splitlines())
 
 
 def name(text: str, most: int = 500) -> str:

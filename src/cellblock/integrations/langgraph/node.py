@@ -11,7 +11,7 @@ from langchain_core.tools import BaseTool
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, contents, last_answer
+from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, called, contents, last_answer
 from cellblock.integrations.langgraph.state import PENDING, content_for, field_of
 
 
@@ -48,10 +48,10 @@ class SandboxToolNode(ToolNode):
         call = request.tool_call
         if request.tool is not None:
             return None
-        there = ", ".join(self.tools_by_name)
+        wanted, there = called(call), ", ".join(self.tools_by_name)
         return ToolMessage(
-            f"Unknown tool: {call['name']}. There are: {there}.",
-            name=call["name"],
+            f"Unknown tool: {wanted}. There are: {there}.",
+            name=wanted,
             tool_call_id=call["id"],
             status="error",
         )
