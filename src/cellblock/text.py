@@ -11,6 +11,7 @@ forge a row of a list or be refused by every encoder. Here each is bounded, neve
 | | `line`, `row` | one line: blanks made one, at most so many characters; blanks as they are |
 | a name, such as a file's | `name` | one line; as a Python literal where it is not printable |
 | a value | `represent`, `text_of`, `type_name` | its repr; itself where it is text; its type's name |
+| | `sayable` | itself where its `str` can be had, and else its repr |
 | an exception | `message_of` | its message |
 | JSON text | `read_json` | data of bounded depth with valid text, or `BadJson` |
 | data | `write_json`, `strict_json` | JSON text of whatever it is; a copy of what JSON holds, or None |
@@ -194,6 +195,17 @@ def text_of(value: object, *, max_chars: int) -> str:
         assert isinstance(value, str)
         return valid(value, max_chars)
     return represent(value, max_chars=max_chars)
+
+
+def sayable(value: object, *, max_chars: int) -> object:
+    """A value for a reader that calls its `str` and encodes it: itself, or what `represent` gives; valid text."""
+    if issubclass(type(value), str):
+        return text_of(value, max_chars=max_chars)
+    try:
+        str(value).encode()
+    except Exception:  # the value's own code
+        return represent(value, max_chars=max_chars)
+    return value
 
 
 def message_of(error: BaseException, most: int) -> str:

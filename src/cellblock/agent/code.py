@@ -421,6 +421,7 @@ class CodeAgent:
             verify=self.verify_completion,
             tell=tell,
             spans=self._spans(),
+            held=session._account.share(),
             depth=0 if caller is None else caller.depth + 1,
         )
 

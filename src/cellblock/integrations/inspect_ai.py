@@ -135,8 +135,7 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
             await self.session.files.write(script, f"rm -f {script}\n{line}")
             line = f"exec /bin/sh {script}"
         result = await self._run(line, timeout)
-        last = result.stderr.rstrip().rpartition("\n")[2]
-        if result.returncode == _CANNOT_EXECUTE and cmd[0] in last and last.endswith("Permission denied"):
+        if result.returncode == _CANNOT_EXECUTE and await self._is_refused(cmd[0], cwd):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), cmd[0])
         return result
 
@@ -172,6 +171,12 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
         if cell is None or (cell.error is not None and cell.error.kind == "timeout"):
             raise TimeoutError(f"the command ran longer than {timeout or self.session.limits.timeout_seconds:g} s")
         return _result(cell)
+
+    async def _is_refused(self, program: str, cwd: str | None) -> bool:
+        """Whether a program may not be executed: the file says so, not what a command of that status printed."""
+        line = f"cd -- {shlex.quote(posixpath.join(_WORKSPACE, cwd or ''))} && f={shlex.quote(program)} && "
+        line += '[ ! -x "$f" ] || [ -d "$f" ]' if "/" in program else '! command -v -- "$f"'
+        return bool((await self._run(line, None)).success)
 
     async def _require_user(self, user: str) -> None:
         if self._users is None:

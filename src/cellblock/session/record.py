@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from sys import getsizeof
 
 from cellblock.cell import NOTHING, Cell, CellError, CellState, Deferred, ErrorKind, Lost
 from cellblock.executors.protocol import Curbed, Died, Recovery, Written
@@ -99,7 +100,9 @@ class Recorder:
 
     def _end_stream(self) -> None:
         if self._stream is not None:
-            self._outputs.append(_stream("".join(self._pieces), self._stream))
+            text = "".join(self._pieces)
+            self._share.add(getsizeof(text) - sum(map(len, self._pieces)))  # one wide character makes all of them wide
+            self._outputs.append(_stream(text, self._stream))
             self._stream = None
             self._pieces.clear()
 
