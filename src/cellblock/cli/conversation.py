@@ -91,8 +91,6 @@ class _Conversation:
             return console.at_terminal
         except (CellblockError, Refused) as error:
             console.fail(str(error), FAILED)
-        except BrokenPipeError:
-            raise
         except OSError as error:
             console.fail(f"{error.filename or ''}: {error.strerror}".removeprefix(": "), FAILED)
         finally:
