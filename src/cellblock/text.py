@@ -121,9 +121,10 @@ def as_terminal(text: str) -> str:
     return inert(text)
 
 
-def line(text: str, most: int = 500) -> str:
-    """One line: no control characters, each run of blanks and line breaks one space, cut after `most` characters."""
-    shown = " ".join(plain(valid(text, 4 * most)).split())
+def line(value: object, most: int = 500) -> str:
+    """One line of what `text_of` gives: no control characters, each run of blanks and line breaks one space, cut after
+    `most` characters."""
+    shown = " ".join(plain(text_of(value, max_chars=4 * most)).split())
     return shown if len(shown) <= most else shown[:most] + "…"
 
 
@@ -255,14 +256,16 @@ def bounded(value: Data, *, deepest: int = DEEPEST) -> Data:
     return made  # type: ignore[no-any-return]
 
 
-def write_json(value: object, *, indent: int | None = None) -> str:
-    """JSON text of a value, in ASCII; what JSON does not hold, or is too deep, is its repr, of 10,000 characters."""
+def write_json(value: object, *, indent: int | None = None, escaped: bool = True) -> str:
+    """JSON text of a value, in ASCII where `escaped`; what it does not hold, or is too deep, is its repr, cut."""
     try:
-        text = json.dumps(value, allow_nan=False, indent=indent)
+        text = json.dumps(value, allow_nan=False, indent=indent, ensure_ascii=escaped)
     except Exception:  # the value's own code, or what JSON does not hold
         text = ""
     # half of a character, or a whole one in two escapes
-    return text if text and r"\ud" not in text else json.dumps(_held(value, DEEPEST), indent=indent)
+    if not text or r"\ud" in text or text != valid(text):
+        text = json.dumps(_held(value, DEEPEST), indent=indent, ensure_ascii=escaped)
+    return text
 
 
 def _held(value: object, deepest: int) -> object:

@@ -14,7 +14,7 @@ from cellblock.models import Tokens
 from cellblock.observe.log import EventLog
 from cellblock.outputs import Output, OutputType
 from cellblock.session.notebook import Notebook
-from cellblock.text import represent
+from cellblock.text import represent, text_of
 from cellblock.values.forms import Opaque
 from cellblock.values.room import held
 
@@ -104,5 +104,5 @@ class RunResult:
 def how_ended(error: BaseException) -> str:
     """Why a run ended that gave no result."""
     if isinstance(error, CellblockError):
-        return f"{type(error).__name__}: {error.args[0]}"
+        return f"{type(error).__name__}: {text_of(error.args[0], max_chars=10_000)}"
     return "interrupted" if not isinstance(error, Exception) else type(error).__name__

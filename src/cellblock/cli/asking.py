@@ -19,7 +19,7 @@ from cellblock.errors import ModelError, TaskFailed
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, connect
 from cellblock.models.retrying import Retry
-from cellblock.text import text_of, write_json
+from cellblock.text import line, text_of, write_json
 
 _MOST_SHOWN = 1_000_000
 """Characters of an answer."""
@@ -63,9 +63,8 @@ def _tell(arguments: argparse.Namespace, result: RunResult | None, failure: str,
         used = result.tokens.input + result.tokens.output
         many = "1 step" if len(result.steps) == 1 else f"{len(result.steps)} steps"
         say(f"{many}, {seconds:.1f} s" + (f", {used:,} tokens" if used else "") + verified)
-    for line in (failure, unsaved):
-        if line:
-            say(line)
+    for told in filter(None, (failure, unsaved)):
+        say(told)
     return FAILED if failure or unsaved else DONE
 
 
@@ -87,7 +86,7 @@ def _model(arguments: argparse.Namespace) -> Connected:
 
 
 def _tell_retry(retry: Retry) -> None:
-    say(f"{retry.error.args[0]}; asking again in {retry.wait:.1f} s")
+    say(f"{line(retry.error.args[0])}; asking again in {retry.wait:.1f} s")
 
 
 def _agent(arguments: argparse.Namespace, model: Connected) -> CodeAgent:

@@ -12,7 +12,7 @@ from cellblock.cell import Cell
 from cellblock.cli import source
 from cellblock.cli.export import Shelf
 from cellblock.limits import ExecutionLimits
-from cellblock.text import line, name, write_json
+from cellblock.text import line, write_json
 from cellblock.walls import Applied, Wall
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ async def _names(console: Console, _argument: str) -> None:
 
 
 async def _files(console: Console, _argument: str) -> None:
-    console.say(_listed([(name(one),) for one in await console.session.files.list()], "no files"))
+    console.say(_listed([(one,) for one in await console.session.files.list()], "no files"))
 
 
 async def _shell(console: Console, argument: str) -> None:

@@ -94,7 +94,8 @@ async def _http(server: SessionServer, arguments: argparse.Namespace, tokens: di
     if made:
         tokens = {arguments.user: secrets.token_urlsafe(32)}
     with listen(arguments.http) as listener:
-        host, port = listener.getsockname()[:2]
+        address: tuple[str, int] = listener.getsockname()[:2]
+        host, port = address
         shown = f"[{host}]" if ":" in host else host
         say(f"serving http://{shown}:{port}/mcp")
         if made:

@@ -15,7 +15,7 @@ from cellblock.cli.terminal import Paint, Printer, write_data
 from cellblock.errors import UnknownCell
 from cellblock.events import Done, Event
 from cellblock.outputs import Output, OutputType
-from cellblock.text import name, row
+from cellblock.text import name, row, text_of
 
 if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
@@ -77,7 +77,7 @@ class Screen:
         if output.stream is not None:
             (self._err if output.stream == "stderr" else self._out).write(output.text)
         elif output.type is not OutputType.IMAGE or output.uri is None:  # SVG is text, and no terminal draws it
-            self._out.line(str(output.data.get("text/plain", "")))
+            self._out.line(text_of(output.data.get("text/plain", ""), max_chars=sys.maxsize))
         # other images are read, and named, when the cell has ended
 
     def _keep(self, image: bytes, number: int) -> None:

@@ -136,7 +136,7 @@ def do_diff(store: Store, arguments: argparse.Namespace) -> int:
 
 def do_undo(store: Store, arguments: argparse.Namespace) -> int:
     """Go back by some steps."""
-    steps = arguments.steps or "1"
+    steps: str = arguments.steps or "1"
     if not (steps.isascii() and steps.isdigit() and len(steps) < 7 and int(steps)):
         say(f"{steps!r} is not a number of steps above 0")
         return USAGE

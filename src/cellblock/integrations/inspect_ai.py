@@ -205,7 +205,7 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
 
     async def _read_inside(self, file: str) -> bytes:
         """Read as a command does, which sees more of the session's world than its own files."""
-        copy, most = _new_name(), SandboxEnvironmentLimits.MAX_READ_FILE_SIZE
+        copy, most = _new_name(), int(SandboxEnvironmentLimits.MAX_READ_FILE_SIZE)
         result = await self._run(
             f"f={shlex.quote(posixpath.join(_WORKSPACE, file))}\n"
             f'[ ! -d "$f" ] || exit {_SAID + errno.EISDIR}\n'

@@ -11,7 +11,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 
 from cellblock.integrations.langgraph.node import with_content
-from cellblock.integrations.langgraph.prepared import last_answer
+from cellblock.integrations.langgraph.prepared import id_of, last_answer
 from cellblock.integrations.langgraph.state import (
     PENDING,
     Pending,
@@ -75,7 +75,7 @@ def describe_call(call: Any, state: Any, runtime: Any) -> str:
     """
     given: dict[object, object] = call["args"]
     arguments = "\n".join(f"{_shown(key)}: {_shown(value)}" for key, value in given.items())
-    content = content_for(state.get(PENDING), str(call["id"]))
+    content = content_for(state.get(PENDING), id_of(call))
     return "\n\n".join(part for part in (_shown(call["name"]), arguments, inert(content)) if part)
 
 

@@ -47,7 +47,7 @@ def contents(message: object) -> dict[str, str]:
         return {}
     blocks = [fence for fence in fences(words_of(message)) if fence.closed]
     chosen = _chosen(calls, blocks)
-    return {str(call["id"]): block.text for call, block in zip(calls, chosen, strict=True) if block is not None}
+    return {id_of(call): block.text for call, block in zip(calls, chosen, strict=True) if block is not None}
 
 
 def why_none(message: object) -> str:
@@ -91,7 +91,12 @@ def last_answer(messages: object) -> AIMessage | None:
 
 def called(call: Mapping[str, Any]) -> str:
     """The name of the tool that a call is of, in a line."""
-    return line(text_of(call["name"], max_chars=200))
+    return line(call["name"], 200)
+
+
+def id_of(call: Mapping[str, Any]) -> str:
+    """What a call goes by."""
+    return text_of(call["id"], max_chars=1_000)
 
 
 def _calls(message: object) -> Sequence[Mapping[str, Any]]:

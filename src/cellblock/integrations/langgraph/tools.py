@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
+from uuid import UUID
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -21,7 +22,7 @@ from cellblock.integrations.langgraph.operations import Call, Told, key_of
 from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, RUN, WRITE, last_answer, why_none
 from cellblock.integrations.langgraph.state import PENDING, content_for, field_of, taken
 from cellblock.integrations.langgraph.threads import Thread, Threads
-from cellblock.text import message_of, row, text_of, type_name
+from cellblock.text import line, message_of, row, type_name
 
 _MOST_SAID = 10_000
 _LOG = logging.getLogger(__name__)
@@ -180,7 +181,7 @@ def _own(given: Any) -> Any:
 def _misused(error: Any) -> str:
     """What is wrong with a call's arguments."""
     wrong = error.errors() if isinstance(error, ValidationError) else []
-    places = (".".join(text_of(part, max_chars=100) for part in one["loc"]) for one in wrong)
+    places = (".".join(map(line, one["loc"])) for one in wrong)
     said = [f"{place}: {one['msg']}" for place, one in zip(places, wrong, strict=True)]
     told = row("; ".join(said) or message_of(error, _MOST_SAID))
     return f"Error: the arguments are wrong: {told}. Call the tool again with the arguments that it has."
@@ -252,7 +253,7 @@ class _Calls:
         return told if self._images else replace(told, images=())
 
     def _thread(self, config: RunnableConfig) -> str:
-        thread_id = self._thread_id or (config.get("configurable") or {}).get("thread_id")
+        thread_id: str | int | UUID | None = self._thread_id or (config.get("configurable") or {}).get("thread_id")
         if not thread_id:
             raise CellblockError(
                 "no thread is known", hint='run the graph with config={"configurable": {"thread_id": …}}'
@@ -275,7 +276,7 @@ class _Given:
     def of(cls, config: RunnableConfig, runtime: ToolRuntime | None, state: Any, call_id: str) -> _Given:
         if runtime is None:
             held = state if isinstance(state, dict) else {}
-            task = str((config.get("configurable") or {}).get("checkpoint_ns") or "")
+            task: str = (config.get("configurable") or {}).get("checkpoint_ns") or ""
             return cls(held.get(PENDING), call_id, key_of(call_id, task), None, True, True)
         known: object = runtime.state
         messages = known if isinstance(known, list) else field_of(known, "messages")
@@ -346,5 +347,5 @@ def _failed(name: str, error: Exception) -> Told:
 def _key(runtime: ToolRuntime | None) -> str:
     if runtime is None:
         return ""
-    task = str((runtime.config.get("configurable") or {}).get("checkpoint_ns") or "")
+    task: str = (runtime.config.get("configurable") or {}).get("checkpoint_ns") or ""
     return key_of(runtime.tool_call_id or "", task)
