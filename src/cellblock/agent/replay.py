@@ -377,7 +377,8 @@ def _files(past: PastRun, path: PathLike, given: Mapping[str, bytes], done: Repl
     for name, told in past.run["files"].items():
         content = given.get(name, _content(told))
         if content is None:
-            raise LogError(f"the file {line(name)!r} is not in {path}", hint="give it: files= (--file LOCAL:NAME)")
+            hint = f"give it: files= (--file LOCAL:{line(name)})"
+            raise LogError(f"the file {line(name)!r} is not in {path}", hint=hint)
         if describing.digest(content) != told["sha256"]:
             done.notes.append(f"the file {line(name)!r} is not the one that the run had")
         found[name] = content
