@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cellblock.differences import Diff, FileChange, Name, NameChange, StepTaken
 from cellblock.models import Reply, ToolRequest
 from cellblock.text import (
     BadJson,
@@ -193,3 +194,15 @@ def test_what_a_model_says_is_valid_however_it_came(which: str) -> None:
 @pytest.mark.parametrize("depth", [900, 100_000])
 def test_arguments_that_are_nested_too_deeply_are_none(depth: int) -> None:
     assert ToolRequest("1", "f", {"x": nested(depth)}, "").arguments is None
+
+
+def test_a_name_of_several_lines_is_one_row_of_a_difference() -> None:
+    nasty, before = "a\n- forged", Name(type="x\ny", size=1, preview="b\nc\x1b[2J")
+    files = (FileChange(path=nasty, before=None, after=3),)
+    steps = (StepTaken(commit="c", kind="cell", number=1, message=nasty),)
+    names = (NameChange(name=nasty, before=before, after=None),)
+    assert str(Diff(before="1", after="2", names=names, files=files, steps=steps)).split("\n") == [
+        "cell [1] a - forged",
+        r"- 'a\n- forged': b c (x y)",
+        r"+ 'a\n- forged': 3 bytes",
+    ]

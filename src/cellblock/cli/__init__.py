@@ -6,11 +6,12 @@ import atexit
 import gc
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 
 import cellblock
 from cellblock.cli.exits import EPILOG, FAILED, INTERRUPTED, STOPPED, USAGE, Unusable
-from cellblock.cli.terminal import StreamLost, say, say_last, standard_streams
+from cellblock.cli.terminal import StreamLost, say, standard_streams
 from cellblock.errors import (
     CellblockError,
     FileRefused,
@@ -45,7 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             return _run(list(sys.argv[1:] if argv is None else argv))
         except StreamLost as lost:
-            say_last(lost)
+            if not lost.unread:
+                with suppress(StreamLost):  # then there is nobody to be told
+                    say(str(lost))
             return FAILED
         finally:
             launching.let_go()

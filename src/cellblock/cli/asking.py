@@ -23,6 +23,7 @@ from cellblock.text import line, text_of, write_json
 
 _MOST_SHOWN = 1_000_000
 """Characters of an answer."""
+_OF_STEPS = ("number", "text", "code", "output", "ok", "decision", "duration_ms", "memory_peak_bytes")
 _NO_MODEL = (
     "no model was named: give --model NAME or set CELLBLOCK_MODEL, such as gpt-5-mini with a key in OPENAI_API_KEY, or "
     "a model of a server on this machine: OPENAI_BASE_URL=http://localhost:11434/v1 cellblock agent --model qwen3 …"
@@ -139,19 +140,7 @@ def _plain(result: RunResult | None, failure: str) -> dict[str, object]:
         "verified_by": result.verified_by,
         "failure": failure or None,
         "partial": result.partial,
-        "steps": [
-            {
-                "number": step.number,
-                "text": step.text,
-                "code": step.code,
-                "output": step.output,
-                "ok": step.ok,
-                "decision": step.decision,
-                "duration_ms": step.duration_ms,
-                "memory_peak_bytes": step.memory_peak_bytes,
-            }
-            for step in result.steps
-        ],
+        "steps": [{name: getattr(step, name) for name in _OF_STEPS} for step in result.steps],
         "observations": result.memory.observations,
         "failed_approaches": result.memory.failed_approaches,
         "tokens": asdict(result.tokens),

@@ -25,6 +25,7 @@ from cellblock.text import write_json
 
 _MOST_LISTED = 1000
 _MOST_COMMITS = 10**9
+_OF_COMMITS = ("id", "parents", "created", "kind", "number", "message", "snapshot")
 _ID = 12
 
 
@@ -279,15 +280,7 @@ def _marks(session: StoredSession) -> dict[str, list[str]]:
 
 
 def _plain(commit: Commit) -> dict[str, object]:
-    return {
-        "id": commit.id,
-        "parents": commit.parents,
-        "created": commit.created,
-        "kind": commit.kind,
-        "number": commit.number,
-        "message": commit.message,
-        "snapshot": commit.snapshot,
-    }
+    return {name: getattr(commit, name) for name in _OF_COMMITS}
 
 
 def _short(address: str) -> str:

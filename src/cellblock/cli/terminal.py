@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 from cellblock.text import plain, row, write_json
@@ -74,13 +74,6 @@ def standard_streams() -> Iterator[None]:
 def say(text: str) -> None:
     """A line of cellblock's own on stderr: what it quotes begins no other, and drives no terminal."""
     Printer(sys.stderr).line(f"cellblock: {row(text)}")
-
-
-def say_last(lost: StreamLost) -> None:
-    """Say that a stream was lost, where anybody is there to be told."""
-    if not lost.unread:
-        with suppress(StreamLost):
-            say(str(lost))
 
 
 def write_out(text: str) -> None:

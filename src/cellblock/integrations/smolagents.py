@@ -56,8 +56,8 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
         """Opens the session: `IsolationUnavailable` where this machine cannot give its walls."""
         self._tools: dict[str, Callable[..., Any]] = {}
         self.session = Session(**options, tools=[self._function()])
-        self._answer: tuple[object, ...] = ()
-        """The newest of the step that runs."""
+        self._answers: list[object] = []
+        """The newest of the step that runs, if there is one."""
         self._held = self._account.share()
         self.state: dict[str, object] = {"_print_outputs": ""}
         """What a failed step had printed, for the agent, which reads it here."""
@@ -85,10 +85,12 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
 
     def __call__(self, code_action: str) -> CodeOutput:
         """Run one step. InterpreterError where it failed, with a traceback and what to do."""
+        self._answers.clear()
         cell = self.session.run(code_action)
         logs = self.state["_print_outputs"] = _printed(cell)
-        answer, self._answer = self._answer, ()
-        self._held.close()
+        answer = self._answers.copy()
+        self._answers.clear()
+        self._held.close()  # from here on the caller holds it
         if not answer:
             _require(cell)
         value = answer[0] if answer else cell.value
@@ -121,7 +123,7 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
     def _keep(self, answer: object) -> None:
         """Keep the newest answer of a step, which counts to what the session has its host hold."""
         self._held.close()
-        self._answer, self._held = (answer,), self._account.share(held(answer))
+        self._answers[:], self._held = [answer], self._account.share(held(answer))
 
     def _final(self, *args: Any, **kwargs: Any) -> object:
         """The agent's answer: what its own tool makes of it, where it has one."""

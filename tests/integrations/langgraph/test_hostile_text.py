@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
@@ -102,3 +103,18 @@ def test_a_cell_that_raises_the_hosts_own_words_is_not_run_again(threads: Thread
     for _ in range(2):
         tools["python_run_prepared"].invoke(given, at(checkpoint_ns="step"))
     assert tools["file_read"].invoke({"file_path": "log"}, at()) == "once "
+
+
+@pytest.mark.threat("W11")
+def test_an_edit_and_a_look_at_a_line_take_no_more_than_the_file(threads: Threads) -> None:
+    tools = {one.name: one for one in create_sandbox_tools(threads)}
+    tools["python_run"].invoke({"code": "open('a', 'w').write('ab\\n' * 1_000_000)"}, at())
+    tracemalloc.start()
+    edit = {"file_path": "a", "old_string": "a", "new_string": "x" * 1_000, "replace_all": True}
+    said = tools["file_edit"].invoke(edit, at())
+    line = tools["file_read"].invoke({"file_path": "a", "offset": 999_999, "limit": 1}, at())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert said.startswith("Error: the content has 1002000000 bytes, and a file may have 20971520")
+    assert line == "ab\n"
+    assert peak < 64 * 2**20

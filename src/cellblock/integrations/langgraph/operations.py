@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from io import StringIO
 from itertools import islice
 from typing import Any
 
@@ -179,6 +180,7 @@ async def edit(thread: Thread, call: Call) -> Told:
         raise CellblockError(
             f"old_string is in {path} {found} times", hint="give more of what is around it, so that it is there once"
         )
+    _require_size(len(text) + found * (len(new) - len(old)))
     await _write(session, path, text.replace(old, new))
     await _note(session, call.key)
     return done
@@ -196,18 +198,20 @@ async def delete(thread: Thread, call: Call) -> Told:
 async def read(thread: Thread, call: Call) -> Told:
     """Lines of a file, from `offset` on, counted from 0."""
     path, offset, limit = call["file_path"], call.number("offset"), call.number("limit")
-    lines = _text(await thread.opened.files.read(path, max_bytes=MOST_FILE_BYTES), path).splitlines(keepends=True)
+    text = _text(await thread.opened.files.read(path, max_bytes=MOST_FILE_BYTES), path)
+    many = text.count("\n") + (not text.endswith("\n"))
+    wanted = islice(StringIO(text, newline="\n"), offset, offset + min(limit, _MOST_LINES))
     shown, at = "", offset
-    for line in lines[offset : offset + min(limit, _MOST_LINES)]:
+    for line in await to_thread.run_sync(list, wanted):
         if shown and len(shown) + len(line) > _MOST_READ:
             break
         shown, at = shown + line[:_MOST_READ], at + 1
-    if not lines:
+    if not text:
         return Told(f"{path} is empty.")
-    if offset >= len(lines):
-        raise CellblockError(f"{path} has {len(lines)} lines", hint="use a smaller offset")
-    if at < len(lines):
-        shown += f"\n[lines {offset} to {at - 1} of {len(lines)}; go on with offset={at}]"
+    if offset >= many:
+        raise CellblockError(f"{path} has {many} lines", hint="use a smaller offset")
+    if at < many:
+        shown += f"\n[lines {offset} to {at - 1} of {many}; go on with offset={at}]"
     return Told(shown)
 
 
@@ -248,12 +252,17 @@ async def _write(session: AsyncSession, path: str, text: str) -> None:
         raise CellblockError(
             f"the content has half of a character, at {error.start}", hint="write it again without it"
         ) from None
-    if len(data) > MOST_FILE_BYTES:
+    _require_size(len(data))
+    await session.files.write(path, data)
+
+
+def _require_size(size: int) -> None:
+    """Looked at before a text is made, and before it is written: it has as many bytes as characters, or more."""
+    if size > MOST_FILE_BYTES:
         raise FileRefused(
-            f"the content has {len(data)} bytes, and a file may have {MOST_FILE_BYTES}",
+            f"the content has {size} bytes, and a file may have {MOST_FILE_BYTES}",
             hint="write it in parts, or have code make it",
         )
-    await session.files.write(path, data)
 
 
 def _text(data: bytes, path: str) -> str:
