@@ -1,4 +1,4 @@
-r"""Security border: text of values, names and JSON from inside a wall or from a model (W8, L9, W11).
+r"""Security border: text of values, names and JSON from inside a wall or from a model (W8, L9, D4).
 
 `str`, `repr`, `format`, f-strings and `json` run code of the value or raise on it, and their text may drive a terminal,
 forge a row of a list or be refused by every encoder. Here each is bounded, never raises and gives an exact `str`:
@@ -13,7 +13,7 @@ forge a row of a list or be refused by every encoder. Here each is bounded, neve
 | a value | `represent`, `text_of`, `type_name` | its repr; itself where it is text; its type's name |
 | | `sayable` | itself where its `str` can be had, and else its repr |
 | an exception | `message_of` | its message |
-| JSON text | `read_json` | data of bounded depth with valid text, or `BadJson` |
+| JSON text, JSON data | `read_json`, `bounded` | data of bounded depth with valid text, or `BadJson` |
 | data | `write_json`, `strict_json` | JSON text of whatever it is; a copy of what JSON holds, or None |
 
 Modules that face such values use no other way: `tools/text_border.py`, which `make lint` runs, has the table of them.

@@ -95,7 +95,7 @@ def test_a_number_of_steps_that_is_none_is_refused(steps: str, capsys: pytest.Ca
     assert "is not a number of steps above 0" in capsys.readouterr().err
 
 
-@pytest.mark.threat("W11")
+@pytest.mark.threat("D4")
 def test_a_file_too_deep_is_its_own_failure_and_the_others_are_saved(tmp_path: Path, cellblock: Cellblock) -> None:
     source = b"import os\nfor _ in range(1200): os.mkdir('a'); os.chdir('a')\nopen('f', 'w').write('x')\n"
     done = cellblock("run", "--save", "out", "-", stdin=source + b"open('/workspace/zzz', 'w').write('good')\n")
@@ -105,7 +105,7 @@ def test_a_file_too_deep_is_its_own_failure_and_the_others_are_saved(tmp_path: P
     assert sorted(done.stderr.decode().splitlines()) == [deep, "cellblock: saved out/zzz"]
 
 
-@pytest.mark.threat("W11")
+@pytest.mark.threat("D4")
 def test_names_that_become_one_are_each_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import os
 

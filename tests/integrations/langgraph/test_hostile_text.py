@@ -105,7 +105,7 @@ def test_a_cell_that_raises_the_hosts_own_words_is_not_run_again(threads: Thread
     assert tools["file_read"].invoke({"file_path": "log"}, at()) == "once "
 
 
-@pytest.mark.threat("W11")
+@pytest.mark.threat("D4")
 def test_an_edit_and_a_look_at_a_line_take_no_more_than_the_file(threads: Threads) -> None:
     tools = {one.name: one for one in create_sandbox_tools(threads)}
     tools["python_run"].invoke({"code": "open('a', 'w').write('ab\\n' * 1_000_000)"}, at())
