@@ -19,7 +19,7 @@ import pytest
 from cellblock.cli import main
 from cellblock.cli.export import safe
 from cellblock.cli.source import decode, split
-from cellblock.cli.terminal import plain
+from cellblock.text import plain
 
 Cellblock = Callable[..., "subprocess.CompletedProcess[bytes]"]
 

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cellblock.models.failures import Refusal, asked_wait, readable
+from cellblock.models.failures import Refusal, asked_wait
+from cellblock.text import line
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -73,5 +74,5 @@ def test_the_wait_that_is_asked_for_is_a_number_or_a_date(headers, seconds):
 
 
 def test_words_of_an_endpoint_are_one_line_that_no_terminal_acts_on():
-    assert readable("a\n\x1b[31mred\x1b[0m\u202e b") == "a [31mred [0m b"
-    assert readable("x" * 10_000) == "x" * 400 + "…"
+    assert line("a\n\x1b[31mred\x1b[0m\u202e b") == "a red b"
+    assert line("x" * 10_000, 400) == "x" * 400 + "…"

@@ -311,7 +311,7 @@ def test_leaving_with_another_status_is_an_error_and_keeps_the_session(session: 
             "1",
         ),
         ("class E(BaseException):\n    def __setattr__(self, *_): raise SystemExit\nraise E('b')", "E", "b"),
-        ("raise ValueError('\\ud800')", "ValueError", "?"),
+        ("raise ValueError('\\ud800')", "ValueError", "\ufffd"),
         ("raise ValueError('x' * 1_000_000)", "ValueError", None),
         ("class E(SyntaxError):\n    def __str__(self): raise KeyboardInterrupt\nraise E('s')", "E", "s"),
     ],

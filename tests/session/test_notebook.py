@@ -14,9 +14,9 @@ from cellblock.errors import UnknownCell
 from cellblock.limits import Usage
 from cellblock.outputs import DATAFRAME_MIME, Output, OutputType
 from cellblock.session.account import Account
-from cellblock.session.inert import as_terminal, inert
 from cellblock.session.jupyter import pieces
 from cellblock.session.notebook import OLDEST, Blob, Notebook
+from cellblock.text import as_terminal, inert
 from cellblock.values.portable import Opaque
 
 PNG = Blob("image/png", b"\x89PNG\r\n\x1a\nimage")
@@ -426,7 +426,7 @@ def test_terminal_and_direction_controls_do_not_reach_the_page() -> None:
     outputs = (text(nasty), Output(type=OutputType.HTML, data={"text/html": nasty}))
     html = notebook_of(cell(source=nasty, outputs=outputs, error=error)).to_html()
     assert html.replace("\n", "").isprintable()
-    assert html.count("ared[U+202E]evil[U+2066][U+200F]?") == 4
+    assert html.count("ared[U+202E]evil[U+2066][U+200F]\ufffd") == 4
 
 
 def test_page_says_how_each_cell_went() -> None:

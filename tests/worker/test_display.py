@@ -185,7 +185,7 @@ def test_text_is_exact_and_can_be_encoded() -> None:
             raise AssertionError
 
     html = shown(with_methods(html=Text("a\ud800"))).data["text/html"]
-    assert (type(html), html) == (str, "a?")
+    assert (type(html), html) == (str, "a\ufffd")
 
 
 # --- tables and images ------------------------------------------------------------------------------------

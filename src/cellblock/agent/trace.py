@@ -9,8 +9,7 @@ from cellblock.agent.result import Step
 from cellblock.agent.setting import Tell
 from cellblock.events import Done, Event, ToolCall
 from cellblock.outputs import Output
-from cellblock.session.inert import as_terminal, inert
-from cellblock.values.represent import represent
+from cellblock.text import as_terminal, inert, line, represent
 
 _MOST_LINES = 20
 _WIDTH = 72
@@ -78,22 +77,22 @@ class Trace:
 
     def _explain(self, traceback: str) -> None:
         lines = inert(traceback).splitlines()
-        for line in lines[-_MOST_LINES:]:
-            self._write(_GUTTER + _cut(line, _WIDEST) + "\n")
+        for one in lines[-_MOST_LINES:]:
+            self._write(_GUTTER + _cut(one, _WIDEST) + "\n")
 
     def _show(self, text: str) -> None:
         """A part of what a cell shows, behind the gutter; it may end within a line."""
         if not self._lines:
             self._end_line()
-        for line in text.splitlines(keepends=True):
+        for one in text.splitlines(keepends=True):
             if not self._in_line:
                 if self._lines >= _MOST_LINES:
                     self._left_out += 1
                     continue
                 self._lines, self._column = self._lines + 1, 0
                 self._write(_GUTTER)
-            self._write(_cut(line, _WIDEST - self._column))
-            self._column += len(line)
+            self._write(_cut(one, _WIDEST - self._column))
+            self._column += len(one)
 
     def _end_line(self) -> None:
         if self._in_line:
@@ -126,12 +125,11 @@ def _arguments(call: ToolCall) -> str:
 
 
 def _short(value: object) -> str:
-    shown = " ".join(inert(represent(value, max_chars=200)).split())
-    return shown if len(shown) <= 60 else f"{shown[:59]}…"
+    return line(represent(value, max_chars=200), 59)
 
 
-def _cut(line: str, room: int) -> str:
+def _cut(text: str, room: int) -> str:
     """A line, or a part of one, within the room that is left for it; nothing, where it was cut before."""
-    if len(line.rstrip("\n")) <= room:
-        return line
-    return (line[:room] + "…" if room >= 0 else "") + ("\n" if line.endswith("\n") else "")
+    if len(text.rstrip("\n")) <= room:
+        return text
+    return (text[:room] + "…" if room >= 0 else "") + ("\n" if text.endswith("\n") else "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -14,17 +13,17 @@ from cellblock.agent.code import CodeAgent
 from cellblock.agent.result import RunResult
 from cellblock.agent.trace import Trace
 from cellblock.cli import options, source
-from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, USAGE
-from cellblock.cli.tables import say
-from cellblock.cli.terminal import Printer
+from cellblock.cli.exits import DONE, FAILED, INTERRUPTED
+from cellblock.cli.terminal import Printer, say, write_data
 from cellblock.errors import ModelError, TaskFailed
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, connect
 from cellblock.models.retrying import Retry
-from cellblock.values.represent import represent
+from cellblock.text import line, text_of, write_json
 
 _MOST_SHOWN = 1_000_000
 """Characters of an answer."""
+_OF_STEPS = ("number", "text", "code", "output", "ok", "decision", "duration_ms", "memory_peak_bytes")
 _NO_MODEL = (
     "no model was named: give --model NAME or set CELLBLOCK_MODEL, such as gpt-5-mini with a key in OPENAI_API_KEY, or "
     "a model of a server on this machine: OPENAI_BASE_URL=http://localhost:11434/v1 cellblock agent --model qwen3 …"
@@ -33,15 +32,11 @@ _NO_MODEL = (
 
 def ask(arguments: argparse.Namespace) -> int:
     """Ask, follow, answer; the exit status says how it went. Ctrl-C ends the cell and the run."""
-    try:
-        question = _question(arguments)
-        model = _model(arguments)
-        if arguments.save is not None:
-            options.target(arguments.save)
-        agent, files = _agent(arguments, model), options.inputs(arguments)
-    except source.Unusable as error:
-        say(str(error))
-        return USAGE
+    question = _question(arguments)
+    model = _model(arguments)
+    if arguments.save is not None:
+        options.target(arguments.save)
+    agent, files = _agent(arguments, model), options.inputs(arguments)
     tell = None if arguments.quiet else Trace(arguments.max_steps)
     began, failure, result = time.monotonic(), "", None
     try:
@@ -61,17 +56,16 @@ def _tell(arguments: argparse.Namespace, result: RunResult | None, failure: str,
     """Print what came of it, and save what is to be saved."""
     unsaved = _save(arguments, result)
     if arguments.json:
-        print(json.dumps(_plain(result, failure), default=_written))
+        write_data(_plain(result, failure))
     elif result is not None and not failure:
-        Printer(sys.stdout).line(_shown(result.value))
+        Printer(sys.stdout).line(text_of(result.value, max_chars=_MOST_SHOWN))
     if result is not None and not arguments.quiet:
         verified = "" if result.verified_by is None else f"; verified: {' '.join(result.verified_by.split())}"
         used = result.tokens.input + result.tokens.output
         many = "1 step" if len(result.steps) == 1 else f"{len(result.steps)} steps"
         say(f"{many}, {seconds:.1f} s" + (f", {used:,} tokens" if used else "") + verified)
-    for line in (failure, unsaved):
-        if line:
-            say(line)
+    for told in filter(None, (failure, unsaved)):
+        say(told)
     return FAILED if failure or unsaved else DONE
 
 
@@ -93,7 +87,7 @@ def _model(arguments: argparse.Namespace) -> Connected:
 
 
 def _tell_retry(retry: Retry) -> None:
-    say(f"{retry.error.args[0]}; asking again in {retry.wait:.1f} s")
+    say(f"{line(retry.error.args[0])}; asking again in {retry.wait:.1f} s")
 
 
 def _agent(arguments: argparse.Namespace, model: Connected) -> CodeAgent:
@@ -128,27 +122,12 @@ def _save(arguments: argparse.Namespace, result: RunResult | None) -> str:
         return f"not saved: {arguments.save}"
     target = Path(arguments.save)
     notebook = result.notebook
-    text = notebook.to_html() if target.suffix == ".html" else json.dumps(notebook.to_ipynb(), indent=1) + "\n"
+    text = notebook.to_html() if target.suffix == ".html" else write_json(notebook.to_ipynb(), indent=1) + "\n"
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
         return f"cannot write {arguments.save!r}: {error.strerror}"
     return ""
-
-
-def _shown(value: object) -> str:
-    return value if isinstance(value, str) else _written(value)
-
-
-def _written(value: object) -> str:
-    return represent(value, max_chars=_MOST_SHOWN)
-
-
-def _jsonable(value: object) -> object:
-    try:
-        return json.loads(json.dumps(value, allow_nan=False))
-    except (TypeError, ValueError, RecursionError):
-        return _written(value)
 
 
 def _plain(result: RunResult | None, failure: str) -> dict[str, object]:
@@ -157,23 +136,11 @@ def _plain(result: RunResult | None, failure: str) -> dict[str, object]:
         return {"answered": False, "failure": failure}
     return {
         "answered": not failure,
-        "value": _jsonable(result.value),
+        "value": result.value,
         "verified_by": result.verified_by,
         "failure": failure or None,
         "partial": result.partial,
-        "steps": [
-            {
-                "number": step.number,
-                "text": step.text,
-                "code": step.code,
-                "output": step.output,
-                "ok": step.ok,
-                "decision": step.decision,
-                "duration_ms": step.duration_ms,
-                "memory_peak_bytes": step.memory_peak_bytes,
-            }
-            for step in result.steps
-        ],
+        "steps": [{name: getattr(step, name) for name in _OF_STEPS} for step in result.steps],
         "observations": result.memory.observations,
         "failed_approaches": result.memory.failed_approaches,
         "tokens": asdict(result.tokens),

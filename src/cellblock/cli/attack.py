@@ -17,8 +17,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from cellblock.cli.terminal import Paint, encodable, plain
+from cellblock.cli.terminal import Paint, encodable
 from cellblock.errors import CellblockError, IsolationUnavailable
+from cellblock.text import plain
 from cellblock.threats import BY_ID, THREATS
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cellblock.cli.terminal import plain
 from cellblock.errors import CellblockError, IsolationUnavailable
+from cellblock.text import plain
 from cellblock.walls import Unavailable, Wall, Walls
 
 if TYPE_CHECKING:

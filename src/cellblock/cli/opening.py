@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TextIO
 
-from cellblock.cli.terminal import plain
+from cellblock.text import plain
 
 if TYPE_CHECKING:
     from cellblock.limits import ExecutionLimits

@@ -10,8 +10,9 @@ from typing import TextIO
 
 import anyio
 
-from cellblock.cli.terminal import Paint, encodable, plain
+from cellblock.cli.terminal import Paint, encodable
 from cellblock.executors.container.steps import Line
+from cellblock.text import plain
 
 _TICK = 0.1
 _CAPTION = 36

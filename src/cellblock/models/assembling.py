@@ -5,11 +5,11 @@ Endpoints differ in what they leave out, repeat or put elsewhere. What is not of
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from cellblock.models.protocol import Reply, Tokens, ToolRequest, mended
+from cellblock.models.protocol import Reply, Tokens, ToolRequest
+from cellblock.text import BadJson, read_json, write_json
 
 _Object = Mapping[str, Any]
 
@@ -43,12 +43,12 @@ class Assembly:
 
     def reply(self) -> Reply:
         return Reply(
-            text=mended("".join(self._text)),
+            text="".join(self._text),
             requests=tuple(call.request(number) for number, call in enumerate(self._calls, 1)),
             tokens=self.tokens,
-            model=mended(self._model),
-            finish=mended(self._finish) or "stop",
-            reasoning=mended("".join(self._reasoning)),
+            model=self._model,
+            finish=self._finish or "stop",
+            reasoning="".join(self._reasoning),
         )
 
     def _take(self, told: _Object, part: str) -> str:
@@ -105,21 +105,20 @@ class _Call:
         self.id = self.id or _text(told.get("id"))
         self._name = self._name or _text(function.get("name"))
         arguments = function.get("arguments")
-        self._arguments.append(json.dumps(arguments) if isinstance(arguments, dict) else _text(arguments))
+        self._arguments.append(write_json(arguments) if isinstance(arguments, dict) else _text(arguments))
 
     def request(self, number: int) -> ToolRequest:
-        raw = mended("".join(self._arguments))
-        id_, name = mended(self.id) or f"call_{number}", mended(self._name)
-        return ToolRequest(id=id_, name=name, arguments=arguments_of(raw), raw=raw)
+        raw = "".join(self._arguments)
+        return ToolRequest(self.id or f"call_{number}", self._name, arguments_of(raw), raw)
 
 
 def arguments_of(raw: str) -> dict[str, Any] | None:
     """The arguments that a model wrote; None where they are no JSON object. Nothing written is no arguments."""
     try:
-        parsed = json.loads(raw or "{}")
-    except (ValueError, RecursionError):
+        parsed = read_json(raw or "{}")
+    except BadJson:
         return None
-    return mended(parsed) if isinstance(parsed, dict) else None
+    return parsed if isinstance(parsed, dict) else None
 
 
 def parts_of(content: object) -> tuple[str, str]:

@@ -9,12 +9,13 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from cellblock.errors import ModelError
+from cellblock.text import line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cellblock.errors import ModelFailure
 
-_LONGEST = 400
+LONGEST = 400
 """Characters of an endpoint's own message that are passed on."""
 _MOST_READ = 10_000
 """Those that are looked at for what it means."""
@@ -56,7 +57,7 @@ class Refusal:
     def failure(self, *, model: str, place: str) -> Failure:
         """What it means for a request of `model` at the URL `place`."""
         kind, hint = self._meaning(model, place)
-        said = readable(self.message)
+        said = line(self.message, LONGEST)
         error = ModelError(
             f"{place} answered {self.status or 'in the middle of a stream'}" + (f": {said}" if said else ""),
             kind=kind, hint=hint, status=self.status,
@@ -113,13 +114,6 @@ def asked_wait(headers: Mapping[str, str], now: datetime | None = None) -> float
     except ValueError:
         return None
     return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - (now or datetime.now(UTC))).total_seconds())
-
-
-def readable(text: str) -> str:
-    """A message of an endpoint on one line, without what a terminal would act on, and not long."""
-    said = "".join(char if char.isprintable() else " " for char in text[: 4 * _LONGEST])
-    said = " ".join(said.split())
-    return said if len(said) <= _LONGEST else said[:_LONGEST] + "…"
 
 
 def _number(told: str | None) -> float | None:

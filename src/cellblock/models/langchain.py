@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,8 +9,9 @@ from anyio import fail_after
 
 from cellblock.errors import ModelError
 from cellblock.models.assembling import arguments_of, parts_of
-from cellblock.models.failures import is_too_long, readable
-from cellblock.models.protocol import Message, OnText, Reply, Tokens, ToolRequest, ToolSchema, Unopened, mended
+from cellblock.models.failures import LONGEST, is_too_long
+from cellblock.models.protocol import Message, OnText, Reply, Tokens, ToolRequest, ToolSchema, Unopened
+from cellblock.text import bounded, line, message_of, valid, write_json
 
 try:
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -37,6 +37,7 @@ _KINDS: dict[str, ModelFailure] = {
     "ModelInvalidRequestError": "refused",
 }
 """LangChain's exceptions, by name: older releases lack them."""
+_MOST_SAID = 10_000
 _FINISHES = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "tool_use": "tool_calls"}
 
 
@@ -59,7 +60,7 @@ class LangChainModel(Unopened):
         self._timeout = timeout_seconds
 
     async def reply(self, messages: list[Message], tools: list[ToolSchema], on_text: OnText | None = None) -> Reply:
-        asked = [_message(message) for message in mended(messages)]
+        asked = [_message(message) for message in bounded(messages)]
         pieces = aiter(self._with(tools).astream(asked))
         came: list[BaseMessage] = []
         try:
@@ -68,7 +69,7 @@ class LangChainModel(Unopened):
                     came.append(piece)
                     text, _ = parts_of(piece.content)
                     if text and on_text is not None:
-                        on_text(mended(text))
+                        on_text(valid(text))
         except TimeoutError:
             if not scope.cancelled_caught:
                 raise
@@ -94,7 +95,7 @@ class LangChainModel(Unopened):
         except StopAsyncIteration:
             return None
         except Exception as error:  # the model's own code: anything
-            said = readable(f"{type(error).__name__}: {error}")
+            said = line(f"{type(error).__name__}: {message_of(error, _MOST_SAID)}", LONGEST)
             raise ModelError(f"{self.name} raised {said}", kind=_kind(error)) from error
         if not isinstance(piece, BaseMessage):
             raise ModelError(
@@ -107,7 +108,7 @@ class LangChainModel(Unopened):
         whole: Any = came[-1] if came else AIMessage("")
         if chunks:
             whole = chunks[0] + chunks[1:] if len(chunks) > 1 else chunks[0]
-        text, reasoning = map(mended, parts_of(whole.content))
+        text, reasoning = parts_of(whole.content)
         finish = _last(came, "finish_reason") or _last(came, "stop_reason") or "stop"
         return Reply(
             text=text,
@@ -148,7 +149,7 @@ def _message(told: Message) -> BaseMessage:
 
 
 def _kind(error: Exception) -> ModelFailure:
-    if is_too_long(str(error)):
+    if is_too_long(message_of(error, _MOST_SAID)):
         return "context"
     return next((_KINDS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _KINDS), "raised")
 
@@ -162,11 +163,11 @@ def _requests(message: Any) -> list[ToolRequest]:
         found.append(ToolRequest(id_, call.get("name") or "", arguments, raw))
 
     for call in getattr(message, "tool_call_chunks", ()):
-        raw = mended(call.get("args") or "")
+        raw = call.get("args") or ""
         add(call, arguments_of(raw), raw)
     if not found:
         for call in getattr(message, "tool_calls", ()):
-            add(call, call["args"], json.dumps(call["args"]))
+            add(call, call["args"], write_json(call["args"]))
         for call in getattr(message, "invalid_tool_calls", ()):
             add(call, None, call.get("args") or "")
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -18,9 +17,10 @@ from anyio.lowlevel import RunVar
 from cellblock.errors import ModelError
 from cellblock.models.assembling import Assembly
 from cellblock.models.failures import Failure
-from cellblock.models.protocol import Message, OnText, Reply, ToolSchema, mended
+from cellblock.models.protocol import Message, OnText, Reply, ToolSchema
 from cellblock.models.retrying import OnRetry, Patience, persist
 from cellblock.models.translating import Translator, openai, shown
+from cellblock.text import bounded, line, read_json, valid
 
 _OPENAI = "https://api.openai.com/v1"
 _CONNECTING = 20.0
@@ -133,11 +133,11 @@ class EndpointModel:
             if piece is None:
                 return
             if (text := assembly.add(_plain(piece))) and on_text is not None:
-                on_text(mended(text))
+                on_text(valid(text))
             limit = min(self._patience.stall_seconds, _TRAILING) if assembly.is_whole else self._patience.stall_seconds
 
     def _request(self, messages: list[Message], tools: list[ToolSchema]) -> dict[str, Any]:
-        request: dict[str, Any] = {"model": self.name, "messages": mended(messages), "extra_body": self._options}
+        request: dict[str, Any] = {"model": self.name, "messages": bounded(messages), "extra_body": self._options}
         if tools:
             request["tools"] = tools
         if self._streams:
@@ -159,7 +159,7 @@ class EndpointModel:
         """Whether a refusal was of streaming or its account; both are left out from then on."""
         if not isinstance(error, openai.APIStatusError) or error.status_code not in (400, 405, 415, 422, 501):
             return False
-        said = f"{error.param or ''} {error.message}"
+        said = f"{line(error.param or '')} {line(error.message, 10_000)}"
         if "stream_options" in said and request.pop("stream_options", None):
             self._accounts = False
             return True
@@ -184,7 +184,7 @@ class EndpointModel:
 
     async def _read(self, answer: Any) -> object:
         try:
-            return json.loads(await answer.response.aread())
+            return read_json(await answer.response.aread())
         except Exception as error:  # translated or raised
             raise self._errors.translated(error) from None
 
@@ -197,7 +197,7 @@ class EndpointModel:
         except ValueError as error:
             raise self._errors.malformed(error) from None
         if text and on_text is not None:
-            on_text(mended(text))
+            on_text(valid(text))
 
     # --- connections -----------------------------------------------------------------------------------------
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
+from cellblock.text import BadJson, bounded, valid
+
 Message = dict[str, Any]
 """One message as chat-completions endpoints take it: `role` (system, user, assistant, tool), `content`, and where they
 apply `tool_calls` and `tool_call_id`."""
@@ -20,12 +22,22 @@ OnText = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """A model's wish that a tool be called. `arguments` is None where `raw`, what it wrote, is no JSON object."""
+    """A model's wish that a tool be called. `arguments` is None where `raw`, what it wrote, is no JSON object.
+
+    Security border: texts are made valid, and arguments that are nested too deeply are none.
+    """
 
     id: str
     name: str
     arguments: dict[str, Any] | None
     raw: str
+
+    def __post_init__(self) -> None:
+        _make_valid(self, "id", "name", "raw")
+        try:
+            object.__setattr__(self, "arguments", bounded(self.arguments))
+        except BadJson:
+            object.__setattr__(self, "arguments", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,7 @@ class Reply:
 
     `finish` is why it ended: stop, length (the answer was cut), tool_calls, content_filter, or another word of the
     endpoint's. `tokens` are those of all `attempts`, as far as the endpoint told. `reasoning` is no part of `text`.
+    Security border: texts are made valid.
     """
 
     text: str = ""
@@ -65,6 +78,14 @@ class Reply:
     finish: str = "stop"
     reasoning: str = ""
     attempts: int = 1
+
+    def __post_init__(self) -> None:
+        _make_valid(self, "text", "model", "finish", "reasoning")
+
+
+def _make_valid(one: object, *names: str) -> None:
+    for name in names:
+        object.__setattr__(one, name, valid(getattr(one, name)))
 
 
 class Model(Protocol):
@@ -114,22 +135,3 @@ def give(text: str, on_text: OnText | None) -> None:
     if on_text is not None:
         for line in text.splitlines(keepends=True):
             on_text(line)
-
-
-def mended(value: Any) -> Any:
-    """Texts within `value`, of JSON's types, with halves of characters joined, and lone ones replaced by U+FFFD.
-
-    JSON can spell such halves and cells can print them, and neither can be encoded.
-    """
-    match value:
-        case str():
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-            return value
-        case dict():
-            return {mended(name): mended(one) for name, one in value.items()}
-        case list() | tuple():
-            return [mended(one) for one in value]
-    return value

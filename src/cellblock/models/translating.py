@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from cellblock.errors import ModelError
-from cellblock.models.failures import Failure, Refusal, asked_wait, readable
+from cellblock.models.failures import LONGEST, Failure, Refusal, asked_wait
+from cellblock.text import BadJson, line, message_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ except ImportError as error:
 
 _BELOW = ("anyio", "h11", "httpcore", "httpx")
 """Packages whose errors tell of connections."""
+
+_MOST = 10_000
+"""Characters of an endpoint's own words."""
 
 _SECRET = 8
 """Characters from which on a key is a secret: local servers are given "ollama", "EMPTY" and the like."""
@@ -47,8 +51,10 @@ class Translator:
                 return self._unreached(error.__cause__ or error)
             case openai.APIError():  # in the middle of a stream
                 return self.refused(0, error.body, {}, error.message)
-            case json.JSONDecodeError() | UnicodeDecodeError():
+            case BadJson() | json.JSONDecodeError() | UnicodeDecodeError() | RecursionError():
                 return self.malformed(error)
+        if type(error) is ValueError:  # of a number with too many digits
+            return self.malformed(error)
         if isinstance(error, OSError) or type(error).__module__.startswith(_BELOW):
             return self._unreached(error)
         raise error
@@ -56,19 +62,19 @@ class Translator:
     def refused(self, status: int, body: object, headers: Mapping[str, str] | None = None, said: str = "") -> Failure:
         """What an error that the endpoint sent means; `status` is 0 where it came with or within an answer."""
         told = body if isinstance(body, Mapping) else {"message": body if isinstance(body, str) else said}
-        code = told.get("code") or told.get("type") or ""
+        code, kind = (told.get("code") or told.get("type") or ""), (told.get("type") or "")
         if not status and isinstance(code, int):
             status = code
         refusal = Refusal(
             status=status,
-            message=self._hidden(str(told.get("message") or said)),
-            code=f"{code} {told.get('type') or ''}",
+            message=self._hidden(text_of(told.get("message") or said, max_chars=_MOST)),
+            code=f"{text_of(code, max_chars=_MOST)} {text_of(kind, max_chars=_MOST)}",
             after=asked_wait(headers or {}),
         )
         return refusal.failure(model=self._model, place=self.place)
 
-    def malformed(self, error: ValueError) -> Failure:
-        said = f"{self.place} sent something that is not an answer: {error}"
+    def malformed(self, error: Exception) -> Failure:
+        said = f"{self.place} sent something that is not an answer: {message_of(error, _MOST)}"
         return self.failure("malformed", said, "is it an OpenAI-compatible endpoint?")
 
     def failure(self, kind: ModelFailure, said: str, hint: str) -> Failure:
@@ -76,8 +82,8 @@ class Translator:
         return Failure(ModelError(self._hidden(said), kind=kind, hint=hint), again=True)
 
     def _unreached(self, error: BaseException) -> Failure:
-        name = type(error).__name__
-        said = readable(f"{name}: {error}" if str(error) else name)
+        name, why = type(error).__name__, message_of(error, _MOST)
+        said = line(f"{name}: {why}" if why else name, LONGEST)
         if "Connect" in name:
             said, hint = f"no connection to {self.place}: {said}", "is it running? OPENAI_BASE_URL says where to ask"
         else:
@@ -110,7 +116,7 @@ def shown(url: str) -> str:
 def _is_certificate(error: BaseException | None) -> bool:
     """Whether a connection failed as the other side is not who it should be: asking again changes nothing."""
     while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(error):
+        if isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in message_of(error, _MOST):
             return True
         error = error.__cause__ or error.__context__
     return False

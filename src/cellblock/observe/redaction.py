@@ -12,8 +12,7 @@ import re
 import struct
 from collections.abc import Iterable, Mapping
 
-from cellblock.session.inert import utf8
-from cellblock.values.represent import represent
+from cellblock.text import represent, valid
 
 MASK = "[redacted]"
 BYTES = "base64:"
@@ -67,7 +66,7 @@ class Redactor:
         named = os.environ if environment is None else environment
         values = {value.strip() for name, value in named.items() if _NAMED.search(name)}
         ordered = sorted(values, key=lambda value: (-len(value), value))
-        self._values = [(value, _written(value)) for value in map(utf8, ordered) if len(value) >= _LEAST]
+        self._values = [(value, _written(value)) for value in map(valid, ordered) if len(value) >= _LEAST]
 
     def text(self, text: str) -> str:
         """The text without its secrets."""

@@ -9,8 +9,8 @@ from math import isfinite
 
 from cellblock.cell import Cell, CellError
 from cellblock.outputs import Output, OutputType
-from cellblock.session.inert import strict_json, utf8
 from cellblock.session.shown import IMAGES, Blob, Shown
+from cellblock.text import strict_json, valid
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MIME = re.compile(r"[a-z]+/(?!.*(?:java|ecma|live)script)[A-Za-z0-9.+-]+", re.IGNORECASE)
@@ -34,7 +34,7 @@ def ipynb(cells: Iterable[Shown], *, private: str = "") -> dict[str, object]:
                 "mimetype": "text/x-python",
                 "pygments_lexer": "ipython3",
             },
-            **({"cellblock": {"private": utf8(private)}} if private else {}),
+            **({"cellblock": {"private": valid(private)}} if private else {}),
         },
         "cells": [_cell(shown, place) for place, shown in enumerate(cells)],
     }
@@ -45,7 +45,7 @@ def _cell(shown: Shown, place: int) -> dict[str, object]:
     written = {
         "id": cell.id if _ID.fullmatch(cell.id) else f"cell-{place}",
         "metadata": {"cellblock": _facts(cell)},
-        "source": utf8(_source(cell)),
+        "source": valid(_source(cell)),
     }
     if cell.undone:  # whoever runs the document is to come to the session's state
         return {"cell_type": "raw", **written, "source": f"# undone, and not run again\n{written['source']}"}
@@ -99,7 +99,7 @@ def _facts(cell: Cell) -> dict[str, object]:
 def _output(output: Output, blobs: tuple[Blob, ...], cell: Cell) -> dict[str, object] | None:
     if output.stream is not None:
         name = "stderr" if output.stream == "stderr" else "stdout"
-        return {"output_type": "stream", "name": name, "text": utf8(output.text)}
+        return {"output_type": "stream", "name": name, "text": valid(output.text)}
     data = _parts(output, blobs)
     if not data:
         return None
@@ -119,7 +119,7 @@ def _parts(output: Output, blobs: tuple[Blob, ...]) -> dict[str, object]:
             if copied is not None:
                 (data[mime],) = copied
         elif isinstance(part, str):
-            data[mime] = utf8(part)
+            data[mime] = valid(part)
     data.update((blob.mime, base64.b64encode(blob.data).decode()) for blob in blobs if blob.mime in _BINARY)
     return data
 
@@ -130,7 +130,7 @@ def _error(error: CellError) -> dict[str, object]:
         lines.append(f"hint: {error.hint}")
     return {
         "output_type": "error",
-        "ename": utf8(error.type),
-        "evalue": utf8(error.message),
-        "traceback": [utf8(line) for line in lines],
+        "ename": valid(error.type),
+        "evalue": valid(error.message),
+        "traceback": [valid(line) for line in lines],
     }

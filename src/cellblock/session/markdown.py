@@ -15,8 +15,8 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from cellblock.session.inert import inert
 from cellblock.session.shown import IMAGES, Blob
+from cellblock.text import inert
 
 MAX_CHARS, MAX_BRACKETS = 200_000, 2_000
 """Text of more is not taken for Markdown: it may take long, with brackets that open the square of the time."""

@@ -16,10 +16,10 @@ from math import isfinite
 
 from cellblock.cell import Cell, CellError, CellState
 from cellblock.outputs import DATAFRAME_MIME, Output, OutputType
-from cellblock.session.inert import as_terminal, inert, strict_json
 from cellblock.session.markup import sanitized
 from cellblock.session.page_style import FRAME_STYLE, STYLE
 from cellblock.session.shown import IMAGES, Blob, Prose, Shown
+from cellblock.text import as_terminal, inert, strict_json
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _MAX_COLUMNS = 200

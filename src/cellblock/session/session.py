@@ -660,7 +660,7 @@ def _answer(cell: Cell, what: str) -> object:
 
 def _said(text: str) -> str:
     """What was said inside, for a message of ours: logs and terminals get those, so it is one line, and inert."""
-    from cellblock.session.inert import inert
+    from cellblock.text import inert
 
     line = " ".join(inert(text[:_MOST_SAID]).split())
     return f"{line}…" if len(text) > _MOST_SAID else line

@@ -20,9 +20,9 @@ from cellblock.callers import Caller, callers
 from cellblock.policy import FunctionGrant
 from cellblock.session.account import Account
 from cellblock.session.threads import Threads
+from cellblock.text import message_of
 from cellblock.tools.tool import about, listed
 from cellblock.values import portable
-from cellblock.values.represent import message_of
 from cellblock.values.room import held
 from cellblock.wire.messages import ToolCalled, ToolReply
 

@@ -14,12 +14,12 @@ from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from cellblock.text import type_name
 from cellblock.values import forms
 from cellblock.values.arrays import Parts, numpy_parts
 from cellblock.values.encode_leaf import LARGEST, NODE, SMALLEST, LeafWriter, plain
 from cellblock.values.fields import enum_member, fields_of
 from cellblock.values.forms import MAX_BYTES, MAX_DEPTH, Encoded, EnumName, NotPortable, Opaque, Record
-from cellblock.values.represent import type_name
 from cellblock.values.room import of_numbers
 from cellblock.values.tables import table_parts
 

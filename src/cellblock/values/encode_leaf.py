@@ -13,9 +13,9 @@ from pathlib import PurePosixPath, PureWindowsPath
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from cellblock.text import type_name
 from cellblock.values import forms
 from cellblock.values.forms import Buffer, NotPortable, Opaque
-from cellblock.values.represent import type_name
 from cellblock.values.room import of_bytes, of_path, of_text
 
 SMALLEST, LARGEST = -(2**63), 2**63 - 1

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cellblock.errors import CellblockError
+from cellblock.text import represent, type_name
 
 Buffer = bytes | bytearray | memoryview
 
@@ -63,6 +64,11 @@ class Opaque:
     type: str
     repr: str
     reason: str = field(default="", compare=False)
+
+
+def opaque(value: object, *, max_repr: int = 2000, reason: str = "") -> Opaque:
+    """The value's type and repr. Runs the value's own `__repr__`, so only where the value lives."""
+    return Opaque(type_name(value), represent(value, max_chars=max_repr), reason)
 
 
 @dataclass(frozen=True, slots=True)

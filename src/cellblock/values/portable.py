@@ -34,9 +34,9 @@ from cellblock.values.forms import (
     NotPortable,
     Opaque,
     Record,
+    opaque,
 )
 from cellblock.values.packing import pack, unpack
-from cellblock.values.represent import opaque
 from cellblock.values.room import MAX_ROOM
 
 __all__ = [

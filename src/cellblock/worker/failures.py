@@ -10,10 +10,9 @@ from cellblock.errors import SourceRejected
 from cellblock.guard.refusal import Denied, Refusal
 from cellblock.guard.rules import BY_ID
 from cellblock.guard.signals import Stop
-from cellblock.values.represent import type_name
+from cellblock.text import type_name, valid
 from cellblock.wire.messages import Failure
 from cellblock.worker.interpreter import cut, linked
-from cellblock.worker.show.mime import utf8
 
 _REWORDED = (SyntaxError, NameError, AttributeError, ImportError)
 """Errors whose summaries say something else than they do, such as what was meant."""
@@ -23,8 +22,8 @@ def refused(error: SourceRejected) -> Failure:
     """The failure of a source that did not run."""
     return Failure(
         type=type(error).__name__,
-        message=utf8(error.args[0]),
-        traceback=utf8(f"{error.excerpts}\n{type(error).__name__}: {error.args[0]}\n"),
+        message=valid(error.args[0]),
+        traceback=valid(f"{error.excerpts}\n{type(error).__name__}: {error.args[0]}\n"),
         kind="refused",
         rule=_rule_of(error),
         hint=error.hint,
@@ -55,9 +54,9 @@ def describe(error: BaseException, lines: Mapping[str, list[str]], max_text: int
     kind = "memory" if isinstance(error, MemoryError) else "refused" if isinstance(error, Denied) else "raised"
     rule = error.rule if isinstance(error, Denied) else ""
     return Failure(
-        type=utf8(name),
-        message=utf8(cut(message, max_text)),
-        traceback=utf8(cut(text, max_text)),
+        type=valid(name),
+        message=valid(cut(message, max_text)),
+        traceback=valid(cut(text, max_text)),
         kind=kind,
         rule=rule,
         hint=BY_ID[rule].instead if rule else "",

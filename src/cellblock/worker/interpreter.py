@@ -14,12 +14,11 @@ from contextlib import suppress
 from inspect import CO_COROUTINE
 from typing import TYPE_CHECKING, Any
 
-from cellblock.values.represent import exact, type_name
+from cellblock.text import exact, type_name, valid
 from cellblock.wire.messages import Failure
 from cellblock.worker.checkpoint.loops import renew
 from cellblock.worker.integrity import ours
 from cellblock.worker.interrupts import Interrupted
-from cellblock.worker.show.mime import utf8
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -240,7 +239,7 @@ def describe(error: BaseException, max_text: int) -> Failure:
     except BaseException as broken:  # the cell's exception class may raise anything from what it overrides
         text, message = f"{name}: <no traceback: {type_name(broken)}>\n", _own_message(error)
     return Failure(
-        type=utf8(name), message=utf8(cut(message, max_text)), traceback=utf8(cut(text, max_text)), kind=kind
+        type=valid(name), message=valid(cut(message, max_text)), traceback=valid(cut(text, max_text)), kind=kind
     )
 
 

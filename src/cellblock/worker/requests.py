@@ -14,8 +14,8 @@ from sys import getswitchinterval, setswitchinterval
 from time import sleep
 from typing import Any
 
+from cellblock.text import type_name
 from cellblock.values import portable
-from cellblock.values.represent import type_name
 from cellblock.wire.codec import from_json
 from cellblock.wire.messages import (
     Awake,
@@ -460,7 +460,7 @@ class Worker:
         self._only_main_goes_on()
         self._streams.flush()
         if isinstance(error, shell.CommandFailed):
-            return Failure(type="CommandFailed", message=str(error), traceback="", kind="raised")
+            return Failure(type="CommandFailed", message=str(error), traceback="", kind="raised", status=error.status)
         ended = isinstance(error, SystemExit) and error.code in (None, 0)
         failure = None if ended else self._interpreter.describe(error, self._max_text)
         for held in ("__traceback__", "__context__"):  # their frames would keep the cell's objects alive

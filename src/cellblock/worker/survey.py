@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import getsizeof
 from typing import TYPE_CHECKING
 
-from cellblock.values.represent import represent
+from cellblock.text import represent
 from cellblock.worker.interrupts import Interrupted
 
 if TYPE_CHECKING:

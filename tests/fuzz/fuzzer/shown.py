@@ -17,9 +17,9 @@ from cellblock.executors.process.linked import gone
 from cellblock.executors.protocol import Recovery, Written
 from cellblock.executors.text import TextBudget
 from cellblock.session.account import Account
-from cellblock.session.inert import inert
 from cellblock.session.notebook import Notebook
 from cellblock.session.record import Recorder, losses
+from cellblock.text import inert
 from cellblock.wire import messages as m
 from cellblock.wire.codec import decode_event
 from cellblock.wire.frames import Frame, ProtocolError

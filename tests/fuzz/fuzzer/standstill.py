@@ -28,13 +28,13 @@ from cellblock.nesting import Nesting
 from cellblock.observe.redaction import Redactor
 from cellblock.outputs import Output, OutputType
 from cellblock.session.account import Account
-from cellblock.session.inert import as_terminal
 from cellblock.session.jupyter import in_order, pieces
 from cellblock.session.markup import sanitized
 from cellblock.session.notebook import Notebook
 from cellblock.session.page import page
 from cellblock.session.record import Recorder
 from cellblock.session.unreached import Reach
+from cellblock.text import as_terminal
 from cellblock.values.portable import encode, pack, unpack
 from cellblock.wire import messages as m
 

@@ -23,8 +23,8 @@ from cellblock.guard.weights import light
 from cellblock.guard.world import World
 from cellblock.policy import Policy
 from cellblock.snapshots import Snapshot
+from cellblock.text import type_name
 from cellblock.values import portable
-from cellblock.values.represent import type_name
 from cellblock.wire.messages import (
     Clear,
     Equip,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from io import StringIO
 from itertools import islice
 from typing import Any
 
@@ -19,7 +20,9 @@ from cellblock.errors import CellblockError, FileRefused, UnknownCommit
 from cellblock.integrations.langgraph.searching import Search, search
 from cellblock.integrations.langgraph.threads import Thread
 from cellblock.outputs import OutputType
+from cellblock.session.past import was_cut_off
 from cellblock.session.session import AsyncSession
+from cellblock.text import name, row, valid
 
 MOST_FILE_BYTES = 20 * 2**20
 """Of a file that a tool writes, or edits."""
@@ -36,12 +39,18 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a call came to, in words for the model. `created` are the files it made, `images` are PNG."""
+    """What a call came to, in words for the model. `created` are the files it made, `images` are PNG.
+
+    Security border: what goes into messages and checkpoints is valid text. Files stand there as `name` has them.
+    """
 
     text: str
     created: tuple[str, ...] = ()
     failed: bool = False
     images: tuple[bytes, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", valid(self.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +61,17 @@ class Call:
     content: str = ""
     key: str = ""
 
-    def __getitem__(self, name: str) -> Any:
-        return self.arguments[name]
+    def __getitem__(self, name: str) -> str:
+        """An argument that is text, as the schema of its tool says."""
+        given = self.arguments[name]
+        assert isinstance(given, str)
+        return given
+
+    def number(self, name: str) -> int:
+        """One that is a whole number."""
+        given = self.arguments[name]
+        assert isinstance(given, int)
+        return given
 
 
 def key_of(call_id: str, task: str) -> str:
@@ -70,7 +88,7 @@ async def run_prepared(thread: Thread, call: Call) -> Told:
     if await _done(session, call.key) is None:
         await _write(session, path, call.content)
     told = await _run_once(session, call.content, call.key)
-    return replace(told, created=(path, *told.created))
+    return replace(told, created=(name(path), *told.created))
 
 
 async def run(thread: Thread, call: Call) -> Told:
@@ -92,7 +110,7 @@ async def _run_once(session: AsyncSession, source: str, key: str) -> Told:
         return _told(session, cell)
     before = await _names(session)
     cell = await session.run(source + _MARK + key if key else source)
-    return _told(session, cell, tuple(sorted(await _names(session) - before)))
+    return _told(session, cell, tuple(map(name, sorted(await _names(session) - before))))
 
 
 async def _done(session: AsyncSession, key: str) -> Cell | None:
@@ -101,8 +119,7 @@ async def _done(session: AsyncSession, key: str) -> Cell | None:
         return None
     for cell in reversed(await to_thread.run_sync(lambda: session.notebook.cells)):
         if cell.source.endswith(_MARK + key) and not cell.undone:
-            cut = cell.error is not None and cell.error.type in ("Interrupted", "RolledBack")
-            return None if cut or cell.state in (CellState.IDLE, CellState.RUNNING) else cell
+            return None if was_cut_off(cell) or cell.state in (CellState.IDLE, CellState.RUNNING) else cell
     return None
 
 
@@ -135,7 +152,7 @@ async def _names(session: AsyncSession) -> set[str]:
 async def write(thread: Thread, call: Call) -> Told:
     """Write the content to a file, which is replaced."""
     path = call["file_path"]
-    done = Told(f"Wrote {path}: {len(call.content.encode('utf-8', 'replace'))} bytes.", (path,))
+    done = Told(f"Wrote {path}: {len(call.content.encode('utf-8', 'replace'))} bytes.", (name(path),))
     if not await _was_changed(thread.opened, call.key):
         await _write(thread.opened, path, call.content)
         await _note(thread.opened, call.key)
@@ -163,6 +180,7 @@ async def edit(thread: Thread, call: Call) -> Told:
         raise CellblockError(
             f"old_string is in {path} {found} times", hint="give more of what is around it, so that it is there once"
         )
+    _require_size(len(text) + found * (len(new) - len(old)))
     await _write(session, path, text.replace(old, new))
     await _note(session, call.key)
     return done
@@ -179,19 +197,21 @@ async def delete(thread: Thread, call: Call) -> Told:
 
 async def read(thread: Thread, call: Call) -> Told:
     """Lines of a file, from `offset` on, counted from 0."""
-    path, offset, limit = call["file_path"], call["offset"], call["limit"]
-    lines = _text(await thread.opened.files.read(path, max_bytes=MOST_FILE_BYTES), path).splitlines(keepends=True)
+    path, offset, limit = call["file_path"], call.number("offset"), call.number("limit")
+    text = _text(await thread.opened.files.read(path, max_bytes=MOST_FILE_BYTES), path)
+    many = text.count("\n") + (not text.endswith("\n"))
+    wanted = islice(StringIO(text, newline="\n"), offset, offset + min(limit, _MOST_LINES))
     shown, at = "", offset
-    for line in lines[offset : offset + min(limit, _MOST_LINES)]:
+    for line in await to_thread.run_sync(list, wanted):
         if shown and len(shown) + len(line) > _MOST_READ:
             break
         shown, at = shown + line[:_MOST_READ], at + 1
-    if not lines:
+    if not text:
         return Told(f"{path} is empty.")
-    if offset >= len(lines):
-        raise CellblockError(f"{path} has {len(lines)} lines", hint="use a smaller offset")
-    if at < len(lines):
-        shown += f"\n[lines {offset} to {at - 1} of {len(lines)}; go on with offset={at}]"
+    if offset >= many:
+        raise CellblockError(f"{path} has {many} lines", hint="use a smaller offset")
+    if at < many:
+        shown += f"\n[lines {offset} to {at - 1} of {many}; go on with offset={at}]"
     return Told(shown)
 
 
@@ -216,11 +236,11 @@ async def _searched(thread: Thread, wanted: Search, nothing: str) -> Told:
     found = await search(thread.opened, wanted)
     rows: list[str] = []
     size = 0
-    for row in found.rows:
-        size += len(row) + 1
+    for one in map(row, found.rows):
+        size += len(one) + 1
         if size > _MOST_READ:
             break
-        rows.append(row)
+        rows.append(one)
     cut = found.more or len(rows) < len(found.rows)
     return Told("\n".join([*rows, *(["[there is more: ask for less]"] if cut else [])]) or nothing)
 
@@ -232,12 +252,17 @@ async def _write(session: AsyncSession, path: str, text: str) -> None:
         raise CellblockError(
             f"the content has half of a character, at {error.start}", hint="write it again without it"
         ) from None
-    if len(data) > MOST_FILE_BYTES:
+    _require_size(len(data))
+    await session.files.write(path, data)
+
+
+def _require_size(size: int) -> None:
+    """Looked at before a text is made, and before it is written: it has as many bytes as characters, or more."""
+    if size > MOST_FILE_BYTES:
         raise FileRefused(
-            f"the content has {len(data)} bytes, and a file may have {MOST_FILE_BYTES}",
+            f"the content has {size} bytes, and a file may have {MOST_FILE_BYTES}",
             hint="write it in parts, or have code make it",
         )
-    await session.files.write(path, data)
 
 
 def _text(data: bytes, path: str) -> str:

@@ -152,6 +152,4 @@ def find():
     return ["found", rows, False]
 
 told = find()
-if told[0] == "found":
-    told[1] = [row.encode("utf-8", "replace").decode() for row in told[1]]
 """

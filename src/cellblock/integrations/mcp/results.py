@@ -13,11 +13,11 @@ from pydantic import BaseModel, Field
 
 from cellblock.cell import Cell
 from cellblock.differences import Diff
-from cellblock.session.inert import strict_json
 from cellblock.session.notebook import Notebook
 from cellblock.session.offered import told
 from cellblock.session.shown import IMAGES
 from cellblock.store import Commit, SessionRow
+from cellblock.text import strict_json
 
 _MOST_IMAGE_BYTES = 4 * 2**20
 """Images of one result that are sent with it, as bytes; what comes after is linked to."""

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cellblock.values.represent import type_name
+from cellblock.text import type_name
 from cellblock.worker.checkpoint.twin import Woken
 
 Row = tuple[str, str, str, str]

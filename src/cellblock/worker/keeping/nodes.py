@@ -25,8 +25,8 @@ from cellblock.guard.classes import BODY
 from cellblock.guard.sources import Source, statement
 from cellblock.guard.standins import Module, module_name
 from cellblock.guard.world import World
+from cellblock.text import type_name
 from cellblock.values.arrays import numpy_parts
-from cellblock.values.represent import type_name
 from cellblock.values.tables import table_parts
 from cellblock.worker.keeping.graph import Graph, Node, NotKept
 

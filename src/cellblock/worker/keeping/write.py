@@ -14,8 +14,8 @@ from cellblock.cell import Lost
 from cellblock.guard.sources import Source
 from cellblock.guard.world import World
 from cellblock.snapshots import CHUNK_BYTES, Buffer, Group, SavedName, Snapshot
+from cellblock.text import cut, type_name
 from cellblock.values import portable
-from cellblock.values.represent import cut, type_name
 from cellblock.worker.keeping.graph import Graph, Node, NotKept, together
 from cellblock.worker.keeping.nodes import Describing
 

@@ -11,7 +11,7 @@ import socket
 from hashlib import sha256
 from typing import Any, NoReturn
 
-from cellblock.values.represent import type_name
+from cellblock.text import type_name
 from cellblock.wire import saving
 from cellblock.worker.checkpoint.written import Written
 from cellblock.worker.saving.facts import sayable

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
-from cellblock.values.represent import represent
+from cellblock.text import represent
 from cellblock.worker.saving import ambient, arrays, classes, codecs, frames, functions, parts, patches, tensors
 from cellblock.worker.saving.brief import Brief, is_long
 from cellblock.worker.saving.deep import unlimited

@@ -12,7 +12,7 @@ from types import MethodType
 from typing import Any
 
 from cellblock.outputs import DATAFRAME_MIME
-from cellblock.values.represent import exact
+from cellblock.text import exact
 from cellblock.worker.interrupts import Interrupted
 from cellblock.worker.show import figures
 from cellblock.worker.show.mime import Bundle, Parts, data_of

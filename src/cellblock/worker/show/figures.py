@@ -13,7 +13,7 @@ from os import environ
 from sys import modules
 from typing import Any
 
-from cellblock.values.represent import type_name
+from cellblock.text import type_name
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.show.mime import Bundle, Parts
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from json import JSONDecoder, JSONEncoder
 
-from cellblock.values.represent import exact, represent, type_name
+from cellblock.text import exact, represent, type_name, valid
 from cellblock.wire.messages import Display
 from cellblock.worker.interrupts import Interrupted
 
@@ -75,7 +75,7 @@ class Parts:
         """The bundle; its plain text is the repr of `value` unless a part gave one."""
         plain = self._data.get("text/plain")
         if not isinstance(plain, str):
-            plain = utf8(_repr_of(value, self._max_text))
+            plain = valid(_repr_of(value, self._max_text))
         self._data["text/plain"] = "\n".join([plain, *self._notes])
         return Bundle(self._data, self._buffers)
 
@@ -84,7 +84,7 @@ class Parts:
         if len(text) > limit:
             self.note(f"{mime} left out: {len(text):,} characters, the limit is {limit:,}")
         else:
-            self._data[mime] = utf8(text)
+            self._data[mime] = valid(text)
 
     def _json(self, mime: str, part: object) -> None:
         text = _as_json(part)
@@ -122,8 +122,3 @@ def data_of(part: object) -> object:
     if isinstance(part, tuple) and len(part) == 2 and isinstance(part[1], Mapping):
         return part[0]
     return part
-
-
-def utf8(text: str) -> str:
-    """Text that can be encoded: a lone surrogate becomes a question mark."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -6,8 +6,7 @@ from math import isfinite
 from sys import modules
 from typing import Any
 
-from cellblock.values.represent import cut, exact, type_name
-from cellblock.worker.show.mime import utf8
+from cellblock.text import cut, exact, type_name, valid
 
 HEAD_ROWS = 10
 MAX_COLUMNS = 200
@@ -98,4 +97,4 @@ def _label(value: object) -> str:
         text = exact(str(value), None)
     except Exception as error:  # the value's own code
         text = f"<{type_name(value)} str failed: {type_name(error)}>"
-    return utf8(cut(text, _CELL_CHARS))
+    return valid(cut(text, _CELL_CHARS))

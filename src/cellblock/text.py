@@ -1,0 +1,293 @@
+r"""Security border: text of values, names and JSON from inside a wall or from a model (W8, L9, D4).
+
+`str`, `repr`, `format`, f-strings and `json` run code of the value or raise on it, and their text may drive a terminal,
+forge a row of a list or be refused by every encoder. Here each is bounded, never raises and gives an exact `str`:
+
+| from | function | gives |
+|---|---|---|
+| text | `valid` | text that UTF-8 encodes |
+| | `inert`, `as_terminal` | printable text of several lines; marks that are not seen are named |
+| | `plain` | the same for a terminal; marks that are not seen are left out |
+| | `line`, `row` | one line: blanks made one, at most so many characters; blanks as they are |
+| a name, such as a file's | `name` | one line; as a Python literal where it is not printable |
+| a value | `represent`, `text_of`, `type_name` | its repr; itself where it is text; its type's name |
+| | `sayable` | itself where its `str` can be had, and else its repr |
+| an exception | `message_of` | its message |
+| JSON text, JSON data | `read_json`, `bounded` | data of bounded depth with valid text, or `BadJson` |
+| data | `write_json`, `strict_json` | JSON text of whatever it is; a copy of what JSON holds, or None |
+
+Modules that face such values use no other way: `tools/text_border.py`, which `make lint` runs, has the table of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from reprlib import Repr
+from typing import Any, TypeVar
+
+Data = TypeVar("Data")
+
+DEEPEST = 64
+"""Arrays and objects within one another that `read_json` and `write_json` take."""
+_MOST_JSON = 64 * 2**20
+_BITS = 2_000
+"""Of an integer that any interpreter writes in decimal."""
+_LONGEST_LEAF = 10_000
+"""Characters of what stands in JSON for a value that it does not hold."""
+
+_qualname_of = type.__dict__["__qualname__"].__get__
+
+
+class BadJson(ValueError):
+    """Text that is no JSON, or more of it or deeper than is read."""
+
+
+# --------------------------------------------------------------------------------------------- text
+
+
+def exact(text: str, most: int | None) -> str:
+    """The first `most` characters as an exact `str`: a subclass's methods are not for the reader to run."""
+    return str.__getitem__(text, slice(0, most))
+
+
+def valid(text: str, most: int | None = None) -> str:
+    """The first `most` characters as UTF-8 encodes them: halves of a character are joined, lone ones are U+FFFD."""
+    text = exact(text, most)
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def cut(text: str, max_chars: int) -> str:
+    """The head and the tail of a text longer than `max_chars`, and how much was between them."""
+    if len(text) <= max_chars:
+        return text
+    tail = max_chars // 4
+    head = max_chars - tail
+    return f"{text[:head]}… {len(text) - max_chars:,} characters cut …{text[len(text) - tail :]}"
+
+
+_SEQUENCE = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: cursor, colour, screen
+    r"|\x9b[0-?]*[ -/]*[@-~]"
+    r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, SOS, PM, APC, where they end: title, clipboard
+    r"|\x1b[ -/]*[0-~]"
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_UNSEEN = re.compile(
+    r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # the direction of what follows
+    r"\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    r"\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]+"  # tags among them: a second ASCII, which models read
+)
+"""Characters without a shape: Unicode's `Default_Ignorable_Code_Point` and annotations. Joiners and selectors of
+variants stay: scripts and emoji are written with them."""
+
+
+def plain(text: str) -> str:
+    """Text without escape sequences, control characters, overrides of the writing direction and what is not seen.
+
+    Tabs, line feeds and carriage returns stay.
+    """
+    return _UNSEEN.sub("", _CONTROL.sub("", _SEQUENCE.sub("", text)))
+
+
+def inert(text: str) -> str:
+    """Printable text with tabs and line breaks; a lone carriage return is one, as it is to Python's parser.
+
+    What is not seen is named: marks that change the direction of what follows make code read otherwise than it runs.
+    """
+    text = _SEQUENCE.sub("", valid(text)).replace("\r\n", "\n").replace("\r", "\n")
+    return _UNSEEN.sub(lambda marks: "".join(map(_mark, marks[0])), _CONTROL.sub("", text))
+
+
+@cache
+def _mark(mark: str) -> str:
+    return f"[U+{ord(mark):04X}]"
+
+
+def as_terminal(text: str) -> str:
+    """Printed text, made inert. What a carriage return overwrote is gone, as progress bars expect."""
+    if "\r" in text:
+        lines = (line.rstrip("\r") for line in text.split("\n"))
+        text = "\n".join(line[line.rfind("\r") + 1 :] for line in lines)
+    return inert(text)
+
+
+def line(value: object, most: int = 500) -> str:
+    """One line of what `text_of` gives: no control characters, each run of blanks and line breaks one space, cut after
+    `most` characters."""
+    shown = " ".join(plain(text_of(value, max_chars=4 * most)).split())
+    return shown if len(shown) <= most else shown[:most] + "…"
+
+
+def row(text: str) -> str:
+    """One row of a list, made inert: blanks stay, and a line break is a backslash and an n."""
+    return "\\n".join(inert(text).splitlines())
+
+
+def name(text: str, most: int = 500) -> str:
+    """A name in a list, such as a file's: as it is where it is printable, and else as a literal of Python, in a line.
+
+    So it forges no row, and code that is given the literal opens the same file.
+    """
+    text = exact(text, None)
+    return cut(text if text.isprintable() and text[:1] not in ("'", '"') else repr(text), most)
+
+
+# ------------------------------------------------------------------------------------------- values
+
+
+def type_name(value: object) -> str:
+    """The qualified name of a value's type, read past its metaclass, at most 200 characters."""
+    return exact(_qualname_of(type(value)), 200)
+
+
+def represent(value: object, *, max_chars: int) -> str:
+    """`repr(value)`, its middle cut to `max_chars`. A repr that raises is named instead.
+
+    Runs the value's own `__repr__`: a value that a cell made has one only where it lives. Lists, tuples, text and bytes
+    that cannot fit are cut before they are written out; an integer with more digits than the interpreter writes in
+    decimal is hexadecimal. What is raised and no `Exception`, KeyboardInterrupt for one, passes.
+    """
+    try:
+        long = _ends(value, max_chars)
+        return valid(long) if long is not None else cut(valid(repr(value)), max_chars)
+    except Exception as error:  # the value's own code
+        if type(error) is ValueError and type(value) in _BUILTIN:
+            return cut(_Hexadecimal().repr(value), max_chars)
+        return f"<{type_name(value)} repr failed: {type_name(error)}: {message_of(error, 500)}>"
+
+
+_BUILTIN = frozenset((int, list, tuple, dict, set, frozenset))
+
+
+class _Hexadecimal(Repr):
+    """What there is room for of a value, with integers that need no decimal digits."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        return repr(x) if abs(x) < 2**64 else cut(hex(x), self.maxlong)
+
+
+def _ends(value: object, max_chars: int) -> str | None:
+    """Both ends of a sequence with more than `max_chars` items; None for any other value."""
+    kind = type(value)
+    if not (kind is list or kind is tuple or kind is str or kind is bytes):
+        return None
+    assert isinstance(value, list | tuple | str | bytes)
+    if len(value) <= max_chars:
+        return None
+    tail = max_chars // 4
+    first = exact(repr(value[: max_chars - tail]), max_chars - tail)
+    last = exact(repr(value[len(value) - tail - 1 :]), None)
+    return f"{first}… {len(value):,} long, middle cut …{last[len(last) - tail :]}"
+
+
+def text_of(value: object, *, max_chars: int) -> str:
+    """A text as it is, up to `max_chars`; of anything else what `represent` gives."""
+    if issubclass(type(value), str):
+        assert isinstance(value, str)
+        return valid(value, max_chars)
+    return represent(value, max_chars=max_chars)
+
+
+def sayable(value: object, *, max_chars: int) -> object:
+    """A value for a reader that calls its `str` and encodes it: itself, or what `represent` gives; valid text."""
+    if issubclass(type(value), str):
+        return text_of(value, max_chars=max_chars)
+    try:
+        str(value).encode()
+    except Exception:  # the value's own code
+        return represent(value, max_chars=max_chars)
+    return value
+
+
+def message_of(error: BaseException, most: int) -> str:
+    """What an exception says, up to `most` characters; of a KeyError the key that is text, not its repr."""
+    try:
+        match error:
+            case KeyError(args=(str(key),)):
+                return valid(key, most)
+        return valid(str(error), most)
+    except Exception:  # the error's own code
+        return "its message could not be read"
+
+
+# --------------------------------------------------------------------------------------------- JSON
+
+
+def read_json(text: str | bytes, *, deepest: int = DEEPEST) -> object:
+    """What JSON text says, its texts valid; `BadJson` where it is none, has over 64 MB or is deeper than `deepest`."""
+    if len(text) > _MOST_JSON:
+        raise BadJson(f"it has more than {_MOST_JSON >> 20} MB")
+    try:
+        return bounded(json.loads(text), deepest=deepest)
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise BadJson(f"it is not JSON: {error}") from None
+    except BadJson:
+        raise
+    except ValueError:  # of an integer with more than 4,300 digits
+        raise BadJson("it has a number of too many digits") from None
+    except RecursionError:
+        raise BadJson(_TOO_DEEP) from None
+
+
+_TOO_DEEP = "it is nested too deeply"
+
+
+def bounded(value: Data, *, deepest: int = DEEPEST) -> Data:
+    """A copy of JSON's data with valid texts; `BadJson` for what is deeper. What JSON has not stays as it is."""
+    made: Any = value
+    if isinstance(value, str):
+        made = valid(value)
+    elif isinstance(value, dict | list | tuple) and not deepest:
+        raise BadJson(_TOO_DEEP)
+    elif isinstance(value, dict):
+        made = {bounded(key): bounded(one, deepest=deepest - 1) for key, one in value.items()}
+    elif isinstance(value, list | tuple):
+        made = [bounded(one, deepest=deepest - 1) for one in value]
+    return made  # type: ignore[no-any-return]
+
+
+def write_json(value: object, *, indent: int | None = None, escaped: bool = True) -> str:
+    """JSON text of a value, in ASCII where `escaped`; what it does not hold, or is too deep, is its repr, cut."""
+    try:
+        text = json.dumps(value, allow_nan=False, indent=indent, ensure_ascii=escaped)
+    except Exception:  # the value's own code, or what JSON does not hold
+        text = ""
+    # half of a character, or a whole one in two escapes
+    if not text or r"\ud" in text or text != valid(text):
+        text = json.dumps(_held(value, DEEPEST), indent=indent, ensure_ascii=escaped)
+    return text
+
+
+def _held(value: object, deepest: int) -> object:
+    """The nearest to a value that JSON holds."""
+    kind = type(value)
+    if value is None or kind is bool or (kind is int and value.bit_length() < _BITS):  # type: ignore[attr-defined]
+        return value
+    if kind is float:
+        return value if value - value == 0 else represent(value, max_chars=10)  # type: ignore[operator]
+    if kind is str:
+        return valid(value)  # type: ignore[arg-type]
+    if deepest and (kind is list or kind is tuple):
+        return [_held(one, deepest - 1) for one in value]  # type: ignore[attr-defined]
+    if deepest and isinstance(value, Mapping):
+        return {text_of(key, max_chars=_LONGEST_LEAF): _held(one, deepest - 1) for key, one in value.items()}
+    return represent(value, max_chars=_LONGEST_LEAF)
+
+
+def strict_json(value: object) -> tuple[object] | None:
+    """A copy of a JSON value without NaN, infinities and lone surrogates; None where it cannot be one."""
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return (json.loads(valid(text)),)
