@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.errors import FileRefused
+from cellblock.session.shown import mime_type
 
 if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
 
 _FORBIDDEN = frozenset('\\:*?"<>|')
 _LONGEST = 120
-_SUFFIXES = ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpg"), (b"%PDF-", "pdf"))
 
 
 def safe(path: str) -> str:
@@ -38,7 +38,8 @@ def _safe_part(part: str) -> str:
 
 def _suffix(data: bytes) -> str:
     """By its first bytes, and not by what the cell called it."""
-    return next((suffix for magic, suffix in _SUFFIXES if data.startswith(magic)), "bin")
+    known = mime_type(data).partition("/")[2]
+    return {"jpeg": "jpg", "octet-stream": "bin"}.get(known, known)
 
 
 class Shelf:

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, field
 
 from cellblock.cell import Cell
 from cellblock.outputs import Output, OutputType
+from cellblock.session.inert import inert
+from cellblock.session.rich import rich
 
 _VIEWS = {
     "text/plain": "text",
@@ -76,27 +78,29 @@ class Result:
         return getattr(self, name)
 
     def __repr__(self) -> str:
-        return f"Result({self.text})" if self.text else f"Result(Formats: {', '.join(self.formats())})"
+        return f"Result({inert(self.text)})" if self.text else f"Result(Formats: {', '.join(self.formats())})"
 
     __str__ = __repr__
 
-    def _repr_html_(self) -> str | None:
-        return self.html
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, object]:
+        """The views for Jupyter's page, which drives the host's kernel: SVG and Markdown as HTML without scripts."""
+        return rich({mime: self[name] for mime, name in _VIEWS.items() if self[name] is not None} | self.extra).bundle()
 
-    def _repr_markdown_(self) -> str | None:
-        return self.markdown
+    def _repr_html_(self) -> object:
+        return self._repr_mimebundle_().get("text/html")
 
-    def _repr_svg_(self) -> str | None:
-        return self.svg
+    def _repr_png_(self) -> object:
+        return self._repr_mimebundle_().get("image/png")
 
-    def _repr_png_(self) -> str | None:
-        return self.png
+    def _repr_jpeg_(self) -> object:
+        return self._repr_mimebundle_().get("image/jpeg")
 
-    def _repr_jpeg_(self) -> str | None:
-        return self.jpeg
+    def _repr_latex_(self) -> object:
+        return self._repr_mimebundle_().get("text/latex")
 
-    def _repr_latex_(self) -> str | None:
-        return self.latex
+    def _repr_svg_(self) -> None: ...
+
+    def _repr_markdown_(self) -> None: ...
 
 
 @dataclass
