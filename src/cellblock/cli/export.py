@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _FORBIDDEN = frozenset('\\:*?"<>|')
 _LONGEST = 120
+"""Bytes of a name: in most file systems it may have 255."""
+_DEEPEST = 100
 
 
 def safe(path: str) -> str:
@@ -33,7 +35,12 @@ def _safe_part(part: str) -> str:
     if clean[0] in ".-~ ":
         clean = "_" + clean[1:]
     stem, suffix = os.path.splitext(clean)
-    return stem[: _LONGEST - len(suffix[:20])] + suffix[:20]
+    suffix = _cut(suffix, 20)
+    return _cut(stem, _LONGEST - len(suffix.encode())) + suffix
+
+
+def _cut(text: str, most: int) -> str:
+    return text.encode()[:most].decode(errors="ignore")
 
 
 def _suffix(data: bytes) -> str:
@@ -48,6 +55,7 @@ class Shelf:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._images = 0
+        self._numbers: dict[Path, int] = {}
         self.saved: list[str] = []
         self.failed: list[str] = []
 
@@ -58,15 +66,32 @@ class Shelf:
 
     def put(self, name: str, data: bytes) -> str | None:
         """Save a file under its safe name; where it went, None where the directory did not take it."""
-        target = self._directory / safe(name)
+        name = safe(name)
+        if name.count("/") > _DEEPEST:
+            self.failed.append(f"{name[:_LONGEST]}…: below more than {_DEEPEST} directories")
+            return None
+        target = self._directory / name
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            path = _write_new(target, data)
+            path = self._write_new(target, data)
         except OSError as error:
-            self.failed.append(f"{safe(name)}: {error.strerror}")
+            self.failed.append(f"{name}: {error.strerror}")
             return None
         self.saved.append(str(path))
         return str(path)
+
+    def _write_new(self, target: Path, data: bytes) -> Path:
+        """Write a file that did not exist, under the name or the name with a number; never through a link."""
+        while True:
+            number = self._numbers[target] = self._numbers.get(target, 0) + 1
+            path = target if number == 1 else target.with_name(f"{target.stem}-{number}{target.suffix}")
+            try:
+                file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+            except FileExistsError:
+                continue
+            with open(file, "wb") as out:
+                out.write(data)
+            return path
 
     async def put_new(self, session: AsyncSession, before: Mapping[str, bytes]) -> None:
         """Save what the workspace holds and `before`, what `contents` gave, did not. Caches stay behind."""
@@ -89,19 +114,3 @@ async def contents(session: AsyncSession) -> dict[str, bytes]:
 
 def _digest(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
-
-
-def _write_new(target: Path, data: bytes) -> Path:
-    """Write a file that did not exist, under the name or the name with a number; never through a link."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    number, path = 1, target
-    while True:
-        try:
-            file = os.open(path, flags, 0o644)
-            break
-        except FileExistsError:
-            number += 1
-            path = target.with_name(f"{target.stem}-{number}{target.suffix}")
-    with open(file, "wb") as out:
-        out.write(data)
-    return path
