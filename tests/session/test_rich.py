@@ -125,7 +125,7 @@ def test_nothing_of_a_cell_runs_or_calls_wherever_it_is_shown(tmp_path: Path) ->
             "classic": converted(addresses("classic"), "classic"),
             "reprs": as_a_front_end_does([reprs(one) for one in e2b_results(addresses("reprs"))]),
             # as they are: what shows that the browser does run and call
-            **{f"raw-{n}": as_a_front_end_does([filled(one, raw())]) for n, one in enumerate(BUNDLES)},
+            "raw": as_a_front_end_does([filled(one, raw()) for one in BUNDLES]),
         }
         callers.listen()
         done = visit(pages, tmp_path)
@@ -133,7 +133,7 @@ def test_nothing_of_a_cell_runs_or_calls_wherever_it_is_shown(tmp_path: Path) ->
     called = [tuple(one.split("-")) for one in callers.called]
     for found in (re.findall(names, done.ran), re.findall(names, done.looked_up), called):
         assert sorted({one for one in found if one[0] != "raw"}) == []
-    assert sum(display == "raw" for display, _ in called) >= 60
+    assert sum(display == "raw" for display, _ in called) >= 50, called
 
 
 # --- what stays ---------------------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ def visit(pages: Mapping[str, str], directory: Path) -> Visit:
         with (directory / "said").open("w") as said:
             browser = subprocess.Popen(command, stdout=said, stderr=said, start_new_session=True)
         try:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 100
             while not (done := [path for path in server.asked if path.startswith("/done?")]):
                 assert browser.poll() is None, (directory / "said").read_text()
                 assert time.monotonic() < deadline, f"asked for {server.asked}: {(directory / 'said').read_text()}"

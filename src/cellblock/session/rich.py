@@ -1,7 +1,17 @@
 """The one way out for rich output: what a display of the host gets of a MIME bundle that a cell showed (W8).
 
-Pages, exports, Jupyter's reprs and resources take it from here. Each type leaves as `_FORMS` says; what no row names,
-or what is not of its type, is left out, and named under the text. No script leaves, and nothing that is fetched.
+Pages, exports, Jupyter's reprs and resources take it from here:
+
+| MIME type | leaves as |
+|---|---|
+| text/plain | text |
+| text/html | HTML from a list, its names and styles apart from the page's; on our pages in a frame without rights |
+| text/markdown | HTML by the table of `markdown.py` |
+| text/latex | itself, where each command only draws, for Jupyter; on our pages text |
+| image/svg+xml | an image, in which no script runs and nothing is fetched |
+| image/png, jpeg, gif, webp; application/pdf | their bytes, where they are of that type |
+| application/json, the data frame's | plain data |
+| all else, and what is not of its type | left out, and named under the text |
 """
 
 from __future__ import annotations
@@ -9,7 +19,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from importlib.util import find_spec
@@ -20,6 +30,8 @@ from cellblock.session.latex import is_harmless
 from cellblock.session.markup import SCOPE, sanitized
 from cellblock.session.shown import IMAGES, Blob, mime_type
 
+_DATA = frozenset(("application/json", DATAFRAME_MIME))
+_BINARY = IMAGES | {"application/pdf"}
 _MOST_NAMED = 8
 _MIME = re.compile(r"[a-z]+/[A-Za-z0-9.+-]{1,80}")
 _STYLE = "contain:content;overflow:auto"
@@ -56,7 +68,7 @@ def rich(data: Mapping[str, object], blobs: Iterable[Blob] = ()) -> Rich:
     """The views of a MIME bundle. Its binary parts are blobs or base64."""
     found = Rich()
     parts = {**data, **{blob.mime: blob.data for blob in blobs}}
-    left_out = [mime for mime, part in parts.items() if mime not in _FORMS or not _FORMS[mime](found, mime, part)]
+    left_out = [mime for mime, part in parts.items() if not _takes(found, mime, part)]
     if found.text is None:
         sources = [one for mime in ("text/markdown", "text/latex") if isinstance(one := data.get(mime), str)]
         sources += [json.dumps(found.json, indent=1)] if found.json else []
@@ -95,56 +107,40 @@ def apart(html: str) -> str:
     return html and f'<div class="{SCOPE}" style="{_STYLE}">{html}</div>'
 
 
-def _text(found: Rich, mime: str, part: object) -> bool:
-    found.text = utf8(part) if isinstance(part, str) else None
-    return found.text is not None
-
-
-def _plain_data(found: Rich, mime: str, part: object) -> bool:
-    copied = strict_json(part)
-    found.json |= {} if copied is None else {mime: copied[0]}
-    return copied is not None
-
-
-def _markup(found: Rich, mime: str, part: object) -> bool:
-    found.markup = sanitized(part) if isinstance(part, str) else ""
-    return found.markup != ""
-
-
-def _prose(found: Rich, mime: str, part: object) -> bool:
-    found.prose = markdown(part, {}) if isinstance(part, str) else ""
-    return found.prose != ""
-
-
-def _formula(found: Rich, mime: str, part: object) -> bool:
-    found.latex = inert(part) if isinstance(part, str) and is_harmless(part) else ""
-    return found.latex != ""
-
-
-def _drawing(found: Rich, mime: str, part: object) -> bool:
-    return isinstance(part, str) and _put(found.images, mime, part.encode("utf-8", "replace"))
-
-
-def _binary(found: Rich, mime: str, part: object) -> bool:
-    try:
-        data = base64.b64decode(part, validate=True) if isinstance(part, str) else part
-    except ValueError:
+def _takes(found: Rich, mime: str, part: object) -> bool:
+    """Put one part where its type has a place; whether it had one."""
+    if mime in _DATA:
+        if (copied := strict_json(part)) is not None:
+            found.json[mime] = copied[0]
+        return copied is not None
+    if mime in _BINARY:
+        data = _bytes(part)
+        if fits := mime_type(data) == mime:
+            (found.images if mime in IMAGES else found.files)[mime] = base64.b64encode(data).decode()
+        return fits
+    if not isinstance(part, str):
         return False
-    place = found.images if mime in IMAGES else found.files
-    return isinstance(data, bytes) and mime_type(data) == mime and _put(place, mime, data)
-
-
-def _put(place: dict[str, str], mime: str, data: bytes) -> bool:
-    place[mime] = base64.b64encode(data).decode()
+    match mime:
+        case "text/plain":
+            found.text = utf8(part)
+        case "text/html":
+            found.markup = sanitized(part)
+            return found.markup != ""
+        case "text/markdown":
+            found.prose = markdown(part, {})
+        case "text/latex" if is_harmless(part):
+            found.latex = inert(part)
+        case "image/svg+xml":
+            found.images[mime] = base64.b64encode(part.encode("utf-8", "replace")).decode()
+        case _:
+            return False
     return True
 
 
-_FORMS: Mapping[str, Callable[[Rich, str, object], bool]] = {
-    "text/plain": _text,
-    "text/html": _markup,
-    "text/markdown": _prose,
-    "text/latex": _formula,
-    "image/svg+xml": _drawing,
-    **dict.fromkeys((*sorted(IMAGES), "application/pdf"), _binary),
-    **dict.fromkeys(("application/json", DATAFRAME_MIME), _plain_data),
-}
+def _bytes(part: object) -> bytes:
+    if isinstance(part, bytes):
+        return part
+    try:
+        return base64.b64decode(part, validate=True) if isinstance(part, str) else b""
+    except ValueError:
+        return b""
