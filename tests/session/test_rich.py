@@ -6,6 +6,7 @@ import html
 import json
 import re
 from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,30 @@ def test_nothing_of_a_cell_runs_or_calls_wherever_it_is_shown(tmp_path: Path) ->
     for found in (re.findall(names, done.ran), re.findall(names, done.looked_up), called):
         assert sorted({one for one in found if one[0] != "raw"}) == []
     assert sum(display == "raw" for display, _ in called) >= 50, called
+
+
+class _Elements(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, str, str]] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [(tag, name, value or "") for name, value in attrs or [("", "")]]
+
+
+@pytest.mark.threat("W8")
+@pytest.mark.parametrize("bundle", BUNDLES)
+def test_no_script_or_address_is_left_for_a_front_end(bundle: dict[str, Any]) -> None:
+    views = rich(filled(bundle, "http://leak.test/")).bundle()
+    assert views.keys() <= {"text/plain", "text/html", "text/latex", "application/json", DATAFRAME_MIME}
+    assert "leak" not in str(views.get("text/latex", ""))
+    for tag, name, value in _Elements(str(views.get("text/html", ""))).found:
+        assert tag not in ("base", "form", "iframe", "link", "math", "meta", "object", "script", "svg")
+        assert not name.startswith("on")
+        assert "leak" not in value or name in ("alt", "id", "title"), (tag, name)
+        assert name != "src" or re.fullmatch(r"data:image/(svg\+xml|png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]*", value)
 
 
 # --- what stays ---------------------------------------------------------------------------------------------
