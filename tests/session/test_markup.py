@@ -74,6 +74,7 @@ def test_names_and_styles_are_none_of_the_pages(html: str, shown: str) -> None:
         ("<table><tr><td>a<td>b<tr><td><div>c</table>", "<table><tr><td>a<td>b<tr><td><div>c</div></table>"),
         ("<ul><li>a<li><div>b<li>c</ul><li>d", "<ul><li>a<li><div>b</div><li>c</ul>d"),
         ("<td>a</td><tr>b</tr><caption>c</caption>", "abc"),
+        ("<h2><div><h2>a<h3>b</h2>c</h3></div>", "<h2><div></div></h2><h2>a</h2><h3>bc</h3>"),
         ("<b>" * 300 + "x", "<b>" * 100 + "x" + "</b>" * 100),
     ],
 )

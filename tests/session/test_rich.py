@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -78,9 +79,8 @@ def converted(address: Address, template: str) -> str:
 
 def as_a_front_end_does(bundles: list[dict[str, Any]]) -> str:
     """A page that puts each part of each bundle into itself, and runs what scripts are in it."""
-    text = json.dumps(bundles).replace("<", "\\u003c")
     return f"""<!doctype html><body></body><script>
-for (const bundle of {text}) for (const [mime, part] of Object.entries(bundle)) {{
+for (const bundle of {in_script(bundles)}) for (const [mime, part] of Object.entries(bundle)) {{
   const place = document.body.appendChild(document.createElement("div"))
   if (/script/i.test(mime)) eval(part)
   else if (/^image.(png|jpeg|gif|webp)$/.test(mime)) place.innerHTML = `<img src="data:${{mime}};base64,${{part}}">`
@@ -93,6 +93,54 @@ for (const bundle of {text}) for (const [mime, part] of Object.entries(bundle)) 
     }}
   }} else place.textContent = typeof part == "string" ? part : JSON.stringify(part)
 }}</script>"""
+
+
+_OFTEN = (
+    *("table", "tbody", "tr", "td", "th", "caption", "colgroup", "col"),
+    *("div", "p", "li", "ul", "dl", "dt", "a", "b", "h1", "h2"),
+)
+
+
+def tag_soups() -> list[str]:
+    """HTML whose elements end wherever they like, as it leaves."""
+    random, found = Random(1), []
+    for _ in range(3000):
+        names = random.sample(_OFTEN, 5)
+        tags = (f"<{random.choice(('', '', '/'))}{random.choice(names)}>" for _ in range(random.randint(3, 25)))
+        html = "".join(tag + random.choice(("x", "", "")) for tag in tags)
+        found.append(for_jupyter(f"{html}x"))
+    return found
+
+
+def for_jupyter(html: str) -> str:
+    return str(rich({"text/html": html}).bundle()["text/html"])
+
+
+def in_script(value: object) -> str:
+    return json.dumps(value).replace("<", "\\u003c")
+
+
+_COVER = "<div style='position:fixed;top:0;left:0;width:9999px;height:9999px;z-index:9'>x</div>"
+_SHEETS = "<style>*, body, header, b + header {display:none}</style><style>p {} } header {display:none}</style>x"
+
+
+def beside_a_cell() -> str:
+    """A page that looks whether what it puts into an element stays within it, and says what does not."""
+    return f"""<!doctype html><body><header style="height:50px">ours</header></body><script>
+const outside = [], header = document.querySelector("header")
+for (const soup of {in_script(tag_soups())}) for (const kind of ["", "<!doctype html>"]) {{
+  const text = `${{kind}}<main><p id=a><div id=b>${{soup}}</div><i id=c></i></main>`
+  const page = new DOMParser().parseFromString(text, "text/html")
+  const [b, c] = ["b", "c"].map(name => page.getElementById(name))
+  const within = b.children.length == 1 && b.firstChild.textContent == b.textContent
+  if (c.previousElementSibling != b || !within) outside.push(soup)
+}}
+for (const part of {in_script([for_jupyter(_COVER), for_jupyter(_SHEETS), _COVER])}) {{
+  document.body.appendChild(document.createElement("div")).innerHTML = part
+  if (document.elementFromPoint(20, 20) != header) outside.push(part)
+}}
+top.ran += ` outside: ${{JSON.stringify(outside)}}.`
+</script>"""
 
 
 def e2b_results(address: Address) -> Iterator[Result]:
@@ -125,12 +173,14 @@ def test_nothing_of_a_cell_runs_or_calls_wherever_it_is_shown(tmp_path: Path) ->
             "lab": converted(addresses("lab"), "lab"),
             "classic": converted(addresses("classic"), "classic"),
             "reprs": as_a_front_end_does([reprs(one) for one in e2b_results(addresses("reprs"))]),
+            "beside": beside_a_cell(),
             # as they are: what shows that the browser does run and call
             "raw": as_a_front_end_does([filled(one, raw()) for one in BUNDLES]),
         }
         callers.listen()
         done = visit(pages, tmp_path)
     names = r"\b(page|export|lab|classic|reprs|raw)-(\d+)\.test"
+    assert f"outside: {json.dumps([_COVER])}." in done.ran  # the last is put there as it is
     called = [tuple(one.split("-")) for one in callers.called]
     for found in (re.findall(names, done.ran), re.findall(names, done.looked_up), called):
         assert sorted({one for one in found if one[0] != "raw"}) == []

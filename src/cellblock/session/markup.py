@@ -42,6 +42,8 @@ _WITHIN = {
 """What these stand in: elsewhere a parser would end other elements than the ones that this module takes for ended."""
 _GRID = frozenset(("colgroup", "table", "tbody", "tfoot", "thead", "tr"))
 """These hold parts of a table and nothing else."""
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+"""None stands in another."""
 _DEEPEST = 100
 PREFIX = "cb-"
 """Before each class and id: no style sheet or script of a page means them."""
@@ -121,6 +123,8 @@ class _Writer:
             yield from self.close(place + 1)
         elif self._open and self._open[-1] in _GRID:
             return
+        elif name in _HEADINGS and (place := self._innermost(*_HEADINGS, "table")) is not None:
+            yield from self.close(place if self._open[place] in _HEADINGS else len(self._open))
         if name in _EMPTY or len(self._open) < _DEEPEST:
             self.is_seen |= name in _SEEN
             yield f"<{name}{''.join(_attributes(attributes))}>"
