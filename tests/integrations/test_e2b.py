@@ -95,9 +95,9 @@ Shown()
     assert bundle == {"text/plain": f"shown\x1b]0;title\x07\n{note}", "text/html": html}
 
 
-def test_an_image_reaches_a_callback_while_the_code_runs(sandbox: Sandbox) -> None:
+def test_an_image_reaches_a_callback_with_its_bytes(sandbox: Sandbox) -> None:
     results: list[Result] = []
-    code = f"class P:\n    def _repr_png_(self): return {_PNG!r}\ndisplay(P())\nNone"
+    code = f"import time\nclass P:\n    def _repr_png_(self): return {_PNG!r}\ndisplay(P())\ntime.sleep(0.3)"
     sandbox.run_code(code, on_result=results.append)
     assert [base64.b64decode(one.png or "") for one in results] == [_PNG]
     assert results[0]._repr_png_() == results[0].png
