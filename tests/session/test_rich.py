@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -71,8 +72,10 @@ def exported(address: Address) -> str:
 
 def converted(address: Address, template: str) -> str:
     """The document as nbconvert shows it, who trusts it whole."""
-    nbformat = pytest.importorskip("nbformat")
-    exporter = pytest.importorskip("nbconvert").HTMLExporter(template_name=template)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # what packages of Jupyter use of each other
+        nbformat = pytest.importorskip("nbformat")
+        exporter = pytest.importorskip("nbconvert").HTMLExporter(template_name=template)
     body, _ = exporter.from_notebook_node(nbformat.reads(json.dumps(notebook_of(address).to_ipynb()), as_version=4))
     return str(body)
 
