@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from typing import Literal
 
@@ -81,7 +81,6 @@ class Deferred:
                     self.grown(self.size - before)
         return self._value
 
-
     def __reduce__(self) -> tuple[Callable[[object], Deferred], tuple[object]]:
         """A copy has the value itself: what it is decoded from may be memory of the session's."""
         return _having, (self.get(),)
@@ -130,7 +129,7 @@ class Cell:
 
     def to_json(self) -> dict[str, object]:
         """The cell as plain data that JSON holds, without its value, which `text` and `outputs` show."""
-        plain = asdict(replace(self, result=NOTHING))
-        del plain["result"]
-        outputs = [{**asdict(output), "type": output.type.value} for output in self.outputs]
-        return {**plain, "state": self.state.value, "ok": self.ok, "outputs": outputs}
+        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "result"}
+        lists = {"outputs": [one.to_json() for one in self.outputs], "lost": [asdict(one) for one in self.lost]}
+        parts = {"usage": asdict(self.usage), "error": self.error and asdict(self.error), **lists}
+        return {**plain, "state": self.state.value, "ok": self.ok, **parts}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 
 DATAFRAME_MIME = "application/vnd.cellblock.dataframe+json"
@@ -42,6 +42,11 @@ class Output:
         if self.type is OutputType.IMAGE:
             return f"[image {self.uri}]"
         return plain if isinstance(plain, str) else ""
+
+    def to_json(self) -> dict[str, object]:
+        """The output as plain data; its binary parts stay behind their URIs."""
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {**plain, "type": self.type.value, "data": dict(self.data)}
 
 
 def type_of(mimes: Iterable[str]) -> OutputType:

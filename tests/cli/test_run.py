@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from cellblock.cli import main
-from cellblock.cli.export import safe
+from cellblock.cli.export import Shelf, safe
 from cellblock.cli.source import decode, split
 from cellblock.text import plain
 
@@ -312,6 +312,30 @@ os.symlink('/etc/passwd', 'passwd')
     assert (done.returncode, names) == (0, ["__", "_rf", "a_[2Jb", "c_.._d", "x_saved y"])
 
 
+def test_a_file_that_lies_too_deep_is_named_and_the_others_are_saved(cellblock: Cellblock, tmp_path: Path) -> None:
+    source = (
+        b"import os\nfor _ in range(1200): os.mkdir('a'); os.chdir('a')\nopen('f', 'w').close()\n"
+        b"open('/workspace/last', 'w').close()"
+    )
+    done = cellblock("run", "-", "--save", "kept", stdin=source)
+    assert (done.returncode, [path.name for path in (tmp_path / "kept").iterdir()]) == (0, ["last"])
+    assert done.stderr.decode() == (
+        f"cellblock: saved kept/last\ncellblock: not saved: {'a/' * 60}…: below more than 100 directories\n"
+    )
+
+
+@pytest.mark.threat("W8")
+def test_names_that_become_one_cost_a_try_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[object] = []
+    really = os.open
+    monkeypatch.setattr(os, "open", lambda path, *rest: (tried.append(path), really(path, *rest))[1])
+    shelf = Shelf(tmp_path)
+    for number in range(300):
+        shelf.put(f"x{':*?|<>'[number % 6]}", b"")
+    assert (len(tried), len(shelf.saved), shelf.failed) == (300, 300, [])
+    assert {path.name for path in tmp_path.iterdir()} == {"x_", *(f"x_-{number}" for number in range(2, 301))}
+
+
 @pytest.mark.parametrize(
     ("hostile", "harmless"),
     [
@@ -324,6 +348,9 @@ os.symlink('/etc/passwd', 'passwd')
         ("\u202egnp.exe", "_gnp.exe"),
         ("C:\\x", "C__x"),
         ("x" * 300 + ".csv", "x" * 116 + ".csv"),
+        ("\u4e2d" * 100 + ".csv", "\u4e2d" * 38 + ".csv"),
+        ("x." + "\u4e2d" * 100, "x." + "\u4e2d" * 6),
+        ("a\ud800.png", "a_.png"),
     ],
 )
 def test_safe_stays_below_the_directory(hostile: str, harmless: str) -> None:

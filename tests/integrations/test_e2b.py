@@ -23,6 +23,9 @@ from cellblock.integrations.e2b import (
     SandboxException,
     TimeoutException,
 )
+from cellblock.integrations.e2b.execution import result
+from cellblock.outputs import Output, OutputType
+from cellblock.session.notebook import Notebook
 
 _PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 
@@ -68,6 +71,36 @@ Shown()
     assert base64.b64decode(result.png or "") == _PNG
     assert result.formats() == ["text", "html", "png"]
     assert str(result) == "Result(shown)"
+
+
+@pytest.mark.threat("W8")
+def test_what_a_result_shows_itself_as_holds_no_script(sandbox: Sandbox) -> None:
+    code = """
+class Shown:
+    def __repr__(self): return 'shown\\x1b]0;title\\x07'
+    def _repr_html_(self): return '<b onclick=run()>shown</b><script>run()</script>'
+    def _repr_svg_(self): return '<svg onload="run()"/>'
+    def _repr_markdown_(self): return '<script>run()</script>'
+    def _repr_latex_(self): return r'$\\href{javascript:run()}{x}$'
+    def _repr_mimebundle_(self, **_): return {'application/javascript': 'run()'}
+Shown()
+"""
+    (result,) = sandbox.run_code(code).results
+    assert (result.javascript, result.svg) == ("run()", '<svg onload="run()"/>')  # for programs, as the code gave it
+    assert repr(result) == str(result) == "Result(shown)"
+    html = '<div class="cb-shown" style="contain:content;overflow:auto"><b>shown</b></div>'
+    assert (result._repr_html_(), result._repr_svg_(), result._repr_markdown_()) == (html, None, None)
+    note = "[left out, since a display might run or load it: text/latex, application/javascript]"
+    bundle = result._repr_mimebundle_()
+    assert bundle == {"text/plain": f"shown\x1b]0;title\x07\n{note}", "text/html": html}
+
+
+def test_an_image_reaches_a_callback_with_its_bytes(sandbox: Sandbox) -> None:
+    results: list[Result] = []
+    code = f"import time\nclass P:\n    def _repr_png_(self): return {_PNG!r}\ndisplay(P())\ntime.sleep(0.3)"
+    sandbox.run_code(code, on_result=results.append)
+    assert [base64.b64decode(one.png or "") for one in results] == [_PNG]
+    assert results[0]._repr_png_() == results[0].png
 
 
 def test_callbacks_are_called_as_it_happens(sandbox: Sandbox) -> None:
@@ -203,3 +236,10 @@ def test_what_says_how_the_service_is_reached_is_left_aside() -> None:
         with pytest.raises(InvalidArgumentException):
             sandbox.run_code("1", language="javascript")
         sandbox.session.undo()
+
+
+def test_text_that_only_looks_like_the_uri_of_an_image_stays_text() -> None:
+    forged = Output(type=OutputType.IMAGE, data={"image/png": "notebook://cell/c9/image/0", "text/plain": "x"})
+    given = result(forged, Notebook().read)
+    assert given == Result(text="x", png="notebook://cell/c9/image/0")
+    assert given._repr_png_() is None

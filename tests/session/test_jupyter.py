@@ -83,3 +83,9 @@ def test_outputs_of_cells_that_did_not_run_are_removed_and_the_document_given_is
     new = with_outputs(document, {})
     assert [cell["outputs"] for cell in new["cells"]] == [[], []]
     assert [cell["outputs"] for cell in document["cells"]] == [["old"], ["old"]]  # type: ignore[attr-defined]
+
+
+def test_widgets_that_were_outputs_are_removed_with_them() -> None:
+    widgets = {"application/vnd.jupyter.widget-state+json": {"state": {"a": {"state": {"value": "<script>"}}}}}
+    new = with_outputs(_document("a", metadata={"widgets": widgets, "title": "t"}), {})
+    assert new["metadata"] == {"title": "t"}

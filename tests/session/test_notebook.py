@@ -281,11 +281,16 @@ def test_bundle_that_is_none_still_makes_a_valid_document(data: dict[str, object
     notebook.to_html().encode()
 
 
+def left_out(mime: str) -> str:
+    return f"a\n[left out, since a display might run or load it: {mime}]"
+
+
 def test_binary_part_of_an_unknown_type_is_left_out() -> None:
     output = Output(type=OutputType.IMAGE, data={"text/plain": "a"}, uri="notebook://cell/c1/image/0")
     notebook = notebook_of(cell(outputs=(output,)), blobs=(Blob("text/html", b"<script>"),))
     (found,) = cells_of(notebook)
-    assert found["outputs"] == [{"output_type": "display_data", "data": {"text/plain": "a"}, "metadata": {}}]
+    data = {"text/plain": left_out("text/html")}
+    assert found["outputs"] == [{"output_type": "display_data", "data": data, "metadata": {}}]
     assert "script" not in notebook.to_html()
 
 
@@ -294,7 +299,8 @@ def test_binary_part_of_an_unknown_type_is_left_out() -> None:
 def test_script_has_no_place_in_a_document(mime: str) -> None:
     output = Output(type=OutputType.TEXT, data={"text/plain": "a", mime: "alert(1)"})
     (found,) = cells_of(notebook_of(cell(outputs=(output,))))
-    assert found["outputs"] == [{"output_type": "display_data", "data": {"text/plain": "a"}, "metadata": {}}]
+    data = {"text/plain": left_out(mime)}
+    assert found["outputs"] == [{"output_type": "display_data", "data": data, "metadata": {}}]
 
 
 def test_numbers_that_json_lacks_are_null() -> None:
@@ -401,6 +407,8 @@ def test_an_undone_cell_is_no_code_of_the_document_and_marked_on_the_page() -> N
     first, second = cells_of(notebook)
     assert (first["cell_type"], first["source"]) == ("code", "x = 1")
     assert (second["cell_type"], second["source"]) == ("raw", "# undone, and not run again\nx = 2")
+    assert isinstance(second["metadata"], dict)
+    assert second["metadata"]["raw_mimetype"] == "text/x-python"  # of none, nbconvert takes it for HTML
     assert [piece.source for piece in pieces(document_of(notebook))] == ["x = 1"]
     words = [word.strip() for word in Page(notebook.to_html()).words if word.strip()]
     rows = words[words.index("2 cells") + 1 :]

@@ -31,17 +31,19 @@ def _exports(host: Host) -> object:
 
 
 def _scripts(host: Host) -> object:
-    """Outputs that are scripts, SVG with one in it, and text that reads otherwise than it is."""
+    """Outputs that are scripts, SVG and HTML with one in it, and text that reads otherwise than it is."""
     host.session.run(
         "class Script:\n    def _repr_mimebundle_(self, **_):\n        script = 'al' + 'ert(1)'\n"
         "        return {'application/javascript': script, 'text/JavaScript': script, 'text/plain': 'a'}\nScript()"
     )
     host.session.run("class Svg:\n    def _repr_svg_(self): return '<svg on' + 'load=\"al' + 'ert(2)\"/>'\nSvg()")
+    host.session.run("class Html:\n    def _repr_html_(self): return '<b on' + 'click=\"al' + 'ert(3)\">b</b>'\nHtml()")
     host.session.run("print('a\U000e0061\u202e\u3164')")
     page, book = host.session.notebook.to_html(), json.dumps(host.session.notebook.to_ipynb())
+    words = ("alert(1)", "alert(2)", "alert(3)", "onload", "onclick")
     return {
-        "page": [word for word in ("alert(1)", "alert(2)", "onload", "\u202e", "\U000e0061", "\u3164") if word in page],
-        "notebook": "alert(1)" in book,
+        "page": [word for word in (*words, "\u202e", "\U000e0061", "\u3164") if word in page],
+        "notebook": [word for word in words if word in book],
         "named": page.count("a[U+E0061][U+202E][U+3164]"),
     }
 
@@ -120,7 +122,7 @@ ATTACKS: tuple[Attack, ...] = (
     _host(
         "terminal-escapes", _DATA, ["\x1b]0;title\x07\x1b[2J\n", "\x1b[31mred\n\rforged log line"], _terminal_escapes
     ),
-    _host("scripts", _DATA, {"page": [], "notebook": False, "named": 2}, _scripts),
+    _host("scripts", _DATA, {"page": [], "notebook": [], "named": 2}, _scripts),
     _host("errors-of-the-host", _DATA, [True, True, True], _errors_of_the_host),
     _host("uris", "a URI is matched as a whole and looked up in a table", ["UnknownCell"], _uris),
     _host(

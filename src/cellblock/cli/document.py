@@ -92,7 +92,8 @@ def _made(session: AsyncSession, job: Job, ran: Mapping[int, str]) -> str:
 
 
 def _page(job: Job, shown: Mapping[int, Shown], private: str) -> str:
-    from cellblock.session.page import page, renders_markdown
+    from cellblock.session.page import page
+    from cellblock.session.rich import renders_markdown
 
     parts = in_order(job.document, shown)
     if not renders_markdown() and any(isinstance(one, Prose) and one.is_markdown for one in parts):

@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.errors import FileRefused
-from cellblock.text import line
+from cellblock.session.shown import mime_type
 
 if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
 
 _FORBIDDEN = frozenset('\\:*?"<>|')
 _LONGEST = 120
-_DEEPEST = 64
-"""Directories within one another."""
-_SUFFIXES = ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpg"), (b"%PDF-", "pdf"))
+"""Bytes of a name: in most file systems it may have 255."""
+_DEEPEST = 100
 
 
 def safe(path: str) -> str:
@@ -36,12 +35,18 @@ def _safe_part(part: str) -> str:
     if clean[0] in ".-~ ":
         clean = "_" + clean[1:]
     stem, suffix = os.path.splitext(clean)
-    return stem[: _LONGEST - len(suffix[:20])] + suffix[:20]
+    suffix = _cut(suffix, 20)
+    return _cut(stem, _LONGEST - len(suffix.encode())) + suffix
+
+
+def _cut(text: str, most: int) -> str:
+    return text.encode()[:most].decode(errors="ignore")
 
 
 def _suffix(data: bytes) -> str:
     """By its first bytes, and not by what the cell called it."""
-    return next((suffix for magic, suffix in _SUFFIXES if data.startswith(magic)), "bin")
+    known = mime_type(data).partition("/")[2]
+    return {"jpeg": "jpg", "octet-stream": "bin"}.get(known, known)
 
 
 class Shelf:
@@ -51,7 +56,6 @@ class Shelf:
         self._directory = directory
         self._images = 0
         self._numbers: dict[Path, int] = {}
-        """The last number that a name was given, so that none is tried twice."""
         self.saved: list[str] = []
         self.failed: list[str] = []
 
@@ -62,19 +66,32 @@ class Shelf:
 
     def put(self, name: str, data: bytes) -> str | None:
         """Save a file under its safe name; where it went, None where the directory did not take it."""
-        where = safe(name)
-        target = self._directory / where
-        if where.count("/") > _DEEPEST:
-            self.failed.append(f"{line(where, _LONGEST)}: more than {_DEEPEST} directories deep")
+        name = safe(name)
+        if name.count("/") > _DEEPEST:
+            self.failed.append(f"{name[:_LONGEST]}…: below more than {_DEEPEST} directories")
             return None
+        target = self._directory / name
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             path = self._write_new(target, data)
         except OSError as error:
-            self.failed.append(f"{where}: {error.strerror}")
+            self.failed.append(f"{name}: {error.strerror}")
             return None
         self.saved.append(str(path))
         return str(path)
+
+    def _write_new(self, target: Path, data: bytes) -> Path:
+        """Write a file that did not exist, under the name or the name with a number; never through a link."""
+        while True:
+            number = self._numbers[target] = self._numbers.get(target, 0) + 1
+            path = target if number == 1 else target.with_name(f"{target.stem}-{number}{target.suffix}")
+            try:
+                file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+            except FileExistsError:
+                continue
+            with open(file, "wb") as out:
+                out.write(data)
+            return path
 
     async def put_new(self, session: AsyncSession, before: Mapping[str, bytes]) -> None:
         """Save what the workspace holds and `before`, what `contents` gave, did not. Caches stay behind."""
@@ -84,27 +101,10 @@ class Shelf:
             try:
                 data = await session.files.read(name)
             except FileRefused as error:
-                self.failed.append(f"{line(safe(name))}: {type(error).__name__}")
+                self.failed.append(f"{safe(name)}: {type(error).__name__}")
                 continue
             if before.get(name) != _digest(data):
                 self.put(name, data)
-
-    def _write_new(self, target: Path, data: bytes) -> Path:
-        """Write a file that did not exist, under the name or the name with a number; never through a link."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-        number = self._numbers.get(target, 0)
-        while True:
-            number += 1
-            path = target if number == 1 else target.with_name(f"{target.stem}-{number}{target.suffix}")
-            try:
-                file = os.open(path, flags, 0o644)
-                break
-            except FileExistsError:
-                continue
-        self._numbers[target] = number
-        with open(file, "wb") as out:
-            out.write(data)
-        return path
 
 
 async def contents(session: AsyncSession) -> dict[str, bytes]:

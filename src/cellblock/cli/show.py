@@ -141,28 +141,12 @@ class JsonLines:
             self._waiting = None
 
     def _cell(self, cell: Cell) -> dict[str, object]:
-        return {
-            "id": cell.id,
-            "number": cell.number,
-            "state": cell.state.value,
-            "ok": cell.ok,
-            "text": cell.text,
-            "outputs": [self._output(output) for output in cell.outputs],
-            "error": None if cell.error is None else asdict(cell.error),
-            "lost": [asdict(loss) for loss in cell.lost if loss.name != "__file__"],
-            "rolled_back": cell.rolled_back,
-            "undone": cell.undone,
-            "usage": asdict(cell.usage),
-        }
+        told = {name: one for name, one in cell.to_json().items() if name not in ("source", "kind")}
+        lost = [asdict(loss) for loss in cell.lost if loss.name != "__file__"]
+        return {**told, "lost": lost, "outputs": [self._output(output) for output in cell.outputs]}
 
     def _output(self, output: Output) -> dict[str, object]:
-        shown: dict[str, object] = {
-            "type": output.type.value,
-            "stream": output.stream,
-            "is_result": output.is_result,
-            "data": dict(output.data),
-            "uri": output.uri,
-        }
+        shown: dict[str, object] = output.to_json()
         parts = _binary(self._session, output)
         if self._shelf is None:
             inline = {mime: base64.b64encode(data).decode("ascii") for mime, data in parts.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from cellblock.cell import Cell, CellError, CellState, Deferred, Lost
@@ -15,22 +15,7 @@ _NOT_KEPT = "a store keeps what cells showed; run the cell again for its value"
 
 def to_plain(cell: Cell) -> dict[str, object]:
     """A cell as JSON data. Its value is not part of it."""
-    return {
-        "id": cell.id,
-        "number": cell.number,
-        "kind": cell.kind,
-        "source": cell.source,
-        "state": cell.state.value,
-        "outputs": [_output(output) for output in cell.outputs],
-        "error": None if cell.error is None else _without_none(asdict(cell.error)),
-        "lost": [asdict(lost) for lost in cell.lost],
-        "rolled_back": cell.rolled_back,
-        "undone": cell.undone,
-        "usage": asdict(cell.usage),
-        "text": cell.text,
-        "cut": cell.cut,
-        "has_value": cell.result.size > 0,
-    }
+    return {**cell.to_json(), "has_value": cell.result.size > 0}
 
 
 def from_plain(plain: Mapping[str, Any]) -> Cell:
@@ -53,28 +38,8 @@ def from_plain(plain: Mapping[str, Any]) -> Cell:
     return replace(cell, result=Deferred(_not_kept)) if plain["has_value"] else cell
 
 
-def _without_none(plain: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in plain.items() if value is not None}
-
-
-def _output(output: Output) -> dict[str, object]:
-    return {
-        "type": output.type.value,
-        "data": dict(output.data),
-        "uri": output.uri,
-        "is_result": output.is_result,
-        "stream": output.stream,
-    }
-
-
 def _shown(plain: Mapping[str, Any]) -> Output:
-    return Output(
-        type=OutputType(plain["type"]),
-        data=dict(plain["data"]),
-        uri=plain["uri"],
-        is_result=bool(plain["is_result"]),
-        stream=plain["stream"],
-    )
+    return Output(**{**plain, "type": OutputType(plain["type"]), "data": dict(plain["data"])})
 
 
 def _not_kept() -> object:

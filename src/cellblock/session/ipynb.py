@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterable
 from math import isfinite
 
 from cellblock.cell import Cell, CellError
 from cellblock.outputs import Output, OutputType
-from cellblock.session.shown import IMAGES, Blob, Shown
-from cellblock.text import strict_json, valid
+from cellblock.session.rich import rich
+from cellblock.session.shown import Blob, Shown
+from cellblock.text import valid
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_MIME = re.compile(r"[a-z]+/(?!.*(?:java|ecma|live)script)[A-Za-z0-9.+-]+", re.IGNORECASE)
-"""No scripts: who trusts a notebook, or the folder it lies in, would run them when it is opened."""
-_BINARY = IMAGES | {"application/pdf"}
+_PYTHON = "text/x-python"
 
 
 def ipynb(cells: Iterable[Shown], *, private: str = "") -> dict[str, object]:
@@ -31,7 +29,7 @@ def ipynb(cells: Iterable[Shown], *, private: str = "") -> dict[str, object]:
             "language_info": {
                 "name": "python",
                 "file_extension": ".py",
-                "mimetype": "text/x-python",
+                "mimetype": _PYTHON,
                 "pygments_lexer": "ipython3",
             },
             **({"cellblock": {"private": valid(private)}} if private else {}),
@@ -47,9 +45,12 @@ def _cell(shown: Shown, place: int) -> dict[str, object]:
         "metadata": {"cellblock": _facts(cell)},
         "source": valid(_source(cell)),
     }
-    if cell.undone:  # whoever runs the document is to come to the session's state
-        return {"cell_type": "raw", **written, "source": f"# undone, and not run again\n{written['source']}"}
-    return {"cell_type": "code", **written, **outcome(shown)}
+    if not cell.undone:
+        return {"cell_type": "code", **written, **outcome(shown)}
+    # who runs the document is to come to the session's state; of no type, it would be HTML of a page that is made of it
+    metadata = {"cellblock": _facts(cell), "format": _PYTHON, "raw_mimetype": _PYTHON}
+    source = f"# undone, and not run again\n{written['source']}"
+    return {"cell_type": "raw", **written, "metadata": metadata, "source": source}
 
 
 def outcome(shown: Shown) -> dict[str, object]:
@@ -100,28 +101,13 @@ def _output(output: Output, blobs: tuple[Blob, ...], cell: Cell) -> dict[str, ob
     if output.stream is not None:
         name = "stderr" if output.stream == "stderr" else "stdout"
         return {"output_type": "stream", "name": name, "text": valid(output.text)}
-    data = _parts(output, blobs)
+    data = rich(output.data, blobs).bundle()
     if not data:
         return None
     if output.is_result:
         number = cell.number or None
         return {"output_type": "execute_result", "execution_count": number, "data": data, "metadata": {}}
     return {"output_type": "display_data", "data": data, "metadata": {}}
-
-
-def _parts(output: Output, blobs: tuple[Blob, ...]) -> dict[str, object]:
-    data: dict[str, object] = {}
-    for mime, part in output.data.items():
-        if _MIME.fullmatch(mime) is None or mime in _BINARY:
-            continue
-        if mime.endswith("json"):
-            copied = strict_json(part)
-            if copied is not None:
-                (data[mime],) = copied
-        elif isinstance(part, str):
-            data[mime] = valid(part)
-    data.update((blob.mime, base64.b64encode(blob.data).decode()) for blob in blobs if blob.mime in _BINARY)
-    return data
 
 
 def _error(error: CellError) -> dict[str, object]:

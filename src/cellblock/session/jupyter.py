@@ -73,6 +73,8 @@ def with_outputs(document: Mapping[str, Any], shown: Mapping[int, Shown], *, pri
     Text, order and metadata of the document stay as they are, but for why the session was `private`, if it was.
     """
     new = copy.deepcopy(dict(document))
+    if isinstance(new.get("metadata"), dict):
+        new["metadata"].pop("widgets", None)  # they belonged to the outputs
     if private:
         new["metadata"] = {**new.get("metadata", {}), "cellblock": {"private": private}}
     for place, cell in enumerate(new["cells"]):

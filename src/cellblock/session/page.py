@@ -7,19 +7,16 @@ scripts, and the page's Content-Security-Policy, which frames inherit, lets it l
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Iterable, Iterator
 from html import escape
-from importlib.util import find_spec
 from math import isfinite
 
 from cellblock.cell import Cell, CellError, CellState
 from cellblock.outputs import DATAFRAME_MIME, Output, OutputType
-from cellblock.session.markup import sanitized
 from cellblock.session.page_style import FRAME_STYLE, STYLE
-from cellblock.session.shown import IMAGES, Blob, Prose, Shown
-from cellblock.text import as_terminal, inert, strict_json
+from cellblock.session.rich import apart, image, markdown, rich
+from cellblock.session.shown import Blob, Prose, Shown
+from cellblock.text import as_terminal, inert
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _MAX_COLUMNS = 200
@@ -50,18 +47,9 @@ def _marked(private: str) -> str:
     return f", private data: {escape(inert(private))}" if private else ""
 
 
-def renders_markdown() -> bool:
-    """Whether Markdown is shown as it is meant, and not as it is written: with the extra `pages`."""
-    return find_spec("markdown_it") is not None
-
-
 def _prose(prose: Prose) -> Iterator[str]:
-    text: str | None = None
-    if prose.is_markdown and renders_markdown():
-        from cellblock.session.markdown import rendered
-
-        text = rendered(prose.text, prose.images)
-    yield f"<section class=text>\n{f'<pre>{_text(prose.text)}</pre>' if text is None else text}</section>\n"
+    text = markdown(prose.text, prose.images) if prose.is_markdown else f"<pre>{_text(prose.text)}</pre>"
+    yield f"<section class=text>\n{text}</section>\n"
 
 
 def _cell(shown: Shown) -> Iterator[str]:
@@ -113,38 +101,24 @@ def _output(output: Output, blobs: tuple[Blob, ...]) -> str:
     if output.stream is not None:
         name = "stderr" if output.stream == "stderr" else "stdout"
         return f'<pre class="{name}">{escape(as_terminal(output.text))}</pre>'
-    table = _table(output.data.get(DATAFRAME_MIME))
+    views = rich(output.data, blobs)
+    table = _table(views.json.get(DATAFRAME_MIME))
     if table is not None:
         return table
-    plain, svg, html = (output.data.get(mime) for mime in ("text/plain", "image/svg+xml", "text/html"))
-    described = inert(plain)[:200] if isinstance(plain, str) else "image"
-    images = [_image(blob.mime, blob.data, described) for blob in blobs if blob.mime in IMAGES]
-    if not images and isinstance(svg, str):
-        images = [_image("image/svg+xml", svg.encode("utf-8", "replace"), described)]
+    images = [mime for mime in views.images if mime != "image/svg+xml"] or list(views.images)
     if images:
-        return "".join(images)
-    if isinstance(html, str):
-        return _frame(html)
-    return f"<pre>{_text(_plain(output))}</pre>"
-
-
-def _plain(output: Output) -> str:
-    for mime in ("text/plain", "text/markdown", "text/latex"):
-        part = output.data.get(mime)
-        if isinstance(part, str):
-            return part
-    copied = strict_json(dict(output.data))
-    return json.dumps(copied[0], indent=1) if copied is not None else "(nothing that can be shown)"
-
-
-def _image(mime: str, data: bytes, described: str) -> str:
-    return f'<img alt="{escape(described)}" src="data:{mime};base64,{base64.b64encode(data).decode()}">'
+        return "".join(image(mime, views.images[mime], views.text) for mime in images)
+    if views.markup:
+        return _frame(views.markup)
+    if views.prose:
+        return f"<div class=text>{views.prose}</div>"
+    return f"<pre>{_text(views.text or '')}</pre>"
 
 
 def _frame(html: str) -> str:
     rows = min(18, 4 + html.count("<tr") + html.count("<p") + html.count("<li") + html.count("<br"))
     fixed = f'sandbox="" loading="lazy" title="HTML output" style="height:{2 * rows}rem"'
-    return f'<iframe {fixed} srcdoc="{escape(FRAME_STYLE + sanitized(inert(html)))}"></iframe>'
+    return f'<iframe {fixed} srcdoc="{escape(FRAME_STYLE + apart(html))}"></iframe>'
 
 
 def _table(table: object) -> str | None:

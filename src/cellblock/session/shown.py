@@ -10,6 +10,16 @@ from cellblock.outputs import Output
 
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """Binary parts that are shown; their MIME types come from inside the wall, so what is not here is left out."""
+_MAGIC = {
+    b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"%PDF-": "application/pdf",
+}  # fmt: skip
+
+
+def mime_type(data: bytes) -> str:
+    """The MIME type of bytes that came from inside: by what they are, and not by what was said of them."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((mime for magic, mime in _MAGIC.items() if data.startswith(magic)), "application/octet-stream")
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,5 +206,7 @@ def cells() -> Iterator[Case]:
     svg = m.Display(
         data={"image/svg+xml": "<svg><script/></svg>", "text/plain": "s"}, mimes=(), is_result=False, mark=0
     )
-    for event in (html, svg):
+    text = "# head\n\n- *a* [b](https://x.test)\n\n1. `c` ![d](x.png)\n\n| e |\n|--:|\n| <b> |\n\n> f\\\ng\n\n---\n"
+    markdown = m.Display(data={"text/markdown": text}, mimes=(), is_result=True, mark=0)
+    for event in (html, svg, markdown):
         yield (b"s1", b"d" + encode_event(event).head, b"f" + encode_event(EVENTS[8]).head)

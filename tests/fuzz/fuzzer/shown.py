@@ -19,6 +19,7 @@ from cellblock.executors.text import TextBudget
 from cellblock.session.account import Account
 from cellblock.session.notebook import Notebook
 from cellblock.session.record import Recorder, losses
+from cellblock.session.rich import markdown
 from cellblock.text import inert
 from cellblock.wire import messages as m
 from cellblock.wire.codec import decode_event
@@ -27,6 +28,8 @@ from cellblock.wire.text import Demultiplexer, Place, Text
 from fuzzer import seeds
 from fuzzer.cases import Case
 from fuzzer.target import Target
+
+markdown("# [a](b) `c`", {})  # what it imports and makes when it is first used
 
 
 def _read_text(case: Case) -> tuple[list[Text | Place], list[Written]]:
@@ -151,6 +154,12 @@ _SCRIPTS_NEED = frozenset(
 _ATTRIBUTES: dict[str, set[str]] = {
     **{tag: {"class"} for tag in ("head", "title", "style", "body", "main", "header", "h1", "p", "div", "span", "pre")},
     **{tag: {"class"} for tag in ("code", "table", "thead", "tbody", "tr", "th", "td", "ul", "li")},
+    # Markdown, by its table
+    **{tag: {"id"} for tag in ("h2", "h3", "h4", "h5", "h6")},
+    **{tag: set() for tag in ("blockquote", "br", "em", "hr", "s", "strong")},
+    **{tag: {"class", "style"} for tag in ("th", "td")},
+    "a": {"href", "rel"},
+    "ol": {"start"},
     "html": {"lang"},
     "meta": {"charset", "name", "content", "http-equiv"},
     "section": {"class", "id"},
@@ -158,6 +167,13 @@ _ATTRIBUTES: dict[str, set[str]] = {
     "iframe": {"sandbox", "loading", "title", "style", "srcdoc"},
 }
 _IMAGES = tuple(f"data:image/{kind};base64," for kind in ("png", "jpeg", "gif", "webp", "svg+xml"))
+
+
+_HOSTILE = frozenset(("base", "embed", "form", "iframe", "link", "math", "meta", "object", "script", "svg"))
+_IN_DOCUMENTS = frozenset((
+    "text/plain", "text/html", "text/latex", "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf",
+    "application/json", "application/vnd.cellblock.dataframe+json",
+))  # fmt: skip
 
 
 class Elements(HTMLParser):
@@ -193,8 +209,11 @@ def _check_document(document: dict[str, Any]) -> None:
             assert kind in ("display_data", "execute_result")
             assert output["metadata"] == {}
             for mime, part in output["data"].items():
-                assert "javascript" not in mime.lower(), "a script in the document"
+                assert mime in _IN_DOCUMENTS, f"{mime} in the document"
                 assert mime.endswith("json") or type(part) is str
+            for tag, attributes in Elements(str(output["data"].get("text/html", ""))).found:
+                assert tag not in _HOSTILE, f"<{tag}> in the document"
+                assert not any(name.startswith("on") for name in attributes), "a handler in the document"
 
 
 TARGETS = (

@@ -5,11 +5,16 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
 from cellblock.cell import Cell
+from cellblock.errors import UnknownCell
 from cellblock.outputs import Output, OutputType
+from cellblock.session.rich import rich
+from cellblock.session.shown import IMAGES
+from cellblock.text import inert
 
 _VIEWS = {
     "text/plain": "text",
@@ -23,7 +28,7 @@ _VIEWS = {
     "application/json": "json",
     "application/javascript": "javascript",
 }
-_BINARY = {"image/png", "image/jpeg", "application/pdf", "image/gif", "image/webp"}
+_BINARY = IMAGES | {"application/pdf"}
 
 
 @dataclass
@@ -73,30 +78,32 @@ class Result:
         return [name for name in _VIEWS.values() if getattr(self, name)] + list(self.extra)
 
     def __getitem__(self, name: str) -> object:
-        return getattr(self, name)
+        return self.extra[name] if name in self.extra else getattr(self, name)
 
     def __repr__(self) -> str:
-        return f"Result({self.text})" if self.text else f"Result(Formats: {', '.join(self.formats())})"
+        return inert(f"Result({self.text or 'Formats: ' + ', '.join(self.formats())})")
 
     __str__ = __repr__
 
-    def _repr_html_(self) -> str | None:
-        return self.html
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, object]:
+        """The views for Jupyter's page, which drives the host's kernel: SVG and Markdown as HTML without scripts."""
+        return rich({mime: self[name] for mime, name in _VIEWS.items() if self[name] is not None} | self.extra).bundle()
 
-    def _repr_markdown_(self) -> str | None:
-        return self.markdown
+    def _repr_html_(self) -> object:
+        return self._repr_mimebundle_().get("text/html")
 
-    def _repr_svg_(self) -> str | None:
-        return self.svg
+    def _repr_png_(self) -> object:
+        return self._repr_mimebundle_().get("image/png")
 
-    def _repr_png_(self) -> str | None:
-        return self.png
+    def _repr_jpeg_(self) -> object:
+        return self._repr_mimebundle_().get("image/jpeg")
 
-    def _repr_jpeg_(self) -> str | None:
-        return self.jpeg
+    def _repr_latex_(self) -> object:
+        return self._repr_mimebundle_().get("text/latex")
 
-    def _repr_latex_(self) -> str | None:
-        return self.latex
+    def _repr_svg_(self) -> None: ...
+
+    def _repr_markdown_(self) -> None: ...
 
 
 @dataclass
@@ -127,7 +134,7 @@ class Execution:
 
     def to_json(self) -> str:
         """As JSON text."""
-        results = [{name: _view(one, name) for name in one.formats()} | {"text": one.text} for one in self.results]
+        results = [{**{name: one[name] for name in one.formats()}, "text": one.text} for one in self.results]
         error = None if self.error is None else self.error.to_json()
         return json.dumps({"results": results, "logs": self.logs.to_json(), "error": error})
 
@@ -150,24 +157,15 @@ def execution(cell: Cell, read: Callable[[str], bytes]) -> Execution:
 
 def result(output: Output, read: Callable[[str], bytes]) -> Result:
     """An output that is no printed text."""
-    views: dict[str, object] = {}
-    extra: dict[str, object] = {}
-    for mime, given in output.data.items():
-        value = given
-        if mime in _BINARY and isinstance(given, str):
-            value = base64.b64encode(read(given)).decode()
-        if mime in _VIEWS:
-            views[_VIEWS[mime]] = value
-        else:
-            extra[mime] = value
-    return Result(**views, is_main_result=output.is_result, extra=extra)  # type: ignore[arg-type]  # by the table
+    parts = dict(output.data)
+    for mime, uri in output.data.items():
+        if mime in _BINARY and isinstance(uri, str):
+            with suppress(UnknownCell):  # text that only looks like a URI
+                parts[mime] = base64.b64encode(read(uri)).decode()
+    views = {_VIEWS[mime]: parts.pop(mime) for mime in _VIEWS if mime in parts}
+    return Result(**views, is_main_result=output.is_result, extra=parts)  # type: ignore[arg-type]  # by the table
 
 
 def message(output: Output) -> OutputMessage:
     """Printed text, as it is told while code runs."""
     return OutputMessage(output.text, time.time_ns(), error=output.stream == "stderr")
-
-
-def _view(one: Result, name: str) -> object:
-    extra: Mapping[str, object] = one.extra
-    return extra[name] if name in extra else one[name]

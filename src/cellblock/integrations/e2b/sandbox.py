@@ -95,7 +95,7 @@ class Sandbox:
         """Run Python, or "bash", among the names of what ran before. What the code did wrong is `execution.error`.
 
         TimeoutException after `timeout` seconds, or at the session's own limit; the sandbox goes on. `envs` hold for
-        this run. Callbacks are called in this thread, as it happens.
+        this run. Callbacks are called in this thread, as it happens; for an image at the end.
         """
         if context is not None:
             raise InvalidArgumentException("there is one context", hint="open another Sandbox, or session.branch()")
@@ -107,9 +107,12 @@ class Sandbox:
             if output.stream is not None:
                 if callback := told[output.stream]:
                     callback(message(output))
+            elif output.uri is not None:  # its bytes can be read when the cell has ended
+                images.append(output)
             elif on_result is not None and output.type is not OutputType.ERROR:
                 on_result(result(output, self.session.read_output))
 
+        images: list[Output] = []
         before = self._set_environment(dict(envs)) if envs else {}
         try:
             cell = wait_timed(self.session, code, _LANGUAGES[language], timeout or None, tell)
@@ -119,6 +122,9 @@ class Sandbox:
         if cell is None or (cell.error is not None and cell.error.kind == "timeout"):
             seconds = timeout if cell is None else self.session.limits.timeout_seconds
             raise TimeoutException(f"the code ran longer than {seconds:g} s", hint="do less in one run, or raise it")
+        if on_result is not None:
+            for image in images:
+                on_result(result(image, self.session.read_output))
         found = execution(cell, self.session.read_output)
         if found.error is not None and on_error is not None:
             on_error(found.error)

@@ -1,0 +1,146 @@
+"""The one way out for rich output: what a display of the host gets of a MIME bundle that a cell showed (W8).
+
+Pages, exports, Jupyter's reprs and resources take it from here:
+
+| MIME type | leaves as |
+|---|---|
+| text/plain | text |
+| text/html | HTML from a list, its names and styles apart from the page's; on our pages in a frame without rights |
+| text/markdown | HTML by the table of `markdown.py` |
+| text/latex | itself, where each command only draws, for Jupyter; on our pages text |
+| image/svg+xml | an image, in which no script runs and nothing is fetched |
+| image/png, jpeg, gif, webp; application/pdf | their bytes, where they are of that type |
+| application/json, the data frame's | plain data |
+| all else, and what is not of its type | left out, and named under the text |
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from importlib.util import find_spec
+
+from cellblock.outputs import DATAFRAME_MIME
+from cellblock.session.latex import is_harmless
+from cellblock.session.markup import SCOPE, sanitized
+from cellblock.session.shown import IMAGES, Blob, mime_type
+from cellblock.text import inert, strict_json, valid
+
+_DATA = frozenset(("application/json", DATAFRAME_MIME))
+_BINARY = IMAGES | {"application/pdf"}
+_MOST_NAMED = 8
+_MIME = re.compile(r"[a-z]+/[A-Za-z0-9.+-]{1,80}")
+_STYLE = "contain:content;overflow:auto"
+"""Whatever is within the element is drawn within it, at a fixed place too."""
+_TAG_OR_MATH = re.compile(r"<[^<>]*+>|[$\\`]")
+
+
+@dataclass(slots=True, kw_only=True)
+class Rich:
+    """The views of one output, each safe to show. `markup`, from HTML, and `prose`, from Markdown, are harmless HTML.
+
+    `images` (SVG among them) and `files` are in base64 by MIME type, `json` is plain data.
+    """
+
+    text: str | None = None
+    markup: str = ""
+    prose: str = ""
+    latex: str = ""
+    images: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    json: dict[str, object] = field(default_factory=dict)
+
+    def bundle(self) -> dict[str, object]:
+        """The MIME bundle for a front end that runs what it is given, in the page that drives the host's kernel."""
+        images, html = dict(self.images), apart(self.markup or self.prose)
+        if (drawing := images.pop("image/svg+xml", None)) is not None and not html:  # SVG would be put into the page
+            html = image("image/svg+xml", drawing, self.text)
+        views = {} if self.text is None else {"text/plain": self.text}
+        views |= {mime: view for mime, view in (("text/html", html), ("text/latex", self.latex)) if view}
+        return {**views, **self.json, **images, **self.files}
+
+
+def rich(data: Mapping[str, object], blobs: Iterable[Blob] = ()) -> Rich:
+    """The views of a MIME bundle. Its binary parts are blobs or base64."""
+    found = Rich()
+    parts = {**data, **{blob.mime: blob.data for blob in blobs}}
+    left_out = [mime for mime, part in parts.items() if not _takes(found, mime, part)]
+    if found.text is None:
+        sources = [one for mime in ("text/markdown", "text/latex") if isinstance(one := data.get(mime), str)]
+        sources += [json.dumps(found.json, indent=1)] if found.json else []
+        found.text = valid(sources[0]) if sources else None
+    if left_out:
+        names = [mime if _MIME.fullmatch(mime) else "a part of no MIME type" for mime in left_out[:_MOST_NAMED]]
+        more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
+        note = f"[left out, since a display might run or load it: {', '.join(names)}{more}]"
+        found.text = f"{found.text}\n{note}" if found.text else note
+    return found
+
+
+def image(mime: str, encoded: str, described: str | None) -> str:
+    """An image as HTML. SVG in it has no scripts and fetches nothing."""
+    return f'<img alt="{escape(inert(described or "image")[:200])}" src="data:{mime};base64,{encoded}">'
+
+
+def renders_markdown() -> bool:
+    """Whether Markdown is shown as it is meant, and not as it is written: with the extra `pages`."""
+    return find_spec("markdown_it") is not None
+
+
+def markdown(text: str, images: Mapping[str, Blob]) -> str:
+    """Markdown as HTML, with the text as it is written where it cannot be rendered."""
+    from_table: str | None = None
+    if renders_markdown():
+        from cellblock.session.markdown import rendered
+
+        from_table = rendered(text, images)
+    return f"<pre>{escape(inert(text))}</pre>" if from_table is None else from_table
+
+
+def apart(html: str) -> str:
+    """HTML of this module in an element of its own, for any page, without what a page would take for a formula."""
+    html = _TAG_OR_MATH.sub(lambda found: found[0] if len(found[0]) > 1 else f"<span>{found[0]}</span>", html)
+    return html and f'<div class="{SCOPE}" style="{_STYLE}">{html}</div>'
+
+
+def _takes(found: Rich, mime: str, part: object) -> bool:
+    """Put one part where its type has a place; whether it had one."""
+    if mime in _DATA:
+        if (copied := strict_json(part)) is not None:
+            found.json[mime] = copied[0]
+        return copied is not None
+    if mime in _BINARY:
+        data = _bytes(part)
+        if fits := mime_type(data) == mime:
+            (found.images if mime in IMAGES else found.files)[mime] = base64.b64encode(data).decode()
+        return fits
+    if not isinstance(part, str):
+        return False
+    match mime:
+        case "text/plain":
+            found.text = valid(part)
+        case "text/html":
+            found.markup = sanitized(part)
+            return found.markup != ""
+        case "text/markdown":
+            found.prose = markdown(part, {})
+        case "text/latex" if is_harmless(part):
+            found.latex = inert(part)
+        case "image/svg+xml":
+            found.images[mime] = base64.b64encode(part.encode("utf-8", "replace")).decode()
+        case _:
+            return False
+    return True
+
+
+def _bytes(part: object) -> bytes:
+    if isinstance(part, bytes):
+        return part
+    try:
+        return base64.b64decode(part, validate=True) if isinstance(part, str) else b""
+    except ValueError:
+        return b""
