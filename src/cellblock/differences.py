@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cellblock.text import line, name
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
@@ -63,9 +65,9 @@ class Diff:
         return bool(self.names or self.files or self.steps)
 
     def __str__(self) -> str:
-        lines = [f"{step.kind} [{step.number}] {step.message}" for step in self.steps]
-        lines += [f"{_mark(one.before, one.after)} {one.name}{_values(one)}" for one in self.names]
-        lines += [f"{_mark(one.before, one.after)} {one.path}{_sizes(one)}" for one in self.files]
+        lines = [f"{step.kind} [{step.number}] {line(step.message)}" for step in self.steps]
+        lines += [f"{_mark(one.before, one.after)} {name(one.name)}{_values(one)}" for one in self.names]
+        lines += [f"{_mark(one.before, one.after)} {name(one.path)}{_sizes(one)}" for one in self.files]
         return "\n".join(lines) or "nothing differs"
 
 
@@ -75,7 +77,7 @@ def _mark(before: object, after: object) -> str:
 
 def _values(one: NameChange) -> str:
     values = [value for value in (one.before, one.after) if value is not None]
-    return ": " + " → ".join(" ".join(value.preview.split()) + f" ({value.type})" for value in values)
+    return ": " + " → ".join(f"{line(value.preview)} ({line(value.type)})" for value in values)
 
 
 def _sizes(one: FileChange) -> str:
