@@ -53,13 +53,13 @@ async def _receive(
 
 def _parsed(error: ValidationError) -> SessionMessage:
     """The message of a line that the parser refused, mended, or the answer to a line that is no message."""
-    data = error.errors(include_url=False)[0]["input"]
-    code = INVALID_REQUEST
-    if isinstance(data, str):  # the line, which is no JSON
+    (first, *_), code = (wrong := error.errors(include_url=False)), INVALID_REQUEST
+    if first["type"] == "json_invalid":
         try:
-            return SessionMessage(jsonrpc_message_adapter.validate_json(mended(data.encode()), by_name=False))
+            return SessionMessage(jsonrpc_message_adapter.validate_json(mended(first["input"].encode()), by_name=False))
         except ValidationError:
             code = PARSE_ERROR
-    number = data.get("id") if isinstance(data, dict) else None
+    data = next((one["input"] for one in wrong if isinstance(one["input"], dict)), {})
+    number = data.get("id")
     told = ErrorData(code=code, message="the line is not a JSON-RPC message")
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number if type(number) in (int, str) else None, error=told))
