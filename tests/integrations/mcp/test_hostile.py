@@ -247,14 +247,18 @@ _HOSTILE: dict[str, Any] = {
 }
 
 
+_TELLING = ("half a character", "lines", "a large number", "a list", "a nest as text")
+
+
 @pytest.mark.threat("D2")
 @pytest.mark.parametrize("tool", _ARGUMENTS)
 def test_no_argument_of_a_tool_ends_the_server_or_goes_without_an_answer(ask: Ask, tool: str) -> None:
     known = {one["name"]: set(one["inputSchema"]["properties"]) for one in ask("tools/list", {})["result"]["tools"]}
     assert known.keys() == _ARGUMENTS.keys()
     assert known[tool] == {*_ARGUMENTS[tool], *({"session"} if tool != "list_sessions" else ())}
+    whole = isinstance(getattr(ask, "__self__", None), Stdio)  # each of the other transports takes some of them
     for argument in (*known[tool], "unheard of"):
-        for value in _HOSTILE.values():
+        for value in (_HOSTILE if whole else {name: _HOSTILE[name] for name in _TELLING}).values():
             told = json.dumps(_call(ask, tool, **{**_ARGUMENTS[tool], argument: value}))
             assert "pydantic" not in told
     for name, value in _HOSTILE.items():
@@ -461,6 +465,7 @@ _LARGE: list[tuple[str, dict[str, Any]]] = [
     ("run_python", {"code": "for _ in range(5000): display(Image(1))"}),
     ("run_python", {"code": "Image(1_200_000)"}),
     ("run_python", {"code": "one = [0]\nfor _ in range(17): one = [one, one]\none"}),
+    ("run_python", {"code": "row = [0] * 1500\n[row] * 1500"}),
     ("run_python", {"code": "list(range(1_000_000))"}),
     ("run_python", {"code": "for n in range(1500): globals()[f'g{n}'] = (one for one in [n])"}),
     ("run_python", {"code": "for n in range(1500): open(f'{n:0200}\\n', 'w').close()"}),

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.mcpserver.resources import ResourceSecurity
 
-from cellblock.errors import CellblockError, StoreError, UnknownCell, UnknownSession
+from cellblock.errors import CellblockError, UnknownCell
 from cellblock.integrations.mcp.results import MOST_IMAGE_BYTES, MOST_SENT, cell_result
 from cellblock.session.account import Account
 from cellblock.session.notebook import Kept, Notebook
@@ -32,10 +32,8 @@ def add_resources(server: SessionServer) -> None:
     async def read(session: str, take: Callable[[Iterable[Kept], str], T]) -> T:
         try:
             return await server.sessions.read(server.user, session, take)
-        except (UnknownSession, UnknownCell, StoreError) as error:
-            raise ResourceNotFoundError(str(error)) from None
         except CellblockError as error:
-            raise ResourceError(str(error)) from None
+            raise ResourceNotFoundError(str(error)) from None
 
     @server.resource("notebook://{session}", name="notebook", mime_type=IPYNB, security=_NAMES)
     async def notebook(session: str) -> str:

@@ -18,7 +18,7 @@ from cellblock.differences import Diff
 from cellblock.session.offered import told
 from cellblock.session.shown import IMAGES, Blob
 from cellblock.store import Commit, SessionRow
-from cellblock.text import line, name, strict_json
+from cellblock.text import cut, line, name, strict_json
 
 MOST_SENT = 2 * 2**20
 """Characters of an answer. The event loop, on which it is encoded, is held for some 10 ms by each million."""
@@ -26,6 +26,7 @@ MOST_IMAGE_BYTES = MOST_SENT * 5 // 8
 """Images of one result that are sent with it, as bytes; what comes after is linked to."""
 _MOST_IMAGES = 20
 _MOST_LOST = 100
+_MOST_TEXT = 150_000
 _MOST_VALUE = 10_000
 _DEEPEST_VALUE = 30
 _MOST_VALUE_BYTES = 16 * _MOST_VALUE
@@ -189,7 +190,8 @@ def cell_result(session: str, cell: Cell, parts: Mapping[str, Blob]) -> CallTool
     """A cell, with the binary parts of its outputs, as a tool's answer; one that failed is a tool's error."""
     found = (output.uri for output in cell.outputs if output.uri is not None and output.uri in parts)
     uris = list(islice(found, _MOST_IMAGES))
-    text = cell.text.replace(f"notebook://cell/{cell.id}/", image_uri(session, f"notebook://cell/{cell.id}/"))
+    place = f"notebook://cell/{cell.id}/"
+    text = cut(cell.text.replace(place, image_uri(session, place)), _MOST_TEXT)
     error, lost = cell.error, cell.lost[:_MOST_LOST]
     failure = None
     if error is not None:
@@ -299,7 +301,7 @@ def _plain(cell: Cell) -> object:
 
 def _is_plain(value: object, depth: int, left: list[int]) -> bool:
     """Whether it is JSON of at most `left` characters; an object that is in it many times counts as often."""
-    left[0] -= len(value) if isinstance(value, str) else value.bit_length() // 4 if isinstance(value, int) else 1
+    left[0] -= 1 + (len(value) if isinstance(value, str) else value.bit_length() // 4 if isinstance(value, int) else 0)
     if not depth or left[0] < 0:
         return False
     if value is None or type(value) in (str, bool, int, float):

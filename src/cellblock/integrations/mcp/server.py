@@ -100,11 +100,14 @@ class SessionServer(MCPServer[Any]):
         try:
             return await super().call_tool(name, given, context)
         except ToolError as error:
-            if not isinstance(error.__cause__, ValidationError):
-                raise
-            wrong = error.__cause__.errors(include_url=False, include_context=False, include_input=False)[:10]
-            told = [f"{'.'.join(map(str, one['loc']))}: {one['msg'].lower()}" for one in wrong]
-            raise ToolError(f"{name} got wrong arguments: {'; '.join(told)}") from None
+            match error.__cause__:
+                case ValidationError() as wrong:
+                    rows = wrong.errors(include_url=False, include_context=False, include_input=False)[:10]
+                    told = [f"{'.'.join(map(str, one['loc']))}: {one['msg'].lower()}" for one in rows]
+                    raise ToolError(f"{name} got wrong arguments: {'; '.join(told)}") from None
+                case CellblockError() | ToolError() as failed:
+                    raise ToolError(str(failed)) from None
+            raise
 
     async def list_resources(self) -> list[Resource]:
         """The notebooks of the caller's sessions."""

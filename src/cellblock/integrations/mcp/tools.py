@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import functools
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
@@ -17,7 +16,6 @@ from mcp_types import CallToolResult, EmbeddedResource, ResourceLink, TextResour
 from pydantic import Field
 
 from cellblock.cell import Cell
-from cellblock.errors import CellblockError
 from cellblock.integrations.mcp.following import follow
 from cellblock.integrations.mcp.resources import HTML, IPYNB, exported
 from cellblock.integrations.mcp.results import (
@@ -78,7 +76,7 @@ def add_tools(server: SessionServer, chosen: Collection[str] | None) -> None:
         raise ValueError(f"there is no tool {', '.join(unknown)}: there are {', '.join(rows)}")
     for tool, (function, hints) in rows.items():
         if chosen is None or tool in chosen:
-            server.add_tool(_told(function), annotations=hints)
+            server.add_tool(function, annotations=hints)
 
 
 class Tools:
@@ -342,16 +340,3 @@ def _text(data: bytes, *, more: bool) -> str | None:
             if error.start < len(data) - 4:
                 return None
     return None
-
-
-def _told(function: Function) -> Function:
-    """A tool whose errors are told to the model, with what to do about them."""
-
-    @functools.wraps(function)
-    async def telling(*args: Any, **kwargs: Any) -> CallToolResult:
-        try:
-            return await function(*args, **kwargs)
-        except CellblockError as error:
-            raise ToolError(str(error)) from None
-
-    return telling
