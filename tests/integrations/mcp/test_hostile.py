@@ -481,7 +481,7 @@ _LARGE: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.anyio
-@pytest.mark.threat("W11")
+@pytest.mark.threat("D4")
 async def test_no_call_holds_the_event_loop(url: str) -> None:
     limits = ExecutionLimits(timeout_seconds=60, max_memory_mb=1024)
     listener = listen("127.0.0.1:0")
