@@ -51,7 +51,7 @@ integrations: $(STAMPS)/wheel  ## suites that other projects publish, in an envi
 fuzz: $(STAMPS)/dev $(STAMPS)/as-wheel  ## bytes from inside, made wrong, and read as the host reads them
 	@PYTHONPATH=tests/fuzz $(PY) -m fuzzer $(ARGS)
 
-lint: $(STAMPS)/dev $(STAMPS)/as-wheel  ## ruff, mypy and the layers
+lint: $(STAMPS)/dev $(STAMPS)/as-wheel  ## ruff, mypy with the border for text, and the layers
 	@echo "-- ruff"
 	@$(PY) -m ruff check
 	@echo "-- mypy"

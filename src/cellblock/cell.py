@@ -30,7 +30,8 @@ class CellError:
     """Why a cell failed: the exception's type and message, a traceback that starts at the cell, a hint.
 
     `kind`: "raised" by the code, "timeout", "memory" (the limit was reached), "refused" (never ran),
-    "crashed" (the process died).
+    "crashed" (the process died, or its program did: the host alone says so). `status` is the exit status of a command,
+    as a shell numbers it: 128 and the signal's number for one that a signal ended; None for what is no command's.
     """
 
     type: str
@@ -38,6 +39,7 @@ class CellError:
     traceback: str = ""
     hint: str = ""
     kind: ErrorKind = "raised"
+    status: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +98,8 @@ NOTHING = Deferred(lambda: None)
 class Cell:
     """One execution of one cell. A re-run makes a new value with the same `id` and a new `number`.
 
-    `text` is what a model should read: every output and the error, cut to the session's output limit.
+    `text` is what a model should read: every output and the error, cut to the session's output limit. `cut` is how many
+    bytes of printed text the outputs lack, for the same limit.
     `rolled_back` says that the session is as it was before this cell; `undone`, that it went back past the cell later.
     """
 
@@ -109,6 +112,7 @@ class Cell:
     lost: tuple[Lost, ...] = ()
     usage: Usage = Usage()
     text: str = ""
+    cut: int = 0
     rolled_back: bool = False
     undone: bool = False
     kind: CellKind = "python"

@@ -65,7 +65,11 @@ class UnpicklableError(CellblockError):
 
 
 class FileRefused(CellblockError):
-    """A path leads outside the session's own files, or names nothing there."""
+    """A path leads outside the session's own files, or names nothing there. `errno` is the system's, or 0."""
+
+    def __init__(self, message: str, *, hint: str = "", errno: int = 0) -> None:
+        super().__init__(message, hint=hint)
+        self.errno = errno
 
 
 class MountRefused(CellblockError):

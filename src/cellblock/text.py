@@ -8,9 +8,10 @@ forge a row of a list or be refused by every encoder. Here each is bounded, neve
 | text | `valid` | text that UTF-8 encodes |
 | | `inert`, `as_terminal` | printable text of several lines; marks that are not seen are named |
 | | `plain` | the same for a terminal; marks that are not seen are left out |
-| | `line` | one line, at most so many characters |
+| | `line`, `row` | one line: blanks made one, at most so many characters; blanks as they are |
 | a name, such as a file's | `name` | one line; as a Python literal where it is not printable |
 | a value | `represent`, `text_of`, `type_name` | its repr; itself where it is text; its type's name |
+| | `sayable` | itself where its `str` can be had, and else its repr |
 | an exception | `message_of` | its message |
 | JSON text | `read_json` | data of bounded depth with valid text, or `BadJson` |
 | data | `write_json`, `strict_json` | JSON text of whatever it is; a copy of what JSON holds, or None |
@@ -120,10 +121,16 @@ def as_terminal(text: str) -> str:
     return inert(text)
 
 
-def line(text: str, most: int = 500) -> str:
-    """One line: no control characters, each run of blanks and line breaks one space, cut after `most` characters."""
-    shown = " ".join(plain(valid(text, 4 * most)).split())
+def line(value: object, most: int = 500) -> str:
+    """One line of what `text_of` gives: no control characters, each run of blanks and line breaks one space, cut after
+    `most` characters."""
+    shown = " ".join(plain(text_of(value, max_chars=4 * most)).split())
     return shown if len(shown) <= most else shown[:most] + "…"
+
+
+def row(text: str) -> str:
+    """One row of a list, made inert: blanks stay, and a line break is a backslash and an n."""
+    return "\\n".join(inert(text).splitlines())
 
 
 def name(text: str, most: int = 500) -> str:
@@ -191,6 +198,17 @@ def text_of(value: object, *, max_chars: int) -> str:
     return represent(value, max_chars=max_chars)
 
 
+def sayable(value: object, *, max_chars: int) -> object:
+    """A value for a reader that calls its `str` and encodes it: itself, or what `represent` gives; valid text."""
+    if issubclass(type(value), str):
+        return text_of(value, max_chars=max_chars)
+    try:
+        str(value).encode()
+    except Exception:  # the value's own code
+        return represent(value, max_chars=max_chars)
+    return value
+
+
 def message_of(error: BaseException, most: int) -> str:
     """What an exception says, up to `most` characters; of a KeyError the key that is text, not its repr."""
     try:
@@ -238,14 +256,16 @@ def bounded(value: Data, *, deepest: int = DEEPEST) -> Data:
     return made  # type: ignore[no-any-return]
 
 
-def write_json(value: object, *, indent: int | None = None) -> str:
-    """JSON text of a value, in ASCII; what JSON does not hold, or is too deep, is its repr, of 10,000 characters."""
+def write_json(value: object, *, indent: int | None = None, escaped: bool = True) -> str:
+    """JSON text of a value, in ASCII where `escaped`; what it does not hold, or is too deep, is its repr, cut."""
     try:
-        text = json.dumps(value, allow_nan=False, indent=indent)
+        text = json.dumps(value, allow_nan=False, indent=indent, ensure_ascii=escaped)
     except Exception:  # the value's own code, or what JSON does not hold
         text = ""
     # half of a character, or a whole one in two escapes
-    return text if text and r"\ud" not in text else json.dumps(_held(value, DEEPEST), indent=indent)
+    if not text or r"\ud" in text or text != valid(text):
+        text = json.dumps(_held(value, DEEPEST), indent=indent, ensure_ascii=escaped)
+    return text
 
 
 def _held(value: object, deepest: int) -> object:

@@ -10,6 +10,7 @@ import pytest
 from scripted_agents import LEVELS, agent_of, decisions, fenced, shown
 
 from cellblock import (
+    AgentMemory,
     CellblockError,
     CodeAgent,
     ExecutionLimits,
@@ -324,6 +325,47 @@ def test_any_value_is_shown_logged_and_verified(value: str, capsys: pytest.Captu
     assert result.verified_by == "cell 2 checked it"
     assert len(repr(result)) < 400
     assert "→ price(" in capsys.readouterr().err
+
+
+def test_what_a_cell_says_and_remembers_is_bounded() -> None:
+    flood = "for n in range(1000):\n    try: uncertain(str(n))\n    except ValueError as error: said = str(error)\nsaid"
+    result = agent_of(flood, "final_answer(1)").run("task")
+    assert len(result.steps[0].signals) == 100
+    assert result.steps[0].output.startswith("'this cell has said 100 things already: say what matters")
+    memory = AgentMemory()
+    for number in range(1000):
+        memory.observe(f"{number}")
+        memory.fail("x" * 10_000)
+    assert memory.observations == [f"{number}" for number in range(800, 1000)]
+    assert len(memory.failed_approaches) == 200
+    assert sum(map(len, memory.failed_approaches)) < 500_000
+
+
+def test_events_that_a_cell_makes_the_log_keep_count_to_what_the_host_holds() -> None:
+    def f(text: str) -> int:
+        """A tool."""
+        return 1
+
+    limits = ExecutionLimits(max_host_mb=8, timeout_seconds=60)
+    agent = agent_of("while True: f('x' * 40_000)", "final_answer(1)", tools=[f], limits=limits)
+    result = agent.run("task")
+    cell = result.steps[0].cell
+    assert cell is not None and cell.error is not None and cell.error.kind == "memory"  # noqa: PT018
+    assert sum(len(str(event)) for event in result.log.events) < 20 * 2**20
+
+
+def test_of_large_values_and_outputs_a_step_keeps_no_second_copy() -> None:
+    table = "class Table:\n    def _repr_html_(self): return '<p>' + 'x' * 200_000\nTable()"
+    limits = ExecutionLimits(max_output_bytes=1_000_000)
+    result = agent_of("bytes(1_000_000)", table, "'small'", "final_answer(1)", limits=limits).run("task")
+    large, shown, small, _ = (step.cell for step in result.steps)
+    assert large is not None and shown is not None and small is not None  # noqa: PT018
+    assert large.result.size == 0
+    assert large.value == bytes(1_000_000)
+    assert result.notebook[shown.id].outputs[0].data["text/html"] == "<p>" + "x" * 200_000
+    (note,) = shown.outputs
+    assert note.text.endswith(f"bytes of outputs: the notebook has cell {shown.id}]\n")
+    assert small.value == "small"
 
 
 # ------------------------------------------------------------------------------------ checks

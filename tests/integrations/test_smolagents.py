@@ -187,3 +187,42 @@ def test_a_tool_of_theirs_that_runs_code_runs_on_the_host_as_all_tools_do(execut
 def test_names_that_code_could_not_call_are_refused(executor: CellblockExecutor) -> None:
     with pytest.raises(ValueError, match="code could not call it"):
         executor.send_tools({"a'); import os; ('": print})
+
+
+LONG = {
+    "an integer": "10**5000",
+    "in a list": "[10**5000, {10**5000: 1}]",
+    "half of a character": "'a\\ud800'",
+    "in a dict": "{'\\ud800': ['\\udfff']}",
+    "no value": "type('\\ud800', (), {'__repr__': lambda self: '\\ud800'})()",
+}
+
+
+@pytest.mark.parametrize("value", LONG.values(), ids=LONG)
+def test_an_agent_writes_down_any_value_that_its_code_gives(executor: CellblockExecutor, value: str) -> None:
+    model = Script(f"print('\\ud800')\n{value}", f"raise KeyError({value})", "final_answer(1)")
+    assert _agent(executor, model).run("ask") == 1
+    for seen in model.seen:
+        seen.encode()
+    executor.send_tools({})
+    for source in (value, f"try: final_answer({value})\nfinally: pass"):
+        try:
+            output = executor(source)
+        except InterpreterError as error:
+            str(error).encode()
+        else:
+            str(output.output).encode()
+            output.logs.encode()
+
+
+def test_of_many_answers_of_a_step_the_newest_is_held_and_counted(executor: CellblockExecutor) -> None:
+    executor.send_tools({})
+    account = executor.session._session._account
+    held: list[int] = []
+    executor.send_tools({"look": lambda: held.append(account.held)})
+    step = "data = bytes(2**22)\nfor _ in range(20):\n    _cellblock_call('final_answer', [data], {})\n    look()"
+    output = executor(step)
+    assert (len(output.output), output.is_final_answer) == (2**22, True)
+    assert min(held[1:]) >= 2**22
+    assert max(held) < 4 * 2**22
+    assert account.held < 2**20

@@ -60,7 +60,16 @@ def test_tool_calls_are_told_apart(deltas, requests):
 
 @pytest.mark.parametrize(
     ("raw", "arguments"),
-    [("", {}), ('{"a": [1]}', {"a": [1]}), ("[1]", None), ("1", None), ('{"a"', None), ("[" * 100_000, None)],
+    [
+        ("", {}),
+        ('{"a": [1]}', {"a": [1]}),
+        ("[1]", None),
+        ("1", None),
+        ('{"a"', None),
+        pytest.param("[" * 100_000, None, id="very deep"),
+        pytest.param('{"a": ' + "[" * 900 + "]" * 900 + "}", None, id="deep"),
+        pytest.param('{"a": ' + "1" * 5_000 + "}", None, id="long"),
+    ],
 )
 def test_arguments_are_a_json_object_or_none(raw, arguments):
     assert arguments_of(raw) == arguments

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import tracemalloc
 from collections.abc import Callable
@@ -354,3 +355,14 @@ def test_large_file_is_remembered_while_the_next_cell_runs(open_session: Callabl
     assert session.run("open('large', 'r+b').write(b'first')").ok
     session.undo()
     assert session.run("open('large', 'rb').read(5) != b'first'").value is True
+
+
+def test_why_a_path_is_refused_is_a_field_whatever_the_file_is_named(session: Session) -> None:
+    name = "is larger than 5 bytes, is not a regular file"
+    session.run(f"import os; os.mkfifo('fifo'); os.mkdir('folder'); open({name!r}, 'w').write('x' * 100)")
+    wanted = {name: errno.EFBIG, "fifo": errno.ENXIO, "folder": errno.EISDIR, "none " + name: errno.ENOENT}
+    wanted |= {"../../etc/passwd": 0, "fifo/x": errno.ENOTDIR}
+    for path, number in wanted.items():
+        with pytest.raises(FileRefused) as refused:
+            session.files.read(path, max_bytes=10)
+        assert (path, refused.value.errno) == (path, number)

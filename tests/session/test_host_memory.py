@@ -145,3 +145,15 @@ def test_call_of_a_plain_function_that_has_not_begun_when_its_cell_ends_never_do
     freed.set()
     assert flood.run("work(1000)").value == 1000
     assert began[before:] == [1000]
+
+
+def test_a_wide_character_makes_all_of_its_text_count_as_wide() -> None:
+    limits = ExecutionLimits(max_host_mb=64, max_output_bytes=8 * MB)
+    with Session(limits=limits) as session:
+        cell = session.run("print('a' * (4 << 20) + chr(0x1f600))")
+        assert cell.ok
+        assert session._session._account.held > 16 * MB
+        assert session.run("for _ in range(6): print('a' * (1 << 20) + chr(0x1f600))").ok
+        assert session.notebook[cell.id].outputs[0].text.startswith("aaa")
+        assert session.run("print('a' * (6 << 20) + chr(0x1f600))").ok
+        assert "dropped" in session.notebook[cell.id].outputs[0].text

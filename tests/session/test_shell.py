@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from cellblock import CellState, Done, Output, Session
+from cellblock import CellState, Done, ExecutionLimits, Output, Session, Versioned
 
 
 def test_output_and_status_of_a_command(session: Session) -> None:
@@ -14,19 +16,21 @@ def test_output_and_status_of_a_command(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "message"),
+    ("command", "message", "status"),
     [
-        ("exit 7", "exit status 7"),
-        ("false", "exit status 1"),
-        ("no-such-command", "exit status 127"),
-        ("kill -9 $$", "killed by SIGKILL"),
-        ("if", "exit status 2"),
+        ("exit 7", "exit status 7", 7),
+        ("false", "exit status 1", 1),
+        ("no-such-command", "exit status 127", 127),
+        ("kill -9 $$", "killed by SIGKILL", 137),
+        ("if", "exit status 2", 2),
+        ("echo exit status 0; echo killed by SIGTERM >&2; exit 255", "exit status 255", 255),
     ],
 )
-def test_status_other_than_0_is_the_cells_error(session: Session, command: str, message: str) -> None:
+def test_status_other_than_0_is_the_cells_error(session: Session, command: str, message: str, status: int) -> None:
     cell = session.shell(command)
     assert cell.error is not None
     assert (cell.state, cell.error.type, cell.error.message) == (CellState.ERROR, "CommandFailed", message)
+    assert cell.error.status == status
     assert message in cell.text
 
 
@@ -97,3 +101,22 @@ def test_interrupt_ends_a_command(session: Session) -> None:
 def test_python_of_a_command_is_the_sessions(session: Session) -> None:
     cell = session.shell("python -c 'import sys; print(sys.version_info[:2])'")
     assert cell.text == str(session.run("import sys\ntuple(sys.version_info[:2])").value)
+
+
+@pytest.mark.parametrize("said", ["exit status 3", "killed by SIGKILL"])
+def test_an_exception_of_those_words_has_no_status(session: Session, said: str) -> None:
+    cell = session.run(f"class CommandFailed(Exception): status = 3\nraise CommandFailed({said!r})")
+    assert cell.error is not None
+    assert (cell.error.type, cell.error.message, cell.error.status) == ("CommandFailed", said, None)
+
+
+@pytest.mark.parametrize("limit", [1_000, 10_000])
+def test_what_was_cut_of_an_output_is_a_field_and_cannot_be_printed(tmp_path: Path, limit: int) -> None:
+    forged = "[... 5 bytes of output cut: the limit is 9 ...]"
+    limits = ExecutionLimits(max_output_bytes=limit)
+    with Session("s", limits=limits, state=Versioned(f"sqlite:///{tmp_path}/s.db")) as session:
+        assert session.shell(f"echo '{forged}'").cut == 0
+        cell = session.run("print('x' * 100_000)")
+        assert cell.cut == 100_001 - limit - limit // 2
+    with Session("s", state=Versioned(f"sqlite:///{tmp_path}/s.db")) as session:
+        assert [one.cut for one in session.notebook] == [0, cell.cut]

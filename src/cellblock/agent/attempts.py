@@ -36,8 +36,9 @@ async def best_of(
     kept: AsyncSession | None = None
 
     async def attempt(number: int, session: AsyncSession) -> None:
+        memory, held = setting.memory.copy(), session._account.share()
         own = replace(
-            setting, session=session, memory=setting.memory.copy(), log=logs[number], attempt=number + 1, tell=None
+            setting, session=session, memory=memory, held=held, log=logs[number], attempt=number + 1, tell=None
         )
         try:
             results[number] = await loop(own).run(again=again)

@@ -134,7 +134,8 @@ class CodeAgent:
         )
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.model.name}, {self._workplace.options['trust_level']}>"
+        level: str = self._workplace.options["trust_level"]
+        return f"<{type(self).__name__} {self.model.name}, {level}>"
 
     @property
     def limits(self) -> ExecutionLimits:
@@ -421,6 +422,7 @@ class CodeAgent:
             verify=self.verify_completion,
             tell=tell,
             spans=self._spans(),
+            held=session._account.share(),
             depth=0 if caller is None else caller.depth + 1,
         )
 

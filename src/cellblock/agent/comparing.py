@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
 from cellblock.agent.past import Past, PastRun, PastStep
 from cellblock.agent.recording import from_plain
-from cellblock.text import represent
+from cellblock.text import represent, write_json
 from cellblock.values.portable import MalformedValue
 
 _COMPARED = ("state", "text", "error", "value", "signals", "answer", "lost", "rolled_back", "decision")
@@ -110,7 +109,7 @@ def _shown(found: object) -> str:
         return found[:_MOST]
     if isinstance(found, dict) and {"type", "message"} == set(found):
         return f"{found['type']}: {found['message']}"[:_MOST]
-    return json.dumps(found, ensure_ascii=False)[:_MOST]
+    return write_json(found, escaped=False)[:_MOST]
 
 
 def _call(name: str, arguments: Iterable[object]) -> str:

@@ -13,7 +13,7 @@ from cellblock.agent.context import Context
 from cellblock.agent.memory import AgentMemory, Lent
 from cellblock.agent.parse import NoCode, read
 from cellblock.agent.recording import to_plain
-from cellblock.agent.result import Decision, RunResult, Step
+from cellblock.agent.result import Decision, RunResult, Step, kept
 from cellblock.agent.setting import Setting, present
 from cellblock.agent.signals import Said, said
 from cellblock.cell import Cell, CellError
@@ -84,6 +84,8 @@ class Loop:
         except ModelError as error:
             error.result = await self._end(None, f"ModelError: {error}", partial=True)
             raise
+        finally:
+            self.setting.held.close()  # from here on the caller holds it
         if answer is None:
             return await self._end(self._unverified, "steps used up", partial=True)
         return await self._end(answer, "answered")
@@ -287,7 +289,6 @@ class Loop:
 
     def _note(self, step: Step, reply: Reply, shown: str, given: Answer | None = None) -> None:
         """Keep a step with the answer that it gave, log it, and tell of it."""
-        self.steps.append(replace(step, tokens=reply.tokens))
         if shown:
             self.context.observe(shown)
         cell = step.cell
@@ -317,6 +318,8 @@ class Loop:
                     "memory_peak_bytes": usage.memory_peak_bytes,
                 },
             )
+        light = None if cell is None else kept(cell, self.setting.session.notebook)
+        self.steps.append(replace(step, tokens=reply.tokens, cell=light))
         if self.setting.tell is not None:
             self.setting.tell(step)
 

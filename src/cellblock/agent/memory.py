@@ -47,12 +47,12 @@ class AgentMemory:
     failed_approaches: list[str] = field(default_factory=list)
 
     def observe(self, text: str) -> None:
-        """Note what was learned."""
-        self.observations.append(_cut(text))
+        """Note what was learned. Past 200 entries the oldest goes."""
+        self.observations[:] = [*self.observations, _cut(text)][-_MOST_ENTRIES:]
 
     def fail(self, text: str) -> None:
-        """Note what did not work."""
-        self.failed_approaches.append(_cut(text))
+        """Note what did not work, as `observe` does."""
+        self.failed_approaches[:] = [*self.failed_approaches, _cut(text)][-_MOST_ENTRIES:]
 
     def copy(self) -> AgentMemory:
         return AgentMemory(dict(self.variables), list(self.observations), list(self.failed_approaches))

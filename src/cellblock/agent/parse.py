@@ -16,7 +16,6 @@ What stands in `<think>…</think>` at the beginning is not read.
 from __future__ import annotations
 
 import ast
-import json
 import re
 import textwrap
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from warnings import catch_warnings, simplefilter
 
 from cellblock.fences import Fence, fences
 from cellblock.models import Reply
+from cellblock.text import BadJson, read_json
 
 _PYTHON = frozenset(("", "python", "py", "python3", "ipython", "ipython3", "tool_code", "code"))
 _CALLS = frozenset(("", "json", "tool_call"))
@@ -159,8 +159,10 @@ def _in_json(text: str) -> str:
     if not text.startswith("{"):
         return ""
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
+        data = read_json(text)
+    except BadJson:
+        return ""
+    if not isinstance(data, dict):
         return ""
     for holder in (data, data.get("arguments"), data.get("args"), data.get("parameters")):
         if isinstance(holder, dict) and isinstance(code := holder.get("code"), str):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ from cellblock.errors import LogError
 from cellblock.models import Reply, Tokens, ToolRequest
 from cellblock.observe.log import Event
 from cellblock.observe.redaction import MASK
+from cellblock.text import line, message_of, write_json
 from cellblock.values.portable import MalformedValue
 
 Made = TypeVar("Made")
@@ -38,7 +38,7 @@ class PastStep:
     @property
     def redacted(self) -> bool:
         """Whether its code is not in the log as it was."""
-        return MASK in json.dumps([self.told["text"], self.told["requests"]])
+        return MASK in write_json([self.told["text"], self.told["requests"]])
 
     def reply(self) -> Reply:
         """What the model said."""
@@ -109,10 +109,9 @@ def read_as_log(path: object, read: Callable[..., Made], *args: Any) -> Made:
     """What `read` makes of a log's events; LogError where they are not as it expects them."""
     try:
         return read(*args)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, MalformedValue) as error:
-        raise LogError(
-            f"{path} is damaged: {type(error).__name__}: {error}", hint="give a log as a run has written it"
-        ) from None
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, MalformedValue) as error:
+        said = f"{type(error).__name__}: {message_of(error, 500)}"
+        raise LogError(f"{line(path)} is damaged: {said}", hint="give a log as a run has written it") from None
 
 
 def _read(past: PastRun, events: Iterable[Event]) -> PastRun:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -30,7 +29,7 @@ from cellblock.observe.spans import spans_for
 from cellblock.session.hostloop import interruptibly
 from cellblock.session.notebook import Notebook
 from cellblock.session.tools import Toolbox, ends_this_task
-from cellblock.text import message_of, represent
+from cellblock.text import message_of, represent, strict_json, valid, write_json
 from cellblock.tools.schema import Callee
 
 _SYSTEM = (
@@ -255,8 +254,6 @@ class _Run:
 
 def _shown(answer: object, most: int) -> str:
     if isinstance(answer, str):
-        return answer
-    try:
-        return json.dumps(answer, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        return represent(answer, max_chars=most)
+        return valid(answer)
+    found = strict_json(answer)
+    return represent(answer, max_chars=most) if found is None else write_json(found[0], escaped=False)

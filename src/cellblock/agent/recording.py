@@ -19,8 +19,9 @@ from cellblock.agent import spans
 from cellblock.agent.setting import present
 from cellblock.agent.signals import said
 from cellblock.observe.redaction import BYTES
-from cellblock.text import message_of
+from cellblock.text import message_of, type_name
 from cellblock.values import portable
+from cellblock.values.room import held
 
 MOST_BYTES = 64 * 1024
 """What a log keeps of one value."""
@@ -43,7 +44,7 @@ def to_plain(value: object, *, most: int = MOST_BYTES) -> object:
     except portable.NotPortable as error:
         reason = TOO_LARGE if error.reason.startswith("larger than") else error.reason
     shown = _ADDRESS.sub("", portable.opaque(value, max_repr=500).repr)
-    return {"opaque": [type(value).__name__, shown, reason]}
+    return {"opaque": [type_name(value), shown, reason]}
 
 
 def from_plain(tree: object) -> object:
@@ -126,9 +127,10 @@ def accepting(accept: Callable[[object], object]) -> Callable[[object], object]:
         try:
             made = accept(value)
         except Exception as error:
-            setting.log.write("accept", step=step, given=to_plain(value), error=failure(error))
+            setting.held.add(held(setting.log.write("accept", step=step, given=to_plain(value), error=failure(error))))
             raise
-        setting.log.write("accept", step=step, given=to_plain(value), answer=to_plain(made))
+        event = setting.log.write("accept", step=step, given=to_plain(value), answer=to_plain(made))
+        setting.held.add(held(event))
         return made
 
     return checked
@@ -136,7 +138,7 @@ def accepting(accept: Callable[[object], object]) -> Callable[[object], object]:
 
 def failure(error: Exception) -> list[str]:
     """An exception as a log keeps it: its class and what it says."""
-    return [type(error).__name__, message_of(error, _MOST_MESSAGE)]
+    return [type_name(error), message_of(error, _MOST_MESSAGE)]
 
 
 def raised(kind: str, message: str) -> Exception:
@@ -184,4 +186,5 @@ def _log(
         return
     told: dict[str, Any] = {"answer": to_plain(answer)} if error is None else {"error": failure(error)}
     step = said.get().step
-    setting.log.write("tool", step=step, name=tool.__name__, arguments=[to_plain(list(args)), to_plain(kwargs)], **told)
+    given = [to_plain(list(args)), to_plain(kwargs)]
+    setting.held.add(held(setting.log.write("tool", step=step, name=tool.__name__, arguments=given, **told)))

@@ -9,8 +9,8 @@ from __future__ import annotations
 import base64
 import contextlib
 import inspect
-import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -43,6 +43,7 @@ from cellblock.observe.redaction import BYTES, MASK
 from cellblock.policy import Policy
 from cellblock.session.hostloop import interruptibly
 from cellblock.session.settings import narrowed
+from cellblock.text import line, text_of, write_json
 from cellblock.tools.tool import tool as declared
 from cellblock.values.portable import MalformedValue
 from cellblock.walls import TrustLevel, Walls
@@ -229,8 +230,8 @@ class _Answers:
         if isinstance(answer, dict) and "opaque" in answer:
             _, _, reason = answer["opaque"]
             if reason in (describing.TOO_LARGE, "redacted"):
-                self._done.notes.append(f"{what} is not in the log: {reason}")
-                raise RuntimeError(f"{what} is not in the log: {reason}")
+                self._done.notes.append(f"{what} is not in the log: {line(reason)}")
+                raise RuntimeError(self._done.notes[-1])
             return object()  # it could not cross then, and cannot now
         return value
 
@@ -282,21 +283,21 @@ def _options(
     """What the session of a replay is opened with: what whoever replays has said, and what of the log is no wider."""
     missing = sorted(set(run["mounts"]) - set(said.get("mounts", ())))
     if missing:
-        raise LogError(f"the run in {path} saw the mount {missing[0]!r}", hint="give mounts= (--mount NAME=PATH)")
+        raise LogError(f"the run in {path} saw the mount {line(missing[0])!r}", hint="give mounts= (--mount NAME=PATH)")
     if not set(run.get("network", ())) <= set(map(str, destinations(said.get("network", ())))):
         raise LogError(
-            f"the run in {path} could connect to {', '.join(run['network'])}",
+            f"the run in {path} could connect to {', '.join(map(line, run['network']))}",
             hint="give network= (--network HOST:PORT)",
         )
     usual: dict[str, Any] = {"trust_level": "isolated", "walls": "full", "preload": [], "seed": None}
     settings, left_out = narrowed(run, {**usual, "limits": asdict(limits), **said}, frozenset(said))
     for name, option in (("trust_level", "--trust-level"), ("walls", "--walls")):
         if name not in said and (level := run[name]) != settings[name]:
-            hint = f"if you trust it, give {name}={level!r} ({option} {level})"
-            raise LogError(f"the run in {path} had {name}={level!r}", hint=hint)
+            hint = f"if you trust it, give {name}={line(level)!r} ({option} {line(level)})"
+            raise LogError(f"the run in {path} had {name}={line(level)!r}", hint=hint)
     image = run.get("image")
     if settings["trust_level"] == "sandboxed" and "container" not in said and image not in (None, default_image()):
-        raise LogError(f"the run in {path} was in the image {image!r}", hint="give container= (--image NAME)")
+        raise LogError(f"the run in {path} was in the image {line(image)!r}", hint="give container= (--image NAME)")
     if left_out:
         done.notes.append(f"not taken from the log: {', '.join(left_out)}")
     return settings
@@ -366,7 +367,8 @@ def _inputs(past: PastRun, path: PathLike, given: Mapping[str, object]) -> dict[
         elif is_whole(tree):
             found[name] = from_plain(tree)
         else:
-            raise LogError(f"the log {path} does not hold the input {name!r}", hint="give it: replay(log, inputs=…)")
+            said = f"the log {path} does not hold the input {line(name)!r}"
+            raise LogError(said, hint="give it: replay(log, inputs=…)")
     return found
 
 
@@ -375,16 +377,17 @@ def _files(past: PastRun, path: PathLike, given: Mapping[str, bytes], done: Repl
     for name, told in past.run["files"].items():
         content = given.get(name, _content(told))
         if content is None:
-            raise LogError(f"the file {name!r} is not in {path}", hint=f"give it: files= (--file LOCAL:{name})")
+            hint = f"give it: files= (--file LOCAL:{line(name)})"
+            raise LogError(f"the file {line(name)!r} is not in {path}", hint=hint)
         if describing.digest(content) != told["sha256"]:
-            done.notes.append(f"the file {name!r} is not the one that the run had")
+            done.notes.append(f"the file {line(name)!r} is not the one that the run had")
         found[name] = content
     return found
 
 
 def _content(told: Mapping[str, Any]) -> bytes | None:
     if "text" in told:
-        return str(told["text"]).encode()
+        return text_of(told["text"], max_chars=sys.maxsize).encode()
     if "base64" in told and told["base64"] != MASK:
         return base64.b64decode(told["base64"].removeprefix(BYTES))
     return None
@@ -393,10 +396,10 @@ def _content(told: Mapping[str, Any]) -> bytes | None:
 def _note_versions(past: PastRun, done: Replay) -> None:
     run, here = past.run, describing.python_told()
     if run["python"] != here:
-        done.notes.append(f"the run was on {run['python']}, and this is {here}")
+        done.notes.append(f"the run was on {line(run['python'])}, and this is {here}")
     if run["version"] != __version__:
-        done.notes.append(f"the run was of cellblock {run['version']}, and this is {__version__}")
-    if MASK in json.dumps([run["inputs"], run["files"]]) or any(
+        done.notes.append(f"the run was of cellblock {line(run['version'])}, and this is {__version__}")
+    if MASK in write_json([run["inputs"], run["files"]]) or any(
         step.redacted for attempt in past.attempts.values() for step in attempt.steps
     ):
         done.notes.append("secrets were taken out of the log: what had them was replayed without")

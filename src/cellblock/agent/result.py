@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
+from weakref import ref
 
 from cellblock.agent.memory import AgentMemory
-from cellblock.cell import Cell
+from cellblock.cell import Cell, Deferred
 from cellblock.errors import CellblockError
 from cellblock.models import Tokens
 from cellblock.observe.log import EventLog
+from cellblock.outputs import Output, OutputType
 from cellblock.session.notebook import Notebook
-from cellblock.text import represent
+from cellblock.text import represent, text_of
+from cellblock.values.forms import Opaque
+from cellblock.values.room import held
+
+_MOST_KEPT = 64 * 1024
 
 Decision = Literal[
     "", "answered", "failed", "no code", "not run again", "rolled back", "confirmed", "not confirmed", "interrupted"
@@ -24,7 +31,8 @@ class Step:
     """One turn of a model, and what running its code showed.
 
     `text` is the model's reply, `code` what was taken from it, `output` what the model was shown of the cell. `cell`
-    is None where no code was run. `signals` are kinds and texts.
+    is None where no code was run; outputs and values of more than 64 KB are the notebook's, which drops the oldest
+    where there is no room (`ExecutionLimits.max_host_mb`). `signals` are kinds and texts.
     """
 
     number: int
@@ -50,6 +58,24 @@ class Step:
     def memory_peak_bytes(self) -> int:
         """What its code took of memory at most."""
         return 0 if self.cell is None else self.cell.usage.memory_peak_bytes
+
+
+def kept(cell: Cell, notebook: Notebook) -> Cell:
+    """A cell as a step keeps it: of what is large the notebook has the one copy."""
+    shown = sum(held(one.data) for one in cell.outputs)
+    if shown > _MOST_KEPT:
+        note = f"[{shown} bytes of outputs: the notebook has cell {cell.id}]\n"
+        outputs = (Output(type=OutputType.TEXT, data={"text/plain": note}, stream="stderr"),)
+        cell = replace(cell, outputs=outputs)
+    if cell.result.size > _MOST_KEPT:
+        cell = replace(cell, result=Deferred(partial(_value, ref(notebook), cell.id)))
+    return cell
+
+
+def _value(notebook: ref[Notebook], cell_id: str) -> object:
+    there = notebook()
+    cell = None if there is None else there.find(cell_id)
+    return Opaque("not kept", "the notebook has it no more") if cell is None else cell.value
 
 
 @dataclass(slots=True, kw_only=True)
@@ -78,5 +104,5 @@ class RunResult:
 def how_ended(error: BaseException) -> str:
     """Why a run ended that gave no result."""
     if isinstance(error, CellblockError):
-        return f"{type(error).__name__}: {error.args[0]}"
+        return f"{type(error).__name__}: {text_of(error.args[0], max_chars=10_000)}"
     return "interrupted" if not isinstance(error, Exception) else type(error).__name__

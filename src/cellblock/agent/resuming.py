@@ -6,6 +6,7 @@ Between the two lies at most one cell: the one that ran when the program ended.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,6 +21,7 @@ from cellblock.agent.signals import Said
 from cellblock.cell import Cell, CellError, CellState
 from cellblock.errors import LogError
 from cellblock.models import Reply
+from cellblock.text import line
 
 _GONE = (
     "The program that runs you ended while this cell ran, and was started again. The cell was not run again. "
@@ -38,7 +40,7 @@ _OF_THE_AGENT = ("name", "user", "state", "trust_level", "accepts")
 _NOT_AN_END = ("interrupted", "ModelError")
 
 
-def require_resumable(past: PastRun, agent: Mapping[str, Any], path: object) -> None:
+def require_resumable(past: PastRun, agent: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """LogError, with the reason, for a run that cannot be gone on with by an agent that is described so."""
     run, first = past.run, past.attempt(1)
     if run.get("state") != "Versioned":
@@ -49,15 +51,16 @@ def require_resumable(past: PastRun, agent: Mapping[str, Any], path: object) -> 
     for what in _OF_THE_AGENT:
         if run[what] != agent[what]:
             raise LogError(
-                f"the run in {path} had {what} {run[what]!r}, and this agent has {agent[what]!r}",
+                f"the run in {path} had {what} {line(run[what])}, and this agent has {line(agent[what])}",
                 hint="resume it with the agent that began it",
             )
     if run["attempts"] > 1:
         raise LogError(f"the run in {path} was of several attempts, which cannot be resumed", hint="run it again")
     if past.begin is None:
         raise LogError(f"the run in {path} ended before its first step", hint="run it again")
-    if first.end is not None and not str(first.end["reason"]).startswith(_NOT_AN_END):
-        raise LogError(f"the run in {path} has ended: {first.end['reason']}", hint="start a new run, with its own log")
+    reason = "interrupted" if first.end is None else line(first.end["reason"])
+    if not reason.startswith(_NOT_AN_END):
+        raise LogError(f"the run in {path} has ended: {reason}", hint="start a new run, with its own log")
 
 
 @dataclass(slots=True)
@@ -167,7 +170,7 @@ def _cell(event: Any) -> Cell:
     """A cell as the log has it."""
     error = None if event["error"] is None else CellError(**event["error"])
     return Cell(
-        id=f"step{event['step']}",
+        id=f"step{int(event['step'])}",
         number=event["number"],
         source=event["code"],
         state=CellState(event["state"]),

@@ -15,6 +15,7 @@ from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected
 from cellblock.observe.log import EventLog
 from cellblock.observe.spans import Spans
+from cellblock.session.account import Account, Share
 from cellblock.session.session import AsyncSession
 
 Tell = Callable[[str | Event | Step], None]
@@ -42,6 +43,8 @@ class Setting:
     answers: Answers | None = None
     tell: Tell | None = None
     spans: Spans = field(default_factory=Spans)
+    held: Share = field(default_factory=lambda: Account().share())
+    """What the host holds for the run beside the session's own: events of its log."""
     attempt: int = 1
     depth: int = 0
 

@@ -36,6 +36,8 @@ class Said:
 said: ContextVar[Said] = ContextVar("said")
 
 _MOST = 2_000
+_MOST_NOTES = 100
+"""Of one cell."""
 
 
 def final_answer(value: Any, verified_by: str | None = None) -> None:
@@ -68,7 +70,10 @@ def commit(text: str) -> None:
 
 
 def _note(kind: str, text: object) -> None:
-    said.get().notes.append((kind, text_of(text, max_chars=_MOST)))
+    notes = said.get().notes
+    if len(notes) >= _MOST_NOTES:
+        raise ValueError(f"this cell has said {_MOST_NOTES} things already: say what matters, in a text for all of it")
+    notes.append((kind, text_of(text, max_chars=_MOST)))
 
 
 SIGNALS = (final_answer, task_fail, uncertain, explore, commit)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cellblock.errors import CellblockError
+from cellblock.text import line, represent
 from cellblock.tools.annotations import known
 from cellblock.values.forms import EnumName, Opaque, Record
 
@@ -70,9 +71,11 @@ def _plain(value: object) -> object:
 
 
 def _said(error: Mapping[str, Any]) -> str:
-    where = ".".join(str(one) for one in error["loc"])
-    return f"{where}: {error['msg']}" if where else str(error["msg"])
+    where, said = ".".join(map(line, error["loc"])), line(error["msg"])
+    return f"{where}: {said}" if where else said
 
 
 def _shown(annotation: Any) -> str:
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
+    if isinstance(annotation, type):
+        return annotation.__name__
+    return represent(annotation, max_chars=500).replace("typing.", "")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import atexit
 import gc
-import os
-import select
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 import cellblock
-from cellblock.cli.exits import EPILOG, FAILED, INTERRUPTED, STOPPED, USAGE
+from cellblock.cli.exits import EPILOG, FAILED, INTERRUPTED, STOPPED, USAGE, Unusable
+from cellblock.cli.terminal import StreamLost, say, say_last, standard_streams
 from cellblock.errors import (
     CellblockError,
     FileRefused,
@@ -42,27 +41,33 @@ _OTHERS = ("-h", "--h", "--py", "--tr")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit status. Errors of cellblock and of its host end here, as one line on stderr."""
     atexit.register(gc.freeze)  # or the interpreter looks through all that was imported for garbage as it leaves
+    with standard_streams():
+        try:
+            return _run(list(sys.argv[1:] if argv is None else argv))
+        except StreamLost as lost:
+            say_last(lost)
+            return FAILED
+        finally:
+            launching.let_go()
+
+
+def _run(words: list[str]) -> int:
     try:
-        words = list(sys.argv[1:] if argv is None else argv)
         _start_early(words)
         arguments = _parse(words)
         status: int = arguments.command(arguments)
         sys.stdout.flush()
     except SystemExit as leaving:  # argparse: --help, --version, a usage error
         return leaving.code if isinstance(leaving.code, int) else USAGE
+    except Unusable as error:
+        say(str(error))
+        return USAGE
     except CellblockError as error:
-        print(f"cellblock: {error}", file=sys.stderr)
+        say(str(error))
         return USAGE if isinstance(error, _OF_USAGE) else FAILED if isinstance(error, _OF_STORES) else STOPPED
     except KeyboardInterrupt:
-        print("cellblock: interrupted", file=sys.stderr)
+        say("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        if not _reader_is_gone():
-            raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains as it leaves
-        return FAILED
-    finally:
-        launching.let_go()
     return status
 
 
@@ -71,15 +76,6 @@ def _start_early(words: list[str]) -> None:
     options = words[: words.index("--")] if "--" in words else words
     if words[:1] in _WITH_SESSION and not any(word.startswith(_OTHERS) for word in options):
         launching.launch_early(sys.executable)
-
-
-def _reader_is_gone() -> bool:
-    """Whether nobody reads our stdout any more: `cellblock run … | head`."""
-    if not hasattr(select, "poll"):  # on Windows
-        return True
-    poll = select.poll()
-    poll.register(sys.stdout.fileno(), 0)
-    return any(events & select.POLLERR for _, events in poll.poll(0))
 
 
 def _parse(words: list[str]) -> argparse.Namespace:

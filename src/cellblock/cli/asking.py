@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -14,14 +13,13 @@ from cellblock.agent.code import CodeAgent
 from cellblock.agent.result import RunResult
 from cellblock.agent.trace import Trace
 from cellblock.cli import options, source
-from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, USAGE
-from cellblock.cli.tables import say
-from cellblock.cli.terminal import Printer
+from cellblock.cli.exits import DONE, FAILED, INTERRUPTED
+from cellblock.cli.terminal import Printer, say, write_data
 from cellblock.errors import ModelError, TaskFailed
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, connect
 from cellblock.models.retrying import Retry
-from cellblock.text import represent
+from cellblock.text import line, text_of, write_json
 
 _MOST_SHOWN = 1_000_000
 """Characters of an answer."""
@@ -33,15 +31,11 @@ _NO_MODEL = (
 
 def ask(arguments: argparse.Namespace) -> int:
     """Ask, follow, answer; the exit status says how it went. Ctrl-C ends the cell and the run."""
-    try:
-        question = _question(arguments)
-        model = _model(arguments)
-        if arguments.save is not None:
-            options.target(arguments.save)
-        agent, files = _agent(arguments, model), options.inputs(arguments)
-    except source.Unusable as error:
-        say(str(error))
-        return USAGE
+    question = _question(arguments)
+    model = _model(arguments)
+    if arguments.save is not None:
+        options.target(arguments.save)
+    agent, files = _agent(arguments, model), options.inputs(arguments)
     tell = None if arguments.quiet else Trace(arguments.max_steps)
     began, failure, result = time.monotonic(), "", None
     try:
@@ -61,17 +55,16 @@ def _tell(arguments: argparse.Namespace, result: RunResult | None, failure: str,
     """Print what came of it, and save what is to be saved."""
     unsaved = _save(arguments, result)
     if arguments.json:
-        print(json.dumps(_plain(result, failure), default=_written))
+        write_data(_plain(result, failure))
     elif result is not None and not failure:
-        Printer(sys.stdout).line(_shown(result.value))
+        Printer(sys.stdout).line(text_of(result.value, max_chars=_MOST_SHOWN))
     if result is not None and not arguments.quiet:
         verified = "" if result.verified_by is None else f"; verified: {' '.join(result.verified_by.split())}"
         used = result.tokens.input + result.tokens.output
         many = "1 step" if len(result.steps) == 1 else f"{len(result.steps)} steps"
         say(f"{many}, {seconds:.1f} s" + (f", {used:,} tokens" if used else "") + verified)
-    for line in (failure, unsaved):
-        if line:
-            say(line)
+    for told in filter(None, (failure, unsaved)):
+        say(told)
     return FAILED if failure or unsaved else DONE
 
 
@@ -93,7 +86,7 @@ def _model(arguments: argparse.Namespace) -> Connected:
 
 
 def _tell_retry(retry: Retry) -> None:
-    say(f"{retry.error.args[0]}; asking again in {retry.wait:.1f} s")
+    say(f"{line(retry.error.args[0])}; asking again in {retry.wait:.1f} s")
 
 
 def _agent(arguments: argparse.Namespace, model: Connected) -> CodeAgent:
@@ -128,27 +121,12 @@ def _save(arguments: argparse.Namespace, result: RunResult | None) -> str:
         return f"not saved: {arguments.save}"
     target = Path(arguments.save)
     notebook = result.notebook
-    text = notebook.to_html() if target.suffix == ".html" else json.dumps(notebook.to_ipynb(), indent=1) + "\n"
+    text = notebook.to_html() if target.suffix == ".html" else write_json(notebook.to_ipynb(), indent=1) + "\n"
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
         return f"cannot write {arguments.save!r}: {error.strerror}"
     return ""
-
-
-def _shown(value: object) -> str:
-    return value if isinstance(value, str) else _written(value)
-
-
-def _written(value: object) -> str:
-    return represent(value, max_chars=_MOST_SHOWN)
-
-
-def _jsonable(value: object) -> object:
-    try:
-        return json.loads(json.dumps(value, allow_nan=False))
-    except (TypeError, ValueError, RecursionError):
-        return _written(value)
 
 
 def _plain(result: RunResult | None, failure: str) -> dict[str, object]:
@@ -157,7 +135,7 @@ def _plain(result: RunResult | None, failure: str) -> dict[str, object]:
         return {"answered": False, "failure": failure}
     return {
         "answered": not failure,
-        "value": _jsonable(result.value),
+        "value": result.value,
         "verified_by": result.verified_by,
         "failure": failure or None,
         "partial": result.partial,

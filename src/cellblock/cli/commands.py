@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -13,6 +12,7 @@ from cellblock.cell import Cell
 from cellblock.cli import source
 from cellblock.cli.export import Shelf
 from cellblock.limits import ExecutionLimits
+from cellblock.text import line, write_json
 from cellblock.walls import Applied, Wall
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _OPTIONS = {"timeout_seconds": "--timeout", "max_memory_mb": "--memory", "max_output_bytes": "--output"}
 _MOST_LISTED = 200
 _WIDEST_NAME = 24
+_MOST_SHOWN = 10_000
 
 
 class Leave(Exception):
@@ -71,7 +72,7 @@ async def _names(console: Console, _argument: str) -> None:
 
 
 async def _files(console: Console, _argument: str) -> None:
-    console.say(_listed([(name,) for name in await console.session.files.list()], "no files"))
+    console.say(_listed([(one,) for one in await console.session.files.list()], "no files"))
 
 
 async def _shell(console: Console, argument: str) -> None:
@@ -94,7 +95,7 @@ async def _save(console: Console, argument: str) -> None:
     notebook = console.session.notebook
     match path.suffix:
         case ".ipynb":
-            text = json.dumps(notebook.to_ipynb(), indent=1) + "\n"
+            text = write_json(notebook.to_ipynb(), indent=1) + "\n"
         case ".html":
             text = notebook.to_html()
         case ".py":
@@ -153,7 +154,7 @@ def _stand(wall: Wall) -> str:
 
 
 async def _undo(console: Console, argument: str) -> None:
-    if argument and not (argument.isdecimal() and int(argument)):
+    if argument and not (argument.isascii() and argument.isdigit() and len(argument) < 7 and int(argument)):
         raise Refused("usage: :undo [N]")
     console.say(await console.undo(int(argument or 1)))
 
@@ -227,7 +228,7 @@ def _as_script(cell: Cell) -> str:
     """A cell as a part of a script for `:load` and `cellblock run --cells`: what they would stop at is a comment."""
     text, title = cell.source.rstrip(), "# %%"
     if cell.error is not None:
-        title += f" {cell.error.kind}: {_printable(cell.error.type)}"
+        title += f" {cell.error.kind}: {line(cell.error.type)}"
     if cell.undone:
         title += " undone"
     if cell.undone or cell.error is not None or cell.kind != "python":
@@ -253,11 +254,8 @@ def _listed(rows: Sequence[tuple[str, ...]], nothing: str) -> str:
 
 def _table(rows: Iterable[tuple[str, ...]]) -> str:
     """Rows in columns, a line each; words from inside lose what is no text, line breaks first."""
-    found = [tuple(" ".join(_printable(word).split()) for word in row) for row in rows]
+    found = [tuple(line(word, _MOST_SHOWN) for word in row) for row in rows]
     widths = [min(max(map(len, column)), _WIDEST_NAME) for column in zip(*found, strict=True)]
     lines = ("  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)) for row in found)
     return "\n".join(line.rstrip() for line in lines)
 
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() or c.isspace() else "?" for c in text)

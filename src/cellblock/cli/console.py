@@ -15,6 +15,7 @@ from cellblock.cli.script import status_of
 from cellblock.cli.setup import Setup
 from cellblock.cli.show import Screen
 from cellblock.cli.terminal import Printer
+from cellblock.text import row
 from cellblock.walls import Applied
 
 
@@ -81,7 +82,7 @@ class Console:
 
     def fail(self, text: str, status: int) -> None:
         """Say what went wrong, and remember its exit status."""
-        self._err.line(f"cellblock: {text}")
+        self._err.line(f"cellblock: {row(text)}")
         self.status = max(self.status, status)
 
     def walls_in_a_line(self) -> str:

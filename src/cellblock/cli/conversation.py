@@ -20,6 +20,7 @@ from cellblock.cli.interrupts import CtrlC, held_back
 from cellblock.cli.setup import Setup
 from cellblock.cli.terminal import Printer
 from cellblock.errors import CellblockError, SessionClosed
+from cellblock.text import line
 
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
@@ -91,10 +92,8 @@ class _Conversation:
             return console.at_terminal
         except (CellblockError, Refused) as error:
             console.fail(str(error), FAILED)
-        except BrokenPipeError:
-            raise
         except OSError as error:
-            console.fail(f"{error.filename or ''}: {error.strerror}".removeprefix(": "), FAILED)
+            console.fail(f"{line(error.filename or '')}: {error.strerror}".removeprefix(": "), FAILED)
         finally:
             self._ctrl_c.end()
         return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Mapping
@@ -16,8 +15,10 @@ from cellblock.cli.opening import open_session
 from cellblock.cli.script import CtrlC, status_of
 from cellblock.cli.setup import Setup
 from cellblock.cli.show import JsonLines, Screen
+from cellblock.cli.terminal import say
 from cellblock.session.jupyter import Piece, in_order, with_outputs
 from cellblock.session.shown import Prose, Shown
+from cellblock.text import write_json
 
 if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
@@ -77,7 +78,7 @@ async def _run(session: AsyncSession, job: Job) -> int:
     if job.save is not None:
         _write(job.save, _made(session, job, ran))
     if not job.as_json:
-        print(f"cellblock: {_summary(job, len(ran), failed)}", file=sys.stderr)
+        say(_summary(job, len(ran), failed))
     return INTERRUPTED if ctrl_c.count and worst else worst
 
 
@@ -87,7 +88,7 @@ def _made(session: AsyncSession, job: Job, ran: Mapping[int, str]) -> str:
     shown = {place: by_id[one] for place, one in ran.items()}
     if job.save is not None and job.save.suffix == ".html":
         return _page(job, shown, session.private)
-    return json.dumps(with_outputs(job.document, shown, private=session.private), indent=1) + "\n"
+    return write_json(with_outputs(job.document, shown, private=session.private), indent=1) + "\n"
 
 
 def _page(job: Job, shown: Mapping[int, Shown], private: str) -> str:
@@ -96,7 +97,7 @@ def _page(job: Job, shown: Mapping[int, Shown], private: str) -> str:
     parts = in_order(job.document, shown)
     if not renders_markdown() and any(isinstance(one, Prose) and one.is_markdown for one in parts):
         hint = 'pip install "cellblock[pages]" has it shown as it is meant'
-        print(f"cellblock: Markdown is shown as it is written ({hint})", file=sys.stderr)
+        say(f"Markdown is shown as it is written ({hint})")
     return page(parts, private=private)
 
 

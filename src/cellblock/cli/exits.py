@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+
+class Unusable(Exception):
+    """What the command line names cannot be used; the message says why."""
+
+
 DONE = 0
 FAILED = 1
 """The code that ran failed."""

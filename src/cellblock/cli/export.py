@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.errors import FileRefused
+from cellblock.text import line
 
 if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
 
 _FORBIDDEN = frozenset('\\:*?"<>|')
 _LONGEST = 120
+_DEEPEST = 64
+"""Directories within one another."""
 _SUFFIXES = ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpg"), (b"%PDF-", "pdf"))
 
 
@@ -47,6 +50,8 @@ class Shelf:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._images = 0
+        self._numbers: dict[Path, int] = {}
+        """The last number that a name was given, so that none is tried twice."""
         self.saved: list[str] = []
         self.failed: list[str] = []
 
@@ -57,12 +62,16 @@ class Shelf:
 
     def put(self, name: str, data: bytes) -> str | None:
         """Save a file under its safe name; where it went, None where the directory did not take it."""
-        target = self._directory / safe(name)
+        where = safe(name)
+        target = self._directory / where
+        if where.count("/") > _DEEPEST:
+            self.failed.append(f"{line(where, _LONGEST)}: more than {_DEEPEST} directories deep")
+            return None
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            path = _write_new(target, data)
+            path = self._write_new(target, data)
         except OSError as error:
-            self.failed.append(f"{safe(name)}: {error.strerror}")
+            self.failed.append(f"{where}: {error.strerror}")
             return None
         self.saved.append(str(path))
         return str(path)
@@ -75,10 +84,27 @@ class Shelf:
             try:
                 data = await session.files.read(name)
             except FileRefused as error:
-                self.failed.append(f"{safe(name)}: {type(error).__name__}")
+                self.failed.append(f"{line(safe(name))}: {type(error).__name__}")
                 continue
             if before.get(name) != _digest(data):
                 self.put(name, data)
+
+    def _write_new(self, target: Path, data: bytes) -> Path:
+        """Write a file that did not exist, under the name or the name with a number; never through a link."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+        number = self._numbers.get(target, 0)
+        while True:
+            number += 1
+            path = target if number == 1 else target.with_name(f"{target.stem}-{number}{target.suffix}")
+            try:
+                file = os.open(path, flags, 0o644)
+                break
+            except FileExistsError:
+                continue
+        self._numbers[target] = number
+        with open(file, "wb") as out:
+            out.write(data)
+        return path
 
 
 async def contents(session: AsyncSession) -> dict[str, bytes]:
@@ -88,19 +114,3 @@ async def contents(session: AsyncSession) -> dict[str, bytes]:
 
 def _digest(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
-
-
-def _write_new(target: Path, data: bytes) -> Path:
-    """Write a file that did not exist, under the name or the name with a number; never through a link."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    number, path = 1, target
-    while True:
-        try:
-            file = os.open(path, flags, 0o644)
-            break
-        except FileExistsError:
-            number += 1
-            path = target.with_name(f"{target.stem}-{number}{target.suffix}")
-    with open(file, "wb") as out:
-        out.write(data)
-    return path

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from cellblock.cli.exits import DONE, USAGE
-from cellblock.cli.tables import say, table
+from cellblock.cli.tables import table
+from cellblock.cli.terminal import say, write_data, write_out
 from cellblock.executors.container.recipe import BASE, SUITES, Recipe
+from cellblock.text import write_json
 
 if TYPE_CHECKING:
     from cellblock.executors.container.image import Image
@@ -81,7 +82,7 @@ def _build(arguments: argparse.Namespace) -> int:
         suite=arguments.debian or "",
     )
     made = anyio.run(image.build, engine_of(arguments.engine), recipe, Progress(sys.stderr).step)
-    print(json.dumps(asdict(made), indent=2) if arguments.json else recipe.name)
+    write_out(f"{write_json(asdict(made), indent=2) if arguments.json else recipe.name}\n")
     say(f"{_size(made.size)}, from {made.base}{'@' + made.digest if made.digest else ''}")
     return DONE
 
@@ -92,7 +93,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
     found = image.images(engine_of(arguments.engine))
     if arguments.json:
-        print(json.dumps([asdict(one) for one in found], indent=2))
+        write_data([asdict(one) for one in found], indent=2)
         return DONE
     table(("IMAGE", "MADE", "SIZE", "FROM"), [_row(one) for one in found])
     if not found:
@@ -111,7 +112,7 @@ def _remove(arguments: argparse.Namespace) -> int:
         return USAGE
     image.remove(engine, arguments.name)
     if arguments.json:
-        print(json.dumps(asdict(found), indent=2))
+        write_data(asdict(found), indent=2)
     return DONE
 
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from cellblock.cli.blocks import Block
+from cellblock.cli.terminal import say
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -42,10 +43,10 @@ class Keyboard:
             try:
                 text = _line(_MORE if block else _PROMPT)
             except EOFError:
-                print(file=sys.stderr)
+                sys.stderr.write("\n")
                 return None
             except UnicodeDecodeError as error:
-                print(f"cellblock: what was typed is not {error.encoding}", file=sys.stderr)
+                say(f"what was typed is not {error.encoding}")
                 continue
             if not block:
                 text = _as_typed(text)
@@ -65,7 +66,7 @@ class Keyboard:
             try:
                 is_new = self._history.add(text)
             except OSError as error:
-                print(f"cellblock: history is no longer kept: {error.strerror}", file=sys.stderr)
+                say(f"history is no longer kept: {error.strerror}")
                 self._history = None
         if is_new:
             self._readline.add_history(text)

@@ -6,12 +6,12 @@ import argparse
 import os
 import secrets
 import stat
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.cli import options, source
 from cellblock.cli.exits import DONE, USAGE
+from cellblock.cli.terminal import say
 from cellblock.errors import CellblockError, IsolationUnavailable
 
 if TYPE_CHECKING:
@@ -54,20 +54,16 @@ def serve(arguments: argparse.Namespace) -> int:
     """Serve until the client leaves, or until a signal ends us."""
     import anyio
 
-    try:
-        session = {
-            "limits": options.limits(arguments, _OUTPUT_BYTES),
-            "preload": arguments.preload,
-            "python": options.python(arguments),
-            **options.place(arguments),
-            "mounts": options.mounts(arguments),
-            "network": options.network(arguments) or None,  # else what is stored
-            "private": options.private(arguments),
-        }
-        tokens = _tokens(arguments) if arguments.http else {}
-    except source.Unusable as error:
-        print(f"cellblock: {error}", file=sys.stderr)
-        return USAGE
+    session = {
+        "limits": options.limits(arguments, _OUTPUT_BYTES),
+        "preload": arguments.preload,
+        "python": options.python(arguments),
+        **options.place(arguments),
+        "mounts": options.mounts(arguments),
+        "network": options.network(arguments) or None,  # else what is stored
+        "private": options.private(arguments),
+    }
+    tokens = _tokens(arguments) if arguments.http else {}
     name = arguments.session
     if name is None and not arguments.http:  # a process for each conversation, as clients start them
         name = f"mcp-{secrets.token_hex(4)}"
@@ -86,7 +82,7 @@ def serve(arguments: argparse.Namespace) -> int:
     except (ValueError, CellblockError) as error:
         if isinstance(error, IsolationUnavailable):
             raise
-        print(f"cellblock: {error}", file=sys.stderr)
+        say(str(error))
         return USAGE
     return DONE
 
@@ -98,11 +94,12 @@ async def _http(server: SessionServer, arguments: argparse.Namespace, tokens: di
     if made:
         tokens = {arguments.user: secrets.token_urlsafe(32)}
     with listen(arguments.http) as listener:
-        host, port = listener.getsockname()[:2]
+        address: tuple[str, int] = listener.getsockname()[:2]
+        host, port = address
         shown = f"[{host}]" if ":" in host else host
-        print(f"cellblock: serving http://{shown}:{port}/mcp", file=sys.stderr, flush=True)
+        say(f"serving http://{shown}:{port}/mcp")
         if made:
-            print(f"cellblock: the token is {tokens[arguments.user]}", file=sys.stderr, flush=True)
+            say(f"the token is {tokens[arguments.user]}")
         await serve_http(server, listener, tokens, hosts=arguments.allow_host, origins=arguments.allow_origin)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from pathlib import Path
 
 from cellblock.cli import options, source
-from cellblock.cli.exits import EPILOG, USAGE
+from cellblock.cli.exits import EPILOG
+from cellblock.text import BadJson, read_json
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -45,29 +44,29 @@ def run(arguments: argparse.Namespace) -> int:
     from cellblock.cli.document import Job, execute
     from cellblock.session.jupyter import UnreadableNotebook, pieces
 
+    document = _document(arguments.file)
     try:
-        document = _document(arguments.file)
-        save = None if arguments.save is None else options.target(arguments.save)
-        job = Job(
-            setup=options.setup(arguments),
-            document=document,
-            pieces=tuple(pieces(document)),
-            title=Path(arguments.file).stem,
-            keep_going=arguments.keep_going,
-            as_json=arguments.json,
-            save=save,
-        )
-    except (source.Unusable, UnreadableNotebook) as error:
-        print(f"cellblock: {error}", file=sys.stderr)
-        return USAGE
+        parts = tuple(pieces(document))
+    except UnreadableNotebook as error:
+        raise source.Unusable(str(error)) from None
+    save = None if arguments.save is None else options.target(arguments.save)
+    job = Job(
+        setup=options.setup(arguments),
+        document=document,
+        pieces=parts,
+        title=Path(arguments.file).stem,
+        keep_going=arguments.keep_going,
+        as_json=arguments.json,
+        save=save,
+    )
     return execute(job)
 
 
 def _document(path: str) -> dict[str, object]:
     data = source.read(path)
     try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        document = read_json(data)
+    except BadJson as error:
         raise source.Unusable(f"{path!r} is not a Jupyter document: {error}") from None
     if not isinstance(document, dict):
         raise source.Unusable(f"{path!r} is not a Jupyter document: it holds a {type(document).__name__}")

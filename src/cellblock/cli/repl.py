@@ -6,8 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from cellblock.cli import options, source
-from cellblock.cli.exits import USAGE
+from cellblock.cli import options
 
 _PICTURES = "cellblock-pictures"
 
@@ -49,12 +48,8 @@ def repl(arguments: argparse.Namespace) -> int:
     require_linux("cellblock repl")
 
     pictures = arguments.pictures or (_PICTURES if sys.stdin.isatty() else None)
-    try:
-        return converse(
-            options.setup(arguments),
-            pictures=None if pictures is None else Path(pictures),
-            history=None if arguments.no_history else default_path(),
-        )
-    except source.Unusable as error:
-        print(f"cellblock: {error}", file=sys.stderr)
-        return USAGE
+    return converse(
+        options.setup(arguments),
+        pictures=None if pictures is None else Path(pictures),
+        history=None if arguments.no_history else default_path(),
+    )

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from dataclasses import asdict
 
 from cellblock.agent.comparing import Difference, Replay
 from cellblock.agent.replay import replay
-from cellblock.cli import options, source
-from cellblock.cli.exits import DONE, FAILED, USAGE
-from cellblock.cli.tables import say, table
+from cellblock.cli import options
+from cellblock.cli.exits import DONE, FAILED
+from cellblock.cli.tables import table
+from cellblock.cli.terminal import say, write_data
 
 
 def do_replay(arguments: argparse.Namespace) -> int:
     """Replay logs; the exit status says whether all is as they say."""
-    try:
-        files, mounts = options.inputs(arguments), options.mounts(arguments)
-        network, place = options.network(arguments), options.place(arguments)
-    except source.Unusable as error:
-        print(f"cellblock: {error}", file=sys.stderr)
-        return USAGE
+    files, mounts = options.inputs(arguments), options.mounts(arguments)
+    network, place = options.network(arguments), options.place(arguments)
     done = replay(*arguments.logs, files=files, mounts=mounts, network=network, **place)
     if arguments.json:
-        print(json.dumps({"same": done.same, **asdict(done)}, indent=1))
+        write_data({"same": done.same, **asdict(done)}, indent=1)
     else:
         _tell(done, several=len(arguments.logs) > 1)
     return DONE if done.same else FAILED

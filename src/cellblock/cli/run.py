@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from cellblock.cli import options, source
-from cellblock.cli.exits import EPILOG, USAGE
+from cellblock.cli.exits import EPILOG
 from cellblock.limits import ExecutionLimits
 
 _JSON_BYTES = ExecutionLimits().max_output_bytes
@@ -36,18 +35,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Read what the command line names, then run it."""
     from cellblock.cli.script import Job, execute
 
-    try:
-        name = arguments.file
-        job = Job(
-            name=None if name == "-" else Path(name).name,
-            code=None if name == "-" else source.decode(source.read(name), name),
-            arguments=tuple(arguments.passed),
-            setup=options.setup(arguments, _JSON_BYTES if arguments.json else options.SHOWN_BYTES),
-            by_cell=arguments.cells,
-            as_json=arguments.json,
-            save=None if arguments.save is None else Path(arguments.save),
-        )
-        return execute(job)
-    except source.Unusable as error:
-        print(f"cellblock: {error}", file=sys.stderr)
-        return USAGE
+    name = arguments.file
+    job = Job(
+        name=None if name == "-" else Path(name).name,
+        code=None if name == "-" else source.decode(source.read(name), name),
+        arguments=tuple(arguments.passed),
+        setup=options.setup(arguments, _JSON_BYTES if arguments.json else options.SHOWN_BYTES),
+        by_cell=arguments.cells,
+        as_json=arguments.json,
+        save=None if arguments.save is None else Path(arguments.save),
+    )
+    return execute(job)

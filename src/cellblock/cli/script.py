@@ -19,6 +19,7 @@ from cellblock.cli.inside import Width, tell_script
 from cellblock.cli.opening import Start, open_session
 from cellblock.cli.setup import Setup
 from cellblock.cli.show import JsonLines, Screen
+from cellblock.cli.terminal import say
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -63,7 +64,7 @@ async def _run(job: Job, start: Start) -> int:
                     break
         await view.end(cell, before)
         if ctrl_c.count and not cell.ok:
-            print(f"cellblock: interrupted after {ctrl_c.seconds:.1f} s", file=sys.stderr)
+            say(f"interrupted after {ctrl_c.seconds:.1f} s")
             return INTERRUPTED
         return status_of(cell)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable
 
 from cellblock.cli import options
 from cellblock.cli.exits import EPILOG, USAGE
+from cellblock.cli.terminal import say
 from cellblock.errors import StoreError
 
 TYPE_CHECKING = False
@@ -111,7 +111,7 @@ class _Run:
         try:
             store = _opened(arguments.store or os.environ.get("CELLBLOCK_STORE"))
         except StoreError as error:
-            print(f"cellblock: {error}", file=sys.stderr)
+            say(str(error))
             return USAGE
         with store:
             return run(store, arguments)

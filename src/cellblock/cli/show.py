@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import sys
 from collections.abc import AsyncIterable, Mapping
 from contextlib import suppress
@@ -12,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from cellblock.cell import Cell, CellError
 from cellblock.cli.export import Shelf
-from cellblock.cli.terminal import Paint, Printer
+from cellblock.cli.terminal import Paint, Printer, write_data
 from cellblock.errors import UnknownCell
 from cellblock.events import Done, Event
 from cellblock.outputs import Output, OutputType
+from cellblock.text import name, row, text_of
 
 if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
@@ -77,7 +77,7 @@ class Screen:
         if output.stream is not None:
             (self._err if output.stream == "stderr" else self._out).write(output.text)
         elif output.type is not OutputType.IMAGE or output.uri is None:  # SVG is text, and no terminal draws it
-            self._out.line(str(output.data.get("text/plain", "")))
+            self._out.line(text_of(output.data.get("text/plain", ""), max_chars=sys.maxsize))
         # other images are read, and named, when the cell has ended
 
     def _keep(self, image: bytes, number: int) -> None:
@@ -108,7 +108,7 @@ class Screen:
             self._note(f"hint: {error.hint}")
 
     def _note(self, text: str) -> None:
-        self._err.line(f"cellblock: {text}")
+        self._err.line(f"cellblock: {row(text)}")
 
 
 class JsonLines:
@@ -137,7 +137,7 @@ class JsonLines:
 
     def _flush(self) -> None:
         if self._waiting is not None:
-            print(json.dumps(self._waiting, default=str), flush=True)
+            write_data(self._waiting)
             self._waiting = None
 
     def _cell(self, cell: Cell) -> dict[str, object]:
@@ -174,9 +174,9 @@ class JsonLines:
 
 def _lost(cell: Cell) -> str:
     """What a process took along, most often little; why, where the cell's own error does not say it."""
-    names = [loss.name if loss.name.isprintable() else ascii(loss.name) for loss in cell.lost]
-    more = len(names) - _MOST_NAMED
-    some = ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    names = [name(loss.name) for loss in cell.lost[:_MOST_NAMED]]
+    more = len(cell.lost) - _MOST_NAMED
+    some = ", ".join(names) + (f" and {more} more" if more > 0 else "")
     reasons = {loss.reason for loss in cell.lost}
     return f"lost: {some}" + (f": {reasons.pop()}" if cell.error is None and len(reasons) == 1 else "")
 

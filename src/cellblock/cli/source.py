@@ -10,13 +10,11 @@ import tokenize
 from itertools import pairwise
 from pathlib import Path
 
+from cellblock.cli.exits import Unusable as Unusable
+
 MAX_BYTES = 32 * 2**20
 _CHUNK = 1 << 20
 _MARKER = re.compile(r"^# ?%%.*$", re.MULTILINE)
-
-
-class Unusable(Exception):
-    """What the command line names cannot be used; the message says why."""
 
 
 def read(path: str) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -13,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from cellblock.cli.exits import DONE, FAILED, USAGE
-from cellblock.cli.tables import say, table
-from cellblock.cli.terminal import Printer
+from cellblock.cli.tables import table
+from cellblock.cli.terminal import Printer, say, write_data
 from cellblock.declarations import declared
 from cellblock.errors import StoreError
 from cellblock.session.commits import cells_of, get_cell, names_of
@@ -22,8 +21,10 @@ from cellblock.session.merging import merge
 from cellblock.session.notebook import Notebook
 from cellblock.session.timeline import before, difference
 from cellblock.store import Commit, SessionRow, Store, StoredSession
+from cellblock.text import write_json
 
 _MOST_LISTED = 1000
+_MOST_COMMITS = 10**9
 _ID = 12
 
 
@@ -54,7 +55,7 @@ def do_list(store: Store, arguments: argparse.Namespace) -> int:
 def do_log(store: Store, arguments: argparse.Namespace) -> int:
     """A line for each commit."""
     session = _read(store, arguments)
-    commits = list(islice(session.log(arguments.revision or "HEAD"), max(arguments.limit, 0)))
+    commits = list(islice(session.log(arguments.revision or "HEAD"), min(max(arguments.limit, 0), _MOST_COMMITS)))
     marks = _marks(session)
     if arguments.json:
         return _json([{**_plain(commit), "refs": marks.get(commit.id, [])} for commit in commits])
@@ -135,8 +136,8 @@ def do_diff(store: Store, arguments: argparse.Namespace) -> int:
 
 def do_undo(store: Store, arguments: argparse.Namespace) -> int:
     """Go back by some steps."""
-    steps = arguments.steps or "1"
-    if not steps.isascii() or not steps.isdigit() or not 0 < int(steps) < 10**6:
+    steps: str = arguments.steps or "1"
+    if not (steps.isascii() and steps.isdigit() and len(steps) < 7 and int(steps)):
         say(f"{steps!r} is not a number of steps above 0")
         return USAGE
     return _go_to(store, arguments, lambda session: before(session, int(steps)))
@@ -186,7 +187,7 @@ def do_export(store: Store, arguments: argparse.Namespace) -> int:
     notebook.private = str(session.settings.get("private") or "")
     for cell, parts in cells_of(session, session.resolve("HEAD")):
         notebook.record(cell, parts)
-    text = notebook.to_html() if target.suffix == ".html" else json.dumps(notebook.to_ipynb(), indent=1) + "\n"
+    text = notebook.to_html() if target.suffix == ".html" else write_json(notebook.to_ipynb(), indent=1) + "\n"
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -302,5 +303,5 @@ def _ago(milliseconds: int) -> str:
 
 
 def _json(value: object) -> int:
-    print(json.dumps(value, indent=1))
+    write_data(value, indent=1)
     return DONE

@@ -21,7 +21,3 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         padded = [text.ljust(width) for text, width in zip(line, widths, strict=False)]
         out.line("  ".join([*padded, line[-1]]).rstrip()[:edge])
 
-
-def say(text: str) -> None:
-    """A line of cellblock's own."""
-    Printer(sys.stderr).line(f"cellblock: {text}")

@@ -1,20 +1,97 @@
-"""Text from inside a wall on its way to a person's terminal: what would drive the terminal is taken out.
+"""The border of the standard streams: all that the command line reads and writes passes here.
 
-Where the stream is no terminal the text goes out as it came: a program that reads it wants it whole.
+Text from inside a wall loses what would drive a terminal. Where the stream is no terminal the text goes out as it came:
+a program that reads it wants it whole. A stream that is closed takes nothing; one that fails raises `StreamLost`.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
-from typing import TextIO
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO
 
-from cellblock.text import plain
+from cellblock.text import plain, row, write_json
 
 _BEGUN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)\Z|\x9b[0-?]*[ -/]*\Z")
 _MOST_HELD = 4096
 _EXCEPTION = re.compile(r"^(?!Traceback \(|During handling|The above exception|\s).+$", re.MULTILINE)
+
+
+class StreamLost(Exception):
+    """A standard stream cannot be written to. `unread`: as nobody reads it any more, as in `cellblock run … | head`."""
+
+    def __init__(self, name: str, error: OSError) -> None:
+        super().__init__(f"{name} cannot be written: {error.strerror}")
+        self.unread = isinstance(error, BrokenPipeError)
+
+
+class _Stream:
+    """A standard stream whose failure is `StreamLost`, whoever writes to it."""
+
+    def __init__(self, name: str, stream: TextIO) -> None:
+        self._name, self._stream = name, stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            raise StreamLost(self._name, error) from None
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError as error:
+            raise StreamLost(self._name, error) from None
+
+
+@contextmanager
+def standard_streams() -> Iterator[None]:
+    """Meanwhile each stream is one, and says so when it fails. What a lost one still holds is dropped in the end."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) < 3:  # one that was closed would be the next file's number
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    before = sys.stdin, sys.stdout, sys.stderr
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - it lives as long as the program
+    out, err = (sys.stdout or open(1, "w", closefd=False)), (sys.stderr or open(2, "w", closefd=False))  # noqa: SIM115
+    sys.stdout, sys.stderr = _Stream("stdout", out), _Stream("stderr", err)
+    try:
+        yield
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = before
+        for stream in (out, err):
+            try:
+                stream.flush()
+            except OSError:  # or the interpreter complains as it leaves
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def say(text: str) -> None:
+    """A line of cellblock's own on stderr: what it quotes begins no other, and drives no terminal."""
+    Printer(sys.stderr).line(f"cellblock: {row(text)}")
+
+
+def say_last(lost: StreamLost) -> None:
+    """Say that a stream was lost, where anybody is there to be told."""
+    if not lost.unread:
+        with suppress(StreamLost):
+            say(str(lost))
+
+
+def write_out(text: str) -> None:
+    """Text of cellblock's own for a program, on stdout."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def write_data(value: object, *, indent: int | None = None) -> None:
+    """Data as JSON, on stdout."""
+    write_out(write_json(value, indent=indent) + "\n")
 
 
 class _Cursor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,9 +11,6 @@ from cellblock.cell import CellError
 from cellblock.outputs import Output
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_STATUS = re.compile(r"exit status (\d{1,3})")
-_SIGNAL = re.compile(r"killed by (SIG[A-Z0-9]+)")
-_CUT = re.compile(r"\[\.\.\. \d+ bytes of output cut: the limit is \d+ \.\.\.\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +44,4 @@ def ended(error: CellError | None, outputs: Sequence[Output]) -> Ended:
 
 def status_of(error: CellError | None) -> int | None:
     """A command's exit status, 128 and more for a signal; None where a limit or a wall ended the cell instead."""
-    if error is None:
-        return 0
-    if found := _STATUS.fullmatch(error.message):
-        return int(found[1])
-    if found := _SIGNAL.fullmatch(error.message):
-        return 128 + int(getattr(signal, found[1], 0))
-    return None
-
-
-def was_cut(text: str) -> bool:
-    """Whether the middle of an output was left out, for its limit."""
-    return _CUT.search(text) is not None
+    return 0 if error is None else error.status

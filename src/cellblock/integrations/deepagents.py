@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError, FileRefused
-from cellblock.integrations.commands import status_of, was_cut
+from cellblock.integrations.commands import status_of
 from cellblock.integrations.timed import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
@@ -34,11 +34,14 @@ LIMITS = ExecutionLimits(timeout_seconds=120, max_output_bytes=1_000_000)
 
 _TIMED_OUT = 124
 _CRASHED = 1
+_BY_SIGNAL = 128
+"""Added to a signal's number, in the status of a command that it ended."""
 _CODES = {
     errno.ENOENT: "file_not_found",
     errno.EACCES: "permission_denied",
     errno.EPERM: "permission_denied",
     errno.EISDIR: "is_directory",
+    errno.ENXIO: "is_directory",  # nor is what is no regular file
 }
 
 
@@ -105,7 +108,7 @@ class CellblockSandbox(BaseSandbox):  # type: ignore[misc]  # mypy does not look
         if cell is None:
             return ExecuteResponse(f"{text}\n[interrupted after {timeout} s]", exit_code=_TIMED_OUT, truncated=False)
         status, said = _ended(cell)
-        return ExecuteResponse(text + said, exit_code=status, truncated=was_cut(text))
+        return ExecuteResponse(text + said, exit_code=status, truncated=cell.cut > 0)
 
 
 def _ended(cell: Cell) -> tuple[int, str]:
@@ -114,7 +117,7 @@ def _ended(cell: Cell) -> tuple[int, str]:
     if error is None:
         return 0, ""
     if status is not None:
-        return status, f"\n[{error.message}]" if error.message.startswith("killed by") else ""
+        return status, f"\n[{error.message}]" if status > _BY_SIGNAL else ""
     said = f"{error.type}: {error.message}" + (f" ({error.hint})" if error.hint else "")
     return _TIMED_OUT if error.kind == "timeout" else _CRASHED, f"\n[{said}]"
 
@@ -126,6 +129,4 @@ def _tried(path: str, action: Callable[[], bytes | None]) -> tuple[bytes | None,
     try:
         return action(), None
     except FileRefused as error:
-        cause = error.__cause__ or error.__context__
-        code = _CODES.get(cause.errno or 0) if isinstance(cause, OSError) else None
-        return None, code or ("is_directory" if "is not a regular file" in str(error) else "invalid_path")
+        return None, _CODES.get(error.errno, "invalid_path")

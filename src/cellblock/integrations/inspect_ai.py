@@ -13,7 +13,7 @@ import anyio
 
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError, FileRefused, LeaseLost, SessionClosed
-from cellblock.integrations.commands import ended, exports, was_cut
+from cellblock.integrations.commands import ended, exports
 from cellblock.integrations.timed import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
@@ -45,7 +45,7 @@ _WORKSPACE = "/session/workspace"
 _MOST_LINE = 100_000
 """Bytes of a command that are given to the shell as an argument; a longer one is a file's."""
 _CANNOT_EXECUTE = 126
-_ELSEWHERE = (None, errno.EXDEV, errno.ELOOP)
+_ELSEWHERE = (0, errno.EXDEV, errno.ELOOP, errno.ENXIO)
 """Why the host refuses a path that commands inside may still use."""
 _SAID = 100
 """Added to the number of an error, in the status of a command of ours."""
@@ -135,8 +135,7 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
             await self.session.files.write(script, f"rm -f {script}\n{line}")
             line = f"exec /bin/sh {script}"
         result = await self._run(line, timeout)
-        last = result.stderr.rstrip().rpartition("\n")[2]
-        if result.returncode == _CANNOT_EXECUTE and cmd[0] in last and last.endswith("Permission denied"):
+        if result.returncode == _CANNOT_EXECUTE and await self._is_refused(cmd[0], cwd):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), cmd[0])
         return result
 
@@ -173,6 +172,12 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
             raise TimeoutError(f"the command ran longer than {timeout or self.session.limits.timeout_seconds:g} s")
         return _result(cell)
 
+    async def _is_refused(self, program: str, cwd: str | None) -> bool:
+        """Whether a program may not be executed: the file says so, not what a command of that status printed."""
+        line = f"cd -- {shlex.quote(posixpath.join(_WORKSPACE, cwd or ''))} && f={shlex.quote(program)} && "
+        line += '[ ! -x "$f" ] || [ -d "$f" ]' if "/" in program else '! command -v -- "$f"'
+        return bool((await self._run(line, None)).success)
+
     async def _require_user(self, user: str) -> None:
         if self._users is None:
             self._users = frozenset((await self._run("id -u; id -un", None)).stdout.split())
@@ -194,13 +199,13 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
         try:
             return await self.session.files.read(file, max_bytes=most)
         except FileRefused as refused:
-            if "is larger than" in str(refused):
+            if refused.errno == errno.EFBIG:
                 raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_READ_FILE_SIZE_STR, None) from refused
             raise
 
     async def _read_inside(self, file: str) -> bytes:
         """Read as a command does, which sees more of the session's world than its own files."""
-        copy, most = _new_name(), SandboxEnvironmentLimits.MAX_READ_FILE_SIZE
+        copy, most = _new_name(), int(SandboxEnvironmentLimits.MAX_READ_FILE_SIZE)
         result = await self._run(
             f"f={shlex.quote(posixpath.join(_WORKSPACE, file))}\n"
             f'[ ! -d "$f" ] || exit {_SAID + errno.EISDIR}\n'
@@ -231,17 +236,15 @@ def _result(cell: Cell) -> ExecResult[str]:
     """How a command ended, as a shell numbers it. What of its output is missing is an error, as Inspect has it."""
     end, most = ended(cell.error, cell.outputs), SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
     for text in (end.stdout, end.stderr):
-        if was_cut(text) or len(text.encode()) > most:
+        if cell.cut or len(text.encode()) > most:
             raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR, text[:most])
     return ExecResult(success=end.status == 0, returncode=end.status, stdout=end.stdout, stderr=end.stderr)
 
 
 def _raise_as_system_error(refused: FileRefused, file: str) -> None:
     """Raise what Inspect expects of a path; come back where a command inside may have more to say of it."""
-    cause = refused.__cause__ or refused.__context__
-    number = cause.errno if isinstance(cause, OSError) else None
-    if number not in _ELSEWHERE:
-        raise OSError(number, os.strerror(number or 0), file) from refused
+    if refused.errno not in _ELSEWHERE:
+        raise OSError(refused.errno, os.strerror(refused.errno), file) from refused
 
 
 def _raise_as_told(result: ExecResult[str], file: str) -> None:

@@ -12,7 +12,7 @@ import anyio
 
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError, LeaseLost, SessionClosed
-from cellblock.integrations.commands import ended, exports, was_cut
+from cellblock.integrations.commands import ended, exports
 from cellblock.integrations.timed import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
@@ -114,7 +114,7 @@ def _result(cell: Cell | None, outputs: list[Output], seconds: float | None, ses
     printed = {"stdout": end.stdout, "stderr": end.stderr}
     if cell is None or (error is not None and error.kind == "timeout"):
         raise WorkspaceTimeoutError(f"the command ran longer than {seconds:g} s", **printed)
-    if was_cut(end.stdout) or was_cut(end.stderr):
+    if cell.cut:
         limit = session.limits.max_output_bytes
         raise WorkspaceOutputLimitError("the command printed too much", limit=limit, **printed)
     return CommandResult(exit_code=end.status, **printed)

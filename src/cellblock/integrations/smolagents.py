@@ -8,8 +8,11 @@ from typing import Any, Self
 
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError
+from cellblock.session.account import Account
 from cellblock.session.blocking import Session
+from cellblock.text import exact, sayable, valid
 from cellblock.values.portable import Opaque
+from cellblock.values.room import held
 
 try:
     from smolagents.local_python_executor import CodeOutput, InterpreterError, PythonExecutor
@@ -20,6 +23,8 @@ except ModuleNotFoundError as error:
 
 __all__ = ["CellblockExecutor"]
 
+_MOST_SHOWN = 1_000_000
+"""Characters of a value that has no other form."""
 _FINAL = "final_answer"
 _CALL = "_cellblock_call"
 
@@ -50,8 +55,10 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
     def __init__(self, **options: Any) -> None:
         """Opens the session: `IsolationUnavailable` where this machine cannot give its walls."""
         self._tools: dict[str, Callable[..., Any]] = {}
-        self._answers: list[object] = []
         self.session = Session(**options, tools=[self._function()])
+        self._answer: tuple[object, ...] = ()
+        """The newest of the step that runs."""
+        self._held = self._account.share()
         self.state: dict[str, object] = {"_print_outputs": ""}
         """What a failed step had printed, for the agent, which reads it here."""
 
@@ -78,14 +85,15 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
 
     def __call__(self, code_action: str) -> CodeOutput:
         """Run one step. InterpreterError where it failed, with a traceback and what to do."""
-        self._answers.clear()
         cell = self.session.run(code_action)
         logs = self.state["_print_outputs"] = _printed(cell)
-        if self._answers:
-            return CodeOutput(output=self._answers[-1], logs=logs, is_final_answer=True)
-        _require(cell)
-        value = cell.value
-        return CodeOutput(output=value.repr if isinstance(value, Opaque) else value, logs=logs, is_final_answer=False)
+        answer, self._answer = self._answer, ()
+        self._held.close()
+        if not answer:
+            _require(cell)
+        value = answer[0] if answer else cell.value
+        output = sayable(value.repr if isinstance(value, Opaque) else value, max_chars=_MOST_SHOWN)
+        return CodeOutput(output=output, logs=logs, is_final_answer=bool(answer))
 
     def cleanup(self) -> None:
         """End the session and everything it started."""
@@ -96,15 +104,24 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
 
         def call(name: str, args: list[Any], kwargs: dict[str, Any]) -> object:
             if name == _FINAL:
-                self._answers.append(self._final(*args, **kwargs))
+                self._keep(self._final(*args, **kwargs))
                 return None
             if name not in self._tools:
                 raise NameError(f"there is no tool {name!r} any more")
             result = self._tools[name](*args, **kwargs)
-            return str(result) if isinstance(result, str) else result  # smolagents' own kinds of text, too
+            return exact(result, None) if isinstance(result, str) else result  # smolagents' own kinds of text, too
 
         call.__name__ = _CALL
         return call
+
+    @property
+    def _account(self) -> Account:
+        return self.session._session._account
+
+    def _keep(self, answer: object) -> None:
+        """Keep the newest answer of a step, which counts to what the session has its host hold."""
+        self._held.close()
+        self._answer, self._held = (answer,), self._account.share(held(answer))
 
     def _final(self, *args: Any, **kwargs: Any) -> object:
         """The agent's answer: what its own tool makes of it, where it has one."""
@@ -115,11 +132,11 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
 
 
 def _printed(cell: Cell) -> str:
-    return "".join(output.text for output in cell.outputs if output.stream is not None)
+    return valid("".join(output.text for output in cell.outputs if output.stream is not None))
 
 
 def _require(cell: Cell) -> None:
     error = cell.error
     if error is not None:
         text = error.traceback or f"{error.type}: {error.message}"
-        raise InterpreterError(f"{text}\n{error.hint}" if error.hint else text)
+        raise InterpreterError(valid(f"{text}\n{error.hint}" if error.hint else text))

@@ -10,6 +10,7 @@ from anyio import fail_after
 from cellblock.errors import ModelError
 from cellblock.models.apart import apart
 from cellblock.models.protocol import Message, Model, OnText, Reply, ToolSchema, Unopened, give
+from cellblock.text import line, message_of, type_name
 
 
 class CalledModel(Unopened):
@@ -21,7 +22,7 @@ class CalledModel(Unopened):
     """
 
     def __init__(self, model: Model, *, timeout_seconds: float) -> None:
-        self.name = str(getattr(model, "name", type(model).__name__))
+        self.name = line(getattr(model, "name", type(model).__name__))
         self._model = model
         self._timeout = timeout_seconds
 
@@ -38,9 +39,8 @@ class CalledModel(Unopened):
                     kind="timeout",
                     hint="raise timeout_seconds",
                 ) from None
-            raise ModelError(
-                f"{self.name}.complete raised {type(error).__name__}: {error}", kind="raised", hint="mend the model"
-            ) from error
+            said = f"{self.name}.complete raised {type_name(error)}: {message_of(error, 10_000)}"
+            raise ModelError(said, kind="raised", hint="mend the model") from error
         if isinstance(answer, str):
             answer = Reply(text=answer, model=self.name)
         if not isinstance(answer, Reply):

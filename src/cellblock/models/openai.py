@@ -20,7 +20,7 @@ from cellblock.models.failures import Failure
 from cellblock.models.protocol import Message, OnText, Reply, ToolSchema
 from cellblock.models.retrying import OnRetry, Patience, persist
 from cellblock.models.translating import Translator, openai, shown
-from cellblock.text import bounded, read_json, valid
+from cellblock.text import bounded, line, read_json, valid
 
 _OPENAI = "https://api.openai.com/v1"
 _CONNECTING = 20.0
@@ -159,7 +159,7 @@ class EndpointModel:
         """Whether a refusal was of streaming or its account; both are left out from then on."""
         if not isinstance(error, openai.APIStatusError) or error.status_code not in (400, 405, 415, 422, 501):
             return False
-        said = f"{error.param or ''} {error.message}"
+        said = f"{line(error.param or '')} {line(error.message, 10_000)}"
         if "stream_options" in said and request.pop("stream_options", None):
             self._accounts = False
             return True

@@ -22,12 +22,13 @@ def to_plain(cell: Cell) -> dict[str, object]:
         "source": cell.source,
         "state": cell.state.value,
         "outputs": [_output(output) for output in cell.outputs],
-        "error": None if cell.error is None else asdict(cell.error),
+        "error": None if cell.error is None else _without_none(asdict(cell.error)),
         "lost": [asdict(lost) for lost in cell.lost],
         "rolled_back": cell.rolled_back,
         "undone": cell.undone,
         "usage": asdict(cell.usage),
         "text": cell.text,
+        "cut": cell.cut,
         "has_value": cell.result.size > 0,
     }
 
@@ -47,8 +48,13 @@ def from_plain(plain: Mapping[str, Any]) -> Cell:
         undone=bool(plain["undone"]),
         usage=Usage(**plain["usage"]),
         text=str(plain["text"]),
+        cut=int(plain.get("cut", 0)),  # cells of before lack it, and a status
     )
     return replace(cell, result=Deferred(_not_kept)) if plain["has_value"] else cell
+
+
+def _without_none(plain: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in plain.items() if value is not None}
 
 
 def _output(output: Output) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -49,7 +50,7 @@ class AsyncFiles:
         """The bytes of a file, which is not read."""
         version = await to_thread.run_sync((await self._find()).version, os.fspath(path))
         if version is None:
-            raise FileRefused(f"{os.fspath(path)!r:.300} does not exist")
+            raise FileRefused(f"{os.fspath(path)!r:.300} does not exist", errno=errno.ENOENT)
         return version[3]
 
     async def list(self) -> list[str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed, StoreError
 from cellblock.session.unreached import in_a_line
+from cellblock.text import BadJson, bounded, name, read_json, text_of, valid
 from cellblock.tools.schema import Callee
 
 if TYPE_CHECKING:
@@ -59,17 +60,17 @@ class AsyncSessionTools:
         if callee is None:
             return f"error: there is no tool {name!r}: there are {', '.join(self._callees)}"
         try:
-            given = json.loads(arguments or "{}") if isinstance(arguments, str) else arguments
-        except (ValueError, RecursionError) as error:
+            given = read_json(arguments or "{}") if isinstance(arguments, str) else bounded(arguments)
+        except BadJson as error:
             return f"error: the arguments are no JSON: {error}"
         if not isinstance(given, Mapping):
             return f"error: the arguments are no JSON object but {type(given).__name__}"
         try:
-            return str(await callee.call(given))
+            return text_of(await callee.call(given), max_chars=sys.maxsize)
         except _NOT_THE_MODELS:
             raise
         except (CellblockError, ValueError) as error:
-            return f"error: {error}"
+            return valid(f"error: {error}")
 
 
 class SessionTools:
@@ -121,7 +122,7 @@ class _Functions:
 
         async def list_files() -> str:
             """List the files of the session's workspace."""
-            return "\n".join(await self._session.files.list()) or "no files"
+            return "\n".join(map(name, await self._session.files.list())) or "no files"
 
         async def read_file(path: str) -> str:
             """Read a text file of the session; a long one is cut."""

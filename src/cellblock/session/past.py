@@ -178,6 +178,17 @@ def replaying(replay: Replay) -> Answer:
     return answer
 
 
+_CUT_OFF = ("Interrupted", "RolledBack")
+
+
+def was_cut_off(cell: Cell) -> bool:
+    """Whether its program ended before a cell had, or before it was saved: then it was not carried out.
+
+    "crashed" is the host's word: a cell that raises something of these names does not get it.
+    """
+    return cell.error is not None and cell.error.kind == "crashed" and cell.error.type in _CUT_OFF
+
+
 def interrupted(begun: Replay) -> Cell:
     """The record of a cell that had not ended when its program did."""
     hint = "the session is as it was before this cell; what it did outside of it is done"

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from sys import getsizeof
 
 from cellblock.cell import NOTHING, Cell, CellError, CellState, Deferred, ErrorKind, Lost
 from cellblock.executors.protocol import Curbed, Died, Recovery, Written
@@ -32,8 +33,8 @@ _IN_TURN = (
     "or start fewer at once"
 )
 _OF_STATUS = {
-    "exit status 126": "the shell may not execute that file: give it to its interpreter, as in `python3 FILE`",
-    "exit status 127": "the session has no program of that name: `command -v NAME` finds those it has",
+    126: "the shell may not execute that file: give it to its interpreter, as in `python3 FILE`",
+    127: "the session has no program of that name: `command -v NAME` finds those it has",
 }
 """What shells say by a status; the others are the command's own, which its output explains."""
 _TRY_AGAIN = "see to the store; flush() tries again, and so does the next cell"
@@ -68,7 +69,7 @@ class Recorder:
         """Bytes that were shown, once the cell has ended."""
         self._display_bytes = 0
         self._dropped = 0
-        self._cut = 0
+        self._cut = self._noted = 0
         self.curbed = False
         self.reach: Callable[[], Reach] | None = None
         """What the session can connect to."""
@@ -88,7 +89,7 @@ class Recorder:
         if written.cut:
             self._cut += written.cut
             note = f"\n[... {written.cut} bytes of output cut: the limit is {self._limit} ...]\n"
-            self._cut -= len(note)  # it stands among what the model's text leaves out, and is no output
+            self._noted += len(note)  # it stands among what the model's text leaves out, and is no output
             text = note + text
         if self._stream != written.stream and not (self._stream and len(self._outputs) >= MAX_OUTPUTS):
             self._end_stream()
@@ -99,7 +100,9 @@ class Recorder:
 
     def _end_stream(self) -> None:
         if self._stream is not None:
-            self._outputs.append(_stream("".join(self._pieces), self._stream))
+            text = "".join(self._pieces)
+            self._share.add(getsizeof(text) - sum(map(len, self._pieces)))  # one wide character makes all of them wide
+            self._outputs.append(_stream(text, self._stream))
             self._stream = None
             self._pieces.clear()
 
@@ -144,8 +147,7 @@ class Recorder:
             error = replace(error, hint=f"{error.hint}; {_RESTORED}")
         if error is not None and error.kind == "raised" and not error.hint:
             network = "" if self.reach is None else self._hint_of_network(error, self.reach())
-            status = _OF_STATUS.get(error.message, "") if error.type == "CommandFailed" else ""
-            error = replace(error, hint=network or status)
+            error = replace(error, hint=network or _OF_STATUS.get(error.status or 0, ""))
         usage = Usage(duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak)
         result = Deferred(partial(_decode, event.buffers), _size(event.buffers), held) if event.buffers else NOTHING
         return self._close(error, usage, result, lost, rolled_back)
@@ -157,7 +159,7 @@ class Recorder:
         said = f"{error.type}: {error.message}\n{error.traceback}"
         if not is_refused(error.message) and any(one and one in said for one in self.failures):
             return ""
-        command = error.type in ("CommandFailed", "CalledProcessError")
+        command = error.status is not None or error.type == "CalledProcessError"
         printed = "".join(one.text for one in self._outputs if one.stream) if command else ""
         return hint(said, printed, reach)
 
@@ -193,7 +195,8 @@ class Recorder:
             lost=lost,
             rolled_back=rolled_back,
             usage=usage,
-            text=model_text(self._outputs, error, lost, self._limit, self._cut),
+            text=model_text(self._outputs, error, lost, self._limit, self._cut - self._noted),
+            cut=self._cut,
             result=result,
         )
 
@@ -390,6 +393,7 @@ def _raised(failure: Failure, cell: Cell, limit: int) -> CellError:
         traceback="" if cell.kind == "shell" else cut(failure.traceback, most),  # a command has no Python frames
         hint=hint,
         kind=_KINDS.get(failure.kind, "raised"),
+        status=failure.status if cell.kind == "shell" else None,
     )
 
 

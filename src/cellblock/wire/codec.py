@@ -96,13 +96,15 @@ def _encode(message: Request | Event, head: dict[str, object]) -> Frame:
     return Frame(as_json(head).encode(), getattr(message, "buffers", ()))
 
 
+_MOST_STATUS = 255
 _OF_FAILURE = ("type", "message", "traceback", "kind")
 """What a worker says of a failure: a hint is the host's to give."""
 
 
 def _fields(failure: Failure) -> dict[str, object]:
     fields = {name: getattr(failure, name) for name in _OF_FAILURE}
-    return {**fields, "rule": failure.rule} if failure.rule else fields
+    found = {"rule": failure.rule} if failure.rule else {} if failure.status is None else {"status": failure.status}
+    return {**fields, **found}
 
 
 def decode_request(frame: Frame) -> tuple[int, Request]:
@@ -248,12 +250,16 @@ def _place(value: object) -> Place:
 def _failure(value: object) -> Failure | None:
     if value is None:
         return None
-    if type(value) is not dict or value.keys() - {"rule"} != set(_OF_FAILURE):
+    if type(value) is not dict or value.keys() - {"rule", "status"} != set(_OF_FAILURE):
         raise ProtocolError("expected a failure")
     kind, rule = value["kind"], _name(value.get("rule", ""))
     if kind not in ("raised", "memory", "refused") or (kind == "refused") is not bool(rule):
         raise ProtocolError("expected a failure's kind")
+    status = count(value["status"]) if "status" in value else None
+    if status is not None and status > _MOST_STATUS:
+        raise ProtocolError("expected an exit status")
     return Failure(
+        status=status,
         type=_name(value["type"]),
         message=_text(value["message"]),
         traceback=_text(value["traceback"]),

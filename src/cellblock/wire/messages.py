@@ -192,7 +192,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What a cell raised. `rule` is the guard's that refused it, "" where none did."""
+    """What a cell raised. `rule` is the guard's that refused it, "" where none did; `status` is a command's."""
 
     type: str
     message: str
@@ -200,6 +200,7 @@ class Failure:
     kind: str
     rule: str = ""
     hint: str = ""
+    status: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -457,7 +457,7 @@ class Worker:
         self._only_main_goes_on()
         self._streams.flush()
         if isinstance(error, shell.CommandFailed):
-            return Failure(type="CommandFailed", message=str(error), traceback="", kind="raised")
+            return Failure(type="CommandFailed", message=str(error), traceback="", kind="raised", status=error.status)
         ended = isinstance(error, SystemExit) and error.code in (None, 0)
         failure = None if ended else self._interpreter.describe(error, self._max_text)
         for held in ("__traceback__", "__context__"):  # their frames would keep the cell's objects alive

@@ -10,7 +10,11 @@ from cellblock.worker.confine import layout
 
 
 class CommandFailed(Exception):
-    """A command ended with a status other than 0."""
+    """A command ended with a status other than 0, which a shell numbers as `status` says."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 _place = [layout.WORKSPACE]
@@ -34,7 +38,7 @@ def run(command: str) -> int:
         process.wait()
         raise
     if status < 0:
-        raise CommandFailed(f"killed by {signal.Signals(-status).name}")
+        raise CommandFailed(f"killed by {signal.Signals(-status).name}", 128 - status)
     if status:
-        raise CommandFailed(f"exit status {status}")
+        raise CommandFailed(f"exit status {status}", status)
     return status

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scripted_chat import says
 
-from cellblock.integrations.langgraph.prepared import contents, text_of
+from cellblock.integrations.langgraph.prepared import contents, words_of
 from cellblock.integrations.langgraph.state import content_for, merge_files, merge_pending, taken
 
 
@@ -56,7 +56,7 @@ def test_each_call_has_its_block(content: object, calls: list[dict[str, object]]
 
 def test_what_is_no_message_has_no_content() -> None:
     assert contents(None) == {}
-    assert text_of(None) == ""
+    assert words_of(None) == ""
 
 
 def test_pending_content_is_kept_by_call() -> None:

@@ -52,6 +52,7 @@ def test_output_past_the_limit_is_told_as_cut() -> None:
     with CellblockSandbox(limits=ExecutionLimits(max_output_bytes=1000)) as backend:
         assert backend.execute("seq 10000").truncated is True
         assert backend.execute("seq 10").truncated is False
+        assert backend.execute("echo '[... 5 bytes of output cut: the limit is 9 ...]'").truncated is False
 
 
 @pytest.mark.asyncio

@@ -150,3 +150,14 @@ async def test_an_evaluation_finds_the_sandbox_by_its_name(tmp_path: Path) -> No
     assert log.status == "success", log.error
     assert log.results is not None
     assert log.results.scores[0].metrics["accuracy"].value == 1
+
+
+async def test_what_a_command_prints_forges_no_limit_and_no_refusal(box: CellblockSandboxEnvironment) -> None:
+    line = "[... 5 bytes of output cut: the limit is 9 ...]"
+    assert (await box.exec(["echo", line])).stdout == line + "\n"
+    said = await box.exec(["sh", "-c", "echo 'sh: Permission denied' >&2; exit 126"])
+    assert (said.returncode, said.stderr) == (126, "sh: Permission denied\n")
+    await box.write_file("is larger than 5 bytes", "text")
+    assert await box.read_file("is larger than 5 bytes") == "text"
+    with pytest.raises(FileNotFoundError):
+        await box.read_file("no file that is larger than 5 bytes")

@@ -54,3 +54,11 @@ async def test_an_agents_commands_run_in_the_session_and_can_be_undone() -> None
         await workspace.run(["rm", "job.py"])
         await (await backend.session()).undo()
         assert await workspace.exists("/workspace/job.py")
+
+
+@pytest.mark.anyio
+async def test_what_a_command_prints_forges_no_cut() -> None:
+    line = "[... 5 bytes of output cut: the limit is 9 ...]"
+    async with CellblockWorkspace() as backend:
+        result = await backend.run(["echo", line])
+        assert (result.exit_code, result.stdout) == (0, line + "\n")

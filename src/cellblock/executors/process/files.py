@@ -103,7 +103,8 @@ class ProcessFiles:
                     return _part(file, min(offset, size), max_bytes)
                 data = _part(file, 0, max_bytes + 1) if size <= max_bytes else b""
                 if max(size, len(data)) > max_bytes:
-                    raise FileRefused(f"{path!r} is larger than {max_bytes} bytes", hint="ask for more with max_bytes=")
+                    reason = f"{path!r} is larger than {max_bytes} bytes"
+                    raise FileRefused(reason, hint="ask for more with max_bytes=", errno=errno.EFBIG)
                 return data
             finally:
                 os.close(file)
@@ -199,8 +200,10 @@ class ProcessFiles:
         return file
 
     def _require_regular(self, file: int, path: str) -> None:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise FileRefused(f"{path!r} is not a regular file")
+        mode = os.fstat(file).st_mode
+        if not stat.S_ISREG(mode):
+            number = errno.EISDIR if stat.S_ISDIR(mode) else errno.ENXIO
+            raise FileRefused(f"{path!r} is not a regular file", errno=number)
 
     def _guard(self, path: str) -> _Guard:
         return _Guard(path, self._owner)
@@ -238,7 +241,7 @@ class _Guard:
         if isinstance(error, OSError):
             reason = self._REASONS.get(error.errno or 0, f"cannot be used: {os.strerror(error.errno or 0)}")
             hint = "raise ExecutionLimits(max_disk_mb=…)" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-            raise FileRefused(f"{self._path!r:.300} {reason}", hint=hint) from None
+            raise FileRefused(f"{self._path!r:.300} {reason}", hint=hint, errno=error.errno or 0) from None
 
 
 def _part(file: int, start: int, size: int) -> bytes:

@@ -148,7 +148,5 @@ def _entry(row: object) -> EntryInfo:
 
 
 def _refused(error: FileRefused) -> SandboxException:
-    cause = error.__cause__ or error.__context__
-    missing = isinstance(cause, OSError) and cause.errno in (errno.ENOENT, errno.ENOTDIR)
-    kind = NotFoundException if missing else SandboxException
+    kind = NotFoundException if error.errno in (errno.ENOENT, errno.ENOTDIR) else SandboxException
     return kind(error.args[0], hint=error.hint)

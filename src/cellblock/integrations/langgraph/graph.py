@@ -12,7 +12,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from cellblock.integrations.langgraph.node import SandboxToolNode
-from cellblock.integrations.langgraph.prepared import last_answer
+from cellblock.integrations.langgraph.prepared import called, last_answer
 from cellblock.integrations.langgraph.state import PENDING, AgentState, pending_update
 from cellblock.integrations.langgraph.tools import create_sandbox_tools
 
@@ -64,9 +64,9 @@ def unreadable(message: AIMessage) -> list[ToolMessage]:
     """Answers to the calls whose arguments are no JSON, for the model to make them again."""
     return [
         ToolMessage(
-            f"Error: the arguments of {call['name']} are not JSON, and nothing was done. Call it again; long content "
+            f"Error: the arguments of {called(call)} are not JSON, and nothing was done. Call it again; long content "
             "belongs into a fenced block of your message.",
-            name=call["name"],
+            name=called(call),
             tool_call_id=call["id"] or "",
             status="error",
         )

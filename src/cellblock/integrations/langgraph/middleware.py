@@ -11,7 +11,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 
 from cellblock.integrations.langgraph.node import with_content
-from cellblock.integrations.langgraph.prepared import last_answer
+from cellblock.integrations.langgraph.prepared import id_of, last_answer
 from cellblock.integrations.langgraph.state import (
     PENDING,
     Pending,
@@ -21,6 +21,9 @@ from cellblock.integrations.langgraph.state import (
     pending_update,
 )
 from cellblock.integrations.langgraph.tools import create_sandbox_tools
+from cellblock.text import inert, text_of
+
+_MOST_SHOWN = 100_000
 
 
 class SandboxState(LangChainState[Any]):
@@ -70,6 +73,11 @@ def describe_call(call: Any, state: Any, runtime: Any) -> str:
 
     For `HumanInTheLoopMiddleware(interrupt_on={"python_run_prepared": {"description": describe_call, …}})`.
     """
-    arguments = "\n".join(f"{name}: {value}" for name, value in call["args"].items())
-    content = content_for(state.get(PENDING), str(call["id"]))
-    return "\n\n".join(part for part in (call["name"], arguments, content) if part)
+    given: dict[object, object] = call["args"]
+    arguments = "\n".join(f"{_shown(key)}: {_shown(value)}" for key, value in given.items())
+    content = content_for(state.get(PENDING), id_of(call))
+    return "\n\n".join(part for part in (_shown(call["name"]), arguments, inert(content)) if part)
+
+
+def _shown(value: object) -> str:
+    return inert(text_of(value, max_chars=_MOST_SHOWN))

@@ -11,7 +11,7 @@ from langchain_core.tools import BaseTool
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, contents, last_answer
+from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, called, contents, id_of, last_answer
 from cellblock.integrations.langgraph.state import PENDING, content_for, field_of
 
 
@@ -48,10 +48,10 @@ class SandboxToolNode(ToolNode):
         call = request.tool_call
         if request.tool is not None:
             return None
-        there = ", ".join(self.tools_by_name)
+        wanted, there = called(call), ", ".join(self.tools_by_name)
         return ToolMessage(
-            f"Unknown tool: {call['name']}. There are: {there}.",
-            name=call["name"],
+            f"Unknown tool: {wanted}. There are: {there}.",
+            name=wanted,
             tool_call_id=call["id"],
             status="error",
         )
@@ -67,7 +67,7 @@ def with_content(request: ToolCallRequest, messages_key: str = "messages") -> To
         pending, messages = None, state
     else:
         pending, messages = field_of(state, PENDING), field_of(state, messages_key)
-    call_id = str(call["id"])
+    call_id = id_of(call)
     if content_for(pending, call_id):
         return request
     found = contents(last_answer(messages)).get(call_id)

@@ -19,7 +19,9 @@ from cellblock.errors import CellblockError, FileRefused, UnknownCommit
 from cellblock.integrations.langgraph.searching import Search, search
 from cellblock.integrations.langgraph.threads import Thread
 from cellblock.outputs import OutputType
+from cellblock.session.past import was_cut_off
 from cellblock.session.session import AsyncSession
+from cellblock.text import name, row, valid
 
 MOST_FILE_BYTES = 20 * 2**20
 """Of a file that a tool writes, or edits."""
@@ -36,12 +38,18 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a call came to, in words for the model. `created` are the files it made, `images` are PNG."""
+    """What a call came to, in words for the model. `created` are the files it made, `images` are PNG.
+
+    Security border: what goes into messages and checkpoints is valid text. Files stand there as `name` has them.
+    """
 
     text: str
     created: tuple[str, ...] = ()
     failed: bool = False
     images: tuple[bytes, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", valid(self.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +60,17 @@ class Call:
     content: str = ""
     key: str = ""
 
-    def __getitem__(self, name: str) -> Any:
-        return self.arguments[name]
+    def __getitem__(self, name: str) -> str:
+        """An argument that is text, as the schema of its tool says."""
+        given = self.arguments[name]
+        assert isinstance(given, str)
+        return given
+
+    def number(self, name: str) -> int:
+        """One that is a whole number."""
+        given = self.arguments[name]
+        assert isinstance(given, int)
+        return given
 
 
 def key_of(call_id: str, task: str) -> str:
@@ -70,7 +87,7 @@ async def run_prepared(thread: Thread, call: Call) -> Told:
     if await _done(session, call.key) is None:
         await _write(session, path, call.content)
     told = await _run_once(session, call.content, call.key)
-    return replace(told, created=(path, *told.created))
+    return replace(told, created=(name(path), *told.created))
 
 
 async def run(thread: Thread, call: Call) -> Told:
@@ -92,7 +109,7 @@ async def _run_once(session: AsyncSession, source: str, key: str) -> Told:
         return _told(session, cell)
     before = await _names(session)
     cell = await session.run(source + _MARK + key if key else source)
-    return _told(session, cell, tuple(sorted(await _names(session) - before)))
+    return _told(session, cell, tuple(map(name, sorted(await _names(session) - before))))
 
 
 async def _done(session: AsyncSession, key: str) -> Cell | None:
@@ -101,8 +118,7 @@ async def _done(session: AsyncSession, key: str) -> Cell | None:
         return None
     for cell in reversed(await to_thread.run_sync(lambda: session.notebook.cells)):
         if cell.source.endswith(_MARK + key) and not cell.undone:
-            cut = cell.error is not None and cell.error.type in ("Interrupted", "RolledBack")
-            return None if cut or cell.state in (CellState.IDLE, CellState.RUNNING) else cell
+            return None if was_cut_off(cell) or cell.state in (CellState.IDLE, CellState.RUNNING) else cell
     return None
 
 
@@ -135,7 +151,7 @@ async def _names(session: AsyncSession) -> set[str]:
 async def write(thread: Thread, call: Call) -> Told:
     """Write the content to a file, which is replaced."""
     path = call["file_path"]
-    done = Told(f"Wrote {path}: {_size(call.content)} bytes.", (path,))
+    done = Told(f"Wrote {path}: {_size(call.content)} bytes.", (name(path),))
     if not await _was_changed(thread.opened, call.key):
         await _write(thread.opened, path, call.content)
         await _note(thread.opened, call.key)
@@ -181,7 +197,7 @@ async def delete(thread: Thread, call: Call) -> Told:
 
 async def read(thread: Thread, call: Call) -> Told:
     """Lines of a file, from `offset` on, counted from 0."""
-    path, offset, limit = call["file_path"], call["offset"], call["limit"]
+    path, offset, limit = call["file_path"], call.number("offset"), call.number("limit")
     lines = _text(await thread.opened.files.read(path, max_bytes=MOST_FILE_BYTES), path).splitlines(keepends=True)
     shown, at = "", offset
     for line in lines[offset : offset + min(limit, _MOST_LINES)]:
@@ -218,11 +234,11 @@ async def _searched(thread: Thread, wanted: Search, nothing: str) -> Told:
     found = await search(thread.opened, wanted)
     rows: list[str] = []
     size = 0
-    for row in found.rows:
-        size += len(row) + 1
+    for one in map(row, found.rows):
+        size += len(one) + 1
         if size > _MOST_READ:
             break
-        rows.append(row)
+        rows.append(one)
     cut = found.more or len(rows) < len(found.rows)
     return Told("\n".join([*rows, *(["[there is more: ask for less]"] if cut else [])]) or nothing)
 

@@ -11,6 +11,7 @@ from typing import Any
 from langchain_core.messages import AIMessage
 
 from cellblock.fences import PYTHON, Fence, fences
+from cellblock.text import line, text_of
 
 RUN = "python_run_prepared"
 WRITE = "file_write"
@@ -44,16 +45,16 @@ def contents(message: object) -> dict[str, str]:
     calls = [call for call in _calls(message) if call["name"] in CONTENT_TOOLS]
     if not calls:
         return {}
-    blocks = [fence for fence in fences(text_of(message)) if fence.closed]
+    blocks = [fence for fence in fences(words_of(message)) if fence.closed]
     chosen = _chosen(calls, blocks)
-    return {str(call["id"]): block.text for call, block in zip(calls, chosen, strict=True) if block is not None}
+    return {id_of(call): block.text for call, block in zip(calls, chosen, strict=True) if block is not None}
 
 
 def why_none(message: object) -> str:
     """Why a message that calls such a tool has no content for it, and what to write instead."""
     if message is None:
         return _WRITE
-    found = fences(text_of(message))
+    found = fences(words_of(message))
     if any(not fence.closed for fence in found):
         return f"The block in your message is cut off. Write it again, shorter, and end it with a line ```. {_ONE}"
     if found:
@@ -68,7 +69,7 @@ _WRITE = (
 )
 
 
-def text_of(message: object) -> str:
+def words_of(message: object) -> str:
     """What a message says: its text, or all the text among its blocks of content, each on lines of its own."""
     content = getattr(message, "content", "")
     if isinstance(content, str):
@@ -86,6 +87,16 @@ def last_answer(messages: object) -> AIMessage | None:
     """The newest message of the model."""
     found = reversed(messages) if isinstance(messages, list) else ()
     return next((message for message in found if isinstance(message, AIMessage)), None)
+
+
+def called(call: Mapping[str, Any]) -> str:
+    """The name of the tool that a call is of, in a line."""
+    return line(call["name"], 200)
+
+
+def id_of(call: Mapping[str, Any]) -> str:
+    """What a call goes by."""
+    return text_of(call["id"], max_chars=1_000)
 
 
 def _calls(message: object) -> Sequence[Mapping[str, Any]]:
@@ -106,6 +117,6 @@ def _fit(call: Mapping[str, Any], block: Fence | None) -> int:
     if call["name"] == RUN:
         wanted: AbstractSet[str] = PYTHON
     else:
-        ending = splitext(str(call["args"].get("file_path", "")))[1].lower()
+        ending = splitext(text_of(call["args"].get("file_path", ""), max_chars=4096))[1].lower()
         wanted = set(_ENDINGS.get(ending, {ending[1:]})) - {""}
     return 2 if block.tag in wanted else 1 if block.tag in _NEUTRAL else 0

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
+from uuid import UUID
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -21,7 +22,9 @@ from cellblock.integrations.langgraph.operations import Call, Told, key_of
 from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, RUN, WRITE, last_answer, why_none
 from cellblock.integrations.langgraph.state import PENDING, content_for, field_of, taken
 from cellblock.integrations.langgraph.threads import Thread, Threads
+from cellblock.text import line, message_of, row, type_name
 
+_MOST_SAID = 10_000
 _LOG = logging.getLogger(__name__)
 _PATH = "A file's name: relative to the working directory, or below /tmp or /data. Code opens it under the same name."
 
@@ -139,7 +142,7 @@ def _tool(name: str, threads: Threads, thread_id: str | None, images: bool) -> B
     kind = _KINDS[name]
     calls = _Calls(name, kind, threads, thread_id, images)
     functions = (calls.prepared, calls.aprepared) if name in CONTENT_TOOLS else (calls.plain, calls.aplain)
-    return StructuredTool.from_function(
+    return _Tool.from_function(
         functions[0],
         functions[1],
         name=name,
@@ -150,10 +153,37 @@ def _tool(name: str, threads: Threads, thread_id: str | None, images: bool) -> B
     )
 
 
+_INJECTED = ("runtime", "_state", "tool_call_id")
+
+
+class _Tool(StructuredTool):  # type: ignore[misc]
+    """A tool whose call, as a model makes it, gives none of what its graph gives: it is not looked at there.
+
+    A node of LangGraph puts its `ToolRuntime` among a call's arguments. One of the user's own that gives a state gives
+    arguments, and no call.
+    """
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        return super().invoke(_own(input), config, **kwargs)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        return await super().ainvoke(_own(input), config, **kwargs)
+
+
+def _own(given: Any) -> Any:
+    """A call without what is not a model's to give; anything else as it is."""
+    if not isinstance(given, dict) or given.get("type") != "tool_call":
+        return given
+    args = {key: one for key, one in given["args"].items() if key not in _INJECTED or isinstance(one, ToolRuntime)}
+    return {**given, "args": args}
+
+
 def _misused(error: Any) -> str:
     """What is wrong with a call's arguments."""
     wrong = error.errors() if isinstance(error, ValidationError) else []
-    told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in wrong) or str(error)
+    places = (".".join(map(line, one["loc"])) for one in wrong)
+    said = [f"{place}: {one['msg']}" for place, one in zip(places, wrong, strict=True)]
+    told = row("; ".join(said) or message_of(error, _MOST_SAID))
     return f"Error: the arguments are wrong: {told}. Call the tool again with the arguments that it has."
 
 
@@ -223,7 +253,7 @@ class _Calls:
         return told if self._images else replace(told, images=())
 
     def _thread(self, config: RunnableConfig) -> str:
-        thread_id = self._thread_id or (config.get("configurable") or {}).get("thread_id")
+        thread_id: str | int | UUID | None = self._thread_id or (config.get("configurable") or {}).get("thread_id")
         if not thread_id:
             raise CellblockError(
                 "no thread is known", hint='run the graph with config={"configurable": {"thread_id": …}}'
@@ -246,7 +276,7 @@ class _Given:
     def of(cls, config: RunnableConfig, runtime: ToolRuntime | None, state: Any, call_id: str) -> _Given:
         if runtime is None:
             held = state if isinstance(state, dict) else {}
-            task = str((config.get("configurable") or {}).get("checkpoint_ns") or "")
+            task: str = (config.get("configurable") or {}).get("checkpoint_ns") or ""
             return cls(held.get(PENDING), call_id, key_of(call_id, task), None, True, True)
         known: object = runtime.state
         messages = known if isinstance(known, list) else field_of(known, "messages")
@@ -310,11 +340,12 @@ def _failed(name: str, error: Exception) -> Told:
     if isinstance(error, CellblockError):
         return Told(f"Error: {error}", failed=True)
     _LOG.error("a call of %s failed", name, exc_info=error)
-    return Told(f"Error executing {name}: {type(error).__name__}: {error}. Try again, or go another way.", failed=True)
+    said = f"{type_name(error)}: {message_of(error, _MOST_SAID)}"
+    return Told(f"Error executing {name}: {said}. Try again, or go another way.", failed=True)
 
 
 def _key(runtime: ToolRuntime | None) -> str:
     if runtime is None:
         return ""
-    task = str((runtime.config.get("configurable") or {}).get("checkpoint_ns") or "")
+    task: str = (runtime.config.get("configurable") or {}).get("checkpoint_ns") or ""
     return key_of(runtime.tool_call_id or "", task)

@@ -1,0 +1,124 @@
+"""The standard streams: closed, full or unread; and what the engine quotes of a document on its way to a terminal."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cellblock.cli import main
+from cellblock.cli.export import Shelf
+
+Cellblock = Callable[..., "subprocess.CompletedProcess[bytes]"]
+ME = f"{sys.executable} -W error -m cellblock"
+FULL = "cellblock: stdout cannot be written: No space left on device\n"
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Callable[[str], tuple[int, str]]:
+    """Runs a line of the shell; its status, and what stderr said."""
+    (tmp_path / "a.py").write_text("import sys\nprint('out')\nprint('err', file=sys.stderr)\n")
+
+    def run(line: str) -> tuple[int, str]:
+        done = subprocess.run(line, shell=True, cwd=tmp_path, stderr=subprocess.PIPE, text=True, timeout=60)
+        return done.returncode, done.stderr
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "said"),
+    [
+        (f"{ME} run a.py >&-", 0, "err\n"),
+        (f"{ME} run a.py 2>&- >/dev/null", 0, ""),
+        (f"{ME} run - <&-", 0, ""),
+        (f"{ME} run a.py <&- >&- 2>&-", 0, ""),
+        (f"{ME} sessions list --store memory: >&-", 0, "cellblock: no sessions of 'default' in memory:\n"),
+        (f"{ME} run a.py >/dev/full", 1, FULL),
+        (f"{ME} run --json a.py >/dev/full", 1, FULL),
+        (f"{ME} sessions list --json --store memory: >/dev/full", 1, FULL),
+        (f"{ME} --help >/dev/full", 1, FULL),
+        (f"{ME} run a.py 2>/dev/full >/dev/null", 1, ""),
+        (f"echo 'for i in range(100_000): print(i)' | {ME} run - | head -1 >/dev/null", 0, ""),
+    ],
+)
+def test_a_stream_that_is_closed_takes_nothing_and_one_that_fails_is_told(
+    shell: Callable[[str], tuple[int, str]], line: str, status: int, said: str
+) -> None:
+    assert shell(line) == (status, said)
+
+
+@pytest.mark.threat("W8")
+def test_what_an_error_quotes_of_a_document_is_one_line_without_escapes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nasty = "\x1b[2J\x1b]0;title\x07\ncellblock: forged"
+    log, notebook = tmp_path / "log.jsonl", tmp_path / "n.ipynb"
+    log.write_text(json.dumps({"event": "run", "format": nasty}) + "\n")
+    cell = {"cell_type": nasty, "source": "1", "metadata": {}}
+    kernel = {"kernelspec": {"name": nasty, "language": nasty, "display_name": nasty}}
+    notebook.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}))
+    assert main(["sessions", "replay", str(log)]) == 2
+    assert main(["notebook", "run", str(notebook)]) == 2
+    assert main(["notebook", "run", nasty + ".ipynb"]) == 2
+    assert main(["sessions", "show", nasty, "--store", f"sqlite:///{tmp_path}/{nasty}.db"]) == 2
+    rows = capsys.readouterr().err.splitlines()
+    assert len(rows) == 4
+    assert all(row.startswith("cellblock: ") and row.isprintable() for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[" * 100_000, "it is nested too deeply"),
+        ('{"cells": ' * 900 + "1" + "}" * 900, "it is nested too deeply"),
+        ("1" * 5_000, "it has a number of too many digits"),
+    ],
+    ids=["very deep", "deep", "long"],
+)
+def test_a_document_that_is_too_deep_or_long_is_refused(
+    text: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "n.ipynb"
+    path.write_text(text)
+    assert main(["notebook", "run", str(path)]) == 2
+    assert capsys.readouterr().err == f"cellblock: {str(path)!r} is not a Jupyter document: {why}\n"
+
+
+@pytest.mark.parametrize("steps", ["9" * 5_000, "0", "\u0663", "-1"])
+def test_a_number_of_steps_that_is_none_is_refused(steps: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sessions", "undo", "--store", "memory:", "--", "x", steps]) == 2
+    assert "is not a number of steps above 0" in capsys.readouterr().err
+
+
+@pytest.mark.threat("W11")
+def test_a_file_too_deep_is_its_own_failure_and_the_others_are_saved(tmp_path: Path, cellblock: Cellblock) -> None:
+    source = b"import os\nfor _ in range(1200): os.mkdir('a'); os.chdir('a')\nopen('f', 'w').write('x')\n"
+    done = cellblock("run", "--save", "out", "-", stdin=source + b"open('/workspace/zzz', 'w').write('good')\n")
+    assert done.returncode == 0
+    assert (tmp_path / "out" / "zzz").read_text() == "good"
+    deep = f"cellblock: not saved: {'a/' * 60}…: more than 64 directories deep"
+    assert sorted(done.stderr.decode().splitlines()) == [deep, "cellblock: saved out/zzz"]
+
+
+@pytest.mark.threat("W11")
+def test_names_that_become_one_are_each_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    tried: list[str] = []
+    opened = os.open
+
+    def counted(path: str, flags: int, mode: int = 0o777) -> int:
+        tried.append(str(path))
+        return opened(path, flags, mode)
+
+    monkeypatch.setattr("cellblock.cli.export.os.open", counted)
+    shelf = Shelf(tmp_path)
+    for number in range(200):
+        shelf.put(":" * (1 + number % 2) + f"{'?' if number % 2 else '*?'}", b"x")
+    assert len(shelf.saved) == len(set(shelf.saved)) == 200
+    assert len(tried) == 200
