@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import re
+import secrets
 import selectors
 import signal
 import socket
@@ -315,20 +316,21 @@ def test_half_a_character_in_a_call_is_mended_and_the_call_is_carried_out(ask: A
 
 @pytest.mark.threat("W8")
 def test_no_name_of_a_file_forges_a_row_of_a_list(ask: Ask) -> None:
+    rows = f"rows-{secrets.token_hex(4)}"
     code = (
         "import os\nfor name in os.listdir(): os.remove(name)\n"
         "for name in ('plain', 'b\\nplain', 'c\\x1b[2J', \"'d'\", 'e\\u202ef'): open(name, 'w').close()"
     )
-    _call(ask, "run_python", code=code, session="rows")
-    listed = _call(ask, "list_files", session="rows")
+    _call(ask, "run_python", code=code, session=rows)
+    listed = _call(ask, "list_files", session=rows)
     assert sorted(_text(listed).split("\n")) == sorted(listed["structuredContent"]["files"])
     assert listed["structuredContent"]["files"] == [
         "\"'d'\"", "'b\\nplain'", "'c\\x1b[2J'", "'e\\u202ef'", "plain",
     ]  # fmt: skip
-    told = _text(_call(ask, "diff", session="rows"))
+    told = _text(_call(ask, "diff", session=rows))
     assert "+ 'workspace/b\\nplain': 0 bytes" in told.split("\n")
-    _call(ask, "run_python", code="x = 1  # \x1b[2J\u202e", session="rows")
-    assert "x = 1 #" in _text(_call(ask, "log", session="rows"))
+    _call(ask, "run_python", code="x = 1  # \x1b[2J\u202e", session=rows)
+    assert "x = 1 #" in _text(_call(ask, "log", session=rows))
 
 
 @pytest.mark.parametrize(
