@@ -128,7 +128,8 @@ def listen(address: str) -> socket.socket:
 
 def names_of(listener: socket.socket, allowed: Collection[str]) -> frozenset[str]:
     """The values of `Host` that a listener goes by: its address, names of the loopback, and those that are allowed."""
-    host, port = listener.getsockname()[:2]
+    place: tuple[str, int] = listener.getsockname()[:2]
+    host, port = place
     address = ipaddress.ip_address(host)
     own = [] if address.is_unspecified else [f"[{host}]" if address.version == 6 else host]
     own += ["127.0.0.1", "localhost", "[::1]"] if address.is_loopback or address.is_unspecified else []

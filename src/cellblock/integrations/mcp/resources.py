@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -14,6 +13,7 @@ from cellblock.errors import CellblockError, UnknownCell
 from cellblock.integrations.mcp.results import MOST_IMAGE_BYTES, MOST_SENT, cell_result
 from cellblock.session.account import Account
 from cellblock.session.notebook import Kept, Notebook
+from cellblock.text import write_json
 
 if TYPE_CHECKING:
     from cellblock.integrations.mcp.server import SessionServer
@@ -52,7 +52,7 @@ def add_resources(server: SessionServer) -> None:
         def written(cells: Iterable[Kept], private: str) -> str:
             one, parts = _found(cells, cell)
             shown = cell_result(session, one, parts).structured_content or {}
-            return json.dumps({"source": one.source, "kind": one.kind, **shown})
+            return write_json({"source": one.source, "kind": one.kind, **shown})
 
         return await read(session, written)
 
@@ -82,7 +82,7 @@ def exported(form: Literal["ipynb", "html"], cells: Iterable[Kept], private: str
         size += len(cell.source)
         _require_small(size, MOST_SENT // 2, _ONE_BY_ONE)
     notebook.let_go(0)
-    text = json.dumps(notebook.to_ipynb(), indent=1) if form == "ipynb" else notebook.to_html()
+    text = write_json(notebook.to_ipynb(), indent=1) if form == "ipynb" else notebook.to_html()
     _require_small(len(text), MOST_SENT, _ONE_BY_ONE)
     return text, len(notebook)
 

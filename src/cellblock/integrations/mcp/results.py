@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import json
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any
@@ -18,7 +17,7 @@ from cellblock.differences import Diff
 from cellblock.session.offered import told
 from cellblock.session.shown import IMAGES, Blob
 from cellblock.store import Commit, SessionRow
-from cellblock.text import cut, line, name, strict_json
+from cellblock.text import cut, line, name, strict_json, write_json
 
 MOST_SENT = 2 * 2**20
 """Characters of an answer. The event loop, on which it is encoded, is held for some 10 ms by each million."""
@@ -296,7 +295,7 @@ def _plain(cell: Cell) -> object:
     if cell.result.size > _MOST_VALUE_BYTES or not _is_plain(cell.value, _DEEPEST_VALUE, [_MOST_VALUE]):
         return None
     copied = strict_json(cell.value)  # NaN, the infinities and the longest integers are no JSON
-    return copied[0] if copied is not None and len(json.dumps(copied[0])) <= _MOST_VALUE else None
+    return copied[0] if copied is not None and len(write_json(copied[0])) <= _MOST_VALUE else None
 
 
 def _is_plain(value: object, depth: int, left: list[int]) -> bool:
