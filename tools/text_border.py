@@ -43,7 +43,6 @@ EXEMPT = {
     "cellblock/cli/probes_reduced.py": "its answers are of its own cells",
     "cellblock/cli/storyboard.py": "its answers are of its own cells",
     "cellblock/integrations/e2b/": "is to face them",
-    "cellblock/integrations/mcp/": "is to face them",
     "cellblock/integrations/opened.py": "opens sessions for its caller",
 }
 """Modules of those packages that face nothing, each with the reason."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import ExitStack
+
 import anyio
 import pytest
 
@@ -45,6 +48,68 @@ async def test_where_all_are_in_use_the_next_is_refused_and_those_are_left_alone
         with pytest.raises(CellblockError, match="all 1 sessions that may be open are in use"):
             await _run(sessions, "b", "1")
         assert (await session.run("2")).value == 2
+
+
+@pytest.mark.threat("D4")
+async def test_no_user_takes_the_places_of_another(url: str) -> None:
+    async with _sessions(url, most=4) as sessions:
+        sessions.users = 2
+        await _run(sessions, "hers", "left = iter(range(9)); next(left)", user="bob")
+        for name in ("a", "b", "c"):
+            await _run(sessions, name, "1")
+        assert [sessions.is_open("ana", name) for name in ("a", "b", "c")] == [False, True, True]
+        async with sessions.use("ana", "b"), sessions.use("ana", "c"):
+            with pytest.raises(CellblockError, match="all 2 sessions that may be open are in use"):
+                await _run(sessions, "d", "1")
+            assert await _run(sessions, "hers", "next(left)", user="bob") == 1
+            assert await _run(sessions, "other", "1", user="bob") == 1
+
+
+async def test_where_there_are_more_users_than_places_each_has_one(url: str) -> None:
+    async with _sessions(url, most=1) as sessions:
+        sessions.users = 3
+        async with sessions.use("ana", "a") as first, sessions.use("bob", "a") as second:
+            assert [(await one.run("1")).value for one in (first, second)] == [1, 1]
+
+
+@pytest.mark.threat("D4")
+async def test_calls_of_one_user_are_so_many_and_no_other_user_waits(url: str) -> None:
+    async with _sessions(url) as sessions:
+        with ExitStack() as calls:
+            for _ in range(32):
+                calls.enter_context(sessions.calling("ana"))
+            with pytest.raises(CellblockError, match="32 of your calls are under way"), sessions.calling("ana"):
+                pass
+            with sessions.calling("bob"):
+                pass
+        with sessions.calling("ana"):
+            pass
+
+
+@pytest.mark.threat("D4")
+async def test_notebooks_that_one_user_reads_are_nobody_elses_wait(url: str) -> None:
+    going = threading.Event()
+    async with _sessions(url) as sessions:
+        for user in ("ana", "bob"):
+            await _run(sessions, "a", "1", user=user)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(60):  # more than there are threads for all
+                tasks.start_soon(sessions.read, "ana", "a", lambda cells, _: going.wait(60))
+            try:
+                with anyio.fail_after(30):
+                    assert await sessions.read("bob", "a", lambda cells, _: len(list(cells))) == 1
+            finally:
+                going.set()
+
+
+async def test_a_notebook_says_why_it_is_private_open_or_not(url: str) -> None:
+    async with _sessions(url) as sessions:
+        async with sessions.use("ana", "a") as session:
+            await session.mark_private("loaded payroll.csv")
+            await session.run("1")
+        assert await sessions.read("ana", "a", lambda _, private: private) == "loaded payroll.csv"
+    async with _sessions(url) as sessions:
+        assert await sessions.read("ana", "a", lambda _, private: private) == "loaded payroll.csv"
 
 
 async def test_callers_of_one_session_at_once_open_it_once(url: str) -> None:
@@ -101,6 +166,5 @@ async def test_the_notebook_of_one_that_is_not_open_is_read_without_a_process(ur
     async with _sessions(url) as sessions:
         await _run(sessions, "a", "6 * 7")
     async with _sessions(url) as sessions:
-        notebook = await sessions.notebook("ana", "a")
-        assert [cell.text for cell in notebook] == ["42"]
+        assert await sessions.read("ana", "a", lambda cells, _: [cell.text for cell, _ in cells]) == ["42"]
         assert len(sessions) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import threading
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
@@ -107,6 +108,39 @@ def test_reading_more_than_asked_for_is_refused(session: Session) -> None:
     with pytest.raises(FileRefused) as caught:
         session.files.read("a", max_bytes=4)
     assert str(caught.value) == "'a' is larger than 4 bytes (ask for more with max_bytes=)"
+
+
+def test_a_part_of_a_file_is_read_alone_and_its_size_is_told_without_reading_it(session: Session) -> None:
+    session.run("import os\nos.truncate(os.open('sparse', os.O_CREAT | os.O_RDWR), 400 * 2**20)")
+    assert session.files.size("sparse") == 400 * 2**20
+    session.files.write("a", b"0123456789")
+    parts = [session.files.read("a", offset=offset, max_bytes=4) for offset in (0, 4, 8, 10, 2**63)]
+    assert parts == [b"0123", b"4567", b"89", b"", b""]
+    grown = _grown(lambda: session.files.read("sparse", offset=399 * 2**20, max_bytes=1))
+    assert grown < 20 * 2**20
+    for missing in (session.files.size, lambda path: session.files.read(path, offset=0)):
+        with pytest.raises(FileRefused, match="'b' does not exist"):
+            missing("b")
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_read(session: Session) -> None:
+    session.run("import os\nos.truncate(os.open('sparse', os.O_CREAT | os.O_RDWR), 400 * 2**20)")
+
+    def refused() -> None:
+        with pytest.raises(FileRefused, match="larger than"):
+            session.files.read("sparse", max_bytes=200 * 2**20)
+
+    assert _grown(refused) < 20 * 2**20
+
+
+def _grown(work: Callable[[], object]) -> int:
+    """Bytes that Python holds at most while it does something."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def test_endless_sparse_file_is_refused_before_it_fills_the_host(session: Session) -> None:

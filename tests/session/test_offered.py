@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -48,6 +49,19 @@ def test_calls_are_answered_from_one_session(session: Session) -> None:
     assert tools.call("run_python", {"code": "x.clear()"}) == "done, nothing was shown"
     assert tools.call("undo", {}) == "1 undone"
     assert session["x"] == [1]
+
+
+def test_of_a_large_file_only_what_is_shown_is_read(session: Session) -> None:
+    session.run("with open('big', 'wb') as file: file.write(b'ab'); file.truncate(200 * 2**20)")
+    tools = session.as_tools()
+    tracemalloc.start()
+    try:
+        told = tools.call("read_file", {"path": "big"})
+        assert tracemalloc.get_traced_memory()[1] < 20 * 2**20
+    finally:
+        tracemalloc.stop()
+    assert told[:2] == "ab"
+    assert told.endswith("\n[209715200 bytes in all: read parts of it by run_python]")
 
 
 @pytest.mark.parametrize(

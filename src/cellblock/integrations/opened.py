@@ -1,21 +1,21 @@
-"""Sessions of many users by name: opened when asked for, put to sleep when idle, closed to make room."""
+"""Sessions of many users by name, a share of the places for each: opened on demand, asleep when idle."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import anyio
 from anyio import to_thread
 
 from cellblock.errors import CellblockError, LeaseLost, SessionClosed
 from cellblock.session.commits import cells_of
-from cellblock.session.notebook import Notebook
+from cellblock.session.notebook import Kept
 from cellblock.session.session import AsyncSession
 from cellblock.store import SessionRow, Store, open_store
 from cellblock.store.naming import checked_name
@@ -24,6 +24,19 @@ Make = Callable[[str, str], AsyncSession]
 """A session of a user and a name, not open yet."""
 
 _LOG = logging.getLogger(__name__)
+_MOST_CALLS = 32
+_MOST_READINGS = 2
+"""Notebooks of one user that are read at once, each in a thread."""
+
+T = TypeVar("T")
+
+
+@dataclass
+class _Share:
+    """Calls of one user that are under way, and the threads that read her notebooks."""
+
+    calls: int = 0
+    readings: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_MOST_READINGS))
 
 
 @dataclass
@@ -40,8 +53,9 @@ class _Entry:
 class OpenSessions:
     """The sessions of one program, at most `most` of which are open at once. Use it as `async with`.
 
-    One that nobody has used for `idle_seconds` ends its processes, until it is used again. Where there is no room the
-    one that was used longest ago is closed: all that it was is in the store.
+    The places are shared evenly by so many `users`, at least one for each: no call of a user takes another's place. A
+    session that nobody has used for `idle_seconds` ends its processes, until it is used again. Where a user's places
+    are taken, the one of hers that was used longest ago is closed: all that it was is in the store.
     """
 
     def __init__(self, make: Make, *, url: str | None = None, most: int = 16, idle_seconds: float = 600.0) -> None:
@@ -52,6 +66,8 @@ class OpenSessions:
         self._url = url
         self._most = most
         self._idle_seconds = idle_seconds
+        self.users = 1
+        self._shares: dict[str, _Share] = {}
         self._entries: dict[tuple[str, str], _Entry] = {}
         self._tasks = anyio.create_task_group()
         self._store: Store | None = None
@@ -81,6 +97,18 @@ class OpenSessions:
         """Whether a session is open here."""
         return (user, name) in self._entries
 
+    @contextmanager
+    def calling(self, user: str) -> Iterator[None]:
+        """A call of a user, while it is under way. `CellblockError` where as many are as may be."""
+        share = self._share(user)
+        if share.calls >= _MOST_CALLS:
+            raise CellblockError(f"{_MOST_CALLS} of your calls are under way", hint="try again when one has ended")
+        share.calls += 1
+        try:
+            yield
+        finally:
+            share.calls -= 1
+
     @asynccontextmanager
     async def use(self, user: str, name: str, *, create: bool = True) -> AsyncIterator[AsyncSession]:
         """A session while it is used, opened if it is not. It is not closed meanwhile, but for the end of the program.
@@ -92,7 +120,7 @@ class OpenSessions:
             store = await self._opened_store()
             await to_thread.run_sync(store.read, *key)
         if key not in self._entries:
-            await self._make_room()
+            await self._make_room(user)
         entry = self._entries.setdefault(key, _Entry(key))
         entry.callers += 1
         try:
@@ -115,28 +143,30 @@ class OpenSessions:
         """Take over a session that is open, as a branch is. It is closed where there is no room."""
         key = (session.user, str(session.name))
         try:
-            await self._make_room()
+            await self._make_room(session.user)
         except CellblockError:
             await session.close()
             return
         self._entries[key] = _Entry(key, session=session, used=time.monotonic())
 
-    async def notebook(self, user: str, name: str) -> Notebook:
-        """The notebook of a session, of the store where it is not open: no process is started."""
+    async def read(self, user: str, name: str, take: Callable[[Iterator[Kept], str], T]) -> T:
+        """The result of `take`, called in a thread with the cells of a session's notebook and why it is private.
+
+        Those of a session that is not open come from the store, a hundred at a time: no process is started.
+        """
         key = (user, checked_name(name, "session"))
-        if (entry := self._entries.get(key)) is not None and entry.session is not None:
-            notebook = entry.session.notebook
-            await to_thread.run_sync(len, notebook)  # a resumed session's is read then, and not on the event loop
-            return notebook
-        store = await self._opened_store()
+        entry, store = self._entries.get(key), await self._opened_store()
+        opened = None if entry is None else entry.session
 
-        def read() -> Notebook:
-            session, notebook = store.read(*key), Notebook()
-            for cell, parts in cells_of(session, session.resolve("HEAD")):
-                notebook.record(cell, parts)
-            return notebook
+        def read() -> T:
+            if opened is not None:
+                notebook = opened.notebook
+                kept = (notebook.kept(cell.id) for cell in notebook.cells)
+                return take((one for one in kept if one is not None), notebook.private)
+            stored = store.read(*key)
+            return take(cells_of(stored, stored.resolve("HEAD")), str(stored.settings.get("private") or ""))
 
-        return await to_thread.run_sync(read)
+        return await to_thread.run_sync(read, limiter=self._share(user).readings)
 
     async def list(self, user: str, *, after: str | None = None, limit: int = 100) -> list[SessionRow]:
         """The first sessions of a user whose names come after one, by name, open or not."""
@@ -149,12 +179,16 @@ class OpenSessions:
                 self._store = await to_thread.run_sync(open_store, self._url)
             return self._store
 
-    async def _make_room(self) -> None:
-        while len(self._entries) >= self._most:
-            idle = [entry for entry in self._entries.values() if not entry.callers]
+    def _share(self, user: str) -> _Share:
+        return self._shares.setdefault(user, _Share())
+
+    async def _make_room(self, user: str) -> None:
+        most = max(1, self._most // self.users)
+        while len(own := [entry for key, entry in self._entries.items() if key[0] == user]) >= most:
+            idle = [entry for entry in own if not entry.callers]
             if not idle:
                 raise CellblockError(
-                    f"all {self._most} sessions that may be open are in use", hint="try again when a call has ended"
+                    f"all {most} sessions that may be open are in use", hint="try again when a call has ended"
                 )
             await self._close(min(idle, key=lambda entry: entry.used))
 

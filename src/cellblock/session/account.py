@@ -13,8 +13,10 @@ class Account:
     Nothing is refused here: who makes the session hold more asks `has_room` before or after.
     """
 
-    def __init__(self, limit: int = sys.maxsize) -> None:
+    def __init__(self, limit: int = sys.maxsize, name: str = "ExecutionLimits.max_host_mb") -> None:
+        """`name` is that of the limit, for people."""
         self.limit = limit
+        self.name = name
         self.held = 0
         self._lock = threading.RLock()
         self.relieve: Callable[[int], object] = int

@@ -391,9 +391,15 @@ class Files:
         """Create or replace a file, with the directories it needs; text is written as UTF-8."""
         call(self._files.write, path, data)
 
-    def read(self, path: str | os.PathLike[str], *, max_bytes: int = MAX_READ_BYTES) -> bytes:
-        """A file's bytes."""
-        return call(self._files.read, path, max_bytes=max_bytes)
+    def read(
+        self, path: str | os.PathLike[str], *, max_bytes: int = MAX_READ_BYTES, offset: int | None = None
+    ) -> bytes:
+        """A file's bytes. A file of more than `max_bytes` is refused; with `offset`, a part of at most that is read."""
+        return call(self._files.read, path, max_bytes=max_bytes, offset=offset)
+
+    def size(self, path: str | os.PathLike[str]) -> int:
+        """The bytes of a file, which is not read."""
+        return call(self._files.size, path)
 
     def list(self) -> list[str]:
         """Every file of the workspace, sorted."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Awaitable, Callable
 from functools import partial
 
 from anyio import to_thread
 
+from cellblock.errors import FileRefused
 from cellblock.executors.protocol import Files
 from cellblock.session.hoststeps import HostStep
 
@@ -37,9 +39,19 @@ class AsyncFiles:
         raw = data.encode() if isinstance(data, str) else bytes(data)
         await self._change(HostStep("write", os.fspath(path), (raw,)))
 
-    async def read(self, path: str | os.PathLike[str], *, max_bytes: int = MAX_READ_BYTES) -> bytes:
-        """A file's bytes."""
-        return await to_thread.run_sync(partial((await self._find()).read, os.fspath(path), max_bytes=max_bytes))
+    async def read(
+        self, path: str | os.PathLike[str], *, max_bytes: int = MAX_READ_BYTES, offset: int | None = None
+    ) -> bytes:
+        """A file's bytes. A file of more than `max_bytes` is refused; with `offset`, a part of at most that is read."""
+        read = partial((await self._find()).read, os.fspath(path), max_bytes=max_bytes, offset=offset)
+        return await to_thread.run_sync(read)
+
+    async def size(self, path: str | os.PathLike[str]) -> int:
+        """The bytes of a file, which is not read."""
+        version = await to_thread.run_sync((await self._find()).version, os.fspath(path))
+        if version is None:
+            raise FileRefused(f"{os.fspath(path)!r:.300} does not exist", errno=errno.ENOENT)
+        return version[3]
 
     async def list(self) -> list[str]:
         """Every file of the workspace, sorted."""

@@ -181,7 +181,8 @@ class Notebook:
         with self._lock:
             while self._account.held + size > self._account.limit and len(self._shares) > spared:
                 oldest = next(iter(self._shares))
-                self._cells[oldest] = _without_bodies(self._cells[oldest], self._shares[oldest].size)
+                freed = self._shares[oldest].size
+                self._cells[oldest] = _without_bodies(self._cells[oldest], freed, self._account.name)
                 self._blobs[oldest] = {}
                 self._forget_share(oldest)
 
@@ -262,9 +263,9 @@ def _shown(cell: Cell, blobs: Mapping[str, Blob]) -> int:
     return sum(held(one.data) for one in cell.outputs) + sum(len(one.data) for one in blobs.values())
 
 
-def _without_bodies(cell: Cell, size: int) -> Cell:
+def _without_bodies(cell: Cell, size: int, limit: str) -> Cell:
     """The cell with a note in place of its outputs and its value."""
-    note = f"[{_count(len(cell.outputs), 'output')} dropped, {size} bytes: {OLDEST} (ExecutionLimits.max_host_mb)]"
+    note = f"[{_count(len(cell.outputs), 'output')} dropped, {size} bytes: {OLDEST} ({limit})]"
     outputs = (Output(type=OutputType.TEXT, data={"text/plain": note + "\n"}, stream="stderr"),) if cell.outputs else ()
     text = cell.text if len(cell.text) <= _MOST_DROPPED_TEXT else f"{cell.text[:_MOST_DROPPED_TEXT]}\n{note}"
     result = cell.result if cell.result is NOTHING else _DROPPED

@@ -125,9 +125,10 @@ class _Functions:
         async def read_file(path: str) -> str:
             """Read a text file of the session; a long one is cut."""
             most = self._session.limits.max_output_bytes
-            data = await self._session.files.read(path)
-            more = f"\n[{len(data)} bytes in all: read parts of it by run_python]" if len(data) > most else ""
-            return data[:most].decode(errors="replace") + more
+            data = await self._session.files.read(path, max_bytes=most, offset=0)
+            size = await self._session.files.size(path)
+            more = f"\n[{size} bytes in all: read parts of it by run_python]" if size > most else ""
+            return data.decode(errors="replace") + more
 
         async def write_file(path: str, content: str) -> str:
             """Create or replace a text file of the session, with the directories it needs."""

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import os
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -424,6 +425,18 @@ def test_who_approves_sees_the_code(threads: Threads) -> None:
     assert told(waiting) == []
     assert told(graph.invoke(None, at())) == ["ran"]
     assert graph.get_state(at()).values["pending_content"] == {}
+
+
+def test_an_edit_that_would_be_too_large_is_refused_before_it_is_made(threads: Threads) -> None:
+    write = call("python_run", code="_ = open('big.txt', 'w').write('x' * 6_000_000)")
+    change = call("file_edit", file_path="big.txt", old_string="x", new_string="é" * 75, replace_all=True)
+    tracemalloc.start()
+    try:
+        state = create_agent_graph(scripted(says("", write), says("", change)), store=threads).invoke(GO, at())
+        assert tracemalloc.get_traced_memory()[1] < 100 * 2**20
+    finally:
+        tracemalloc.stop()
+    assert "the content has 900000000 bytes, and a file may have 20971520" in told(state)[1]
 
 
 AGAIN = {

@@ -81,7 +81,7 @@ class NoFiles:
     def write(self, path: str, data: bytes) -> FileVersion:
         raise self._refusal()
 
-    def read(self, path: str, *, max_bytes: int) -> bytes:
+    def read(self, path: str, *, max_bytes: int, offset: int | None = None) -> bytes:
         raise self._refusal()
 
     def list(self) -> list[str]:

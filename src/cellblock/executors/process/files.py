@@ -97,24 +97,21 @@ class ProcessFiles:
         except (FileRefused, SessionClosed):
             return None
 
-    def read(self, path: str, *, max_bytes: int) -> bytes:
-        """A file's bytes; `FileRefused` when it is larger than `max_bytes`."""
+    def read(self, path: str, *, max_bytes: int, offset: int | None = None) -> bytes:
+        """See `Files`. The size is looked at before anything is read."""
         with self._guard(path):
             where = locate(path)
             file = self._open(where, os.O_RDONLY, resolve=_INTO_MOUNTS if self._is_mounted(where) else self._resolve)
             try:
                 self._require_regular(file, path)
-                chunks, left = [], max_bytes
-                while chunk := os.read(file, min(left + 1, 1 << 20)):
-                    left -= len(chunk)
-                    if left < 0:
-                        raise FileRefused(
-                            f"{path!r} is larger than {max_bytes} bytes",
-                            hint="ask for more with max_bytes=",
-                            errno=errno.EFBIG,
-                        )
-                    chunks.append(chunk)
-                return b"".join(chunks)
+                size = os.fstat(file).st_size
+                if offset is not None:
+                    return _part(file, min(offset, size), max_bytes)
+                data = _part(file, 0, max_bytes + 1) if size <= max_bytes else b""
+                if max(size, len(data)) > max_bytes:
+                    reason = f"{path!r} is larger than {max_bytes} bytes"
+                    raise FileRefused(reason, hint="ask for more with max_bytes=", errno=errno.EFBIG)
+                return data
             finally:
                 os.close(file)
 
@@ -269,6 +266,14 @@ def _holds(file: int, data: bytes) -> bool:
         return True
     finally:
         os.close(again)
+
+
+def _part(file: int, start: int, size: int) -> bytes:
+    chunks, end = [], start + size
+    while start < end and (chunk := os.pread(file, min(end - start, 1 << 20), start)):
+        chunks.append(chunk)
+        start += len(chunk)
+    return b"".join(chunks)
 
 
 def _version(status: os.stat_result) -> FileVersion:

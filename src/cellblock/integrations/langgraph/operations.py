@@ -152,7 +152,7 @@ async def _names(session: AsyncSession) -> set[str]:
 async def write(thread: Thread, call: Call) -> Told:
     """Write the content to a file, which is replaced."""
     path = call["file_path"]
-    done = Told(f"Wrote {path}: {len(call.content.encode('utf-8', 'replace'))} bytes.", (name(path),))
+    done = Told(f"Wrote {path}: {_size(call.content)} bytes.", (name(path),))
     if not await _was_changed(thread.opened, call.key):
         await _write(thread.opened, path, call.content)
         await _note(thread.opened, call.key)
@@ -165,7 +165,8 @@ async def edit(thread: Thread, call: Call) -> Told:
     done = Told(f"Edited {path}.")
     if await _was_changed(session, call.key):
         return done
-    text = _text(await session.files.read(path, max_bytes=MOST_FILE_BYTES), path)
+    data = await session.files.read(path, max_bytes=MOST_FILE_BYTES)
+    text = _text(data, path)
     found = text.count(old) if old else 0
     if not old:
         raise CellblockError("old_string is empty", hint="give the piece that is to be replaced, or use file_write")
@@ -180,7 +181,7 @@ async def edit(thread: Thread, call: Call) -> Told:
         raise CellblockError(
             f"old_string is in {path} {found} times", hint="give more of what is around it, so that it is there once"
         )
-    _require_size(len(text) + found * (len(new) - len(old)))
+    _require_size(len(data) + found * (_size(new) - _size(old)))
     await _write(session, path, text.replace(old, new))
     await _note(session, call.key)
     return done
@@ -257,12 +258,15 @@ async def _write(session: AsyncSession, path: str, text: str) -> None:
 
 
 def _require_size(size: int) -> None:
-    """Looked at before a text is made, and before it is written: it has as many bytes as characters, or more."""
     if size > MOST_FILE_BYTES:
         raise FileRefused(
             f"the content has {size} bytes, and a file may have {MOST_FILE_BYTES}",
             hint="write it in parts, or have code make it",
         )
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
 
 
 def _text(data: bytes, path: str) -> str:

@@ -15,6 +15,7 @@ except ModuleNotFoundError as error:
     ) from None
 
 from cellblock.integrations.mcp.http import TokenWall, listen, serve_http
-from cellblock.integrations.mcp.server import SessionServer, open_server, serve_stdio
+from cellblock.integrations.mcp.server import SessionServer, open_server
+from cellblock.integrations.mcp.stdio import serve_stdio
 
 __all__ = ["SessionServer", "open_server", "serve_stdio", "serve_http", "listen", "TokenWall"]

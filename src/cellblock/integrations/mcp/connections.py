@@ -11,7 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from cellblock.integrations.mcp.http import SHOWN
 
 MOST = 200
-"""Connections that have shown a token."""
+"""Connections that have shown a token, shared evenly by the users."""
 _MOST_STRANGERS = 64
 _STRANGER_SECONDS = 10.0
 """In which a new connection shows a token; it is closed then, and before that where newer ones take its place."""
@@ -19,11 +19,12 @@ HEAD_BYTES = 16 * 1024
 
 
 class Connections:
-    """Those of one listener, by whether they have shown a token."""
+    """Those of one listener: strangers, and those that have shown the token of a user."""
 
-    def __init__(self) -> None:
+    def __init__(self, users: int) -> None:
+        self._each = max(1, MOST // users)
         self._strangers: dict[Connection, asyncio.TimerHandle] = {}
-        self._known: set[Connection] = set()
+        self._known: dict[Connection, str] = {}
 
     def enter(self, connection: Connection) -> None:
         """A new one is a stranger; where there are too many, the one that has taken longest is closed."""
@@ -31,19 +32,19 @@ class Connections:
             next(iter(self._strangers)).close()
         self._strangers[connection] = connection.loop.call_later(_STRANGER_SECONDS, connection.close)
 
-    def show(self, connection: Connection) -> bool:
-        """It has shown a token; whether there is room for it."""
-        if connection in self._known:
-            return True
-        if connection not in self._strangers or len(self._known) >= MOST:
+    def show(self, connection: Connection, user: str) -> bool:
+        """It has shown the token of a user; whether there is room for it. A proxy's may show one after another."""
+        others = [one for one, whose in self._known.items() if whose == user and one is not connection]
+        if len(others) >= self._each or (connection not in self._strangers and connection not in self._known):
             return False
-        self._strangers.pop(connection).cancel()
-        self._known.add(connection)
+        if (timer := self._strangers.pop(connection, None)) is not None:
+            timer.cancel()
+        self._known[connection] = user
         return True
 
     def leave(self, connection: Connection) -> None:
         """It is closed, or about to be."""
-        self._known.discard(connection)
+        self._known.pop(connection, None)
         if (timer := self._strangers.pop(connection, None)) is not None:
             timer.cancel()
 

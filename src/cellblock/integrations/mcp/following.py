@@ -13,6 +13,7 @@ from cellblock.cell import Cell
 from cellblock.errors import CellblockError
 from cellblock.events import Done, ToolCall
 from cellblock.session.session import AsyncSession
+from cellblock.text import valid
 
 Report = Callable[[float, float | None, str | None], Awaitable[None]]
 """Seconds since the cell began, what they lead to, and what the cell has shown since it was asked last."""
@@ -32,7 +33,7 @@ class _Shown:
         self.failure: CellblockError | None = None
 
     def add(self, text: str) -> None:
-        self._text = (self._text + text)[-_MOST_SAID:]
+        self._text = valid((self._text + text)[-_MOST_SAID:])
 
     def take(self) -> str | None:
         text, self._text = self._text, ""

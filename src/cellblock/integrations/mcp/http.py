@@ -5,27 +5,39 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import re
 import socket
 from collections.abc import Collection, Mapping
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from mcp.server.transport_security import TransportSecuritySettings
-from starlette.types import ASGIApp, Receive, Scope, Send
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import (
+    DEFAULT_MAX_REQUEST_BODY_SIZE,
+    RequestBodyLimitMiddleware,
+    TransportSecuritySettings,
+)
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cellblock.errors import CellblockError
+from cellblock.integrations.mcp.stdio import mended
 
 if TYPE_CHECKING:
     from cellblock.integrations.mcp.server import SessionServer
 
 PATH = "/mcp"
 SHOWN = "cellblock.shown"
-"""In a request's scope: what to call once it has shown a token. False where that is one connection too many."""
+"""In a request's scope: what to call with the user of the token it shows. False for one connection too many."""
 _SHORTEST_TOKEN = 16
-_MOST_BODY = 32 * 2**20
+_MOST_CLIENTS = 500
+"""Clients of one user that the SDK remembers, for half an hour each after their last request."""
+_MOST_PARTS = 5_000
+_JSON_PARTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]', re.DOTALL)
+"""A text, or where another part of the request begins. The SDK takes 2 microseconds of the loop for each."""
 
 
 class TokenWall:
@@ -33,7 +45,7 @@ class TokenWall:
 
     421 for a `Host` that is not one of `hosts` (a page that had its name's address changed), 403 for an `Origin` that
     is not one of `origins` (a page of another site), 401 without a token that is known. Tokens are compared by their
-    hashes, all of them, in a time that says nothing of them. 503 where too many connections have shown one.
+    hashes, all of them, in a time that says nothing of them. 503 where too many connections of the user are open.
     """
 
     def __init__(
@@ -65,8 +77,8 @@ class TokenWall:
             await send({"type": "websocket.close", "code": 1008})
         elif (user := self._user(scope)) is None:
             await _refuse(send, *self._reason(scope))
-        elif not scope.get(SHOWN, _nobody_asks)():
-            await _refuse(send, 503, "too many connections: close some, or try again later")
+        elif not scope.get(SHOWN, _nobody_asks)(user):
+            await _refuse(send, 503, "too many connections of yours: close some, or try again later")
         else:
             token = AccessToken(token="", client_id=user, scopes=[])
             await self._app({**scope, "user": AuthenticatedUser(token)}, receive, send)
@@ -116,7 +128,8 @@ def listen(address: str) -> socket.socket:
 
 def names_of(listener: socket.socket, allowed: Collection[str]) -> frozenset[str]:
     """The values of `Host` that a listener goes by: its address, names of the loopback, and those that are allowed."""
-    host, port = listener.getsockname()[:2]
+    place: tuple[str, int] = listener.getsockname()[:2]
+    host, port = place
     address = ipaddress.ip_address(host)
     own = [] if address.is_unspecified else [f"[{host}]" if address.version == 6 else host]
     own += ["127.0.0.1", "localhost", "[::1]"] if address.is_loopback or address.is_unspecified else []
@@ -134,26 +147,50 @@ async def serve_http(
     """Serve the users of `tokens` at a socket that listens, until SIGINT or SIGTERM. The path is /mcp.
 
     `hosts` are names that requests may come by beside the socket's own address, `origins` sites whose pages may ask.
+    Sessions, connections and what the SDK remembers of clients are shared evenly: no user takes another's part.
     """
     import uvicorn
 
     from cellblock.integrations.mcp.connections import HEAD_BYTES, Connection, Connections
 
+    server.sessions.users = len(tokens)
     names = names_of(listener, hosts)
     security = TransportSecuritySettings(allowed_hosts=[*names], allowed_origins=[*origins])
-    app = server.streamable_http_app(
-        streamable_http_path=PATH, max_request_body_size=_MOST_BODY, transport_security=security
-    )
-    wall = TokenWall(app, tokens, hosts=names, origins=origins)
-    connection: Any = partial(Connection, connections=Connections())
+    managers = {
+        user: StreamableHTTPSessionManager(
+            server._lowlevel_server, security_settings=security, max_sessions=_MOST_CLIENTS
+        )
+        for user in tokens
+    }
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        message = await receive()
+        if scope["path"] != PATH:
+            await _refuse(send, 404, f"the path is {PATH}")
+        elif _JSON_PARTS.subn(b"", body := message.get("body", b""), _MOST_PARTS)[1] == _MOST_PARTS:
+            await _refuse(send, 413, f"the request has {_MOST_PARTS} parts or more")
+        else:
+            first = [{**message, "body": mended(body)}]
+
+            async def received() -> Message:
+                return first.pop() if first else await receive()
+
+            await managers[scope["user"].username].handle_request(scope, received, send)
+
+    whole = RequestBodyLimitMiddleware(app, DEFAULT_MAX_REQUEST_BODY_SIZE)
+    wall = TokenWall(whole, tokens, hosts=names, origins=origins)
+    connection: Any = partial(Connection, connections=Connections(len(tokens)))
     config = uvicorn.Config(
-        wall, log_level="warning", access_log=False, server_header=False, lifespan="on", http=connection, ws="none",
+        wall, log_level="warning", access_log=False, server_header=False, lifespan="off", http=connection, ws="none",
         h11_max_incomplete_event_size=HEAD_BYTES, timeout_graceful_shutdown=3,
     )  # fmt: skip
-    await uvicorn.Server(config).serve(sockets=[listener])
+    async with AsyncExitStack() as running:
+        for manager in managers.values():
+            await running.enter_async_context(manager.run())
+        await uvicorn.Server(config).serve(sockets=[listener])
 
 
-def _nobody_asks() -> bool:
+def _nobody_asks(user: str) -> bool:
     return True
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.mcpserver.resources import ResourceSecurity
 
-from cellblock.errors import StoreError, UnknownCell, UnknownSession
-from cellblock.integrations.mcp.results import cell_result
-from cellblock.session.notebook import Notebook
+from cellblock.errors import CellblockError, UnknownCell
+from cellblock.integrations.mcp.results import MOST_IMAGE_BYTES, MOST_SENT, cell_result
+from cellblock.session.account import Account
+from cellblock.session.notebook import Kept, Notebook
+from cellblock.text import write_json
 
 if TYPE_CHECKING:
     from cellblock.integrations.mcp.server import SessionServer
@@ -20,48 +23,80 @@ HTML = "text/html"
 _NAMES = ResourceSecurity(exempt_params=frozenset({"session"}))
 """The name of a session is never part of a path, and may hold what would be wrong in one."""
 
+T = TypeVar("T")
+
 
 def add_resources(server: SessionServer) -> None:
     """Add the templates of a server's resources."""
 
-    async def found(session: str) -> Notebook:
+    async def read(session: str, take: Callable[[Iterable[Kept], str], T]) -> T:
         try:
-            return await server.sessions.notebook(server.user, session)
-        except (UnknownSession, StoreError) as error:
+            return await server.sessions.read(server.user, session, take)
+        except CellblockError as error:
             raise ResourceNotFoundError(str(error)) from None
 
     @server.resource("notebook://{session}", name="notebook", mime_type=IPYNB, security=_NAMES)
     async def notebook(session: str) -> str:
         """The notebook of a session, as Jupyter reads it."""
-        return to_ipynb(await found(session))
+        return (await read(session, partial(exported, "ipynb")))[0]
 
     @server.resource("notebook://{session}/page", name="page", mime_type=HTML, security=_NAMES)
     async def page(session: str) -> str:
         """The notebook of a session as one page without scripts."""
-        return (await found(session)).to_html()
+        return (await read(session, partial(exported, "html")))[0]
 
     @server.resource("notebook://{session}/cell/{cell}", name="cell", mime_type="application/json", security=_NAMES)
     async def cell(session: str, cell: str) -> str:
         """A cell by its id, or by its place counted from 0: its source, and what it showed."""
-        notebook = await found(session)
-        try:
-            one = notebook[int(cell) if cell.isascii() and cell.isdigit() and len(cell) < 10 else cell]
-        except UnknownCell as error:
-            raise ResourceNotFoundError(str(error)) from None
-        shown = cell_result(session, one, notebook).structured_content or {}
-        return json.dumps({"source": one.source, "kind": one.kind, **shown})
+
+        def written(cells: Iterable[Kept], private: str) -> str:
+            one, parts = _found(cells, cell)
+            shown = cell_result(session, one, parts).structured_content or {}
+            return write_json({"source": one.source, "kind": one.kind, **shown})
+
+        return await read(session, written)
 
     @server.resource(
         "notebook://{session}/cell/{cell}/image/{number}", name="image", mime_type="image/png", security=_NAMES
     )
     async def image(session: str, cell: str, number: str) -> bytes:
         """An image that a cell showed."""
-        try:
-            return (await found(session)).read(f"notebook://cell/{cell}/image/{number}")
-        except UnknownCell as error:
-            raise ResourceNotFoundError(str(error)) from None
+
+        def shown(cells: Iterable[Kept], private: str) -> bytes:
+            one, parts = _found(cells, cell)
+            part = parts.get(f"notebook://cell/{one.id}/image/{number}")
+            if part is None:
+                raise UnknownCell(f"cell {one.id} has no image {number!a:.80}")
+            _require_small(len(part.data), MOST_IMAGE_BYTES, "have the cell save it, and read parts by read_file")
+            return part.data
+
+        return await read(session, shown)
 
 
-def to_ipynb(notebook: Notebook) -> str:
-    """A notebook as the text of a Jupyter document."""
-    return json.dumps(notebook.to_ipynb(), indent=1)
+def exported(form: Literal["ipynb", "html"], cells: Iterable[Kept], private: str) -> tuple[str, int]:
+    """A notebook as a document, and how many cells it has. Outputs of the oldest are left out where it is too large."""
+    notebook, size = Notebook(account=Account(MOST_SENT // 2, "one MCP answer")), 0
+    notebook.private = private
+    for cell, parts in cells:
+        notebook.record(cell, parts)
+        size += len(cell.source)
+        _require_small(size, MOST_SENT // 2, _ONE_BY_ONE)
+    notebook.let_go(0)
+    text = write_json(notebook.to_ipynb(), indent=1) if form == "ipynb" else notebook.to_html()
+    _require_small(len(text), MOST_SENT, _ONE_BY_ONE)
+    return text, len(notebook)
+
+
+_ONE_BY_ONE = "read its cells one by one: notebook://SESSION/cell/0"
+
+
+def _require_small(size: int, most: int, hint: str) -> None:
+    if size > most:
+        raise CellblockError(f"an answer holds at most {most} bytes of this, and it has {size} or more", hint=hint)
+
+
+def _found(cells: Iterable[Kept], wanted: str) -> Kept:
+    for place, kept in enumerate(cells):
+        if wanted in (kept[0].id, str(place)):
+            return kept
+    raise UnknownCell(f"no cell {wanted!a:.80}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import json
+from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -13,16 +14,22 @@ from pydantic import BaseModel, Field
 
 from cellblock.cell import Cell
 from cellblock.differences import Diff
-from cellblock.session.notebook import Notebook
 from cellblock.session.offered import told
-from cellblock.session.shown import IMAGES
+from cellblock.session.shown import IMAGES, Blob
 from cellblock.store import Commit, SessionRow
-from cellblock.text import strict_json
+from cellblock.text import cut, line, name, strict_json, write_json
 
-_MOST_IMAGE_BYTES = 4 * 2**20
+MOST_SENT = 2 * 2**20
+"""Characters of an answer. The event loop, on which it is encoded, is held for some 10 ms by each million."""
+MOST_IMAGE_BYTES = MOST_SENT * 5 // 8
 """Images of one result that are sent with it, as bytes; what comes after is linked to."""
+_MOST_IMAGES = 20
+_MOST_LOST = 100
+_MOST_TEXT = 150_000
 _MOST_VALUE = 10_000
 _DEEPEST_VALUE = 30
+_MOST_VALUE_BYTES = 16 * _MOST_VALUE
+"""A value that takes more, as it comes from inside, is not decoded."""
 _SHORT = 12
 _MOST_CHANGES = 200
 
@@ -55,9 +62,12 @@ class CellResult(BaseModel):
     state: str = Field(description="completed, error or timeout")
     text: str = Field(description="all that it showed, the middle cut where that is too long")
     value: Any = Field(None, description="the last expression's value where it is plain JSON and short, else null")
-    images: list[str] = Field(default_factory=list, description="URIs of the images, to be read as resources")
+    images: list[str] = Field(
+        default_factory=list, description=f"URIs of the first {_MOST_IMAGES} images, to be read as resources"
+    )
     error: Failure | None = None
     lost: list[LostName] = Field(default_factory=list)
+    more_lost: int = Field(0, description="lost names that are not listed")
     rolled_back: bool = Field(False, description="the session is as it was before this cell")
     duration_ms: float
 
@@ -175,25 +185,27 @@ class Exported(BaseModel):
     size: int
 
 
-def cell_result(session: str, cell: Cell, notebook: Notebook) -> CallToolResult:
-    """A cell as a tool's answer; one that failed is a tool's error."""
-    text, uris = cell.text, [output.uri for output in cell.outputs if output.uri is not None]
-    for uri in uris:
-        text = text.replace(uri, image_uri(session, uri))
-    error = cell.error
+def cell_result(session: str, cell: Cell, parts: Mapping[str, Blob]) -> CallToolResult:
+    """A cell, with the binary parts of its outputs, as a tool's answer; one that failed is a tool's error."""
+    found = (output.uri for output in cell.outputs if output.uri is not None and output.uri in parts)
+    uris = list(islice(found, _MOST_IMAGES))
+    place = f"notebook://cell/{cell.id}/"
+    text = cut(cell.text.replace(place, image_uri(session, place)), _MOST_TEXT)
+    error, lost = cell.error, cell.lost[:_MOST_LOST]
     failure = None
     if error is not None:
         failure = Failure(kind=error.kind, type=error.type, message=error.message, hint=error.hint)
     result = CellResult(
         session=session, cell=cell.id, number=cell.number, ok=cell.ok, state=cell.state.value, text=text,
-        value=_plain(cell.value) if cell.ok else None, images=[image_uri(session, uri) for uri in uris],
+        value=_plain(cell) if cell.ok else None, images=[image_uri(session, uri) for uri in uris],
         error=failure,
-        lost=[LostName(name=one.name, type=one.type, reason=one.reason, remedy=one.remedy) for one in cell.lost],
+        lost=[LostName(name=one.name, type=one.type, reason=one.reason, remedy=one.remedy) for one in lost],
+        more_lost=len(cell.lost) - len(lost),
         rolled_back=cell.rolled_back, duration_ms=cell.usage.duration_ms,
     )  # fmt: skip
     content: list[ContentBlock] = [
-        TextContent(text=told(dataclasses.replace(cell, text=text))),
-        *_images(session, uris, notebook),
+        TextContent(text=told(dataclasses.replace(cell, text=text, lost=lost))),
+        *_images(session, {uri: parts[uri] for uri in uris}),
     ]
     return CallToolResult(content=content, structured_content=result.model_dump(mode="json"), is_error=not cell.ok)
 
@@ -221,7 +233,7 @@ def commit_row(commit: Commit) -> CommitRow:
         commit=commit.id.removeprefix("sha256-")[:_SHORT],
         kind=commit.kind,
         number=commit.number,
-        message=commit.message,
+        message=line(commit.message),
         created=commit.created,
     )
 
@@ -232,9 +244,12 @@ def difference(session: str, found: Diff) -> Difference:
     more = len(found.names) - len(names) + len(found.files) - len(files)
     text = str(dataclasses.replace(found, names=names, files=files, steps=found.steps[-_MOST_CHANGES:]))
     text += f"\nand {more} more" if more else ""
+    changed = {
+        "names": [{"name": name(one.name), "before": one.before, "after": one.after} for one in names],
+        "files": [{"path": name(one.path), "before": one.before, "after": one.after} for one in files],
+    }
     return Difference.model_validate(
-        {"session": session, "text": text, "exact": found.exact, "names": names, "files": files, "more": more},
-        from_attributes=True,
+        {"session": session, "text": text, "exact": found.exact, "more": more, **changed}, from_attributes=True
     )
 
 
@@ -261,34 +276,39 @@ _MAGIC = (
 )
 
 
-def _images(session: str, uris: list[str], notebook: Notebook) -> list[ContentBlock]:
+def _images(session: str, parts: Mapping[str, Blob]) -> list[ContentBlock]:
     found: list[ContentBlock] = []
-    left = _MOST_IMAGE_BYTES
-    for uri in uris:
-        data = notebook.blob(uri).data
-        mime = image_type(data)
+    left = MOST_IMAGE_BYTES
+    for uri, part in parts.items():
+        data, mime = part.data, image_type(part.data)
         if mime in IMAGES and len(data) <= left:
             left -= len(data)
             found.append(ImageContent(data=base64.b64encode(data).decode(), mime_type=mime))
         else:
-            name = uri.removeprefix("notebook://")
-            found.append(ResourceLink(uri=image_uri(session, uri), name=name, mime_type=mime, size=len(data)))
+            short = uri.removeprefix("notebook://")
+            found.append(ResourceLink(uri=image_uri(session, uri), name=short, mime_type=mime, size=len(data)))
     return found
 
 
-def _plain(value: object) -> object:
-    """A value that is JSON as it stands, and short; else None."""
-    if not _is_plain(value, _DEEPEST_VALUE):
+def _plain(cell: Cell) -> object:
+    """A cell's value where it is JSON as it stands, and short; else None."""
+    if cell.result.size > _MOST_VALUE_BYTES or not _is_plain(cell.value, _DEEPEST_VALUE, [_MOST_VALUE]):
         return None
-    copied = strict_json(value)  # NaN, the infinities and the longest integers are no JSON
-    return copied[0] if copied is not None and len(json.dumps(copied[0])) <= _MOST_VALUE else None
+    copied = strict_json(cell.value)  # NaN, the infinities and the longest integers are no JSON
+    return copied[0] if copied is not None and len(write_json(copied[0])) <= _MOST_VALUE else None
 
 
-def _is_plain(value: object, depth: int) -> bool:
+def _is_plain(value: object, depth: int, left: list[int]) -> bool:
+    """Whether it is JSON of at most `left` characters; an object that is in it many times counts as often."""
+    left[0] -= 1 + (len(value) if isinstance(value, str) else value.bit_length() // 4 if isinstance(value, int) else 0)
+    if not depth or left[0] < 0:
+        return False
     if value is None or type(value) in (str, bool, int, float):
         return True
-    if depth and type(value) in (list, tuple):
-        return all(_is_plain(one, depth - 1) for one in value)  # type: ignore[attr-defined]
-    if depth and type(value) is dict:
-        return all(type(key) is str and _is_plain(one, depth - 1) for key, one in value.items())
+    if type(value) in (list, tuple):
+        return all(_is_plain(one, depth - 1, left) for one in value)  # type: ignore[attr-defined]
+    if type(value) is dict:
+        return all(type(one) is str for one in value) and all(
+            _is_plain(one, depth - 1, left) for pair in value.items() for one in pair
+        )
     return False

@@ -9,19 +9,23 @@ from functools import partial
 from typing import Any
 
 from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
-from mcp_types import InputRequiredResult, Resource
-from pydantic import AnyUrl
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, CallToolResult, InputRequiredResult, Resource
+from pydantic import AnyUrl, ValidationError
 
 import cellblock
 from cellblock.errors import CellblockError
 from cellblock.integrations.mcp.resources import add_resources
-from cellblock.integrations.mcp.results import image_type, notebook_uri
+from cellblock.integrations.mcp.results import MOST_SENT, image_type, notebook_uri
 from cellblock.integrations.mcp.tools import add_tools
 from cellblock.integrations.opened import OpenSessions
 from cellblock.session.session import AsyncSession
 from cellblock.state import Versioned
+from cellblock.text import bounded, line, valid
 
 _INSTRUCTIONS = """\
 Runs Python and shell commands behind kernel walls: no network but what was listed, no files but the session's own
@@ -44,6 +48,7 @@ class SessionServer(MCPServer[Any]):
             version=cellblock.__version__,
             instructions=_INSTRUCTIONS.format(default=said),
             log_level="WARNING",
+            middleware=[self._border],
         )
         self.sessions = sessions
         self._user = user
@@ -67,6 +72,43 @@ class SessionServer(MCPServer[Any]):
             )
         return name
 
+    async def _border(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Security border: every request and its answer, on every transport.
+
+        A request takes one of its user's calls; an answer is valid text of a bounded size, an error too.
+        """
+        try:
+            with self.sessions.calling(self.user):
+                sent = await call_next(ctx)
+        except MCPError as error:
+            raise MCPError(error.code, line(error.message, 2000), bounded(error.data)) from None
+        except CellblockError as error:
+            raise MCPError(INTERNAL_ERROR, line(str(error), 2000)) from None
+        if (size := _size(sent)) > MOST_SENT:
+            raise MCPError(INTERNAL_ERROR, f"the answer has {size} characters, more than {MOST_SENT}: ask for less")
+        return bounded(sent)
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Carry out a call, its arguments as valid text. `ToolError` for those that the tool does not take."""
+        known = {tool.name: list(tool.input_schema["properties"]) for tool in await self.list_tools()}
+        given = {key: valid(value) if isinstance(value, str) else value for key, value in arguments.items()}
+        unknown = [line(key, 80) for key in given if key not in known.get(name, given)]
+        if unknown:
+            raise ToolError(f"{name} has no argument {unknown[0]!r}: it takes {', '.join(known[name])}")
+        try:
+            return await super().call_tool(name, given, context)
+        except ToolError as error:
+            match error.__cause__:
+                case ValidationError() as wrong:
+                    rows = wrong.errors(include_url=False, include_context=False, include_input=False)[:10]
+                    told = [f"{'.'.join(map(str, one['loc']))}: {one['msg'].lower()}" for one in rows]
+                    raise ToolError(f"{name} got wrong arguments: {'; '.join(told)}") from None
+                case CellblockError() | ToolError() as failed:
+                    raise ToolError(str(failed)) from None
+            raise
+
     async def list_resources(self) -> list[Resource]:
         """The notebooks of the caller's sessions."""
         return [
@@ -81,7 +123,7 @@ class SessionServer(MCPServer[Any]):
         self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
     ) -> Iterable[ReadResourceContents] | InputRequiredResult:
         """A resource, images with the type that their bytes have."""
-        found = await super().read_resource(uri, context)
+        found = await super().read_resource(valid(str(uri)), context)
         if isinstance(found, InputRequiredResult):
             return found
         return [
@@ -116,6 +158,10 @@ def _made(url: str | None, options: dict[str, Any], user: str, name: str) -> Asy
     return AsyncSession(name, user=user, state=Versioned(url), **options)
 
 
-async def serve_stdio(server: SessionServer) -> None:
-    """Serve the one client at stdin and stdout, until it leaves."""
-    await server.run_stdio_async()
+def _size(value: object) -> int:
+    """Characters of all texts of an answer."""
+    if isinstance(value, dict):
+        return sum(map(_size, value.values()))
+    if isinstance(value, list):
+        return sum(map(_size, value))
+    return len(value) if isinstance(value, str) else 1

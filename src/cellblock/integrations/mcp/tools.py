@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import functools
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
@@ -15,9 +16,8 @@ from mcp_types import CallToolResult, EmbeddedResource, ResourceLink, TextResour
 from pydantic import Field
 
 from cellblock.cell import Cell
-from cellblock.errors import CellblockError
 from cellblock.integrations.mcp.following import follow
-from cellblock.integrations.mcp.resources import HTML, IPYNB, to_ipynb
+from cellblock.integrations.mcp.resources import HTML, IPYNB, exported
 from cellblock.integrations.mcp.results import (
     CellResult,
     Difference,
@@ -36,14 +36,21 @@ from cellblock.integrations.mcp.results import (
     session_brief,
 )
 from cellblock.session.session import AsyncSession
+from cellblock.text import name
 
 if TYPE_CHECKING:
     from cellblock.integrations.mcp.server import SessionServer
 
 _MOST_LISTED = 1000
+_MOST_LISTING = 200_000
+"""Characters of the names that `list_files` lists."""
 _MOST_SESSIONS = 100
-_MOST_READ = 64 * 2**20
-"""Bytes of the largest file that `read_file` reads parts of."""
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+"""Bytes of no text, each of which JSON writes as six."""
+_MOST_SOURCE = 2**20
+"""Bytes of a file that is run."""
+_MOST_READ = 250_000
+"""Bytes of one part of a file: it is in the answer twice, for models and for programs."""
 _MOST_EMBEDDED = 200_000
 """Bytes of an exported notebook that is in the answer itself; a larger one is linked to."""
 
@@ -67,9 +74,9 @@ def add_tools(server: SessionServer, chosen: Collection[str] | None) -> None:
     rows = {function.__name__: (function, hints) for function, hints in tools.rows()}
     if chosen is not None and (unknown := sorted(set(chosen) - rows.keys())):
         raise ValueError(f"there is no tool {', '.join(unknown)}: there are {', '.join(rows)}")
-    for name, (function, hints) in rows.items():
-        if chosen is None or name in chosen:
-            server.add_tool(_told(function), annotations=hints)
+    for tool, (function, hints) in rows.items():
+        if chosen is None or tool in chosen:
+            server.add_tool(function, annotations=hints)
 
 
 class Tools:
@@ -115,11 +122,12 @@ class Tools:
     ) -> Annotated[CallToolResult, CellResult]:
         """Run a Python file of the session as a cell, among the session's names."""
         async with self._using(session) as one:
-            source = await one.files.read(path, max_bytes=_MOST_READ)
+            source = await one.files.read(path, max_bytes=_MOST_SOURCE)
             try:
                 code = source.decode()
             except UnicodeDecodeError as error:
-                raise ToolError(f"{path!r} is not UTF-8: {error} (write it as UTF-8, or run it by shell)") from None
+                where = f"byte {error.start} of {name(path)}"
+                raise ToolError(f"{where} is not UTF-8 (write it as UTF-8, or run it by shell)") from None
             return await self._follow(ctx, one, code, "python")
 
     async def shell(
@@ -141,15 +149,20 @@ class Tools:
         self, ctx: Context[Any, Any], one: AsyncSession, source: str, kind: Literal["python", "shell"]
     ) -> CallToolResult:
         cell: Cell = await follow(one, source, kind, ctx.report_progress)
-        return cell_result(str(one.name), cell, one.notebook)
+        _, parts = one.notebook.kept(cell.id) or (cell, {})
+        return cell_result(str(one.name), cell, parts)
 
     # ---------------------------------------------------------------------------------- files
 
     async def list_files(self, session: SessionName = None) -> Annotated[CallToolResult, FileList]:
         """List the files of a session's workspace."""
         async with self._using(session) as one:
-            names = [name.encode(errors="backslashreplace").decode() for name in await one.files.list()]
-            found = FileList(session=str(one.name), files=names[:_MOST_LISTED], more=max(0, len(names) - _MOST_LISTED))
+            paths, left = await one.files.list(), _MOST_LISTING
+            files: list[str] = []
+            while len(files) < min(len(paths), _MOST_LISTED) and left > 0:
+                files.append(name(paths[len(files)], 4096))
+                left -= len(files[-1])
+            found = FileList(session=str(one.name), files=files, more=len(paths) - len(files))
         return answer(found, "\n".join(found.files) + (f"\nand {found.more} more" if found.more else "") or "no files")
 
     async def read_file(
@@ -157,31 +170,30 @@ class Tools:
         path: Path,
         session: SessionName = None,
         offset: Annotated[int, Field(ge=0, description="the first byte")] = 0,
-        max_bytes: Annotated[int, Field(ge=1, le=1_000_000)] = 50_000,
+        max_bytes: Annotated[int, Field(ge=1, le=_MOST_READ)] = 50_000,
     ) -> Annotated[CallToolResult, FileRead]:
         """Read a file of a session: as text, or in base64 where it is none."""
         async with self._using(session) as one:
-            whole = await one.files.read(path, max_bytes=_MOST_READ)
-            name = str(one.name)
-        part = whole[offset : offset + max_bytes]
-        text = _text(part, more=offset + len(part) < len(whole))
+            part = await one.files.read(path, max_bytes=max_bytes, offset=offset)
+            size = await one.files.size(path)
+        text = _text(part, more=offset + len(part) < size)
         if text is None:
             encoding, data = "base64", base64.b64encode(part).decode()
         else:
             encoding, data = "text", text
             part = text.encode()
         read = FileRead(
-            session=name, path=path, size=len(whole), offset=offset, encoding=encoding, data=data,
-            truncated=offset + len(part) < len(whole),
+            session=str(one.name), path=path, size=size, offset=offset, encoding=encoding, data=data,
+            truncated=offset + len(part) < size,
         )  # fmt: skip
-        more = f"\n[{len(whole)} bytes in all; go on with offset={offset + len(part)}]" if read.truncated else ""
+        more = f"\n[{size} bytes in all; go on with offset={offset + len(part)}]" if read.truncated else ""
         return answer(read, data + more)
 
     async def write_file(
         self, path: Path, content: str, session: SessionName = None
     ) -> Annotated[CallToolResult, FileWritten]:
         """Create or replace a text file of a session, with the directories it needs."""
-        return await self._write(session, path, content.encode(errors="backslashreplace"))
+        return await self._write(session, path, content.encode())
 
     async def upload_file(
         self,
@@ -200,7 +212,7 @@ class Tools:
         async with self._using(session) as one:
             await one.files.write(path, data)
             written = FileWritten(session=str(one.name), path=path, size=len(data))
-        return answer(written, f"{path}: {len(data)} bytes")
+        return answer(written, f"{name(path)}: {len(data)} bytes")
 
     # -------------------------------------------------------------------------------- history
 
@@ -281,17 +293,17 @@ class Tools:
         self, session: SessionName = None, format: Literal["ipynb", "html"] = "ipynb"
     ) -> Annotated[CallToolResult, Exported]:
         """Give a session's notebook as a Jupyter document or as a page, a large one as a link to its resource."""
-        name = self._server.named(session)
-        notebook = await self._server.sessions.notebook(self._server.user, name)
-        text, mime = (to_ipynb(notebook), IPYNB) if format == "ipynb" else (notebook.to_html(), HTML)
-        uri, size = notebook_uri(name) + ("" if format == "ipynb" else "/page"), len(text.encode())
-        found = Exported(session=name, uri=uri, mime_type=mime, cells=len(notebook), size=size)
-        said = f"{len(notebook)} cells, {size} bytes, at {uri}"
+        named = self._server.named(session)
+        text, cells = await self._server.sessions.read(self._server.user, named, partial(exported, format))
+        uri, mime = notebook_uri(named) + ("" if format == "ipynb" else "/page"), IPYNB if format == "ipynb" else HTML
+        size = len(text.encode())
+        found = Exported(session=named, uri=uri, mime_type=mime, cells=cells, size=size)
+        said = f"{cells} cells, {size} bytes, at {uri}"
         if size <= _MOST_EMBEDDED:
             return answer(
                 found, said, EmbeddedResource(resource=TextResourceContents(uri=uri, mime_type=mime, text=text))
             )
-        return answer(found, said, ResourceLink(uri=uri, name=name, mime_type=mime, size=size))
+        return answer(found, said, ResourceLink(uri=uri, name=named, mime_type=mime, size=size))
 
     async def list_sessions(
         self, after: Annotated[str | None, Field(description="list those whose names come after it")] = None
@@ -319,6 +331,8 @@ async def _standing(one: AsyncSession) -> CallToolResult:
 
 def _text(data: bytes, *, more: bool) -> str | None:
     """Bytes as text, without a character that is cut in two at the end; None where they are none."""
+    if _CONTROL.search(data):
+        return None
     for cut in range(4 if more else 1):
         try:
             return data[: len(data) - cut].decode()
@@ -326,16 +340,3 @@ def _text(data: bytes, *, more: bool) -> str | None:
             if error.start < len(data) - 4:
                 return None
     return None
-
-
-def _told(function: Function) -> Function:
-    """A tool whose errors are told to the model, with what to do about them."""
-
-    @functools.wraps(function)
-    async def telling(*args: Any, **kwargs: Any) -> CallToolResult:
-        try:
-            return await function(*args, **kwargs)
-        except CellblockError as error:
-            raise ToolError(str(error)) from None
-
-    return telling

@@ -1,0 +1,65 @@
+"""The one client at stdin and stdout: every line that it sends is answered."""
+
+from __future__ import annotations
+
+import re
+
+import anyio
+from anyio.streams.memory import MemoryObjectSendStream
+from mcp.server.stdio import stdio_server
+from mcp.shared._stream_protocols import ReadStream, WriteStream
+from mcp.shared.message import SessionMessage
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from cellblock.integrations.mcp.server import SessionServer
+from cellblock.text import BadJson, read_json, write_json
+
+Received = SessionMessage | Exception
+_HALF = re.compile(rb"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]")
+"""The escape of half a character without its other half."""
+
+
+async def serve_stdio(server: SessionServer) -> None:
+    """Serve the one client at stdin and stdout, until it leaves."""
+    serving = server._lowlevel_server
+    sent, received = anyio.create_memory_object_stream[Received]()
+    async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
+        tasks.start_soon(_receive, read, sent, write)
+        await serving.run(received, write, serving.create_initialization_options())
+        tasks.cancel_scope.cancel()
+
+
+def mended(message: bytes) -> bytes:
+    """A message without halves of characters, which parsers refuse and models write; another message as it is."""
+    try:
+        return write_json(read_json(message)).encode() if _HALF.search(message) else message
+    except BadJson:
+        return message
+
+
+async def _receive(
+    read: ReadStream[Received], sent: MemoryObjectSendStream[Received], write: WriteStream[SessionMessage]
+) -> None:
+    """Pass messages on; the SDK drops a line that its parser refuses, for whose answer the client would wait."""
+    async with sent:
+        async for item in read:
+            found = _parsed(item) if isinstance(item, ValidationError) else None
+            if found is not None and isinstance(found.message, JSONRPCError):
+                await write.send(found)
+            else:
+                await sent.send(found or item)
+
+
+def _parsed(error: ValidationError) -> SessionMessage:
+    """The message of a line that the parser refused, mended, or the answer to a line that is no message."""
+    (first, *_), code = (wrong := error.errors(include_url=False)), INVALID_REQUEST
+    if first["type"] == "json_invalid":
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_json(mended(first["input"].encode()), by_name=False))
+        except ValidationError:
+            code = PARSE_ERROR
+    data = next((one["input"] for one in wrong if isinstance(one["input"], dict)), {})
+    number = data.get("id")
+    told = ErrorData(code=code, message="the line is not a JSON-RPC message")
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number if type(number) in (int, str) else None, error=told))
