@@ -79,7 +79,6 @@ class Deferred:
                     self.grown(self.size - before)
         return self._value
 
-
     def __reduce__(self) -> tuple[Callable[[object], Deferred], tuple[object]]:
         """A copy has the value itself: what it is decoded from may be memory of the session's."""
         return _having, (self.get(),)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import threading
 import warnings
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, wait
@@ -15,6 +14,9 @@ from typing import Any, Generic, TypeVar
 
 from cellblock.callers import callers
 from cellblock.errors import CellblockError, SessionClosed
+from cellblock.hosting.clock import now
+from cellblock.hosting.forks import Lock, emptied
+from cellblock.hosting.threads import begun
 
 T = TypeVar("T")
 
@@ -22,8 +24,8 @@ carried_out: ContextVar[bool] = ContextVar("carried_out", default=False)
 """Whether this is a step of what our loop carries out, in a worker thread too: such a step never waits for the loop."""
 
 _loop: asyncio.AbstractEventLoop | None = None
-_starting = threading.Lock()
-_tasks: set[asyncio.Task[None]] = set()
+_starting = Lock()
+_tasks: set[asyncio.Task[None]] = emptied(set())
 _warned = False
 
 
@@ -117,7 +119,7 @@ def our_loop() -> asyncio.AbstractEventLoop:
         with _starting:
             if _loop is None:
                 started: Future[asyncio.AbstractEventLoop] = Future()
-                threading.Thread(target=_serve, args=(started,), name="cellblock", daemon=True).start()
+                begun(_serve, started, name="cellblock")
                 _loop = started.result()
     return _loop
 
@@ -143,9 +145,15 @@ def is_own_step() -> bool:
     return carried_out.get() if running is None else running is _loop
 
 
+class _Loop(getattr(asyncio, "ProactorEventLoop", asyncio.SelectorEventLoop)):  # type: ignore[misc]  # as on Windows
+    """A loop of asyncio's own, whatever policy the program has for its own loops, by the engine's clock."""
+
+    time = staticmethod(now)
+
+
 def _serve(started: Future[asyncio.AbstractEventLoop]) -> None:
     """Run the loop for ever. A task of a tool's that raises SystemExit or KeyboardInterrupt, or stops it, does not."""
-    loop = asyncio.new_event_loop()
+    loop = _Loop()
     asyncio.set_event_loop(loop)
     for_ever = loop.create_task(_for_ever(started))
     while True:
@@ -173,9 +181,8 @@ def _warn_inside_a_loop() -> None:
 
 
 def _after_fork_in_child() -> None:
-    global _loop, _starting
-    _loop, _starting = None, threading.Lock()
-    _tasks.clear()
+    global _loop
+    _loop = None
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from cellblock.hosting.forks import Lock
+from cellblock.hosting.threads import begun
+
 T = TypeVar("T")
 
-_lock = threading.Lock()
+_lock = Lock()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
 """By process: that of a program which was forked has no thread in the copy."""
 
@@ -23,7 +25,7 @@ def loop() -> asyncio.AbstractEventLoop:
         if here not in _loops:
             _loops.clear()
             _loops[here] = asyncio.new_event_loop()
-            threading.Thread(target=_loops[here].run_forever, name="cellblock-doors", daemon=True).start()
+            begun(_loops[here].run_forever, name="cellblock-doors")
         return _loops[here]
 
 
@@ -45,5 +47,5 @@ def in_thread(work: Callable[[], T]) -> Future[T]:
         except BaseException as error:  # told to whoever waits
             future.set_exception(error)
 
-    threading.Thread(target=run, name="cellblock-door-asks", daemon=True).start()
+    begun(run, name="cellblock-door-asks")
     return future

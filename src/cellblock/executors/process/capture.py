@@ -12,7 +12,6 @@ import os
 import select
 import socket
 import struct
-import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from functools import partial
@@ -23,10 +22,11 @@ from anyio import to_thread
 from cellblock.cell import Lost
 from cellblock.errors import CaptureFailed
 from cellblock.executors.process.checkpoints import inner_pid
-from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.savedfiles import Listing, SavedFiles
 from cellblock.executors.process.waits import Waits
 from cellblock.executors.protocol import Chunk
+from cellblock.hosting import clock, sockets
+from cellblock.hosting.forks import watch_forks
 from cellblock.snapshots import File, Snapshot, address_of
 from cellblock.wire import saving
 from cellblock.wire.frames import ProtocolError
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 def scribe_ends() -> tuple[socket.socket, socket.socket]:
     """The host's end of a scribe's stream, on which the kernel stamps who speaks, and the scribe's."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    ours, theirs = sockets.pair(sockets.STREAM)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
     watch_forks(ours)
     return ours, theirs
@@ -72,7 +72,7 @@ class Captured:
         self._stream, self._listed, self._admitted = stream, listed, admitted
         self._files, self._seconds, self._python, self._ended = files, seconds, python, ended
         self._conversation = saving.Conversation(most)
-        self._deadline = time.monotonic() + _MAKING_SECONDS
+        self._deadline = clock.now() + _MAKING_SECONDS
         self._pid = 0
         self._steps: Iterator[Step] | None = None
         self._snapshot: Snapshot | None = None
@@ -122,7 +122,7 @@ class Captured:
 
     def _hear_trial(self, keys: set[str]) -> dict[str, str]:
         """Why groups could not be loaded. One whose code ends the process is among them; one that takes long is not."""
-        self._deadline = time.monotonic() + _TRIAL_SECONDS
+        self._deadline = clock.now() + _TRIAL_SECONDS
         failed: dict[str, str] = {}
         loading = ""
         try:
@@ -186,7 +186,7 @@ class Captured:
 
     def _read_names(self, previous: Snapshot, has: set[str]) -> Generator[Step, None, Snapshot]:
         self._conversation.begin()
-        self._deadline = time.monotonic() + self._seconds
+        self._deadline = clock.now() + self._seconds
         known = {address for group in previous.groups for address in group.addresses()}
         beginning = saving.pack_beginning(previous.index, known)
         self._send(saving.frame(saving.BEGIN, len(beginning)) + beginning)
@@ -270,7 +270,7 @@ class Captured:
         wait = select.poll()
         wait.register(what, event)
         wait.register(self._cancel, select.POLLIN)
-        ready = wait.poll(max(0.0, deadline - time.monotonic()) * 1e3)
+        ready = wait.poll(max(0.0, deadline - clock.now()) * 1e3)
         if not ready:
             raise CaptureFailed("saving took longer than it may", hint=_HINT)
         if any(descriptor == self._cancel for descriptor, _ in ready):

@@ -19,9 +19,9 @@ import anyio
 from cellblock.errors import SessionClosed
 from cellblock.executors.process import memory, pages
 from cellblock.executors.process.cgroups import Group
-from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.waits import SECONDS, Waits
 from cellblock.executors.protocol import WorkerGone
+from cellblock.hosting.forks import watch_forks
 from cellblock.wire.connection import Connection, State
 from cellblock.wire.frames import PACKET_BYTES, ProtocolError
 from cellblock.wire.messages import Awake, Event, Finished, Hello, Request

@@ -8,7 +8,6 @@ import os
 import select
 import signal
 import socket
-import time
 from dataclasses import replace
 from functools import partial
 
@@ -16,15 +15,16 @@ from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed
 from cellblock.executors.process.demand import Kind
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
-from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.mounts import Mount
 from cellblock.executors.process.waits import SECONDS, Waits
 from cellblock.executors.process.zygote import failure
 from cellblock.executors.protocol import Died
+from cellblock.hosting import clock, sockets
+from cellblock.hosting.account import SANDBOX_UID
+from cellblock.hosting.forks import watch_forks
 from cellblock.walls import Applied
 from cellblock.worker import control
-from cellblock.worker.family.account import SANDBOX_UID
 
 _log = logging.getLogger("cellblock")
 _ENDED = "open it again; if that does not help, see whether the machine is out of memory"
@@ -47,7 +47,7 @@ class Shell:
         watch_forks(channel)
         self.channel = channel
         self.init, root, *self.spaces = descriptors
-        self.listener = socket.socket(fileno=self.spaces.pop(0)) if door else None
+        self.listener = sockets.adopted(self.spaces.pop(0), sockets.INTERNET) if door else None
         """What its door listens on, inside, until somebody serves it."""
         """`spaces` are a branch's namespaces, until its worker has them."""
         self.walls = walls
@@ -108,10 +108,13 @@ class Shell:
     def _taken(cls, family: Family, token: int, nonce: bytes, wall: Applied, descriptors: list[int]) -> Shell:
         """From the descriptors of a spare."""
         channel, init, root, *door, worker, stdout, stderr = descriptors
-        link = Link((socket.socket(fileno=worker), stdout, stderr, nonce))
+        ours, ours_with_init = sockets.adopted(worker), sockets.adopted(channel)
+        for one in (ours, ours_with_init):
+            one.setblocking(False)
+        link = Link((ours, stdout, stderr, nonce))
         link.token = token
         family.took(token)
-        return cls(family, socket.socket(fileno=channel), [init, root, *door], (wall,), (), link, door=bool(door))
+        return cls(family, ours_with_init, [init, root, *door], (wall,), (), link, door=bool(door))
 
     @property
     def ended(self) -> bool:
@@ -243,7 +246,8 @@ class Shell:
         return [str(path) for path in missed] if isinstance(missed, list) else []
 
     def export(self, number: int) -> Waits[list[int]]:
-        """What a branch is made of: a list of a state's files, the store of them, the user and the pid namespace."""
+        """What a branch is made of: a list of a state's files, the store of them, a `/proc` that shows all processes
+        of the session, the user and the pid namespace."""
         answer, ends = yield from self._asked_apart("export", number=number)
         if not answer["exported"]:
             raise CellblockError(f"this session cannot be branched: {answer['reason']}", hint="a branch needs /proc")
@@ -300,9 +304,9 @@ class Shell:
         """How the worker ended that init adopted; None when that is not told soon. Blocks."""
         wait = select.poll()
         wait.register(self.channel, select.POLLIN)
-        deadline = time.monotonic() + seconds
+        deadline = clock.now() + seconds
         with contextlib.suppress(EOFError):
-            while self._status is None and wait.poll(max(0.0, deadline - time.monotonic()) * 1e3):
+            while self._status is None and wait.poll(max(0.0, deadline - clock.now()) * 1e3):
                 self._hear()
         return self._status
 
@@ -323,8 +327,16 @@ class Shell:
 
     def end(self) -> None:
         """End init, and with it every process of the session."""
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.init, signal.SIGKILL)
+        try:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.init, signal.SIGKILL)
+        except PermissionError:  # this program has become another user
+            self.forsake()
+
+    def forsake(self) -> None:
+        """Have init see the end of its channel, with which it ends."""
+        with contextlib.suppress(OSError):  # it has, or is closed
+            self.channel.shutdown(socket.SHUT_RDWR)
 
     def close(self, *, kill: bool = True) -> None:
         """Let go of everything; init is ended unless `kill` says otherwise."""

@@ -13,7 +13,6 @@ from functools import partial
 from cellblock.errors import IsolationUnavailable, SessionClosed
 from cellblock.executors.process.family import FamilyGone
 from cellblock.executors.process.files import ProcessFiles
-from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.linked import death_of
 from cellblock.executors.process.shell import could_not
 from cellblock.executors.process.waits import SECONDS, Waits
@@ -21,6 +20,7 @@ from cellblock.executors.process.zygote import failure
 from cellblock.executors.protocol import Died, KernelSpec
 from cellblock.executors.reduced import homes, identity
 from cellblock.executors.reduced.family import Family
+from cellblock.hosting.forks import watch_forks
 from cellblock.worker import control
 
 _log = logging.getLogger("cellblock")

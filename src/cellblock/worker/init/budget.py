@@ -20,6 +20,7 @@ import socket
 import time
 from collections.abc import Collection, Generator
 
+from cellblock.hosting import sockets
 from cellblock.worker import control, holdings
 
 _PACE = 20.0
@@ -77,14 +78,14 @@ class Copy:
         """Have it open its window; the answer is to come on `answer`."""
         self.asked = time.monotonic()
         ours, theirs = control.pair()
-        with theirs, socket.socket(fileno=os.dup(self.channel)) as channel:
+        with theirs, sockets.adopted(os.dup(self.channel)) as channel:
             with contextlib.suppress(OSError):
                 control.send(channel, control.SHOW, [theirs.fileno()], flags=socket.MSG_DONTWAIT)
         self.answer = ours.detach()
 
     def hear(self) -> None:
         """It has answered, or will not."""
-        with socket.socket(fileno=self.answer) as told:
+        with sockets.adopted(self.answer) as told:
             self.answer = -1
             with contextlib.suppress(OSError):
                 _, descriptors, _, _ = socket.recv_fds(told, 64, 1, socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC)
