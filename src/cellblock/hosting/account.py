@@ -28,13 +28,6 @@ def missing_capabilities() -> list[str]:
 
 
 def unreadable() -> str:
-    """The first file or directory of the interpreter or of the engine that this process may not read; "" for none."""
-    for path in (sys.executable, os.path.dirname(os.__file__)):
-        if not os.access(path, os.R_OK):
-            return path
-    for folder, _, names in os.walk(_PACKAGE):
-        paths = (folder, *(os.path.join(folder, name) for name in names if name.endswith(".py")))
-        for path in paths:
-            if not os.access(path, os.R_OK):
-                return path
-    return ""
+    """What this process may not read of the interpreter or of the engine; "" where it may read what stands for all."""
+    needed = (sys.executable, os.path.dirname(os.__file__), os.__file__, _PACKAGE, os.path.abspath(__file__))
+    return next((path for path in needed if not os.access(path, os.R_OK)), "")

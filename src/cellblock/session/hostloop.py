@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 from cellblock.callers import callers
 from cellblock.errors import CellblockError, SessionClosed
 from cellblock.hosting.clock import now
+from cellblock.hosting.conditions import replaced, require
 from cellblock.hosting.forks import Lock, emptied
 from cellblock.hosting.threads import begun
 
@@ -116,6 +117,7 @@ def our_loop() -> asyncio.AbstractEventLoop:
     """Our loop, begun with its first use. Its thread is a daemon: it must not keep the interpreter from leaving."""
     global _loop
     if _loop is None:
+        require(replaced)
         with _starting:
             if _loop is None:
                 started: Future[asyncio.AbstractEventLoop] = Future()

@@ -321,7 +321,8 @@ def of_this_process() -> Groups:
 def give_back(group: Group) -> None:
     """A session of this process has ended; a forked copy of the process only lets go."""
     if isinstance(_groups, Groups):
-        _groups.give_back(group)
+        with contextlib.suppress(PermissionError):  # this process has become another user
+            _groups.give_back(group)
 
 
 def remove_all() -> None:
