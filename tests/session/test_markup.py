@@ -130,7 +130,7 @@ def test_no_address_is_left_in_an_element(hostile: str) -> None:
 @pytest.mark.parametrize(
     "html",
     [
-        "<p>a &amp; b &lt;c&gt; <b class=\"x\">bold</b><br>",
+        '<p>a &amp; b &lt;c&gt; <b class="x">bold</b><br>',
         '<table border="1"><tr><th colspan="2" style="text-align: right">x</th></tr></table>',
         "<style>#T_1 .row0 { color: rgb(1, 2, 3) } p:nth-child(2) { margin: 0 }</style>",
         f'<img alt="x" src="{PNG}">',

@@ -29,7 +29,9 @@ def settle() -> None:
     _reset_signals()
     for limit in _LIMITS:
         _, hard = resource.getrlimit(limit)
-        resource.setrlimit(limit, (hard, hard))
+        # at the soft limit of time a signal tells which it was; at the hard one nothing does
+        soft = max(hard - 1, 1) if limit == resource.RLIMIT_CPU and hard != resource.RLIM_INFINITY else hard
+        resource.setrlimit(limit, (soft, hard))
     if os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK in _OF_REAL_TIME:  # else one cell could stop the machine
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "r+b", buffering=0) as file:

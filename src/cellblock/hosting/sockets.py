@@ -37,5 +37,6 @@ def adopted(descriptor: int, kind: Kind | None = None) -> socket.socket:
         close(low)
     family, how = kind or PACKETS
     one = _Socket(family, how, 0, descriptor)
-    one.settimeout(None)  # blocking is a flag in the kernel, of whoever is sent the descriptor
+    if one.gettimeout() is not None:  # by default; which is a flag in the kernel, of whoever is sent the descriptor
+        one.settimeout(None)
     return one

@@ -47,7 +47,7 @@ def require() -> int | None:
         raise error
     if not all(is_mapped(number) for number in (_FIRST, _LAST, SANDBOX_UID)):
         raise IsolationUnavailable(
-            "identity: root has no accounts to run sessions as here",
+            "identity: root may not run sessions as accounts of their own here",
             mechanism="identity",
             hint=f"give it the users up to {_LAST}, or run as an ordinary user: in a container, --user 1000",
         )
