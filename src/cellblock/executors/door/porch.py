@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from cellblock.hosting.forks import Lock
@@ -32,20 +31,3 @@ def loop() -> asyncio.AbstractEventLoop:
 def done(work: Coroutine[Any, Any, T]) -> T:
     """What a coroutine gives that is run there. Blocks, and must not be called from there."""
     return asyncio.run_coroutine_threadsafe(work, loop()).result()
-
-
-def in_thread(work: Callable[[], T]) -> Future[T]:
-    """What a function gives that may block, in a thread of its own: no session waits for another's, and the program
-    does not wait for it as it ends."""
-    future: Future[T] = Future()
-
-    def run() -> None:
-        if not future.set_running_or_notify_cancel():
-            return
-        try:
-            future.set_result(work())
-        except BaseException as error:  # told to whoever waits
-            future.set_exception(error)
-
-    begun(run, name="cellblock-door-asks")
-    return future
