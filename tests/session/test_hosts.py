@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import zipapp
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -16,6 +18,9 @@ from accounts import Account, ordinary, own, why_no_other_user
 from hosts import SET, USES
 
 import cellblock
+from cellblock import MountRefused, Session, Versioned
+from cellblock.hosting import forks
+from cellblock.hosting.threads import Pool
 
 _PROGRAM = Path(__file__).parents[1] / "support" / "hosts.py"
 _PACKAGE = Path(cellblock.__file__).parent
@@ -134,7 +139,13 @@ def _is_as_it_should_be(condition: str, use: str, folder: Path, request: pytest.
         assert told == repr(USES[use][1])
 
 
-_TELLING = {"stopped clock": "limits", "guarded sockets": "branch", "little time": "open", "blocked signals": "limits"}
+_TELLING = {
+    "stopped clock": "limits",
+    "guarded sockets": "branch",
+    "little time": "open",
+    "blocked signals": "limits",
+    "no directory": "mounts",
+}
 """What a condition would break first, where that is not undoing."""
 
 
@@ -169,3 +180,75 @@ def test_session_of_another_user_is_refused_by_that_name(tmp_path: Path, request
         "CellblockError: the session was opened as user 0, and this program is now user 65534 "
         "(open sessions after the change of user)"
     )
+
+
+@_needs_root
+def test_user_who_changes_while_a_cell_runs_ends_the_session(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    told, _ = _told("another user", "user meanwhile", tmp_path, request)
+    assert told.startswith("CellblockError: the session was opened as user 0, and this program is now user 65534")
+
+
+def test_cell_that_reaches_the_program_s_limit_of_time_says_so(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    told, _ = _told("another user", "time", tmp_path, request)
+    message = "the session's process was killed by SIGXCPU, at its limit of CPU time (RLIMIT_CPU, ulimit -t)"
+    assert told == repr((message, [1]))
+
+
+def test_copy_forked_while_a_thread_opens_the_first_session_opens_its_own(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    assert _told("another user", "fork", tmp_path, request)[0] == "7"
+
+
+def test_default_timeout_that_a_cell_sets_is_not_for_the_session_s_own_sockets(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/cells.db"
+    with Session("kept", state=Versioned(url)) as session:
+        session.run("import socket\nsocket.setdefaulttimeout(0.5)\na = [1]")
+        session.run("a.append(2)")
+        session.run("a.append(3)")
+        session.undo()
+        with session.branch() as other:
+            assert other["a"] == [1, 2]
+        session.flush()
+        assert (session["a"], session.run("socket.getdefaulttimeout()").value) == ([1, 2], 0.5)
+    with Session("kept", state=Versioned(url)) as session:
+        assert session["a"] == [1, 2]
+
+
+def test_relative_mount_without_a_working_directory_is_refused_by_that_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def getcwd() -> str:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(os, "getcwd", getcwd)
+    message = "mounts['given']: 'data' is relative, and the working directory of this program is gone"
+    with pytest.raises(MountRefused, match=re.escape(message)):
+        Session(mounts={"given": "data"})
+
+
+def test_copy_finds_a_lock_free_that_another_thread_has() -> None:
+    lock, held, done = forks.Lock(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(3 if lock.take(0) else 4)
+    done.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+
+
+def test_pool_that_is_closed_cancels_what_no_thread_has_taken_up() -> None:
+    pool, begun, going_on = Pool(1, "pool"), threading.Event(), threading.Event()
+    first = pool.submit(lambda: begun.set() or going_on.wait(60))
+    second = pool.submit(lambda: 2)
+    begun.wait(60)
+    pool.close(wait=False)
+    going_on.set()
+    assert (first.result(60), second.cancelled()) == (True, True)

@@ -12,6 +12,7 @@ import resource
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -88,6 +89,7 @@ SET: dict[str, Callable[[], object]] = {
     "embedded Python": _embedded_python,
     "no executable": _no_executable,
     "umask 077": lambda: os.umask(0o077),
+    "no directory": lambda: _no_directory(),
     "no streams": lambda: (os.close(0), os.close(2)),
     "little time": _little_time,
 }
@@ -130,10 +132,65 @@ def _mounts(_: Session) -> object:
         return other.run("import os\n'hosts.py' in os.listdir('given')").value
 
 
-def _user(session: Session) -> object:
-    session.run("a = [1]")
-    os.setresuid(65_534, 65_534, 65_534)
-    return session.run("a").text
+def _user() -> object:
+    from cellblock import Session
+
+    with Session() as session:
+        session.run("a = [1]")
+        os.setresuid(65_534, 65_534, 65_534)
+        return session.run("a").text
+
+
+def _user_meanwhile() -> object:
+    """The program becomes another user while a cell runs that has to be killed."""
+    from cellblock import ExecutionLimits, Session
+
+    def become() -> None:
+        os.setresuid(65_534, 65_534, 65_534)
+
+    limits = ExecutionLimits(timeout_seconds=1, interrupt_grace_seconds=0.2)
+    with Session(limits=limits, tools=[become]) as session:
+        return session.run("become()\n" + _STUBBORN).state
+
+
+def _time() -> object:
+    from cellblock import ExecutionLimits, Session
+
+    resource.setrlimit(resource.RLIMIT_CPU, (3, 3))
+    with Session(limits=ExecutionLimits(timeout_seconds=60)) as session:
+        session.run("a = [1]")
+        return session.run("while True: pass").error.message, session["a"]  # type: ignore[union-attr]
+
+
+def _fork() -> object:
+    """What a copy's session gives that was forked while another thread opened the program's first one."""
+    from cellblock import Session
+
+    opening = threading.Event()
+
+    class SlowDisk:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "cellblock.executors.process.launcher" and not opening.is_set():
+                opening.set()
+                time.sleep(0.5)
+
+    sys.meta_path.insert(0, SlowDisk())  # type: ignore[arg-type]
+    thread = threading.Thread(target=lambda: Session().close())
+    thread.start()
+    opening.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(40)
+        with Session() as session:
+            os._exit(session.run("7").value)  # type: ignore[arg-type]
+    thread.join()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _no_directory() -> None:
+    gone = tempfile.mkdtemp()
+    os.chdir(gone)
+    os.rmdir(gone)
 
 
 _STUBBORN = "while True:\n    try:\n        while True: pass\n    except BaseException: pass"
@@ -148,17 +205,20 @@ USES: dict[str, tuple[Callable[[Session], object], object]] = {
     "mounts": (_mounts, True),
 }
 """What a session is used for, and what that gives."""
-MORE = {"user": _user}
+ALONE = {"user": _user, "user meanwhile": _user_meanwhile, "time": _time, "fork": _fork}
+"""What opens its sessions itself."""
 
 
 def _used(use: str, before: Callable[[], object]) -> None:
     from cellblock import CellblockError, ExecutionLimits, Session
 
     before()
-    function = MORE[use] if use in MORE else USES[use][0]
     try:
+        if use in ALONE:
+            print(repr(ALONE[use]()), flush=True)
+            return
         with Session(limits=ExecutionLimits(timeout_seconds=1)) as session:
-            print(repr(function(session)), flush=True)
+            print(repr(USES[use][0](session)), flush=True)
     except CellblockError as error:
         print(f"{type(error).__name__}: {error}", flush=True)
 

@@ -312,6 +312,7 @@ class ProcessKernel(LinkedKernel):
 
     async def recover(self, steps: int = 0) -> Recovery:
         async with self._changing:
+            self._require_user()
             self._require_open()
             if self._shell.ended:
                 raise files_gone()
@@ -406,6 +407,7 @@ class ProcessKernel(LinkedKernel):
 
     async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[ProcessKernel, tuple[Row, ...]]:
         async with self._changing:
+            self._require_user()
             self._require_open()
             if self._shell.ended:
                 raise files_gone()

@@ -135,6 +135,7 @@ class LinkedKernel:
         raise NotImplementedError
 
     def turn(self, request: Request, *, max_output_bytes: int) -> Turn:
+        self._require_user()
         link = self._living()
         if self._screen is not None and (refused := self._screen.refusal(request, link.names)) is not None:
             return refused
@@ -356,7 +357,6 @@ class LinkedKernel:
             warnings.warn("a session was not closed", ResourceWarning, stacklevel=2, source=self)
 
     def _require_open(self) -> None:
-        self._require_user()
         if not self._open:
             raise SessionClosed("the session was closed", hint="open a new one")
 
@@ -369,7 +369,6 @@ class LinkedKernel:
             )
 
     def _living(self) -> Link:
-        self._require_user()
         if self._link is None:
             raise SessionClosed("the session's worker is gone", hint="open a new session")
         return self._link
