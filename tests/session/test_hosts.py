@@ -99,7 +99,7 @@ def _installed(condition: str, folder: Path, account: Account) -> tuple[Account,
     path, named = copy.parent, ""
     if condition == "zip archive":
         copy.parent.joinpath("__main__.py").touch()
-        path, named = folder / "packages.pyz", "cellblock does not lie as files on disk"
+        path, named = folder / "packages.pyz", "cellblock must lie as files on disk"
         zipapp.create_archive(copy.parent, path)
     elif condition == "closed installation":
         subprocess.run(["chmod", "-R", "go-rwx", str(copy)], check=True)

@@ -27,6 +27,7 @@ from cellblock.executors.process.waits import Waits
 from cellblock.executors.protocol import Chunk
 from cellblock.hosting import clock, sockets
 from cellblock.hosting.forks import watch_forks
+from cellblock.hosting.waiting import ready
 from cellblock.snapshots import File, Snapshot, address_of
 from cellblock.wire import saving
 from cellblock.wire.frames import ProtocolError
@@ -141,9 +142,7 @@ class Captured:
 
     def _is_over(self) -> bool:
         """Whether init is gone, and all of the session's processes with it."""
-        wait = select.poll()
-        wait.register(self._listed, 0)
-        return bool(wait.poll(0))
+        return ready(self._listed, event=0)
 
     def _next(self, steps: Iterator[Step]) -> Step:
         return self._guarded(lambda: next(steps))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import socket
 from dataclasses import dataclass, field
 
 from cellblock.executors.process.waits import Waits
 from cellblock.hosting.forks import watch_forks
+from cellblock.hosting.waiting import ready
 from cellblock.worker import control
 
 _READY_SECONDS = 5.0
@@ -58,9 +58,7 @@ class Frozen:
         except ProcessLookupError:
             return True
         try:
-            wait = select.poll()
-            wait.register(process, select.POLLIN)
-            return bool(wait.poll(0))
+            return ready(process)
         finally:
             os.close(process)
 
@@ -71,9 +69,7 @@ class Frozen:
 
     @property
     def _has_spoken(self) -> bool:
-        wait = select.poll()
-        wait.register(self.channel, select.POLLIN)
-        return bool(wait.poll(0))
+        return ready(self.channel)
 
     @property
     def _claimed_twice(self) -> bool:

@@ -28,6 +28,7 @@ from cellblock.hosting import clock
 from cellblock.hosting.conditions import WALLS, require
 from cellblock.hosting.forks import watch_forks
 from cellblock.hosting.threads import begun
+from cellblock.hosting.waiting import ready
 from cellblock.limits import ExecutionLimits
 from cellblock.walls import Wall
 from cellblock.worker import control
@@ -308,10 +309,7 @@ class Family:
             left = deadline - clock.now()
             if status is not None or left < 0 or not channels:
                 return status
-            wait = select.poll()
-            for channel in channels:
-                wait.register(channel, select.POLLIN)
-            wait.poll(left * 1e3)
+            ready(*channels, seconds=left)
 
     def forget(self, token: int) -> None:
         """Nobody will ask how this worker ended. Takes no lock: a collector may call it anywhere."""
@@ -390,7 +388,5 @@ def _send(channel: socket.socket, message: Mapping[str, object], descriptors: Se
             control.send(channel, message, descriptors)
             return
         except BlockingIOError:
-            wait = select.poll()
-            wait.register(channel, select.POLLOUT)
-            if not wait.poll(_FULL_SECONDS * 1e3):
+            if not ready(channel, seconds=_FULL_SECONDS, event=select.POLLOUT):
                 raise TimeoutError from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import socket
 from collections.abc import Callable, Mapping
@@ -39,6 +38,7 @@ from cellblock.executors.process.waits import SECONDS, Waits, awaited, soon
 from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
 from cellblock.executors.room import short_of
 from cellblock.hosting.threads import begun
+from cellblock.hosting.waiting import ready
 from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Wall
@@ -629,9 +629,7 @@ class ProcessKernel(LinkedKernel):
 
 def _kill_once_made(copy: int, worker: int) -> None:
     """Kill a worker once its copy has said something, or has had its time. Closes both descriptors."""
-    wait = select.poll()
-    wait.register(copy, select.POLLIN)
-    wait.poll(_MAKING_SECONDS * 1e3)
+    ready(copy, seconds=_MAKING_SECONDS)
     with contextlib.suppress(ProcessLookupError):
         signal.pidfd_send_signal(worker, signal.SIGKILL)
     os.close(copy)

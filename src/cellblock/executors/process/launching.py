@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import socket
 import subprocess
 import sys
 from collections.abc import Sequence
-from functools import partial
 from typing import Protocol
 
 from cellblock.errors import IsolationUnavailable
-from cellblock.hosting.conditions import BOOT, interpreter, no_interpreter, packed, require
+from cellblock.hosting.conditions import BOOT, interpreter, packed, require
 from cellblock.hosting.sockets import pair
+from cellblock.hosting.waiting import ready
 
 _PACKAGE = os.path.normpath(os.path.join(os.path.dirname(BOOT), ".."))
 IDLE_SECONDS = 600.0
@@ -83,7 +82,8 @@ def start(python: str, role: str, ends: Sequence[socket.socket], *words: str) ->
     """
     import fcntl  # there is none on Windows, where commands import this module too
 
-    require(packed, partial(no_interpreter, python))
+    require(packed)
+    python = interpreter(python)
     environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     environment |= {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}
     with contextlib.ExitStack() as copies:
@@ -108,9 +108,7 @@ def await_end(process: subprocess.Popen[bytes]) -> None:
         if process.poll() is not None:
             return
         end = os.pidfd_open(process.pid)  # `Popen.wait` looks every few milliseconds; this wakes at once
-        ended = select.poll()
-        ended.register(end, select.POLLIN)
-        if not ended.poll(_ENDING_SECONDS * 1e3):
+        if not ready(end, seconds=_ENDING_SECONDS):
             process.kill()
         os.close(end)
     process.wait()

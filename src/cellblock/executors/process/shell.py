@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import select
 import signal
 import socket
 from dataclasses import replace
@@ -23,6 +22,7 @@ from cellblock.executors.protocol import Died
 from cellblock.hosting import clock, sockets
 from cellblock.hosting.account import SANDBOX_UID
 from cellblock.hosting.forks import watch_forks
+from cellblock.hosting.waiting import ready
 from cellblock.walls import Applied
 from cellblock.worker import control
 
@@ -121,9 +121,7 @@ class Shell:
         """Whether init is gone, and with it every other process and all files, or going: its channel ends first."""
         if self._is_gone:
             return True
-        wait = select.poll()
-        wait.register(self.init, select.POLLIN)
-        return bool(wait.poll(0))
+        return ready(self.init)
 
     def tell(self, what: str, *ends: socket.socket, **more: object) -> None:
         """Send init a message, and copies of sockets' ends; nothing, once it was closed."""
@@ -302,11 +300,9 @@ class Shell:
 
     def ending(self, seconds: float) -> int | None:
         """How the worker ended that init adopted; None when that is not told soon. Blocks."""
-        wait = select.poll()
-        wait.register(self.channel, select.POLLIN)
         deadline = clock.now() + seconds
         with contextlib.suppress(EOFError):
-            while self._status is None and wait.poll(max(0.0, deadline - clock.now()) * 1e3):
+            while self._status is None and ready(self.channel, seconds=deadline - clock.now()):
                 self._hear()
         return self._status
 

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import json
 import logging
-import select
 import socket
 from collections.abc import Callable, Mapping, Sequence
 
@@ -14,6 +13,7 @@ from cellblock.errors import CellblockError, IsolationUnavailable, PreloadFailed
 from cellblock.executors.room import short_of
 from cellblock.hosting import clock
 from cellblock.hosting.forks import watch_forks
+from cellblock.hosting.waiting import ready
 from cellblock.worker import control
 
 START_SECONDS = 120.0
@@ -79,9 +79,7 @@ class Zygote:
                     raise failure(report, self._python)
 
     def _report(self, deadline: float) -> dict[str, object]:
-        wait = select.poll()
-        wait.register(self.channel, select.POLLIN)
-        if not wait.poll(max(0.0, deadline - clock.now()) * 1e3):
+        if not ready(self.channel, seconds=deadline - clock.now()):
             return {"failed": "start", "reason": f"no answer in {START_SECONDS:.0f} s", "remedy": ""}
         report = control.heard(self.channel)
         if report is None:

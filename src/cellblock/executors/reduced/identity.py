@@ -11,8 +11,8 @@ import socket
 from dataclasses import dataclass
 
 from cellblock.errors import IsolationUnavailable
+from cellblock.hosting import conditions
 from cellblock.hosting.account import SANDBOX_UID, is_mapped
-from cellblock.hosting.conditions import powerless
 from cellblock.worker.confine import syscalls
 from cellblock.worker.reduced.accounts import Account
 from cellblock.worker.reduced.walls import SCOPED_ABI
@@ -43,8 +43,7 @@ def require() -> int | None:
                 hint="use Linux 6.12 or newer; run as root, in a container say, sessions have accounts of their own",
             )
         return None
-    if (error := powerless()) is not None:
-        raise error
+    conditions.require(conditions.powerless)
     if not all(is_mapped(number) for number in (_FIRST, _LAST, SANDBOX_UID)):
         raise IsolationUnavailable(
             "identity: root may not run sessions as accounts of their own here",

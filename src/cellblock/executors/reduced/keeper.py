@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import select
 import socket
 from dataclasses import replace
 from functools import partial
@@ -21,6 +20,7 @@ from cellblock.executors.protocol import Died, KernelSpec
 from cellblock.executors.reduced import homes, identity
 from cellblock.executors.reduced.family import Family
 from cellblock.hosting.forks import watch_forks
+from cellblock.hosting.waiting import ready
 from cellblock.worker import control
 
 _log = logging.getLogger("cellblock")
@@ -151,11 +151,9 @@ class Keeper:
 
     def how_it_ended(self, token: int) -> Died:
         """What is known of the end of a worker that is dead. Blocks for a moment."""
-        wait = select.poll()
-        wait.register(self.channel, select.POLLIN)
         with contextlib.suppress(EOFError):
             self.read()
-            while token not in self._ended and wait.poll(_DEATH_SECONDS * 1e3):
+            while token not in self._ended and ready(self.channel, seconds=_DEATH_SECONDS):
                 self.read()
         death = death_of(self._ended.pop(token, None))
         if self._outgrown:
@@ -208,10 +206,8 @@ class Keeper:
         """Have it end, and remove the session's directory. Blocks until both are done."""
         with contextlib.suppress(OSError):
             self.channel.shutdown(socket.SHUT_WR)
-        wait = select.poll()
-        wait.register(self.channel, select.POLLIN)
         with contextlib.suppress(EOFError):
-            while wait.poll(SECONDS * 1e3):
+            while ready(self.channel, seconds=SECONDS):
                 self.read()
         self.let_go()
         if self._gone:

@@ -1,0 +1,14 @@
+"""A wait for descriptors that blocks, of any number: `select.select` takes none past 1,023."""
+
+from __future__ import annotations
+
+from select import POLLIN, poll
+from socket import socket
+
+
+def ready(*descriptors: int | socket, seconds: float = 0.0, event: int = POLLIN) -> bool:
+    """Whether one can be read, or has ended, within so long; with another `event`, whether that is so."""
+    wait = poll()
+    for descriptor in descriptors:
+        wait.register(descriptor, event)
+    return bool(wait.poll(max(0.0, seconds) * 1e3))
