@@ -185,7 +185,10 @@ def test_session_of_another_user_is_refused_by_that_name(tmp_path: Path, request
 @_needs_root
 def test_user_who_changes_while_a_cell_runs_ends_the_session(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     told, _ = _told("another user", "user meanwhile", tmp_path, request)
-    assert told.startswith("CellblockError: the session was opened as user 0, and this program is now user 65534")
+    assert told.startswith(
+        "SessionClosed: the session's process ended and no other could be started: the session was opened as user 0, "
+        "and this program is now user 65534"
+    )
 
 
 def test_cell_that_reaches_the_program_s_limit_of_time_says_so(tmp_path: Path, request: pytest.FixtureRequest) -> None:
