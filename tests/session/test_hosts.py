@@ -143,6 +143,7 @@ _TELLING = {
     "stopped clock": "limits",
     "guarded sockets": "branch",
     "little time": "open",
+    "interpreter ends": "resumed",
     "blocked signals": "limits",
     "no directory": "mounts",
 }

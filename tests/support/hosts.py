@@ -193,6 +193,18 @@ def _no_directory() -> None:
     os.rmdir(gone)
 
 
+def _resumed(_: Session) -> object:
+    from cellblock import Session, Versioned
+
+    with tempfile.TemporaryDirectory() as folder:
+        state = Versioned(f"sqlite:///{folder}/cells.db")
+        for _step in range(2):
+            with Session("kept", state=state) as session:
+                session.run("a = [*globals().get('a', ()), 1]")
+                told = session["a"]
+    return told
+
+
 _STUBBORN = "while True:\n    try:\n        while True: pass\n    except BaseException: pass"
 USES: dict[str, tuple[Callable[[Session], object], object]] = {
     "open": (lambda session: session.run("1 + 1").value, 2),
@@ -203,6 +215,7 @@ USES: dict[str, tuple[Callable[[Session], object], object]] = {
     "shell": (lambda session: session.shell("echo said").text.strip(), "said"),
     "limits": (_limits, (["timeout", "timeout"], [1])),
     "mounts": (_mounts, True),
+    "resumed": (_resumed, [1, 1]),
 }
 """What a session is used for, and what that gives."""
 ALONE = {"user": _user, "user meanwhile": _user_meanwhile, "time": _time, "fork": _fork}

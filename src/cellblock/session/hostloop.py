@@ -147,15 +147,23 @@ def is_own_step() -> bool:
     return carried_out.get() if running is None else running is _loop
 
 
-class _Loop(getattr(asyncio, "ProactorEventLoop", asyncio.SelectorEventLoop)):  # type: ignore[misc]  # as on Windows
-    """A loop of asyncio's own, whatever policy the program has for its own loops, by the engine's clock."""
+def _new_loop() -> asyncio.AbstractEventLoop:
+    """A loop as the program's own are, uvloop's say, since its tools run there; asyncio's go by the engine's clock.
 
-    time = staticmethod(now)
+    A border: a policy of the program's that raises, whatever it is, is passed over.
+    """
+    try:
+        loop = asyncio.new_event_loop()
+    except Exception:
+        loop = asyncio.SelectorEventLoop()
+    if isinstance(loop, asyncio.BaseEventLoop):
+        loop.time = now  # type: ignore[method-assign]
+    return loop
 
 
 def _serve(started: Future[asyncio.AbstractEventLoop]) -> None:
     """Run the loop for ever. A task of a tool's that raises SystemExit or KeyboardInterrupt, or stops it, does not."""
-    loop = _Loop()
+    loop = _new_loop()
     asyncio.set_event_loop(loop)
     for_ever = loop.create_task(_for_ever(started))
     while True:
