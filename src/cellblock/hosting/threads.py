@@ -11,9 +11,11 @@ from queue import Empty, SimpleQueue
 from threading import Thread, stack_size
 from typing import Any, TypeVar
 
+from cellblock.errors import SessionClosed
 from cellblock.hosting.forks import Lock
 
 T = TypeVar("T")
+BEFORE_THE_END = "use sessions before that"
 _STACK_BYTES = 8 * 2**20
 _starting = Lock()
 
@@ -26,9 +28,18 @@ def begun(function: Callable[..., object], *args: object, name: str, stack_bytes
         stack_size(max(before, stack_bytes))
         try:
             thread.start()
+        except RuntimeError as error:
+            raise told(error) from error
         finally:
             stack_size(before)
     return thread
+
+
+def told(error: BaseException) -> BaseException:
+    """An error, or what it means: Python 3.12 starts no threads in handlers of `atexit`, not anyio's either."""
+    if isinstance(error, RuntimeError) and "interpreter shutdown" in str(error):
+        return SessionClosed("the interpreter ends, and this Python starts no threads then", hint=BEFORE_THE_END)
+    return error
 
 
 def in_thread(work: Callable[[], T], name: str) -> Future[T]:

@@ -12,12 +12,14 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+import anyio
+
 from cellblock.callers import callers
 from cellblock.errors import CellblockError, SessionClosed
 from cellblock.hosting.clock import now
 from cellblock.hosting.conditions import replaced, require
-from cellblock.hosting.forks import Lock, emptied
-from cellblock.hosting.threads import begun
+from cellblock.hosting.forks import Lock, emptied, importing
+from cellblock.hosting.threads import BEFORE_THE_END, begun, told
 
 T = TypeVar("T")
 
@@ -76,7 +78,7 @@ async def _fulfil(function: Callable[[], Awaitable[object]], answer: Future[Any]
     try:
         answer.set_result(await function())
     except BaseException as error:  # the caller's
-        answer.set_exception(error)
+        answer.set_exception(told(error))
 
 
 class Run(Generic[T]):
@@ -129,7 +131,7 @@ def our_loop() -> asyncio.AbstractEventLoop:
 def _loop_to_wait_for() -> asyncio.AbstractEventLoop:
     """Our loop, for one who waits for what it carries out; an error where that would be for ever."""
     if sys.is_finalizing():
-        raise SessionClosed("the interpreter ends, and all sessions with it", hint="use sessions before that")
+        raise SessionClosed("the interpreter ends, and all sessions with it", hint=BEFORE_THE_END)
     if asyncio._get_running_loop() is not None:
         if asyncio._get_running_loop() is _loop:
             who = callers.get()[-1].name if callers.get() else "this"
@@ -175,6 +177,8 @@ def _serve(started: Future[asyncio.AbstractEventLoop]) -> None:
 
 async def _for_ever(started: Future[asyncio.AbstractEventLoop]) -> None:
     loop = asyncio.get_running_loop()
+    with importing():
+        anyio.get_cancelled_exc_class()  # imports what anyio has for loops, while nobody waits for a turn of this one
     started.set_result(loop)
     await loop.create_future()
 
