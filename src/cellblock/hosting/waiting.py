@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from select import POLLIN, poll
+import select
 from socket import socket
 
 
-def ready(*descriptors: int | socket, seconds: float = 0.0, event: int = POLLIN) -> bool:
+def ready(*descriptors: int | socket, seconds: float = 0.0, event: int | None = None) -> bool:
     """Whether one can be read, or has ended, within so long; with another `event`, whether that is so."""
-    wait = poll()
+    wait = select.poll()
     for descriptor in descriptors:
-        wait.register(descriptor, event)
+        wait.register(descriptor, select.POLLIN if event is None else event)
     return bool(wait.poll(max(0.0, seconds) * 1e3))
