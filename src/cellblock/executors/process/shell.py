@@ -108,13 +108,13 @@ class Shell:
     def _taken(cls, family: Family, token: int, nonce: bytes, wall: Applied, descriptors: list[int]) -> Shell:
         """From the descriptors of a spare."""
         channel, init, root, *door, worker, stdout, stderr = descriptors
-        ours, ours_with_init = sockets.adopted(worker), sockets.adopted(channel)
-        for one in (ours, ours_with_init):
+        to_worker, to_init = sockets.adopted(worker), sockets.adopted(channel)
+        for one in (to_worker, to_init):
             one.setblocking(False)
-        link = Link((ours, stdout, stderr, nonce))
+        link = Link((to_worker, stdout, stderr, nonce))
         link.token = token
         family.took(token)
-        return cls(family, ours_with_init, [init, root, *door], (wall,), (), link, door=bool(door))
+        return cls(family, to_init, [init, root, *door], (wall,), (), link, door=bool(door))
 
     @property
     def ended(self) -> bool:
