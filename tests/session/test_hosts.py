@@ -150,7 +150,7 @@ _TELLING = {
     "blocked signals": "limits",
     "no directory": "mounts",
 }
-"""What a condition would break first, where that is not undoing."""
+"""The use that a condition would break first, where that is not undoing."""
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)

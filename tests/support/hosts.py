@@ -93,7 +93,7 @@ SET: dict[str, Callable[[], object]] = {
     "no streams": lambda: (os.close(0), os.close(2)),
     "little time": _little_time,
 }
-"""What a host does to itself; other conditions are made around it."""
+"""Changes that a host makes to itself; other conditions are made around it."""
 
 
 def _undo(session: Session) -> object:
@@ -163,7 +163,7 @@ def _time() -> object:
 
 
 def _fork() -> object:
-    """What a copy's session gives that was forked while another thread opened the program's first one."""
+    """The result of a session in a copy that was forked while another thread opened the program's first one."""
     from cellblock import Session
 
     opening = threading.Event()
@@ -217,9 +217,9 @@ USES: dict[str, tuple[Callable[[Session], object], object]] = {
     "mounts": (_mounts, True),
     "resumed": (_resumed, [1, 1]),
 }
-"""What a session is used for, and what that gives."""
+"""Uses of a session, each with its result."""
 ALONE = {"user": _user, "user meanwhile": _user_meanwhile, "time": _time, "fork": _fork}
-"""What opens its sessions itself."""
+"""Uses that open their sessions themselves."""
 
 
 def _used(use: str, before: Callable[[], object]) -> None:

@@ -28,6 +28,6 @@ def missing_capabilities() -> list[str]:
 
 
 def unreadable() -> str:
-    """What this process may not read of the interpreter or of the engine; "" where it may read what stands for all."""
+    """A path of the interpreter or of the engine that this process may not read; "" where it may read those looked at."""
     needed = (sys.executable, os.path.dirname(os.__file__), os.__file__, _PACKAGE, os.path.abspath(__file__))
     return next((path for path in needed if not os.access(path, os.R_OK)), "")

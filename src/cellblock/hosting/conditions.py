@@ -54,6 +54,7 @@ def no_interpreter(python: str | None = None) -> str:
 
 
 def without_proc() -> str:
+    """A root directory without a /proc, by which processes are told apart."""
     return "" if os.path.exists("/proc/self/status") else "there is no /proc"
 
 
@@ -92,7 +93,7 @@ _TABLE: dict[Look, tuple[str, str]] = {
 }
 """The mechanism that lacks, and what helps."""
 WALLS: tuple[Look, ...] = (without_proc, chrooted, powerless, small_files)
-"""What a session behind full walls needs besides."""
+"""Conditions of sessions behind full walls alone."""
 
 
 def found() -> Iterator[IsolationUnavailable]:

@@ -43,7 +43,7 @@ def told(error: BaseException) -> BaseException:
 
 
 def in_thread(work: Callable[[], T], name: str) -> Future[T]:
-    """What a function gives that may block, in a thread of its own: nobody waits for another's."""
+    """Call a function that may block in a thread of its own: nobody waits for another's."""
     future: Future[T] = Future()
     begun(_answer, future, work, name=name)
     return future
@@ -58,7 +58,7 @@ class Pool:
         self._threads: list[Thread] = []
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
-        """What a function gives, once a thread has come to it."""
+        """Call a function once a thread has come to it."""
         future: Future[T] = Future()
         self._work.put((future, work))
         if len(self._threads) < self._most:
