@@ -14,7 +14,7 @@ _CAPABILITIES = {"CAP_CHOWN": 0, "CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7
 
 
 def is_mapped(uid: int) -> bool:
-    """Whether the account exists in this user namespace; in a container of one user it does not."""
+    """Tell whether the account exists in this user namespace; in a container of one user it does not."""
     with open("/proc/self/uid_map", encoding="ascii") as table:
         ranges = [[int(word) for word in line.split()] for line in table]
     return any(first <= uid < first + count for first, _, count in ranges)
@@ -28,6 +28,6 @@ def missing_capabilities() -> list[str]:
 
 
 def unreadable() -> str:
-    """A path of the interpreter or of the engine that this process may not read; "" where it may read those looked at."""
+    """A path of the interpreter or of the engine that this process may not read; "" where there is none."""
     needed = (sys.executable, os.path.dirname(os.__file__), os.__file__, _PACKAGE, os.path.abspath(__file__))
     return next((path for path in needed if not os.access(path, os.R_OK)), "")

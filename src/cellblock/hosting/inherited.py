@@ -1,4 +1,4 @@
-"""What a program has from whoever executed it, made the same for every host: nothing inside depends on the host's.
+"""State that a program inherits from the one that executed it, made the same for every host.
 
 A limit that the host cannot pass stays; priorities stay too, as they are the host's share of the machine.
 """
@@ -40,7 +40,7 @@ def settle() -> None:
 
 
 def _open_standard_streams() -> None:
-    """Where the host has closed some, what is opened next would get their numbers, and what is printed."""
+    """Open those that the host has closed: what is opened next would get their numbers, and what is printed."""
     null = os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
     while null <= 2:
         os.set_inheritable(null, True)

@@ -7,7 +7,7 @@ from socket import socket
 
 
 def ready(*descriptors: int | socket, seconds: float = 0.0, event: int | None = None) -> bool:
-    """Whether one can be read, or has ended, within so long; with another `event`, whether that is so."""
+    """Wait until one can be read, or has ended, at most so long, or for another `event`; False where none did."""
     wait = select.poll()
     for descriptor in descriptors:
         wait.register(descriptor, select.POLLIN if event is None else event)
