@@ -241,9 +241,9 @@ def test_image_is_never_taken_from_a_log(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
     agent("final_answer(1)").run("one", log=log)
     log.write_text(
-        log.read_text().replace('"trust_level": "isolated"', '"trust_level": "sandboxed"').replace(
-            '"image": null', '"image": "theirs"'
-        )
+        log.read_text()
+        .replace('"trust_level": "isolated"', '"trust_level": "sandboxed"')
+        .replace('"image": null', '"image": "theirs"')
     )
     with pytest.raises(LogError, match="was in the image 'theirs'"):
         replay(log)

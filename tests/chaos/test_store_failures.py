@@ -57,9 +57,7 @@ def _counted(session: Session, disturb: Callable[[], None]) -> list[int]:
 
 
 @pytest.mark.parametrize("how", ["restarted", "connections ended"])
-def test_a_session_goes_on_while_its_server_is_disturbed(
-    server: postgres_server.Server, schema: str, how: str
-) -> None:
+def test_a_session_goes_on_while_its_server_is_disturbed(server: postgres_server.Server, schema: str, how: str) -> None:
     import psycopg
 
     def disturb() -> None:

@@ -18,7 +18,7 @@ import pytest
 import cellblock
 from cellblock.cli.doctor import GIVEN_UP
 from cellblock.cli.examination import Report, examine
-from cellblock.cli.machine import Machine
+from cellblock.cli.machine import Machine, inspect
 from cellblock.cli.probes import PROBES
 from cellblock.cli.probes_reduced import REDUCED
 from cellblock.cli.remedies import remedies
@@ -240,3 +240,21 @@ def test_without_a_place_for_files_it_says_so(monkeypatch: pytest.MonkeyPatch) -
         "no file can be written for the sessions to look for: No usable temporary directory found in ['/tmp'] "
         "(give this program a /tmp; to a container, --tmpfs /tmp)",
     )
+
+
+def test_program_that_may_write_no_files_is_told_the_limit() -> None:
+    words = ["bash", "-c", 'ulimit -f 0; exec "$0" -m cellblock doctor --json 2> /dev/null', sys.executable]
+    report = json.loads(subprocess.run(words, stdout=subprocess.PIPE, timeout=60).stdout)
+    assert [(wall["mechanism"], wall["reason"], wall["remedy"]) for wall in report["walls"]] == [
+        (
+            "files",
+            "this program may write no file of more than 0 bytes (RLIMIT_FSIZE)",
+            "raise the limit: ulimit -f unlimited",
+        )
+    ]
+
+
+def test_every_condition_of_the_program_is_among_the_remedies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    causes = [remedy.cause for remedy in remedies(inspect(), Report(walls=(), failure="something else"))]
+    assert causes[0] == f"{sys.executable} is a frozen program, so there is no interpreter to start sessions with"

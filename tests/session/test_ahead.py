@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Sequence
+from concurrent.futures import wait
 
 import anyio
 import pytest
@@ -82,7 +83,8 @@ async def test_pieces_asked_for_in_order_are_read_once_and_before(shelf: Shelf) 
 
 async def test_no_more_is_held_than_was_said(shelf: Shelf) -> None:
     ahead = Ahead(shelf.get, snapshot(40, 5, files=100))
-    ahead._threads.shutdown(wait=True)  # all that was begun is done
+    wait([batch for lane in ahead._lanes for batch in lane._reading.values()])  # all that was begun is done
+    ahead.close(wait=True)
     assert len(shelf.read) == 64
 
 

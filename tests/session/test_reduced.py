@@ -26,6 +26,7 @@ from cellblock import (
     keep_ready,
 )
 from cellblock.executors.reduced import family, homes, identity
+from cellblock.hosting import conditions
 from cellblock.walls import Applied, Unavailable
 from cellblock.worker.reduced.walls import SCOPED_ABI
 
@@ -175,8 +176,8 @@ def test_user_without_a_scope_for_signals_is_refused(monkeypatch: pytest.MonkeyP
 
 def test_root_without_the_right_to_change_users_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 0)
-    monkeypatch.setattr(identity, "_may_change_user", lambda: False)
-    with pytest.raises(IsolationUnavailable, match="may not run sessions as accounts of their own here"):
+    monkeypatch.setattr(conditions, "missing_capabilities", lambda: ["CAP_SETUID"])
+    with pytest.raises(IsolationUnavailable, match="root runs sessions as the account 61000, and has no CAP_SETUID"):
         identity.require()
 
 

@@ -116,9 +116,7 @@ async def test_sessions_of_one_loop_go_on_beside_a_locked_store_and_lose_nothing
 
 
 @pytest.mark.parametrize("how", ["task.cancel", "asyncio.timeout", "anyio.fail_after"])
-async def test_a_caller_may_leave_a_cell_that_waits_to_begin(
-    url: str, locker: Callable[[], Locker], how: str
-) -> None:
+async def test_a_caller_may_leave_a_cell_that_waits_to_begin(url: str, locker: Callable[[], Locker], how: str) -> None:
     session, other = await _begun(url), locker()
     other.lock()
     began = time.monotonic()

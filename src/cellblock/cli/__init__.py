@@ -78,7 +78,7 @@ def _start_early(words: list[str]) -> None:
     """Before the rest of us is imported, start the process that a command's session will come from."""
     options = words[: words.index("--")] if "--" in words else words
     if words[:1] in _WITH_SESSION and not any(word.startswith(_OTHERS) for word in options):
-        launching.launch_early(sys.executable)
+        launching.launch_early()
 
 
 def _parse(words: list[str]) -> argparse.Namespace:

@@ -56,6 +56,7 @@ async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
     from cellblock.cli.probes import PROBES
     from cellblock.cli.probes_reduced import REDUCED
     from cellblock.executors.system import require_linux
+    from cellblock.hosting.conditions import require, small_files
     from cellblock.limits import ExecutionLimits
     from cellblock.session.session import AsyncSession
 
@@ -63,6 +64,7 @@ async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
     findings, skipped = [], []
     try:
         require_linux("trust_level='isolated'")
+        require(small_files)  # before any is laid out
         with _laid_out() as bait:
             async with AsyncSession(limits=limits, walls=asked) as session:
                 walls, python = session.capabilities.walls, session.capabilities.python

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -51,7 +50,7 @@ def start_early(
     def run() -> None:
         try:
             if where.get("trust_level") != "sandboxed":
-                prepare(python or sys.executable, preload, where.get("walls", "full"), start.tell, limits)
+                prepare(python, preload, where.get("walls", "full"), start.tell, limits)
         except BaseException as error:
             start.ended.set_exception(error)
         else:

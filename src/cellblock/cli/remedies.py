@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 
 from cellblock.cli.examination import Report
 from cellblock.cli.machine import Machine
+from cellblock.hosting.conditions import found
 from cellblock.walls import Applied
 
 _OPTIONS = {"docker": "systempaths=unconfined", "podman": "unmask=/proc/*"}
@@ -38,6 +39,7 @@ def remedies(machine: Machine, report: Report) -> list[Remedy]:
         ]
     told = " ".join(wall.detail for wall in report.walls if isinstance(wall, Applied))
     return [
+        *(Remedy(cause=one.args[0], note=one.hint) for one in found() if one.args[0] != report.failure),
         *_switches(machine),
         *(_container(machine, told if report.walls_up else None) if machine.container else _apparmor(machine)),
         *_landlock(machine),

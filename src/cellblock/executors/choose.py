@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+
+import anyio
 
 from cellblock.executors.protocol import Launcher
 from cellblock.executors.system import require_linux
+from cellblock.hosting.conditions import interpreter, replaced, require
+from cellblock.hosting.forks import importing
 from cellblock.limits import ExecutionLimits
 
 
 def launcher_for(trust_level: str, walls: str = "full") -> Launcher:
     """The launcher of a trust level; ValueError for one that does not exist. `walls`: "full" or "reduced"."""
+    require(replaced)
+    with importing():
+        if asyncio._get_running_loop() is not None:
+            anyio.get_cancelled_exc_class()  # imports what anyio has for this kind of loop
+        return _launcher_for(trust_level, walls)
+
+
+def _launcher_for(trust_level: str, walls: str) -> Launcher:
     if trust_level == "local":
         from cellblock.executors.local.launcher import LocalLauncher
 
@@ -36,7 +49,7 @@ def launcher_for(trust_level: str, walls: str = "full") -> Launcher:
 
 
 def prepare(
-    python: str,
+    python: str | None,
     preload: tuple[str, ...],
     walls: str = "full",
     progress: Callable[[str], None] | None = None,
@@ -47,14 +60,15 @@ def prepare(
     With `limits` a session without mounts is expected; behind full walls it is made meanwhile.
     """
     require_linux("trust_level='isolated'")
-    from cellblock.executors.process.family import Profile
+    with importing():
+        from cellblock.executors.process.demand import kind_of
+        from cellblock.executors.process.families import family_of as full
+        from cellblock.executors.process.family import Profile
 
+    profile = Profile(interpreter(python), preload)
     if walls == "reduced":
         from cellblock.executors.reduced.family import family_of as reduced
 
-        reduced(Profile(python, preload), progress)
+        reduced(profile, progress)
     else:
-        from cellblock.executors.process.demand import kind_of
-        from cellblock.executors.process.families import family_of as full
-
-        full(Profile(python, preload), progress, None if limits is None else kind_of(limits))
+        full(profile, progress, None if limits is None else kind_of(limits))

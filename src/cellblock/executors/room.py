@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import errno
 import os
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
 from cellblock.errors import CellblockError
+from cellblock.hosting.forks import Lock, emptied
 
 BASE = 9
 """A session's own: the worker's socket, pipes, pidfd and epoll; init's channel and pidfd; its root; its group."""
@@ -43,8 +43,8 @@ class Holder(Protocol):
 
 
 _open: weakref.WeakSet[Holder] = weakref.WeakSet()
-_opening: dict[object, int] = {}
-_counting = threading.RLock()
+_opening: dict[object, int] = emptied({})
+_counting = Lock()
 
 
 def most(*, checkpoints: int, saved: bool, contained: bool) -> int:
@@ -140,19 +140,15 @@ def short_of(error: Exception) -> CellblockError | None:
         hint = f"{_CLOSE}, or raise the limit: ulimit -u"
     elif number == errno.ENOMEM:
         what, hint = "memory of this machine, or of its control group", f"{_CLOSE}, or give the machine more"
+    elif number == errno.EFBIG:
+        soft, _ = _limit("RLIMIT_FSIZE")
+        return CellblockError(
+            f"this program may write no file of more than {_shown(soft)} bytes (RLIMIT_FSIZE)",
+            hint="raise the limit: ulimit -f unlimited",
+        )
     elif number in (errno.ENOSPC, errno.EDQUOT):
         place = getattr(error, "filename", None) or "the directory of TMPDIR"
         what, hint = f"space on the disk of {place}", "free some, or set TMPDIR to another directory"
     else:
         return None
     return CellblockError(f"no room for another session: no {what} is left", hint=hint)
-
-
-def _after_fork_in_child() -> None:
-    global _counting
-    _counting = threading.RLock()
-    _opening.clear()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
-    os.register_at_fork(after_in_child=_after_fork_in_child)

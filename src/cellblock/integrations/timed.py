@@ -40,9 +40,7 @@ def wait_timed(
 ) -> Cell | None:
     """The same from ordinary code: `tell` is called in this thread. What it raises, Ctrl-C too, interrupts the cell."""
     told: queue.SimpleQueue[Output | None] = queue.SimpleQueue()
-    running = Run(
-        partial(run_timed, session._session, source, kind, seconds, told.put), done=partial(told.put, None)
-    )
+    running = Run(partial(run_timed, session._session, source, kind, seconds, told.put), done=partial(told.put, None))
     try:
         while (output := told.get()) is not None:
             tell(output)

@@ -7,10 +7,11 @@ another order is read then: the order decides how long it takes, and nothing els
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 
 from anyio import to_thread
 
+from cellblock.hosting.threads import Pool
 from cellblock.snapshots import CHUNK_BYTES, Snapshot
 from cellblock.store.objects import by_size
 
@@ -29,7 +30,7 @@ class Ahead:
     def __init__(self, read: Read, snapshot: Snapshot) -> None:
         """`read` gives the bytes of some addresses, in order, and is called in threads."""
         self._read = read
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="cellblock-ahead")
+        self._threads = Pool(_THREADS, "cellblock-ahead")
         self._lanes = [_Lane(self._start, _streams(snapshot)), _Lane(self._start, _buffers(snapshot))]
 
     async def fetch(self, addresses: Sequence[str]) -> list[bytes]:
@@ -48,7 +49,7 @@ class Ahead:
 
     def close(self, *, wait: bool = False) -> None:
         """Read nothing more; with `wait` until nothing is being read."""
-        self._threads.shutdown(wait=wait, cancel_futures=True)
+        self._threads.close(wait=wait)
 
     def _start(self, batch: Sequence[str]) -> Future[dict[str, bytes]]:
         return self._threads.submit(lambda: dict(zip(batch, self._read(batch), strict=True)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -13,6 +12,7 @@ from cellblock.cell import Cell, CellError, Lost
 from cellblock.errors import CellblockError, SessionClosed
 from cellblock.events import Done, Event
 from cellblock.executors.protocol import Curbed, Died, Kernel, Recovery, Turn, TurnEvent, WorkerGone, Written
+from cellblock.hosting import clock
 from cellblock.limits import ExecutionLimits
 from cellblock.network import Traffic
 from cellblock.outputs import Output
@@ -192,13 +192,13 @@ class Execution:
         self._turn = None  # nothing comes of it unless all is sent
         try:
             try:
-                await turn.send_rest(self._deadline - time.monotonic())
+                await turn.send_rest(self._deadline - clock.now())
             except WorkerGone as gone:
                 if (other := await self._replaced(gone.death)) is None:
                     return
                 turn = other
                 if not turn.sent:
-                    await turn.send_rest(self._deadline - time.monotonic())
+                    await turn.send_rest(self._deadline - clock.now())
             self._turn = turn
         except WorkerGone as gone:  # the other one too: what ends processes ends every one
             self._left = gone.death
@@ -245,7 +245,7 @@ class Execution:
         To be carried out `unbroken`, or the session is left with a cell that nobody follows. Takes the grace at most.
         """
         self._abandoned = True
-        self._deadline = time.monotonic()
+        self._deadline = clock.now()
         with contextlib.suppress(SessionClosed):
             await self.to_end()
         return self.cell or self._recorder.die(self._abandoned_error(), (), self._elapsed_ms())
@@ -265,11 +265,11 @@ class Execution:
         if (turn := self._turn) is None:
             return Died()
         while True:
-            if not self._killed and time.monotonic() >= self._deadline:  # events may come without a pause
+            if not self._killed and clock.now() >= self._deadline:  # events may come without a pause
                 self._overrun()
             if (event := turn.at_once()) is not None:  # most are: a cancel scope costs more than a short cell
                 return event
-            with anyio.move_on_after(None if self._killed else self._deadline - time.monotonic()):
+            with anyio.move_on_after(None if self._killed else self._deadline - clock.now()):
                 return await turn.next()
 
     def _fill(self) -> None:
@@ -282,8 +282,8 @@ class Execution:
     def _overrun(self) -> None:
         if not self._expired:
             self._expired = True
-            self._deadline = time.monotonic() + self._limits.interrupt_grace_seconds
-            self._kernel.time_out(time.monotonic() - self._began)
+            self._deadline = clock.now() + self._limits.interrupt_grace_seconds
+            self._kernel.time_out(clock.now() - self._began)
         else:
             self._killed = True
             self._kernel.kill()
@@ -295,7 +295,7 @@ class Execution:
         self._turn.reply(reply)
         if not self._turn.sent:
             try:
-                await self._turn.send_rest(self._deadline - time.monotonic())
+                await self._turn.send_rest(self._deadline - clock.now())
             except TimeoutError:
                 self._expired = self._killed = True
                 self._kernel.kill()
@@ -308,7 +308,7 @@ class Execution:
         if not self._expired or self._swept:
             return None
         self._swept = True
-        count = await unbroken(partial(self._kernel.end_since, time.monotonic() - self._began))
+        count = await unbroken(partial(self._kernel.end_since, clock.now() - self._began))
         return self._recorder.ended(count) if count else None
 
     async def _bury(self, death: Died) -> Done:
@@ -368,7 +368,7 @@ class Execution:
         return self._recorder.die(error, self._lost, self._elapsed_ms(), rolled_back=True)
 
     def _elapsed_ms(self) -> float:
-        return (time.monotonic() - self._began) * 1e3
+        return (clock.now() - self._began) * 1e3
 
 
 async def recover(kernel: Kernel, steps: int = 0, *, toolbox: Toolbox) -> Recovery:

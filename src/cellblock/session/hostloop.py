@@ -7,7 +7,6 @@ import logging
 import os
 import socket
 import sys
-import threading
 import warnings
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, wait
@@ -16,8 +15,14 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+import anyio
+
 from cellblock.callers import callers
 from cellblock.errors import CellblockError, SessionClosed
+from cellblock.hosting.clock import now
+from cellblock.hosting.conditions import replaced, require
+from cellblock.hosting.forks import Lock, emptied, importing
+from cellblock.hosting.threads import BEFORE_THE_END, begun, told
 
 T = TypeVar("T")
 
@@ -32,8 +37,8 @@ _LOOK_SECONDS = 1.0
 _loop: asyncio.AbstractEventLoop | None = None
 _wakes_by: tuple[int, int, int] | None = None
 """The descriptor that other threads wake the loop by, with the device and the inode that it had."""
-_starting = threading.Lock()
-_tasks: set[asyncio.Task[None]] = set()
+_starting = Lock()
+_tasks: set[asyncio.Task[None]] = emptied(set())
 _warned = False
 
 
@@ -105,7 +110,7 @@ async def _fulfil(function: Callable[[], Awaitable[object]], answer: Answer[Any]
     try:
         answer.set_result(await function())
     except BaseException as error:  # the caller's
-        answer.set_exception(error)
+        answer.set_exception(told(error))
 
 
 def _result(answer: Answer[T]) -> T:
@@ -157,10 +162,11 @@ def our_loop() -> asyncio.AbstractEventLoop:
     global _loop, _wakes_by
     _require_hearing()
     if _loop is None:
+        require(replaced)
         with _starting:
             if _loop is None:
                 started: Future[asyncio.AbstractEventLoop] = Future()
-                threading.Thread(target=_serve, args=(started,), name="cellblock", daemon=True).start()
+                begun(_serve, started, name="cellblock")
                 loop = started.result()
                 _wakes_by, _loop = _identity(getattr(loop, "_csock", None)), loop
     return _loop
@@ -196,7 +202,7 @@ def _require_hearing() -> None:
 def _loop_to_wait_for() -> asyncio.AbstractEventLoop:
     """Our loop, for one who waits for what it carries out; an error where that would be for ever."""
     if sys.is_finalizing():
-        raise SessionClosed("the interpreter ends, and all sessions with it", hint="use sessions before that")
+        raise SessionClosed("the interpreter ends, and all sessions with it", hint=BEFORE_THE_END)
     if asyncio._get_running_loop() is not None:
         if asyncio._get_running_loop() is _loop:
             who = callers.get()[-1].name if callers.get() else "this"
@@ -214,6 +220,20 @@ def is_own_step() -> bool:
     return carried_out.get() if running is None else running is _loop
 
 
+def _new_loop() -> asyncio.AbstractEventLoop:
+    """A loop as the program's own are, uvloop's say, since its tools run there; asyncio's go by the engine's clock.
+
+    A border: a policy of the program's that raises, whatever it is, is passed over.
+    """
+    try:
+        loop = asyncio.new_event_loop()
+    except Exception:
+        loop = asyncio.SelectorEventLoop()
+    if isinstance(loop, asyncio.BaseEventLoop):
+        loop.time = now  # type: ignore[method-assign]
+    return loop
+
+
 def _serve(started: Future[asyncio.AbstractEventLoop]) -> None:
     """Run the loop for ever. A task of a tool's that raises SystemExit or KeyboardInterrupt, or stops it, does not.
 
@@ -221,7 +241,7 @@ def _serve(started: Future[asyncio.AbstractEventLoop]) -> None:
     """
     global _loop, _wakes_by
     try:
-        loop = asyncio.new_event_loop()
+        loop = _new_loop()
         asyncio.set_event_loop(loop)
         for_ever = loop.create_task(_for_ever(started))
         while True:
@@ -242,6 +262,8 @@ def _serve(started: Future[asyncio.AbstractEventLoop]) -> None:
 
 async def _for_ever(started: Future[asyncio.AbstractEventLoop]) -> None:
     loop = asyncio.get_running_loop()
+    with importing():
+        anyio.get_cancelled_exc_class()  # imports what anyio has for loops, while nobody waits for a turn of this one
     started.set_result(loop)
     await loop.create_future()
 
@@ -258,9 +280,8 @@ def _warn_inside_a_loop() -> None:
 
 
 def _after_fork_in_child() -> None:
-    global _loop, _wakes_by, _starting
-    _loop, _wakes_by, _starting = None, None, threading.Lock()
-    _tasks.clear()
+    global _loop, _wakes_by
+    _loop = _wakes_by = None
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks

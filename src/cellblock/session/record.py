@@ -355,6 +355,9 @@ def _left(recovery: Recovery) -> str:
     return _EMPTY if recovery.fresh else _OLDER
 
 
+_OUT_OF_TIME = getattr(signal, "SIGXCPU", None)  # there is none on Windows
+
+
 def how(death: Died) -> str:
     """How a process ended, as what follows its name in a sentence."""
     if death.reason:
@@ -363,7 +366,8 @@ def how(death: Died) -> str:
         return f"was killed, as the session held {death.excess}"
     if death.signal is not None:
         known = death.signal in signal.valid_signals()
-        return f"was killed by {signal.Signals(death.signal).name if known else death.signal}"
+        why = ", at its limit of CPU time (RLIMIT_CPU, ulimit -t)" if death.signal == _OUT_OF_TIME else ""
+        return f"was killed by {signal.Signals(death.signal).name if known else death.signal}{why}"
     return "ended" if death.status is None else f"left with status {death.status}"
 
 

@@ -27,6 +27,7 @@ from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
 from cellblock.executors.room import most, opening
+from cellblock.hosting.forks import importing
 from cellblock.limits import ExecutionLimits
 from cellblock.network import destinations
 from cellblock.patience import LOCK_SECONDS, left
@@ -229,7 +230,8 @@ class AsyncSession(Versions):
             self._toolbox.offer_mark()
 
     def _reach(self) -> Reach:
-        from cellblock.session.unreached import Reach  # cells that end well need none of it
+        with importing():
+            from cellblock.session.unreached import Reach  # cells that end well need none of it
 
         return Reach(
             listed=tuple(map(str, self._spec.network)),
@@ -244,8 +246,9 @@ class AsyncSession(Versions):
 
     async def _take_up(self, mode: Versioned) -> None:
         """Take the session's place in its store, and what its settings there narrow."""
-        from cellblock.session.lasting import Lasting
-        from cellblock.session.settings import narrowed, to_plain, to_spec
+        with importing():
+            from cellblock.session.lasting import Lasting
+            from cellblock.session.settings import narrowed, to_plain, to_spec
 
         given = to_plain(self._spec, self.trust_level, self.walls)
         self._lasting = await Lasting.open(mode.url, self.user, str(self.name), given)

@@ -7,7 +7,6 @@ import os
 import random
 import re
 import secrets
-import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from cellblock.cell import Cell, CellKind, CellState, Lost
 from cellblock.errors import CellblockError, LeaseLost, SessionBusy, SessionClosed, StoreError, UnpicklableError
 from cellblock.executors.binding import require_sendable
 from cellblock.executors.protocol import FileVersion, Kernel
+from cellblock.hosting import clock
 from cellblock.limits import ExecutionLimits
 from cellblock.session.account import Account
 from cellblock.session.calls import Answer
@@ -108,7 +108,7 @@ class Turns:
         """What the next cell is to tell of how the session came to be where it is."""
         self._caller = Caller(toolbox, "")
         """The cell under way, for functions that a kernel calls in its own thread."""
-        self._used = time.monotonic()
+        self._used = clock.now()
         self._closed = False
         self._host = os.getpid()
 
@@ -308,7 +308,7 @@ class Turns:
         self._stopped = False
         request = _request(draft, self.limits)
         passed = kernel.traffic if self._has_door else None
-        began = time.monotonic()
+        began = clock.now()
         self._caller = Caller(self._toolbox, "a function of the policy")
         asked = callers.set((*callers.get(), self._caller))
         try:
@@ -497,7 +497,7 @@ class Turns:
         if isinstance(request, Bind):  # the host's own values: no matter how short the cells are to be
             seconds = max(seconds, _HOST_SECONDS)
             request = await self._stored(kernel, request)
-        began = time.monotonic()
+        began = clock.now()
         turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
         execution = Execution(
             kernel,
@@ -573,7 +573,7 @@ class Turns:
             self._settle()
             self._note_meanwhile(self._kernel)
         self._caller.ended = True
-        self._used = time.monotonic()
+        self._used = clock.now()
         self._turns.release()
 
     def _settle(self, step: str | None = None, cell_id: str | None = None, *, made: bool = True) -> int:

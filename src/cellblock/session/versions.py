@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 import weakref
 from collections.abc import Mapping
 from functools import partial
@@ -17,6 +16,7 @@ from cellblock.differences import Diff
 from cellblock.errors import CellblockError, RestoreFailed, SessionClosed
 from cellblock.executors.protocol import Capabilities, Kernel
 from cellblock.executors.suspects import Suspects
+from cellblock.hosting import clock
 from cellblock.limits import ExecutionLimits
 from cellblock.session.arguments import require_kind
 from cellblock.session.background import Background
@@ -269,7 +269,7 @@ class Versions(Turns):
 
         What the store does not take keeps the session awake.
         """
-        left = self._used + seconds - time.monotonic()
+        left = self._used + seconds - clock.now()
         if left <= 0 and not self._asleep and self._turns.value:
             with contextlib.suppress(CellblockError):
                 await self.hibernate()

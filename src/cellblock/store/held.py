@@ -309,9 +309,7 @@ class HeldSession(StoredSession):
         )
 
 
-_APPEND = (
-    "INSERT INTO journal SELECT id, ?, ? FROM sessions WHERE id = ? AND epoch = ? AND holder IS NOT NULL"
-)
+_APPEND = "INSERT INTO journal SELECT id, ?, ? FROM sessions WHERE id = ? AND epoch = ? AND holder IS NOT NULL"
 _SET_REF = (
     "INSERT INTO refs VALUES (?, ?, ?, ?) ON CONFLICT (session_id, kind, name) DO UPDATE SET address = excluded.address"
 )

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TypeAlias
 
 from cellblock.errors import StoreError
+from cellblock.hosting.forks import Lock
 from cellblock.store.database import Database, Row, Transaction, Value
 
 Key: TypeAlias = "tuple[str | int, ...]"
 """What tells one database from another within a process."""
 
-_lock = threading.Lock()
+_lock = Lock()
 _open: dict[Key, _Entry] = {}
 
 

@@ -26,7 +26,7 @@ def _adopt_package() -> None:
 
 
 def _begin(role: str, words: list[str]) -> None:
-    from cellblock.worker import inherited
+    from cellblock.hosting import inherited
 
     inherited.settle()
     if role == "launch":
@@ -75,7 +75,9 @@ def _met(path: str) -> socket.socket:
 
 
 def _taken(word: str) -> socket.socket:
-    channel = socket.socket(fileno=int(word))
+    from cellblock.hosting import sockets
+
+    channel = sockets.adopted(int(word))
     channel.set_inheritable(False)
     return channel
 

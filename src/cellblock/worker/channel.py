@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import socket
 import struct
-from _socket import socketpair
 from os import close
 from select import POLLIN, poll
 from socket import CMSG_SPACE, MSG_CMSG_CLOEXEC, SO_RCVTIMEO, SOL_SOCKET
 
+from cellblock.hosting import sockets
 from cellblock.wire.codec import decode_request
 from cellblock.wire.frames import PACKET_BYTES, Assembler, packets
 from cellblock.wire.messages import Event, Request
@@ -17,8 +17,6 @@ from cellblock.worker.fitting import fit
 
 _INT = struct.Struct("i")
 _ONE_DESCRIPTOR = CMSG_SPACE(_INT.size)
-_CHECKPOINTS = (socket.AF_UNIX, socket.SOCK_SEQPACKET, 0)
-"""What their sockets are: told, they need not be asked."""
 _CLOEXEC = int(MSG_CMSG_CLOEXEC)
 _TIMEVAL = struct.Struct("ll")
 _QUIET_SECONDS, _NEVER = _TIMEVAL.pack(0, 500_000), _TIMEVAL.pack(0, 0)
@@ -90,13 +88,13 @@ class Channel:
 
         For a rehearsal: what is sent there is read by nobody. OSError where there is no more room for descriptors.
         """
-        ours, theirs = socketpair(*_CHECKPOINTS[:2])
+        ours, theirs = sockets.pair()
         try:
             theirs.sendmsg([packet], [(SOL_SOCKET, socket.SCM_RIGHTS, _INT.pack(theirs.fileno()))])
             staged = Channel.__new__(Channel)
             staged._assembler, staged._buffer, staged._view = self._assembler, self._buffer, self._view
             staged._checkpoint = -1
-            staged._bind(ours)  # type: ignore[arg-type]  # the C class, which has all that is called
+            staged._bind(ours)
             return staged
         except BaseException:
             ours.close()
@@ -107,7 +105,7 @@ class Channel:
     def take_checkpoint(self) -> socket.socket | None:
         """The end that the last request brought for a checkpoint to be taken after it, if it brought one."""
         end, self._checkpoint = self._checkpoint, -1
-        return socket.socket(*_CHECKPOINTS, fileno=end) if end >= 0 else None
+        return sockets.adopted(end) if end >= 0 else None
 
     def receive(self, *, hurried: bool = False) -> tuple[int, Request] | None:
         """The next request and its number, or None when the host is gone; `Quiet` if it is hurried and none comes."""

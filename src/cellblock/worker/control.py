@@ -10,6 +10,9 @@ import socket
 import struct
 from collections.abc import Mapping, Sequence
 
+from cellblock.hosting import sockets
+from cellblock.hosting.sockets import pair as pair
+
 MAX_MESSAGE = 64 * 1024
 MAX_DESCRIPTORS = 32
 
@@ -23,11 +26,6 @@ READY, FAILED = b"ready", b"failed"
 _CREDENTIALS = struct.Struct("3i")
 _STAMPED = socket.CMSG_SPACE(_CREDENTIALS.size)  # no room for descriptors, which a cell might send along
 _SCM_CREDENTIALS = 2
-
-
-def pair() -> tuple[socket.socket, socket.socket]:
-    """Two connected ends that keep message borders."""
-    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 def send(
@@ -142,7 +140,7 @@ def given(channel: socket.socket, process: int) -> socket.socket | None:
         elif level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             found.frombytes(payload[: len(payload) - len(payload) % found.itemsize])
     if sender == process and len(found) == 1:
-        return socket.socket(fileno=found[0])
+        return sockets.adopted(found[0])
     for descriptor in found:
         os.close(descriptor)
     if not data:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
 import threading
 import traceback
@@ -15,6 +14,7 @@ from resource import RLIMIT_DATA
 from types import ModuleType
 from typing import Any
 
+from cellblock.hosting import sockets
 from cellblock.walls import Applied, Unavailable
 from cellblock.wire.messages import Hello
 from cellblock.worker import control, copies, exits, late, shell
@@ -89,7 +89,7 @@ def run(
     threading.stack_size(_STACK_BYTES)
     signal.signal(signal.SIGINT, interrupt)  # the host may interrupt from the hello on
     keep_interrupts()
-    ours = socket.socket(fileno=connection)
+    ours = sockets.adopted(connection)
     channel = Channel(ours)
     meter = Meter(room.memory)  # before the walls: /proc is read-only behind them
     walls = room.confine(setup["limits"])
@@ -137,7 +137,7 @@ def _take_descriptors(stdout: int, stderr: int) -> None:
 
 def _confine(limits: dict[str, int], supervisor: int) -> list[Applied | Unavailable]:
     """Every wall that a process can put around itself; the system call filter last, since it forbids the rest."""
-    door = socket.socket(fileno=supervisor) if supervisor >= 0 else None
+    door = sockets.adopted(supervisor) if supervisor >= 0 else None
     limited = rlimits.apply(
         data_bytes=limits["memory_bytes"],
         processes=limits["processes"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 _root = "/proc"
 
 
@@ -14,3 +16,8 @@ def use(directory: int) -> None:
 def path(of: int | str = "") -> str:
     """The entry of a process, or another."""
     return f"{_root}/{of}"
+
+
+def duplicate() -> int:
+    """A descriptor of it, for another who is to look there."""
+    return os.open(_root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

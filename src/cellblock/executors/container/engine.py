@@ -8,12 +8,12 @@ import os
 import resource
 import shutil
 import subprocess
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cellblock.errors import IsolationUnavailable
+from cellblock.hosting.forks import Lock
 
 ENGINES = ("podman", "docker")
 _INSTALL = "install podman (Debian, Ubuntu: apt-get install podman runc) or docker"
@@ -78,7 +78,7 @@ _PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin", "/usr
 """Where runtimes lie; an ordinary user's own path leaves half of it out."""
 
 _known: dict[tuple[str, str], Engine] = {}
-_finding = threading.Lock()
+_finding = Lock()
 
 
 def engine_of(wanted: str = "") -> Engine:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from dataclasses import dataclass, replace
 
 from cellblock.container import Container, default_image
@@ -16,6 +15,7 @@ from cellblock.executors.process.enclosure import Enclosure, session_bytes, sess
 from cellblock.executors.process.family import Family, Profile
 from cellblock.executors.process.zygote import Progress
 from cellblock.executors.protocol import KernelSpec
+from cellblock.hosting.threads import begun
 from cellblock.limits import ExecutionLimits
 from cellblock.walls import Wall
 from cellblock.worker import control
@@ -93,4 +93,4 @@ class ContainerFamily(Family):
 
     def end_soon(self) -> None:
         """End it while nobody waits: a collector may be calling."""
-        threading.Thread(target=self.close, name="cellblock-container", daemon=True).start()
+        begun(self.close, name="cellblock-container")

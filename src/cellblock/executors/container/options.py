@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cellblock.container import Container
 from cellblock.executors.container.engine import Engine
-from cellblock.worker.family.account import SANDBOX_UID
+from cellblock.hosting.account import SANDBOX_UID
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 INSIDE = "/opt/cellblock/cellblock"

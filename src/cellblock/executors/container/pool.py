@@ -14,6 +14,7 @@ from cellblock.executors.container.family import Box, ContainerFamily
 from cellblock.executors.process.demand import Demand, Kind
 from cellblock.executors.process.family import FamilyGone
 from cellblock.executors.process.zygote import Progress
+from cellblock.hosting.threads import begun
 
 _log = logging.getLogger("cellblock")
 
@@ -94,7 +95,7 @@ class Pool:
             if shelf.tended or not shelf.wanted:
                 return
             shelf.tended = True
-        threading.Thread(target=self._tend, args=(shelf,), name="cellblock-containers", daemon=True).start()
+        begun(self._tend, shelf, name="cellblock-containers")
 
     def _tend(self, shelf: _Shelf) -> None:
         """Start what is wanted, and end what is not any more, for as long as that changes by itself."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import select
 import shutil
 import signal
 import socket
@@ -33,6 +32,7 @@ from cellblock.executors.container.options import (
     private_directory,
     program,
 )
+from cellblock.hosting.waiting import ready
 
 _MEETING = "/run/cellblock"
 _SOCKET = "socket"
@@ -66,7 +66,7 @@ class Running:
 
     @property
     def alive(self) -> bool:
-        return self._pidfd >= 0 and not _ends(self._pidfd, 0)
+        return self._pidfd >= 0 and not ready(self._pidfd)
 
     def kill(self) -> None:
         """End it, with everything inside."""
@@ -84,9 +84,9 @@ class Running:
         with self._ending:
             if self._pidfd < 0:
                 return
-            if not _ends(self._pidfd, _ENDING_SECONDS):
+            if not ready(self._pidfd, seconds=_ENDING_SECONDS):
                 self.kill()
-                _ends(self._pidfd, _ENDING_SECONDS)
+                ready(self._pidfd, seconds=_ENDING_SECONDS)
             pidfd, self._pidfd = self._pidfd, -1
             os.close(pidfd)
 
@@ -230,9 +230,3 @@ def _peer(channel: socket.socket) -> int:
     """The process at the other end, as the kernel says."""
     pid, _, _ = _CREDENTIALS.unpack(channel.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
     return int(pid)
-
-
-def _ends(pidfd: int, seconds: float) -> bool:
-    wait = select.poll()
-    wait.register(pidfd, select.POLLIN)
-    return bool(wait.poll(seconds * 1e3))

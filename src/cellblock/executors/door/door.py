@@ -21,6 +21,7 @@ from cellblock.executors import room
 from cellblock.executors.door import porch
 from cellblock.executors.door.addresses import is_own, why_not_public
 from cellblock.executors.door.request import MAX_HEAD, Refused, Wanted, read
+from cellblock.hosting.threads import in_thread
 from cellblock.network import Destination, Traffic
 
 HEAD_SECONDS = 10.0
@@ -216,7 +217,7 @@ class Door:
         """What the resolver says. Who stops waiting leaves it to its thread, which keeps its place until it ends."""
         await self._resolving.acquire()
         try:
-            asked = porch.in_thread(partial(self._resolve, destination.host, destination.port))
+            asked = in_thread(partial(self._resolve, destination.host, destination.port), "cellblock-door-asks")
         except RuntimeError as error:  # no thread is to be had
             self._resolving.release()
             raise OSError(str(error)) from None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from collections.abc import Coroutine
 from typing import Any, TypeVar
+
+from cellblock.hosting.forks import Lock
+from cellblock.hosting.threads import begun
 
 T = TypeVar("T")
 
-_lock = threading.Lock()
+_lock = Lock()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
 """By process: that of a program which was forked has no thread in the copy."""
 
@@ -23,27 +24,10 @@ def loop() -> asyncio.AbstractEventLoop:
         if here not in _loops:
             _loops.clear()
             _loops[here] = asyncio.new_event_loop()
-            threading.Thread(target=_loops[here].run_forever, name="cellblock-doors", daemon=True).start()
+            begun(_loops[here].run_forever, name="cellblock-doors")
         return _loops[here]
 
 
 def done(work: Coroutine[Any, Any, T]) -> T:
     """What a coroutine gives that is run there. Blocks, and must not be called from there."""
     return asyncio.run_coroutine_threadsafe(work, loop()).result()
-
-
-def in_thread(work: Callable[[], T]) -> Future[T]:
-    """What a function gives that may block, in a thread of its own: no session waits for another's, and the program
-    does not wait for it as it ends."""
-    future: Future[T] = Future()
-
-    def run() -> None:
-        if not future.set_running_or_notify_cancel():
-            return
-        try:
-            future.set_result(work())
-        except BaseException as error:  # told to whoever waits
-            future.set_exception(error)
-
-    threading.Thread(target=run, name="cellblock-door-asks", daemon=True).start()
-    return future

@@ -7,7 +7,6 @@ import mmap
 import os
 import platform
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
@@ -33,6 +32,7 @@ from cellblock.executors.protocol import (
 )
 from cellblock.executors.suspects import Suspects
 from cellblock.guard.signals import Ending
+from cellblock.hosting.threads import begun
 from cellblock.network import Traffic
 from cellblock.policy import Policy
 from cellblock.snapshots import Snapshot
@@ -187,7 +187,7 @@ class LocalKernel:
         ending = runner.world.ending
         if self._turn is not None and runner.busy and ending.raise_in(reason, cell := ending.cell):
             again = (ending, reason, cell)
-            threading.Thread(target=_insist, args=again, name="cellblock-local-ending", daemon=True).start()
+            begun(_insist, *again, name="cellblock-local-ending")
 
     async def end_since(self, seconds: float) -> int:
         return 0

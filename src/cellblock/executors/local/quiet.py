@@ -5,11 +5,12 @@ One filter, for files named as cells are, stands among the host's while there ar
 
 from __future__ import annotations
 
-import threading
 import warnings
 
+from cellblock.hosting.forks import Lock
+
 _MODULE = r"<cell"
-_lock = threading.Lock()
+_lock = Lock()
 _open = 0
 
 

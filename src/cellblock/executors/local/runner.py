@@ -9,7 +9,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from queue import SimpleQueue
-from threading import Lock, Thread, stack_size
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from cellblock.callers import callers
@@ -21,6 +20,8 @@ from cellblock.executors.protocol import Handed
 from cellblock.guard.signals import Stop
 from cellblock.guard.weights import light
 from cellblock.guard.world import World
+from cellblock.hosting import clock
+from cellblock.hosting.threads import begun
 from cellblock.policy import Policy
 from cellblock.snapshots import Snapshot
 from cellblock.text import type_name
@@ -55,7 +56,6 @@ _IMPORT_SECONDS = 60.0
 
 _STACK_BYTES = 1 << 29
 """Of address space: C code goes down into nested objects without counting, as deep as memory has room for them."""
-_starting = Lock()
 
 
 class Runner:
@@ -83,14 +83,8 @@ class Runner:
         self._found = Names(cast("Interpreter", _Namespace(self.world)))
         self.tools = LocalTools(self._tell, value_bytes)
         self.world.bind_builtin("display", self._display)
-        self._thread = Thread(target=self._serve, name="cellblock-local", daemon=True)
         quiet.begin()
-        with _starting:  # the size is the process's, for threads that start from now on
-            before = stack_size(_STACK_BYTES)
-            try:
-                self._thread.start()
-            finally:
-                stack_size(before)
+        self._thread = begun(self._serve, name="cellblock-local", stack_bytes=_STACK_BYTES)
 
     def give(self, request: Request, turn: LocalTurn) -> None:
         """Have a request carried out."""
@@ -131,21 +125,21 @@ class Runner:
 
     def wait(self, seconds: float) -> bool:
         """Whether the request under way has ended; waits so long for it, and for the import of a library to its end."""
-        until = time.monotonic() + seconds
+        until = clock.now() + seconds
         patience = until + _IMPORT_SECONDS
-        while self.busy and time.monotonic() < until:
+        while self.busy and clock.now() < until:
             time.sleep(0.002)
             if self.world.ending.importing:
-                until = min(time.monotonic() + seconds, patience)
+                until = min(clock.now() + seconds, patience)
         return not self.busy
 
     # -------------------------------------------------------------------------------- serving
 
     def join(self, seconds: float) -> bool:
         """As `wait`, and until the thread has ended, which it was to."""
-        until = time.monotonic() + seconds
+        until = clock.now() + seconds
         if self.wait(seconds):
-            self._thread.join(max(0.0, until - time.monotonic()))
+            self._thread.join(max(0.0, until - clock.now()))
         return not self._thread.is_alive()
 
     def _serve(self) -> None:

@@ -13,7 +13,6 @@ import os
 import select
 import socket
 import struct
-import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from functools import partial
@@ -24,12 +23,14 @@ from anyio import to_thread
 from cellblock.cell import Lost
 from cellblock.errors import CaptureFailed
 from cellblock.executors.process.checkpoints import inner_pid
-from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.savedfiles import Listing, SavedFiles
 from cellblock.executors.process.stillness import processor_seconds, stands_still
 from cellblock.executors.process.waits import Waits
 from cellblock.executors.protocol import Chunk
 from cellblock.executors.suspects import Suspects
+from cellblock.hosting import clock, sockets
+from cellblock.hosting.forks import watch_forks
+from cellblock.hosting.waiting import ready
 from cellblock.snapshots import File, Snapshot, address_of
 from cellblock.wire import saving
 from cellblock.wire.frames import ProtocolError
@@ -48,7 +49,7 @@ T = TypeVar("T")
 
 def scribe_ends() -> tuple[socket.socket, socket.socket]:
     """The host's end of a scribe's stream, on which the kernel stamps who speaks, and the scribe's."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    ours, theirs = sockets.pair(sockets.STREAM)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
     watch_forks(ours)
     return ours, theirs
@@ -73,7 +74,7 @@ class Captured:
         self._stream, self._listed, self._admitted = stream, listed, admitted
         self._files, self._seconds, self._python, self._ended = files, seconds, python, ended
         self._conversation = saving.Conversation(most)
-        self._deadline = time.monotonic() + _MAKING_SECONDS
+        self._deadline = clock.now() + _MAKING_SECONDS
         self._pid = 0
         self._work = ""
         self._suspects = Suspects()
@@ -126,7 +127,7 @@ class Captured:
 
     def _hear_trial(self, keys: set[str]) -> dict[str, str]:
         """Why groups could not be loaded: their code failed, ended the process, or did not come to an end."""
-        self._deadline = time.monotonic() + self._seconds
+        self._deadline = clock.now() + self._seconds
         failed: dict[str, str] = {}
         loading = self._work = ""
         try:
@@ -144,9 +145,7 @@ class Captured:
 
     def _is_over(self) -> bool:
         """Whether init is gone, and all of the session's processes with it."""
-        wait = select.poll()
-        wait.register(self._listed, 0)
-        return bool(wait.poll(0))
+        return ready(self._listed, event=0)
 
     def _next(self, steps: Iterator[Step]) -> Step:
         return self._guarded(lambda: next(steps))
@@ -189,7 +188,7 @@ class Captured:
 
     def _read_names(self, previous: Snapshot, has: set[str]) -> Generator[Step, None, Snapshot]:
         self._conversation.begin()
-        self._deadline = time.monotonic() + self._seconds
+        self._deadline = clock.now() + self._seconds
         known = {address for group in previous.groups for address in group.addresses()}
         suspects, ends = self._suspects, "ended the process that saved it"
         has |= suspects.had
@@ -269,7 +268,7 @@ class Captured:
         return bytes(data)
 
     def _await_frame(self, patience: float) -> None:
-        before, still = processor_seconds(self._pid), time.monotonic() + patience
+        before, still = processor_seconds(self._pid), clock.now() + patience
         while still < self._deadline:
             try:
                 self._await(self._stream, still)
@@ -277,7 +276,7 @@ class Captured:
             except _Late:
                 if stands_still(self._pid, before, patience):
                     raise _StoodStill("a value holds up the process that saves", hint=_HINT) from None
-                still = time.monotonic() + patience
+                still = clock.now() + patience
         self._await(self._stream, self._deadline)
 
     def _look_at(self, ancillary: list[tuple[int, int, bytes]]) -> None:
@@ -304,7 +303,7 @@ class Captured:
         wait = select.poll()
         wait.register(what, event)
         wait.register(self._cancel, select.POLLIN)
-        ready = wait.poll(max(0.0, deadline - time.monotonic()) * 1e3)
+        ready = wait.poll(max(0.0, deadline - clock.now()) * 1e3)
         if not ready:
             raise _Late("saving took longer than it may", hint=_HINT)
         if any(descriptor == self._cancel for descriptor, _ in ready):

@@ -18,6 +18,8 @@ from pathlib import Path
 
 from cellblock.executors.process import delegation
 from cellblock.executors.process.delegation import PREFIX, NotDelegated, Place
+from cellblock.hosting.forks import Lock
+from cellblock.hosting.threads import begun
 
 _KEPT = 8
 """Groups that no session uses; there are more while processes are in them."""
@@ -183,8 +185,7 @@ class Groups:
         it do not. So a process is moved to where it is, by a thread; one that somebody has moved elsewhere stays there.
         """
         if self._entrance is not None:
-            what = (process, *self._entrance)
-            threading.Thread(target=_move_to_where_it_is, args=what, name="cellblock-stir", daemon=True).start()
+            begun(_move_to_where_it_is, process, *self._entrance, name="cellblock-stir")
 
     def take(self) -> Group:
         """An empty group. OSError when one more cannot be made."""
@@ -300,7 +301,7 @@ def _remove_stale(folder: Path) -> None:
 
 
 _groups: Groups | NotDelegated | None = None
-_finding = threading.Lock()
+_finding = Lock()
 
 
 def of_this_process() -> Groups:
@@ -320,7 +321,8 @@ def of_this_process() -> Groups:
 def give_back(group: Group) -> None:
     """A session of this process has ended; a forked copy of the process only lets go."""
     if isinstance(_groups, Groups):
-        _groups.give_back(group)
+        with contextlib.suppress(PermissionError):  # this process has become another user
+            _groups.give_back(group)
 
 
 def remove_all() -> None:
@@ -332,10 +334,10 @@ def remove_all() -> None:
 
 
 def _after_fork_in_child() -> None:
-    global _groups, _finding
+    global _groups
     if isinstance(_groups, Groups):
         _groups.let_go()
-    _groups, _finding = None, threading.Lock()
+    _groups = None
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

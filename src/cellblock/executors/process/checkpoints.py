@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import select
+import os
 import socket
 from dataclasses import dataclass, field
 
-from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.waits import Waits
+from cellblock.hosting.forks import watch_forks
+from cellblock.hosting.waiting import ready
 from cellblock.worker import control
 
 _READY_SECONDS = 5.0
@@ -53,10 +54,13 @@ class Frozen:
         if self.gone or not self.pid():
             return False
         try:
-            with open(f"/proc/{self._copy}/stat", "rb") as file:
-                return file.read().rpartition(b") ")[2][:1] in b"ZX"
-        except OSError:
+            process = os.pidfd_open(self._copy)
+        except ProcessLookupError:
             return True
+        try:
+            return ready(process)
+        finally:
+            os.close(process)
 
     @property
     def settled(self) -> bool:
@@ -65,9 +69,7 @@ class Frozen:
 
     @property
     def _has_spoken(self) -> bool:
-        wait = select.poll()
-        wait.register(self.channel, select.POLLIN)
-        return bool(wait.poll(0))
+        return ready(self.channel)
 
     @property
     def _claimed_twice(self) -> bool:
@@ -358,12 +360,19 @@ class Checkpoints:
 
 
 def inner_pid(pid: int, level: int = 0) -> int:
-    """A process of a session by its number in the session's own pid namespace, or so many above; 0 where it is gone."""
+    """A process of a session by its number in the session's own pid namespace, or so many above; 0 where it is gone.
+
+    Asked of a descriptor: `/proc/PID` of a process that is not dumpable may be hidden from its own user (hidepid).
+    """
+    if pid <= 0:
+        return 0
     try:
-        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
-            for line in status:
-                if line.startswith("NSpid:"):
-                    return int(line.split()[-1 - level])
-    except OSError:
-        pass
-    return 0
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return 0
+    try:
+        with open(f"/proc/self/fdinfo/{process}", encoding="ascii") as told:
+            numbers = next(line.split()[1:] for line in told if line.startswith("NSpid:"))
+    finally:
+        os.close(process)
+    return max(0, int(numbers[-1 - level])) if len(numbers) > level else 0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from dataclasses import dataclass
 
+from cellblock.hosting import clock
 from cellblock.limits import ExecutionLimits
 from cellblock.network import PORT
 from cellblock.wire.text import NONCE_BYTES
@@ -84,11 +84,11 @@ class Demand:
 
     def expect(self, kind: Kind) -> None:
         """One is opened as soon as one can be."""
-        self._use(kind).once_until = time.monotonic() + EXPECTED_SECONDS
+        self._use(kind).once_until = clock.now() + EXPECTED_SECONDS
 
     def opened(self, kind: Kind, *, spare: bool) -> Kept | None:
         """A session was opened, with a spare or without; what is to be kept from now on, None for no change."""
-        now = time.monotonic()
+        now = clock.now()
         known = self._use(kind)
         if not spare and now < known.until:
             known.by_use = _MOST
@@ -104,7 +104,7 @@ class Demand:
     def expects(self, kind: Kind) -> bool:
         """Whether there may be one ready."""
         known = self._kinds.get(_key(kind))
-        return known is not None and (known.asked > 0 or time.monotonic() < max(known.until, known.once_until))
+        return known is not None and (known.asked > 0 or clock.now() < max(known.until, known.once_until))
 
     def _use(self, kind: Kind) -> _Use:
         key = _key(kind)

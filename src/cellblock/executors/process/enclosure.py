@@ -10,6 +10,7 @@ from pathlib import Path
 from cellblock.executors.process import cgroups, delegation
 from cellblock.executors.process.cgroups import Group
 from cellblock.executors.process.delegation import NotDelegated
+from cellblock.hosting import clock
 from cellblock.limits import ExecutionLimits
 from cellblock.walls import Applied, Unavailable, Wall
 from cellblock.worker.confine.rlimits import DATA_HEADROOM_BYTES
@@ -95,8 +96,8 @@ class Enclosure:
 
         For a quarter of a second at most.
         """
-        deadline = time.monotonic() + _ROOM_SECONDS
-        while self.full and time.monotonic() < deadline:
+        deadline = clock.now() + _ROOM_SECONDS
+        while self.full and clock.now() < deadline:
             time.sleep(0.002)
 
     def leave(self) -> None:

@@ -11,13 +11,15 @@ _RIGHTS = ("CapInh", "CapPrm", "CapEff", "CapAmb")
 _SPACES = ("user", "pid", "mnt", "net", "ipc", "uts")
 
 
-def examine(branch: int, parent: int) -> None:
+def examine(branch: int, parent: int, processes: int) -> None:
     """Raise for a process that is not apart from the one it was copied from, or has any right.
 
+    Both are known by their numbers in `processes`, the `/proc` of the parent's session: the host's own may hide them.
     What the kernel tells everybody is always looked at. Namespaces and descriptors it shows of a process that hides
     itself only to who has the right to trace it: to a host that is root.
     """
-    of_branch, of_parent = _status(branch), _status(parent)
+    branched, origin = f"/proc/self/fd/{processes}/{branch}", f"/proc/self/fd/{processes}/{parent}"
+    of_branch, of_parent = _status(branched), _status(origin)
     if any(int(of_branch.get(name, "1"), 16) for name in _RIGHTS):
         raise _refused("it has kept capabilities")
     if len(of_branch.get("NSpid", "").split()) != len(of_parent.get("NSpid", "").split()) + 1:
@@ -26,27 +28,27 @@ def examine(branch: int, parent: int) -> None:
         raise _refused("its system call filter is not in front of it")
     with contextlib.suppress(PermissionError):
         for space in _SPACES:
-            if os.readlink(f"/proc/{branch}/ns/{space}") == os.readlink(f"/proc/{parent}/ns/{space}"):
+            if os.readlink(f"{branched}/ns/{space}") == os.readlink(f"{origin}/ns/{space}"):
                 raise _refused(f"it is in the {space} namespace of the session it was branched from")
-        shared = _open_files(branch) & _open_files(parent)
+        shared = _open_files(branched) & _open_files(origin)
         if shared:
             raise _refused(f"it holds what the session it was branched from holds: {sorted(shared)[0]:.100}")
 
 
-def _status(process: int) -> dict[str, str]:
+def _status(process: str) -> dict[str, str]:
     try:
-        with open(f"/proc/{process}/status", encoding="ascii", errors="replace") as file:
+        with open(f"{process}/status", encoding="ascii", errors="replace") as file:
             return {name: value.strip() for name, _, value in (line.partition(":") for line in file)}
     except OSError:
         return {}
 
 
-def _open_files(process: int) -> set[str]:
+def _open_files(process: str) -> set[str]:
     """Sockets and pipes, which alone are told apart by their names."""
     found = set()
-    for name in os.listdir(f"/proc/{process}/fd"):
+    for name in os.listdir(f"{process}/fd"):
         with contextlib.suppress(FileNotFoundError):
-            found.add(os.readlink(f"/proc/{process}/fd/{name}"))
+            found.add(os.readlink(f"{process}/fd/{name}"))
     return {one for one in found if one.startswith(("socket:", "pipe:"))}
 
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 import atexit
 import contextlib
 import errno
-import os
-import threading
 
 from cellblock.executors.process import cgroups
 from cellblock.executors.process.demand import Kind
 from cellblock.executors.process.family import Family, FamilyGone, Profile
 from cellblock.executors.process.zygote import Progress
+from cellblock.hosting.forks import Lock, emptied
 
 MOST_IDLE = 8
 """Families without a session; when there are more, the one that was used longest ago ends."""
 
-_families: dict[Profile, Family] = {}
-_kept: dict[Profile, dict[str, tuple[Kind, int]]] = {}
+_families: dict[Profile, Family] = emptied({})
+_kept: dict[Profile, dict[str, tuple[Kind, int]]] = emptied({})
 """What is to be kept ready of each, in whatever family."""
-_starting = threading.Lock()
+_starting = Lock()
 
 
 def running(profile: Profile) -> Family | None:
@@ -83,13 +82,3 @@ def _close_all() -> None:
     except OSError as error:
         if error.errno != errno.EBADF:  # else the program has closed all descriptors, and so ended all processes
             raise
-
-
-def _after_fork_in_child() -> None:
-    _families.clear()
-    _kept.clear()
-    global _starting
-    _starting = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -10,21 +10,25 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 import select
 import socket
 import threading
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cellblock.errors import CellblockError, IsolationUnavailable
 from cellblock.executors.process.deaths import DEATH_SECONDS, Deaths
 from cellblock.executors.process.demand import EXPECTED_SECONDS, Demand, Kind
 from cellblock.executors.process.enclosure import Enclosure, expect_one
-from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.launching import Started, launch
 from cellblock.executors.process.zygote import NEEDED, START_SECONDS, Progress, Zygote, failure
 from cellblock.executors.room import short_of
+from cellblock.hosting import clock
+from cellblock.hosting.conditions import WALLS, require
+from cellblock.hosting.forks import watch_forks
+from cellblock.hosting.threads import begun
+from cellblock.hosting.waiting import ready
 from cellblock.limits import ExecutionLimits
 from cellblock.walls import Wall
 from cellblock.worker import control
@@ -36,11 +40,12 @@ _log = logging.getLogger("cellblock")
 @dataclass(frozen=True, slots=True)
 class Profile:
     """What sessions of one family share: the interpreter and the packages imported beforehand, the guard's if they
-    are `guarded`."""
+    are `guarded`, and the user that the program was."""
 
     python: str
     preload: tuple[str, ...] = ()
     guarded: bool = False
+    user: int = field(default_factory=os.geteuid)
 
 
 class FamilyGone(Exception):
@@ -68,7 +73,7 @@ class Family:
         self._saved = False
         self._retired: list[Zygote] = []
         self._shells: set[int] = set()
-        self.used = time.monotonic()
+        self.used = clock.now()
         """When a session of it was last made or ended."""
         self._started, self._nursery = started, started.channel
         self._first: socket.socket | None = started.zygote
@@ -81,6 +86,7 @@ class Family:
 
         A session of the kind that is `expected` is made while they are.
         """
+        require(*WALLS)
         try:
             started = launch(profile.python)
         except OSError as error:
@@ -274,7 +280,7 @@ class Family:
             return
         zygote.attached += 1
         if zygote.stale and not self._renewing.locked():
-            threading.Thread(target=self._rotate, name="cellblock-rotation", daemon=True).start()
+            begun(self._rotate, name="cellblock-rotation")
 
     def _rotate(self) -> None:
         """In a thread: a new zygote in the place of one whose layout of memory many sessions have shared."""
@@ -291,7 +297,7 @@ class Family:
 
     def how_it_ended(self, token: int) -> int | None:
         """The wait status of a worker that is dead; None if nobody tells it soon, as `Deaths.take`. Blocks."""
-        deadline = time.monotonic() + DEATH_SECONDS
+        deadline = clock.now() + DEATH_SECONDS
         while True:
             self._read_notices()
             with self._lock:
@@ -299,13 +305,10 @@ class Family:
                 channels = [one.channel for one in self._zygotes()]
                 if self._nursery.fileno() >= 0:
                     channels.append(self._nursery)
-            left = deadline - time.monotonic()
+            left = deadline - clock.now()
             if status is not None or left < 0 or not channels:
                 return status
-            wait = select.poll()
-            for channel in channels:
-                wait.register(channel, select.POLLIN)
-            wait.poll(left * 1e3)
+            ready(*channels, seconds=left)
 
     def forget(self, token: int) -> None:
         """Nobody will ask how this worker ended. Takes no lock: a collector may call it anywhere."""
@@ -314,12 +317,12 @@ class Family:
     def enter(self, shell: object) -> None:
         """A shell of this family lives."""
         self._shells.add(id(shell))
-        self.used = time.monotonic()
+        self.used = clock.now()
 
     def leave(self, shell: object) -> None:
         """It lives no more. Takes no lock, as `forget`."""
         self._shells.discard(id(shell))
-        self.used = time.monotonic()
+        self.used = clock.now()
 
     @property
     def idle(self) -> bool:
@@ -384,7 +387,5 @@ def _send(channel: socket.socket, message: Mapping[str, object], descriptors: Se
             control.send(channel, message, descriptors)
             return
         except BlockingIOError:
-            wait = select.poll()
-            wait.register(channel, select.POLLOUT)
-            if not wait.poll(_FULL_SECONDS * 1e3):
+            if not ready(channel, seconds=_FULL_SECONDS, event=select.POLLOUT):
                 raise TimeoutError from None

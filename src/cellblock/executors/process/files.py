@@ -224,11 +224,16 @@ class _Guard:
         errno.ELOOP: "is a link that leads nowhere or outside",
         errno.ENOSPC: "does not fit: the session's files are at their limit",
         errno.EDQUOT: "does not fit: the session's files are at their limit",
+        errno.EFBIG: "is more than this program may write to a file (RLIMIT_FSIZE)",
         errno.EAGAIN: "is held by a cell",  # by a lease, say
         errno.ENXIO: "is not a regular file",
         errno.EISDIR: "is a directory",
         errno.ENOTDIR: "leads through something that is not a directory",
         errno.ENAMETOOLONG: "is too long a name",
+    }
+    _HINTS: ClassVar = {
+        errno.EFBIG: "raise the limit: ulimit -f unlimited",
+        **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "raise ExecutionLimits(max_disk_mb=…)"),
     }
 
     def __init__(self, path: str, owner: int | None) -> None:
@@ -246,7 +251,7 @@ class _Guard:
             setfsgid(os.getegid())
         if isinstance(error, OSError):
             reason = self._REASONS.get(error.errno or 0, f"cannot be used: {os.strerror(error.errno or 0)}")
-            hint = "raise ExecutionLimits(max_disk_mb=…)" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+            hint = self._HINTS.get(error.errno or 0, "")
             raise FileRefused(f"{self._path!r:.300} {reason}", hint=hint, errno=error.errno or 0) from None
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import socket
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
@@ -41,6 +39,8 @@ from cellblock.executors.process.waits import SECONDS, Waits, awaited, soon
 from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
 from cellblock.executors.room import short_of
 from cellblock.executors.suspects import Suspects
+from cellblock.hosting.threads import begun
+from cellblock.hosting.waiting import ready
 from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Wall
@@ -270,6 +270,7 @@ class ProcessKernel(LinkedKernel):
 
     async def change_files(self, change: Callable[[], object]) -> None:
         async with self._changing:
+            self._require_user()
             await self.settle_files()
             await to_thread.run_sync(change)
             self._files_changed = True
@@ -286,12 +287,15 @@ class ProcessKernel(LinkedKernel):
     def kill(self) -> None:
         """A checkpoint that is being made comes first, which takes some milliseconds after a step: a thread waits."""
         making = self._checkpoints.being_made() if os.getpid() == self._host else None
-        if making is None or self._link is None or self._link.pidfd < 0:
+        if making is None or self._link is None or self._link.pidfd < 0 or os.geteuid() != self._user:
             super().kill()
         elif not self._link.killed:
             self._link.killed = True
             ends = os.dup(making), os.dup(self._link.pidfd)
-            threading.Thread(target=_kill_once_made, args=ends, name="cellblock-kill", daemon=True).start()
+            begun(_kill_once_made, *ends, name="cellblock-kill")
+
+    def _forsake(self) -> None:
+        self._shell.forsake()
 
     def time_out(self, seconds: float) -> None:
         self.interrupt()
@@ -308,6 +312,7 @@ class ProcessKernel(LinkedKernel):
 
     async def recover(self, steps: int = 0) -> Recovery:
         async with self._changing, self._hearing:
+            self._require_user()
             self._require_open()
             if self._shell.ended:
                 raise files_gone()
@@ -402,6 +407,7 @@ class ProcessKernel(LinkedKernel):
 
     async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[ProcessKernel, tuple[Row, ...]]:
         async with self._changing:
+            self._require_user()
             self._require_open()
             if self._shell.ended:
                 raise files_gone()
@@ -419,7 +425,7 @@ class ProcessKernel(LinkedKernel):
             raise CellblockError("the session has no checkpoint to branch from", hint="run a cell, then try again")
         mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
         self._family.stir()
-        listed, store, *within = yield from self._shell.export(state.number)
+        listed, store, processes, *within = yield from self._shell.export(state.number)
         try:
             shell = yield from Shell.make(self._family, kind_of(spec.limits, door=spec.has_door), mounts, tuple(within))
             branch = ProcessKernel(self._family, shell, spec, stem=self)
@@ -431,19 +437,19 @@ class ProcessKernel(LinkedKernel):
                 *_, root = line = self._line()
                 yield from root._shell.part(state.memory.number(len(line) - 1))
                 try:
-                    lost = yield from branch._part_from(self, state)
+                    lost = yield from branch._part_from(self, state, processes)
                 finally:
                     yield from root._shell.part(0)
             except BaseException:
                 branch.dispose()
                 raise
         finally:
-            for descriptor in (listed, store, *within):
+            for descriptor in (listed, store, processes, *within):
                 os.close(descriptor)
             self._shell.tell("exported")
         return branch, (*lost, *_files(missed))
 
-    def _part_from(self, stem: ProcessKernel, state: Checkpoint) -> Waits[tuple[Row, ...]]:
+    def _part_from(self, stem: ProcessKernel, state: Checkpoint, processes: int) -> Waits[tuple[Row, ...]]:
         """Have the copy that a state of the stem is make this branch's worker; what it could not bring along."""
         assert state.memory is not None
         apart = yield from _apart(state.memory, CellblockError, sole=True)
@@ -463,7 +469,7 @@ class ProcessKernel(LinkedKernel):
             awake = None
         if awake is None:
             raise CellblockError("the branch's process did not start", hint="run a cell, then try again")
-        examine(link.pid, stem._living().pid)
+        examine(inner_pid(link.pid, 1), inner_pid(stem._living().pid), processes)
         first.follow(link.pid)
         link.adopt(state.names)
         group = self._enclosure.enclose(link.pid)
@@ -630,9 +636,7 @@ class ProcessKernel(LinkedKernel):
 
 def _kill_once_made(copy: int, worker: int) -> None:
     """Kill a worker once its copy has said something, or has had its time. Closes both descriptors."""
-    wait = select.poll()
-    wait.register(copy, select.POLLIN)
-    wait.poll(_MAKING_SECONDS * 1e3)
+    ready(copy, seconds=_MAKING_SECONDS)
     with contextlib.suppress(ProcessLookupError):
         signal.pidfd_send_signal(worker, signal.SIGKILL)
     os.close(copy)

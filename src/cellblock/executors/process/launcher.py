@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from functools import partial
+from importlib import import_module
 
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.process.demand import Kind, kind_of
@@ -16,6 +16,8 @@ from cellblock.executors.process.mounts import Mount, check
 from cellblock.executors.process.shell import Shell
 from cellblock.executors.process.waits import Waits, awaited
 from cellblock.executors.protocol import KernelSpec
+from cellblock.hosting.conditions import interpreter
+from cellblock.hosting.forks import importing
 
 _TRIES = 3
 
@@ -51,6 +53,7 @@ def _ending() -> IsolationUnavailable:
 
 def _opening(spec: KernelSpec) -> Waits[ProcessKernel]:
     require_memory(spec)
+    _load(spec)
     screen_of(spec)  # before anything is made
     mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
     profile, kind = _profile(spec), kind_of(spec.limits, door=spec.has_door)
@@ -77,5 +80,19 @@ def kernel_in(family: Family, spec: KernelSpec, kind: Kind, mounts: tuple[Mount,
     return kernel
 
 
+def _load(spec: KernelSpec) -> None:
+    """Import what few sessions need, while no fork is made."""
+    wanted = {
+        "cellblock.executors.door.door": spec.has_door,
+        "cellblock.executors.process.capture": spec.saved,
+        "cellblock.executors.process.porter": bool(spec.mounts),
+        "cellblock.executors.process.savedfiles": spec.saved,
+        "cellblock.executors.process.screen": spec.policy is not None,
+    }
+    with importing():
+        for name in filter(wanted.__getitem__, wanted):
+            import_module(name)
+
+
 def _profile(spec: KernelSpec) -> Profile:
-    return Profile(spec.python or sys.executable, spec.preload, spec.policy is not None)
+    return Profile(interpreter(spec.python), spec.preload, spec.policy is not None)

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import socket
 import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Protocol
 
-_BOOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../worker/__main__.py"))
-_PACKAGE = os.path.normpath(os.path.join(os.path.dirname(_BOOT), ".."))
+from cellblock.errors import IsolationUnavailable
+from cellblock.hosting.conditions import BOOT, interpreter, packed, require
+from cellblock.hosting.sockets import pair
+from cellblock.hosting.waiting import ready
+
+_PACKAGE = os.path.normpath(os.path.join(os.path.dirname(BOOT), ".."))
 IDLE_SECONDS = 600.0
 """A family that no session has used for so long ends."""
 _ENDING_SECONDS = 10.0
@@ -46,8 +49,8 @@ class Launched:
     def __init__(self, python: str) -> None:
         """OSError where the interpreter cannot be started."""
         self.python = python
-        self.channel, end = _pair()
-        self.zygote, zygote_end = _pair()
+        self.channel, end = pair()
+        self.zygote, zygote_end = pair()
         try:
             with end, zygote_end:
                 self.process = start(python, "launch", [end, zygote_end], str(IDLE_SECONDS), _PACKAGE)
@@ -75,10 +78,12 @@ class Launched:
 def start(python: str, role: str, ends: Sequence[socket.socket], *words: str) -> subprocess.Popen[bytes]:
     """Execute the worker's program in a role, with ends of channels; OSError where the interpreter cannot be started.
 
-    Environment and directory are the same for every host; `worker.inherited` sees to what else it has from this one.
+    Environment and directory are the same for every host; `hosting.inherited` sees to what else it has from this one.
     """
     import fcntl  # there is none on Windows, where commands import this module too
 
+    require(packed)
+    python = interpreter(python)
     environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     environment |= {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8"}
     with contextlib.ExitStack() as copies:
@@ -87,7 +92,7 @@ def start(python: str, role: str, ends: Sequence[socket.socket], *words: str) ->
             passed.append(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3))
             copies.callback(os.close, passed[-1])
         return subprocess.Popen(
-            [python, "-s", "-P", "-S", _BOOT, role, *map(str, passed), *words],
+            [python, "-s", "-P", "-S", BOOT, role, *map(str, passed), *words],
             pass_fds=passed,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -103,16 +108,10 @@ def await_end(process: subprocess.Popen[bytes]) -> None:
         if process.poll() is not None:
             return
         end = os.pidfd_open(process.pid)  # `Popen.wait` looks every few milliseconds; this wakes at once
-        ended = select.poll()
-        ended.register(end, select.POLLIN)
-        if not ended.poll(_ENDING_SECONDS * 1e3):
+        if not ready(end, seconds=_ENDING_SECONDS):
             process.kill()
         os.close(end)
     process.wait()
-
-
-def _pair() -> tuple[socket.socket, socket.socket]:
-    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 _early: Launched | None = None
@@ -128,14 +127,14 @@ def launch(python: str) -> Launched:
     return Launched(python)
 
 
-def launch_early(python: str) -> None:
+def launch_early(python: str | None = None) -> None:
     """Start a process that a family will soon ask for. What keeps it from starting is met again, and told, then."""
     global _early
     if sys.platform != "linux":
         return
     try:
-        _early = Launched(python)
-    except OSError:
+        _early = Launched(interpreter(python))
+    except (IsolationUnavailable, OSError):
         return
 
 

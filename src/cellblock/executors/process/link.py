@@ -19,9 +19,10 @@ import anyio
 from cellblock.errors import SessionClosed
 from cellblock.executors.process import memory, pages
 from cellblock.executors.process.cgroups import Group
-from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.waits import SECONDS, Waits
 from cellblock.executors.protocol import WorkerGone
+from cellblock.hosting.forks import watch_forks
+from cellblock.hosting.waiting import ready
 from cellblock.wire.connection import Connection, State
 from cellblock.wire.frames import PACKET_BYTES, ProtocolError
 from cellblock.wire.messages import Awake, Event, Finished, Hello, Request
@@ -197,10 +198,7 @@ class Link:
     @property
     def alive(self) -> bool:
         """Whether its process is there, as far as is known."""
-        wait = select.poll()
-        if self.pidfd >= 0:
-            wait.register(self.pidfd, select.POLLIN)
-        return not wait.poll(0)
+        return self.pidfd < 0 or not ready(self.pidfd)
 
     async def readable(self) -> None:
         """Wait until something can be read or the worker is gone; `SessionClosed` when the link is closed meanwhile."""

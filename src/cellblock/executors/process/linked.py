@@ -74,7 +74,7 @@ class LinkedKernel:
         self._spec = spec
         self._enclosure = enclosure
         self.most_descriptors = room.most(checkpoints=checkpoints, saved=spec.saved, contained=contained)
-        self._host = os.getpid()
+        self._host, self._user = os.getpid(), os.geteuid()
         self._open = True
         self._link: Link | None = None
         self._screen = screen_of(spec)
@@ -142,6 +142,7 @@ class LinkedKernel:
         raise NotImplementedError
 
     def turn(self, request: Request, *, max_output_bytes: int) -> Turn:
+        self._require_user()
         link = self._living()
         if self._screen is not None and (refused := self._screen.refusal(request, link.names)) is not None:
             return refused
@@ -204,6 +205,7 @@ class LinkedKernel:
     async def change_files(self, change: Callable[[], object]) -> None:
         """See `Kernel`."""
         async with self._changing:
+            self._require_user()
             await to_thread.run_sync(change)
 
     def note_files(self) -> None:
@@ -219,8 +221,15 @@ class LinkedKernel:
 
     def _signal(self, number: signal.Signals) -> None:
         if self._link is not None and self._link.pidfd >= 0 and os.getpid() == self._host:
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._link.pidfd, number)
+            try:
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(self._link.pidfd, number)
+            except PermissionError:  # see `_require_user`
+                self._forsake()
+
+    def _forsake(self) -> None:
+        """Have the session's first process end all of it, which this program may not do itself any more."""
+        raise NotImplementedError
 
     async def fetch(self, event: Named) -> Named:
         """See `Kernel`."""
@@ -363,6 +372,14 @@ class LinkedKernel:
     def _require_open(self) -> None:
         if not self._open:
             raise SessionClosed("the session was closed", hint="open a new one")
+
+    def _require_user(self) -> None:
+        """Raise where this program has become another user, which may neither stop cells nor reach files."""
+        if os.geteuid() != self._user:
+            raise CellblockError(
+                f"the session was opened as user {self._user}, and this program is now user {os.geteuid()}",
+                hint="open sessions after the change of user",
+            )
 
     def _living(self) -> Link:
         if self._link is None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import ctypes
 import errno
 import mmap
-import select
 from collections.abc import Sequence
 from dataclasses import replace
 
 from cellblock.executors.protocol import Named
+from cellblock.hosting.waiting import ready
 from cellblock.values import portable
 from cellblock.values.portable import Buffer
 from cellblock.wire.messages import Place
@@ -64,9 +64,7 @@ def store_at(address: int, buffers: Sequence[Buffer], pid: int, pidfd: int) -> N
 
 
 def _require_alive(pidfd: int) -> None:
-    wait = select.poll()  # `select` takes no descriptor past 1,023
-    wait.register(pidfd, select.POLLIN)
-    if wait.poll(0):
+    if ready(pidfd):
         raise OSError("its process has ended")
 
 

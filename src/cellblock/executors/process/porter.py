@@ -7,17 +7,16 @@ import contextlib
 import errno
 import os
 import socket
-import threading
 from collections.abc import Mapping, Sequence
 
 from cellblock.errors import IsolationUnavailable, MountRefused
-from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.launching import await_end, start
 from cellblock.executors.process.mounts import Mount
+from cellblock.hosting.account import SANDBOX_UID
+from cellblock.hosting.forks import Lock, emptied, watch_forks
 from cellblock.walls import Applied
 from cellblock.worker import control
 from cellblock.worker.confine import namespaces
-from cellblock.worker.family.account import SANDBOX_UID
 
 _SECONDS = 30.0
 _READERS = f"cells read it as the account {SANDBOX_UID}, which owns nothing: let all users read it"
@@ -119,8 +118,8 @@ def unplaced(mounts: Sequence[Mount], report: Mapping[str, object]) -> MountRefu
     return MountRefused(f"mounts: {path!r}: {reason}", hint="give other names")
 
 
-_porters: dict[str, Porter] = {}
-_starting = threading.Lock()
+_porters: dict[str, Porter] = emptied({})
+_starting = Lock()
 
 
 def porter_of(python: str) -> Porter:
@@ -140,12 +139,3 @@ def _close_all() -> None:
     while _porters:
         with contextlib.suppress(OSError):
             _porters.popitem()[1].close()
-
-
-def _after_fork_in_child() -> None:
-    _porters.clear()
-    global _starting
-    _starting = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)

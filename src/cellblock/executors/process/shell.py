@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import select
 import signal
 import socket
-import time
 from dataclasses import replace
 from functools import partial
 
@@ -16,15 +14,17 @@ from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed
 from cellblock.executors.process.demand import Kind
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
-from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.mounts import Mount
 from cellblock.executors.process.waits import SECONDS, Waits
 from cellblock.executors.process.zygote import failure
 from cellblock.executors.protocol import Died
+from cellblock.hosting import clock, sockets
+from cellblock.hosting.account import SANDBOX_UID
+from cellblock.hosting.forks import watch_forks
+from cellblock.hosting.waiting import ready
 from cellblock.walls import Applied
 from cellblock.worker import control
-from cellblock.worker.family.account import SANDBOX_UID
 
 _log = logging.getLogger("cellblock")
 _ENDED = "open it again; if that does not help, see whether the machine is out of memory"
@@ -47,7 +47,7 @@ class Shell:
         watch_forks(channel)
         self.channel = channel
         self.init, root, *self.spaces = descriptors
-        self.listener = socket.socket(fileno=self.spaces.pop(0)) if door else None
+        self.listener = sockets.adopted(self.spaces.pop(0), sockets.INTERNET) if door else None
         """What its door listens on, inside, until somebody serves it."""
         """`spaces` are a branch's namespaces, until its worker has them."""
         self.walls = walls
@@ -108,19 +108,20 @@ class Shell:
     def _taken(cls, family: Family, token: int, nonce: bytes, wall: Applied, descriptors: list[int]) -> Shell:
         """From the descriptors of a spare."""
         channel, init, root, *door, worker, stdout, stderr = descriptors
-        link = Link((socket.socket(fileno=worker), stdout, stderr, nonce))
+        to_worker, to_init = sockets.adopted(worker), sockets.adopted(channel)
+        for one in (to_worker, to_init):
+            one.setblocking(False)
+        link = Link((to_worker, stdout, stderr, nonce))
         link.token = token
         family.took(token)
-        return cls(family, socket.socket(fileno=channel), [init, root, *door], (wall,), (), link, door=bool(door))
+        return cls(family, to_init, [init, root, *door], (wall,), (), link, door=bool(door))
 
     @property
     def ended(self) -> bool:
         """Whether init is gone, and with it every other process and all files, or going: its channel ends first."""
         if self._is_gone:
             return True
-        wait = select.poll()
-        wait.register(self.init, select.POLLIN)
-        return bool(wait.poll(0))
+        return ready(self.init)
 
     def tell(self, what: str, *ends: socket.socket, **more: object) -> None:
         """Send init a message, and copies of sockets' ends; nothing, once it was closed."""
@@ -243,7 +244,8 @@ class Shell:
         return [str(path) for path in missed] if isinstance(missed, list) else []
 
     def export(self, number: int) -> Waits[list[int]]:
-        """What a branch is made of: a list of a state's files, the store of them, the user and the pid namespace."""
+        """What a branch is made of: a list of a state's files, the store of them, a `/proc` that shows all processes
+        of the session, the user and the pid namespace."""
         answer, ends = yield from self._asked_apart("export", number=number)
         if not answer["exported"]:
             raise CellblockError(f"this session cannot be branched: {answer['reason']}", hint="a branch needs /proc")
@@ -301,11 +303,11 @@ class Shell:
 
         A step on the event loop: init's channel has one reader, or another takes the answer that a step waits for.
         """
-        deadline = time.monotonic() + seconds
+        deadline = clock.now() + seconds
         with contextlib.suppress(EOFError, TimeoutError):
             self._hear()
             while self._status is None:
-                yield self.channel.fileno(), max(0.0, deadline - time.monotonic())
+                yield self.channel.fileno(), max(0.0, deadline - clock.now())
                 self._hear()
         return self._status
 
@@ -326,8 +328,16 @@ class Shell:
 
     def end(self) -> None:
         """End init, and with it every process of the session."""
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.init, signal.SIGKILL)
+        try:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.init, signal.SIGKILL)
+        except PermissionError:  # this program has become another user
+            self.forsake()
+
+    def forsake(self) -> None:
+        """Have init see the end of its channel, with which it ends."""
+        with contextlib.suppress(OSError):  # it has, or is closed
+            self.channel.shutdown(socket.SHUT_RDWR)
 
     def close(self, *, kill: bool = True) -> None:
         """Let go of everything; init is ended unless `kill` says otherwise."""

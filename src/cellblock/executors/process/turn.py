@@ -8,7 +8,6 @@ import os
 import socket
 import struct
 import termios
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
@@ -20,6 +19,7 @@ from cellblock.executors.process import memory
 from cellblock.executors.process.link import Link
 from cellblock.executors.protocol import Curbed, Died, TurnEvent, WorkerGone
 from cellblock.executors.text import TextBudget
+from cellblock.hosting import clock
 from cellblock.wire.frames import ProtocolError
 from cellblock.wire.messages import (
     Display,
@@ -192,7 +192,7 @@ class ProcessTurn:
 
     def _has_had_its_share(self) -> bool:
         """Whether the loop's other tasks come first; else this counts as one time more."""
-        now = time.monotonic()
+        now = clock.now()
         if not self._takes:
             self._pause_at = now + _SECONDS_BEFORE_PAUSE
         self._takes += 1

@@ -6,14 +6,14 @@ import contextlib
 import errno
 import json
 import logging
-import select
 import socket
-import time
 from collections.abc import Callable, Mapping, Sequence
 
 from cellblock.errors import CellblockError, IsolationUnavailable, PreloadFailed
-from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.room import short_of
+from cellblock.hosting import clock
+from cellblock.hosting.forks import watch_forks
+from cellblock.hosting.waiting import ready
 from cellblock.worker import control
 
 START_SECONDS = 120.0
@@ -24,7 +24,7 @@ NEEDED = "python= must name CPython 3.11 or newer; what it said is on stderr"
 Progress = Callable[[str], None]
 """Told what an opening waits for, as a line such as "importing pandas"; called in the thread that opens."""
 
-_OF_MACHINE = (errno.EAGAIN, errno.ENFILE, errno.ENOMEM)
+_OF_MACHINE = (errno.EAGAIN, errno.EFBIG, errno.ENFILE, errno.ENOMEM)
 """What the processes of a family meet as this one would."""
 _log = logging.getLogger("cellblock")
 
@@ -39,7 +39,7 @@ class Zygote:
         self.channel = channel
         watch_forks(channel)
         self._python = python
-        self._began = time.monotonic()
+        self._began = clock.now()
         self.attached = 0
         """How many workers were asked of it."""
         self.importing = ""
@@ -55,16 +55,16 @@ class Zygote:
     @property
     def stale(self) -> bool:
         """Whether its layout of memory, which all its workers share, has been used for long enough."""
-        used_seconds = time.monotonic() - self._began
+        used_seconds = clock.now() - self._began
         return self.attached >= ROTATE_ATTACHED or (self.attached > 0 and used_seconds >= ROTATE_SECONDS)
 
     def freshen(self) -> None:
         """Another could not be made: it is stale again only after as long as before."""
-        self._began, self.attached = time.monotonic(), 0
+        self._began, self.attached = clock.now(), 0
 
     def await_ready(self, progress: Progress | None) -> None:
         """Wait until its packages are imported. Raises what kept it from that; EOFError when it just ended."""
-        deadline = time.monotonic() + START_SECONDS
+        deadline = clock.now() + START_SECONDS
         self.channel.setblocking(False)
         while True:
             report = self._report(deadline)
@@ -79,9 +79,7 @@ class Zygote:
                     raise failure(report, self._python)
 
     def _report(self, deadline: float) -> dict[str, object]:
-        wait = select.poll()
-        wait.register(self.channel, select.POLLIN)
-        if not wait.poll(max(0.0, deadline - time.monotonic()) * 1e3):
+        if not ready(self.channel, seconds=deadline - clock.now()):
             return {"failed": "start", "reason": f"no answer in {START_SECONDS:.0f} s", "remedy": ""}
         report = control.heard(self.channel)
         if report is None:

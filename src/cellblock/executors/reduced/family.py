@@ -21,6 +21,7 @@ from cellblock.executors.process.launching import start
 from cellblock.executors.process.zygote import NEEDED, Progress, Zygote
 from cellblock.executors.reduced import homes, identity
 from cellblock.executors.room import short_of
+from cellblock.hosting.forks import Lock
 from cellblock.worker import control
 
 _PACKAGE = Path(__file__).parents[2]
@@ -96,7 +97,7 @@ def _launch(python: str, end: socket.socket) -> subprocess.Popen[bytes]:
 
 
 _families: dict[Profile, Family] = {}
-_starting = threading.Lock()
+_starting = Lock()
 
 
 def family_of(profile: Profile, progress: Progress | None = None) -> Family:
@@ -122,8 +123,6 @@ def _after_fork_in_child() -> None:
         if family._held >= 0:
             os.close(family._held)
     _families.clear()
-    global _starting
-    _starting = threading.Lock()
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

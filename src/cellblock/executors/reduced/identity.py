@@ -11,16 +11,13 @@ import socket
 from dataclasses import dataclass
 
 from cellblock.errors import IsolationUnavailable
+from cellblock.hosting import conditions
+from cellblock.hosting.account import SANDBOX_UID, is_mapped
 from cellblock.worker.confine import syscalls
-from cellblock.worker.family.account import SANDBOX_UID, is_mapped
-from cellblock.worker.reduced.accounts import CAP_SETGID, CAP_SETUID, Account
+from cellblock.worker.reduced.accounts import Account
 from cellblock.worker.reduced.walls import SCOPED_ABI
 
 _FIRST, _LAST = 60_578, 61_183
-
-_CAP_CHOWN = 0
-_NEEDED = 1 << _CAP_CHOWN | 1 << CAP_SETGID | 1 << CAP_SETUID
-_AS_USER = "run as an ordinary user: in a container, --user 1000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +43,12 @@ def require() -> int | None:
                 hint="use Linux 6.12 or newer; run as root, in a container say, sessions have accounts of their own",
             )
         return None
-    if not all(is_mapped(number) for number in (_FIRST, _LAST, SANDBOX_UID)) or not _may_change_user():
+    conditions.require(conditions.powerless)
+    if not all(is_mapped(number) for number in (_FIRST, _LAST, SANDBOX_UID)):
         raise IsolationUnavailable(
             "identity: root may not run sessions as accounts of their own here",
             mechanism="identity",
-            hint=f"give it CAP_SETUID, CAP_SETGID and CAP_CHOWN and the users up to {_LAST}, or {_AS_USER}",
+            hint=f"give it the users up to {_LAST}, or run as an ordinary user: in a container, --user 1000",
         )
     return SANDBOX_UID
 
@@ -71,10 +69,3 @@ def take() -> Taken:
         mechanism="identity",
         hint="close sessions",
     )
-
-
-def _may_change_user() -> bool:
-    """Whether this process has what that takes: capabilities may have been taken from root."""
-    with open("/proc/self/status", encoding="ascii") as file:
-        held = next(int(line.split()[1], 16) for line in file if line.startswith("CapEff:"))
-    return held & _NEEDED == _NEEDED

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import select
 import socket
 from dataclasses import replace
 from functools import partial
@@ -14,7 +13,6 @@ from cellblock.errors import IsolationUnavailable, SessionClosed
 from cellblock.executors.process.deaths import DEATH_SECONDS
 from cellblock.executors.process.family import FamilyGone
 from cellblock.executors.process.files import ProcessFiles
-from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.linked import death_of
 from cellblock.executors.process.shell import could_not
 from cellblock.executors.process.waits import SECONDS, Waits
@@ -22,6 +20,8 @@ from cellblock.executors.process.zygote import failure
 from cellblock.executors.protocol import Died, KernelSpec
 from cellblock.executors.reduced import homes, identity
 from cellblock.executors.reduced.family import Family
+from cellblock.hosting.forks import watch_forks
+from cellblock.hosting.waiting import ready
 from cellblock.worker import control
 
 _log = logging.getLogger("cellblock")
@@ -207,10 +207,8 @@ class Keeper:
         """Have it end, and remove the session's directory. Blocks until both are done."""
         with contextlib.suppress(OSError):
             self.channel.shutdown(socket.SHUT_WR)
-        wait = select.poll()
-        wait.register(self.channel, select.POLLIN)
         with contextlib.suppress(EOFError):
-            while wait.poll(SECONDS * 1e3):
+            while ready(self.channel, seconds=SECONDS):
                 self.read()
         self.let_go()
         if self._gone:

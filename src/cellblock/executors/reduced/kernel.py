@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import sys
+import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -31,6 +32,7 @@ from cellblock.executors.reduced.family import family_of
 from cellblock.executors.reduced.keeper import Keeper
 from cellblock.executors.room import short_of
 from cellblock.executors.suspects import Suspects
+from cellblock.hosting.conditions import interpreter
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Unavailable, Wall
 from cellblock.wire.messages import Hello
@@ -78,7 +80,7 @@ class ReducedLauncher:
 def _opening(spec: KernelSpec) -> Waits[ReducedKernel]:
     require_memory(spec)
     screen_of(spec)  # before anything is made
-    profile = Profile(spec.python or sys.executable, spec.preload, spec.policy is not None)
+    profile = Profile(interpreter(spec.python), spec.preload, spec.policy is not None)
     for _ in range(_TRIES):
         family = yield partial(family_of, profile, spec.progress)
         try:
@@ -228,6 +230,10 @@ class ReducedKernel(LinkedKernel):
     @property
     def _falls(self) -> int:
         return self._keeper.channel.fileno()
+
+    def _forsake(self) -> None:
+        with contextlib.suppress(OSError):
+            self._keeper.channel.shutdown(socket.SHUT_RDWR)
 
     async def how_it_ended(self) -> Died:
         """What is known of the worker's death."""

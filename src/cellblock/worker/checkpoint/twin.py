@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from cellblock.hosting import sockets
 from cellblock.worker import control
 from cellblock.worker.checkpoint import descriptors, openmp
 from cellblock.worker.checkpoint.branching import Branch, part
@@ -162,7 +163,7 @@ def _meet(ends: list[int]) -> socket.socket:
     ours, theirs = control.pair()
     with theirs:
         for end in ends:
-            with contextlib.suppress(OSError), socket.socket(fileno=end) as asked:
+            with contextlib.suppress(OSError), sockets.adopted(end) as asked:
                 socket.send_fds(asked, [b"-"], [theirs.fileno()])
     return ours
 
@@ -189,7 +190,7 @@ def _write_down(write: Write, state: tuple[object, ...], end: int, message: Mapp
 def _show(ends: list[int]) -> None:
     """In the copy: let init see what it holds. Where that fails, all of it counts."""
     for end in ends:
-        with contextlib.suppress(OSError), socket.socket(fileno=end) as asked:
+        with contextlib.suppress(OSError), sockets.adopted(end) as asked:
             window = os.open("/proc/self/smaps_rollup", os.O_RDONLY | os.O_CLOEXEC)
             try:
                 socket.send_fds(asked, [b"-"], [window])

@@ -12,13 +12,13 @@ import signal
 import socket
 import traceback
 
+from cellblock.hosting.account import SANDBOX_UID, is_mapped
 from cellblock.worker import control
 from cellblock.worker.border import report
 from cellblock.worker.confine import layout, namespaces, root
 from cellblock.worker.confine.refusal import WallRefused
 from cellblock.worker.confine.syscalls import CLONE_NEWNS, PR_SET_DUMPABLE, PR_SET_PDEATHSIG, prctl, unshare
 from cellblock.worker.family import nursery
-from cellblock.worker.family.account import SANDBOX_UID, is_mapped
 
 
 def launch(

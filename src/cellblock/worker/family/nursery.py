@@ -13,6 +13,8 @@ import sys
 import traceback
 from functools import partial
 
+from cellblock.hosting import sockets
+from cellblock.hosting.account import READABLE, unreadable
 from cellblock.worker import control
 from cellblock.worker.border import Border, report
 from cellblock.worker.confine import namespaces, root
@@ -73,7 +75,7 @@ def _obey(channel: socket.socket, *, children: Children, spares: Spares, late: t
     received, descriptors = control.receive(channel)
     if received is None:
         os._exit(0)
-    host = socket.socket(fileno=descriptors[0]) if descriptors else None
+    host = sockets.adopted(descriptors[0]) if descriptors else None
     if received["make"] == "branch":
         _branch_off(received, host, descriptors[1:], late=late, children=children)
     else:
@@ -200,6 +202,8 @@ def _become_zygote(host: socket.socket, nursery: socket.socket, late: tuple[str,
         entered = root.enter(disk_bytes=_SCRATCH_BYTES, files=_SCRATCH_FILES, late=late)
         if entered.processes >= 0:
             os.close(entered.processes)  # no worker is to inherit a way to see all processes
+        if unread := unreadable():
+            raise WallRefused("identity", f"{unread} cannot be read by the account that sessions run as", READABLE)
         if not boot:
             enter_packages()
             from cellblock.worker.family import zygote
@@ -210,6 +214,9 @@ def _become_zygote(host: socket.socket, nursery: socket.socket, late: tuple[str,
             os.set_inheritable(descriptor, True)
         words = [sys.executable, "-s", "-P", "-S", boot, "zygote", *map(str, passed)]
         os.execv(sys.executable, words)  # noqa: S606 - that there is no shell is the point
+    except WallRefused as refused:
+        control.tell(host, refused.report)
+        os._exit(1)
     except BaseException as error:
         _fail(host, error)
 

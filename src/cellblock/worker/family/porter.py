@@ -13,6 +13,7 @@ import signal
 import socket
 from collections.abc import Mapping
 
+from cellblock.hosting import sockets
 from cellblock.worker import control
 from cellblock.worker.confine.syscalls import (
     AT_FDCWD,
@@ -50,7 +51,7 @@ def serve(channel: socket.socket) -> None:
             os._exit(0)
         if os.fork() == 0:
             channel.close()
-            _answer(socket.socket(fileno=descriptors[0]), request, owners)
+            _answer(sockets.adopted(descriptors[0]), request, owners)
         for descriptor in descriptors:
             os.close(descriptor)
 

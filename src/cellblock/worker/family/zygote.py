@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
+from cellblock.hosting.waiting import ready
 from cellblock.worker import control, laid, late, main
 from cellblock.worker.confine import namespaces
 from cellblock.worker.confine.syscalls import CLONE_NEWPID, PR_SET_DUMPABLE, name_process, prctl, setns
@@ -113,7 +114,7 @@ def _fork(channels: tuple[socket.socket, ...], message: dict[str, object], init:
     try:
         pid = os.fork()
     except OSError as error:
-        if not _ended(init):  # a pid namespace whose first process has ended takes no other
+        if not ready(init):  # a pid namespace whose first process has ended takes no other
             control.tell(channels[0], {"unmade": message["token"], "errno": error.errno})
         return 0
     if pid == 0:
@@ -132,12 +133,6 @@ def _fork(channels: tuple[socket.socket, ...], message: dict[str, object], init:
             traceback.print_exc()
             os._exit(70)
     return pid
-
-
-def _ended(process: int) -> bool:
-    wait = select.poll()
-    wait.register(process, select.POLLIN)
-    return bool(wait.poll(0))
 
 
 def _report_deaths(channel: socket.socket) -> None:

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import socket
 import time
 from collections.abc import Collection, Generator
 
+from cellblock.hosting import sockets
+from cellblock.hosting.waiting import ready
 from cellblock.worker import control, holdings
 
 _PACE = 20.0
@@ -69,22 +70,20 @@ class Copy:
     @property
     def ended(self) -> bool:
         """Whether its process is gone."""
-        wait = select.poll()
-        wait.register(self.end, select.POLLIN)
-        return bool(wait.poll(0))
+        return ready(self.end)
 
     def ask(self) -> None:
         """Have it open its window; the answer is to come on `answer`."""
         self.asked = time.monotonic()
         ours, theirs = control.pair()
-        with theirs, socket.socket(fileno=os.dup(self.channel)) as channel:
+        with theirs, sockets.adopted(os.dup(self.channel)) as channel:
             with contextlib.suppress(OSError):
                 control.send(channel, control.SHOW, [theirs.fileno()], flags=socket.MSG_DONTWAIT)
         self.answer = ours.detach()
 
     def hear(self) -> None:
         """It has answered, or will not."""
-        with socket.socket(fileno=self.answer) as told:
+        with sockets.adopted(self.answer) as told:
             self.answer = -1
             with contextlib.suppress(OSError):
                 _, descriptors, _, _ = socket.recv_fds(told, 64, 1, socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC)
@@ -244,7 +243,7 @@ class Budget:
             if not copy.asked:
                 copy.ask()
             if copy.answer >= 0:
-                if not _is_there(copy.answer) and now < copy.asked + _ANSWER_SECONDS:
+                if not ready(copy.answer) and now < copy.asked + _ANSWER_SECONDS:
                     return _SOON_SECONDS
                 copy.hear()
         return max(0.0, self._next - now)
@@ -279,9 +278,3 @@ class Budget:
             elif process == worker:
                 return None
         return max(0, frozen + part - max(part, least))
-
-
-def _is_there(descriptor: int) -> bool:
-    wait = select.poll()
-    wait.register(descriptor, select.POLLIN)
-    return bool(wait.poll(0))

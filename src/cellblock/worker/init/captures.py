@@ -14,6 +14,7 @@ import signal
 import socket
 from dataclasses import dataclass
 
+from cellblock.hosting import sockets
 from cellblock.worker import control, holdings
 
 MOST = 8
@@ -42,7 +43,7 @@ class Captures:
         """One more; None where there are too many. `pinned` are the files, which this keeps alive."""
         if len(self._under_way) >= MOST:
             return None
-        capture = Capture(socket.socket(fileno=channel), copy, pinned)
+        capture = Capture(sockets.adopted(channel), copy, pinned)
         self._under_way[channel] = capture
         self._wait.register(channel, select.POLLIN)
         return capture

@@ -8,11 +8,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import select
 import signal
 import time
 from collections.abc import Callable, Iterable
 
+from cellblock.hosting.waiting import ready
 from cellblock.worker import holdings
 
 Processes = Callable[[], Iterable[int]]
@@ -109,9 +109,7 @@ def _ends(processes: Iterable[int]) -> list[int]:
 def _await(ends: list[int]) -> None:
     deadline = time.monotonic() + _GONE_SECONDS
     for end in ends:
-        wait = select.poll()
-        wait.register(end, select.POLLIN)
-        wait.poll(max(0.0, deadline - time.monotonic()) * 1e3)
+        ready(end, seconds=deadline - time.monotonic())
         os.close(end)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import select
-import socket
 from collections.abc import Callable, Collection
 
+from cellblock.hosting import sockets
 from cellblock.worker import control
 
 
@@ -32,7 +32,7 @@ class Copies:
     def hear(self, channel: int) -> None:
         """Something is to be read on a channel, or its other end is closed."""
         if channel in self._expected:
-            with socket.socket(fileno=os.dup(channel)) as told:
+            with sockets.adopted(os.dup(channel)) as told:
                 process = control.ready(told)
             self._wait.unregister(channel)
             number = self._expected.pop(channel)

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NoReturn
 
-from cellblock.worker import control, holdings
+from cellblock.hosting import sockets
+from cellblock.worker import control, holdings, procfs
 from cellblock.worker.border import Border
 from cellblock.worker.confine import namespaces, root
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, prctl
@@ -274,14 +275,14 @@ class Service:
     def _export(self, message: Message, descriptors: list[int]) -> None:
         """Give the host what a branch is made of: the files of a checkpoint, and this session's namespaces."""
         holdings.expect_branches()
-        with socket.socket(fileno=descriptors.pop()) as answer:
+        with sockets.adopted(descriptors.pop()) as answer:
             try:
                 files = self._history.export(_number(message["number"]))
-                ends = [files, os.dup(self._history.store), *namespaces.opened()]
+                ends = [files, os.dup(self._history.store), procfs.duplicate(), *namespaces.opened()]
             except OSError as error:  # no /proc on this host
                 control.tell(answer, {"exported": False, "reason": str(error)})
                 return
-            control.send(answer, {"exported": True}, ends[:4])
+            control.send(answer, {"exported": True}, ends[:5])
             for end in ends:
                 os.close(end)
 
@@ -296,7 +297,7 @@ class Service:
     def _part(self, message: Message, descriptors: list[int]) -> None:
         """Let a frozen copy make the worker of a branch; 0 ends that."""
         self._supervisor.parting = _number(message["copy"])
-        with socket.socket(fileno=descriptors.pop()) as answer:
+        with sockets.adopted(descriptors.pop()) as answer:
             control.tell(answer, {"parting": self._supervisor.parting})
 
     def _hollow(self, _message: Message, _descriptors: list[int]) -> None:

@@ -14,6 +14,7 @@ import select
 import socket
 from collections.abc import Collection
 
+from cellblock.hosting import sockets
 from cellblock.worker import holdings, procfs
 from cellblock.worker.confine import listener as calls
 from cellblock.worker.confine.listener import Call
@@ -41,7 +42,7 @@ class Supervisor:
 
     def expect(self, door: int) -> None:
         """A filter's listener is to come in over a socket; the calls that arrive on it are answered from then on."""
-        self._doors[door] = socket.socket(fileno=door)
+        self._doors[door] = sockets.adopted(door)
         self._poll.register(door, select.POLLIN)
 
     def serve(self, descriptor: int, happened: int) -> None:

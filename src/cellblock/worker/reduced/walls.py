@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
-import select
 import signal
 import socket
 
+from cellblock.hosting.waiting import ready
 from cellblock.walls import Applied, Unavailable
 from cellblock.worker import control
 from cellblock.worker.confine import capabilities, landlock, rlimits, seccomp, syscalls
@@ -122,9 +122,7 @@ def stop_writing(processes: list[int], most: int | None, *, account: Account | N
         _limit_files(processes, most)
         os._exit(0)
     end = os.pidfd_open(child)
-    wait = select.poll()
-    wait.register(end, select.POLLIN)
-    wait.poll(_LIMITING_SECONDS * 1e3)
+    ready(end, seconds=_LIMITING_SECONDS)
     os.close(end)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)

@@ -15,6 +15,8 @@ import sys
 import traceback
 from typing import NoReturn
 
+from cellblock.hosting import sockets
+from cellblock.hosting.account import READABLE, unreadable
 from cellblock.walls import Unavailable
 from cellblock.worker import control, laid, main
 from cellblock.worker.border import report
@@ -73,7 +75,7 @@ def serve(channel: socket.socket) -> None:
         try:
             pid = os.fork()
         except OSError as error:
-            with socket.socket(fileno=descriptors.pop(0)) as host:
+            with sockets.adopted(descriptors.pop(0)) as host:
                 control.tell(host, report("keeper", error))
         else:
             if pid == 0:
@@ -100,11 +102,9 @@ def _refuse(channel: socket.socket, wall: Unavailable) -> NoReturn:
 def _wall_in(seen: layout.Exposure, base: str) -> Unavailable | None:
     """Keep the packages' own code, as it is imported, from what sessions are kept from; what failed, if any did."""
     try:
-        unread = [path for path in _needed() if not os.access(path, os.R_OK)]
-        if unread:
-            remedy = "use an interpreter and packages that all users may read: python=, or a place outside of a home"
-            reason = f"{unread[0]} cannot be read by the account that sessions run as"
-            return Unavailable(mechanism="identity", reason=reason, remedy=remedy)
+        if unread := unreadable():
+            reason = f"{unread} cannot be read by the account that sessions run as"
+            return Unavailable(mechanism="identity", reason=reason, remedy=READABLE)
         sight = Sight(seen, [base])
         wall = landlock.apply(
             read_only=[*sight.trees, *DEVICES],
@@ -117,10 +117,6 @@ def _wall_in(seen: layout.Exposure, base: str) -> Unavailable | None:
             mechanism=_MECHANISM, reason=str(error), remedy="see whether the directory of TMPDIR is usable"
         )
     return wall if isinstance(wall, Unavailable) else None
-
-
-def _needed() -> list[str]:
-    return [sys.executable, os.path.dirname(os.__file__)]
 
 
 def _become_keeper(
@@ -138,7 +134,7 @@ def _become_keeper(
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         home = str(message["home"])
         keeper.run(
-            socket.socket(fileno=descriptors[0]),
+            sockets.adopted(descriptors[0]),
             message,
             sight=Sight(seen, [f"{home}/workspace", f"{home}/tmp"]),
             account=account,

@@ -11,6 +11,7 @@ import socket
 from hashlib import sha256
 from typing import Any, NoReturn
 
+from cellblock.hosting import sockets
 from cellblock.text import type_name
 from cellblock.wire import saving
 from cellblock.worker.checkpoint.written import Written
@@ -31,7 +32,8 @@ def write(
     status = 1
     try:
         gc.disable()
-        stream = socket.socket(fileno=end)
+        socket.setdefaulttimeout(None)  # behind its walls no socket can be set to block
+        stream = sockets.adopted(end, sockets.STREAM)
         teller = _Teller(stream)
         try:
             if isinstance(walls, OSError):

@@ -12,15 +12,15 @@ from cellblock.errors import SessionClosed
 from cellblock.executors.container.relayed.pump import Pump
 from cellblock.executors.container.relayed.starting import Started, Starter, memory_bytes
 from cellblock.executors.process.enclosure import Enclosure
-from cellblock.executors.process.forks import watch_forks
 from cellblock.executors.process.linked import boot_time
 from cellblock.executors.process.waits import Waits
 from cellblock.executors.process.zygote import Zygote
 from cellblock.executors.protocol import Died, KernelSpec
 from cellblock.executors.reduced import homes
 from cellblock.executors.reduced.keeper import Keeper
+from cellblock.hosting.account import SANDBOX_UID
+from cellblock.hosting.forks import watch_forks
 from cellblock.worker import control
-from cellblock.worker.family.account import SANDBOX_UID
 
 _PARTS = ("workspace", "tmp")
 

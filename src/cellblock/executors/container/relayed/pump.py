@@ -22,6 +22,7 @@ import weakref
 from cellblock.executors.container.engine import reason_in
 from cellblock.executors.container.relayed.notices import Notice, notice_of
 from cellblock.executors.container.relayed.starting import Started
+from cellblock.hosting import sockets
 from cellblock.worker import control
 from cellblock.worker.relayed.junction import Junction, Packets, Pipe
 from cellblock.worker.relayed.line import PACKET, STDERR, STDOUT, Broken
@@ -133,7 +134,7 @@ class Pump:
     def _join(self, token: int, descriptors: list[int]) -> None:
         connection, stdout, stderr, death = descriptors
         self._deaths[token] = death
-        packets = Packets(PACKET, socket.socket(fileno=connection))
+        packets = Packets(PACKET, sockets.adopted(connection))
         self._junction.join(token, (packets, Pipe(STDOUT, stdout, takes=False), Pipe(STDERR, stderr, takes=False)))
 
     def _hear(self, notice: Notice) -> None:

@@ -1,4 +1,4 @@
-"""What a program has from whoever executed it, made the same for every host: nothing inside depends on the host's.
+"""State that a program inherits from the one that executed it, made the same for every host.
 
 A limit that the host cannot pass stays; priorities stay too, as they are the host's share of the machine.
 """
@@ -29,7 +29,9 @@ def settle() -> None:
     _reset_signals()
     for limit in _LIMITS:
         _, hard = resource.getrlimit(limit)
-        resource.setrlimit(limit, (hard, hard))
+        # at the soft limit of time a signal tells which it was; at the hard one nothing does
+        soft = max(hard - 1, 1) if limit == resource.RLIMIT_CPU and hard != resource.RLIM_INFINITY else hard
+        resource.setrlimit(limit, (soft, hard))
     if os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK in _OF_REAL_TIME:  # else one cell could stop the machine
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "r+b", buffering=0) as file:
@@ -38,7 +40,7 @@ def settle() -> None:
 
 
 def _open_standard_streams() -> None:
-    """Where the host has closed some, what is opened next would get their numbers, and what is printed."""
+    """Open those that the host has closed: what is opened next would get their numbers, and what is printed."""
     null = os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
     while null <= 2:
         os.set_inheritable(null, True)

@@ -1,0 +1,5 @@
+"""The border to the program around the engine: what the engine relies on there is set, or looked at and named.
+
+`inherited` is set in each process that is started, `sockets`, `forks`, `threads` and `clock` in the host's own;
+`conditions` is the table of what can only be looked at, which openings and `cellblock doctor` read.
+"""

@@ -1,0 +1,120 @@
+"""Conditions of a program under which no session opens, each with what helps: looked at once, before one does.
+
+An opening raises the first that it meets, and `cellblock doctor` prints all. What can be set is set instead, by the
+other modules of this package.
+"""
+
+from __future__ import annotations
+
+import _socket
+import _thread
+import os
+import select
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from types import BuiltinFunctionType
+
+from cellblock.errors import IsolationUnavailable
+from cellblock.hosting.account import SANDBOX_UID, is_mapped, missing_capabilities
+
+BOOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../worker/__main__.py"))
+"""The program that interpreters are started with."""
+_LEAST_FILE = 64 * 1024
+
+Look = Callable[[], str]
+"""Tells the reason why no session can be had, "" where there is none."""
+
+
+def replaced() -> str:
+    """Threads, waiting or sockets that are no longer the standard library's, as after gevent's `patch_all`."""
+    parts: dict[str, Callable[..., object]] = {"threads": _thread.get_ident, "select": select.select}
+    others = {what: call.__module__ for what, call in parts.items() if not isinstance(call, BuiltinFunctionType)}
+    if not issubclass(socket.socket, _socket.socket):
+        others["sockets"] = socket.socket.__module__
+    who = next(iter(others.values()), "").partition(".")[0]
+    return who and f"{who} has replaced this program's {', '.join(others)}, with which sessions wait"
+
+
+def packed() -> str:
+    """A package within an archive, or within a frozen program."""
+    return "" if os.path.isfile(BOOT) else f"cellblock must lie as files on disk to start processes: there is no {BOOT}"
+
+
+def no_interpreter(python: str | None = None) -> str:
+    """A frozen program, or one with Python inside: it would start itself where no other interpreter is asked for."""
+    own, is_frozen = sys.executable, bool(getattr(sys, "frozen", False))
+    if python and not (is_frozen and python == own):
+        return ""
+    if own and not is_frozen and "python" in os.path.basename(own).lower():
+        return ""
+    what = f"{own} is {'a frozen program' if is_frozen else 'no Python'}" if own else "this program names no Python"
+    return f"{what}, so there is no interpreter to start sessions with"
+
+
+def without_proc() -> str:
+    """A root directory without a /proc, by which processes are told apart."""
+    return "" if os.path.exists("/proc/self/status") else "there is no /proc"
+
+
+def chrooted() -> str:
+    """A `/` that is no mount point: who is in a plain chroot is given no user namespace."""
+    with suppress(OSError), open("/proc/self/mountinfo", "rb") as mounts:
+        if not any(line.split()[4] == b"/" for line in mounts):
+            return "this program is in a chroot, where the kernel gives no user namespaces"
+    return ""
+
+
+def powerless() -> str:
+    """A root without the capabilities that it takes to run sessions as an account of their own."""
+    with suppress(OSError):  # there may be no /proc
+        if os.getuid() == 0 and is_mapped(SANDBOX_UID) and (missing := missing_capabilities()):
+            return f"root runs sessions as the account {SANDBOX_UID}, and has no {', '.join(missing)} here"
+    return ""
+
+
+def small_files() -> str:
+    """A limit below the size of the files that a session begins with."""
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    return f"this program may write no file of more than {most} bytes (RLIMIT_FSIZE)" if 0 <= most < _LEAST_FILE else ""
+
+
+_TABLE: dict[Look, tuple[str, str]] = {
+    replaced: ("threads", "open sessions in a process without it; with gunicorn, in its gthread workers"),
+    packed: ("python", "install it, or unpack the archive; PyInstaller keeps its files by --collect-all cellblock"),
+    no_interpreter: ("python", "name a CPython 3.11 or newer of this machine: Session(python=…)"),
+    without_proc: ("root", "mount one: mount -t proc proc /proc"),
+    chrooted: ("root", "enter the directory by pivot_root, as bwrap, systemd-nspawn and container engines do"),
+    powerless: ("identity", "give it these capabilities, or run as an ordinary user: in a container, --user 1000"),
+    small_files: ("files", "raise the limit: ulimit -f unlimited"),
+}
+"""The mechanism that lacks, and what helps."""
+WALLS: tuple[Look, ...] = (without_proc, chrooted, powerless, small_files)
+"""Conditions of sessions behind full walls alone."""
+
+
+def found() -> Iterator[IsolationUnavailable]:
+    """All that hold for this program."""
+    return (_error(look, reason) for look in _TABLE if (reason := look()))
+
+
+def require(*looks: Look) -> None:
+    """Raise the first that holds."""
+    for look in looks:
+        if reason := look():
+            raise _error(look, reason)
+
+
+def interpreter(python: str | None) -> str:
+    """The interpreter of a session: the one that is asked for, or the program's own."""
+    if reason := no_interpreter(python):
+        raise _error(no_interpreter, reason)
+    return python or sys.executable
+
+
+def _error(look: Look, reason: str) -> IsolationUnavailable:
+    mechanism, remedy = _TABLE[look]
+    return IsolationUnavailable(reason, mechanism=mechanism, hint=remedy)

@@ -1,0 +1,92 @@
+"""The engine's threads: daemons, which start while the interpreter ends too, as those of `concurrent.futures` do not.
+
+Their stacks have a size of their own, where a program has set a smaller one by `threading.stack_size`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import Empty, SimpleQueue
+from threading import Thread, stack_size
+from typing import Any, TypeVar
+
+from cellblock.errors import SessionClosed
+from cellblock.hosting.forks import Lock
+
+T = TypeVar("T")
+BEFORE_THE_END = "use sessions before that"
+_STACK_BYTES = 8 * 2**20
+_starting = Lock()
+
+
+def begun(function: Callable[..., object], *args: object, name: str, stack_bytes: int = _STACK_BYTES) -> Thread:
+    """A thread that carries out a function, and keeps no interpreter from leaving."""
+    thread = Thread(target=function, args=args, name=name, daemon=True)
+    with _starting:  # the size is the process's, for threads that start from now on
+        before = stack_size()
+        stack_size(max(before, stack_bytes))
+        try:
+            thread.start()
+        except RuntimeError as error:
+            raise told(error) from error
+        finally:
+            stack_size(before)
+    return thread
+
+
+def told(error: BaseException) -> BaseException:
+    """An error, or what it means: Python 3.12 starts no threads in handlers of `atexit`, not anyio's either."""
+    if isinstance(error, RuntimeError) and "interpreter shutdown" in str(error):
+        return SessionClosed("the interpreter ends, and this Python starts no threads then", hint=BEFORE_THE_END)
+    return error
+
+
+def in_thread(work: Callable[[], T], name: str) -> Future[T]:
+    """Call a function that may block in a thread of its own: nobody waits for another's."""
+    future: Future[T] = Future()
+    begun(_answer, future, work, name=name)
+    return future
+
+
+class Pool:
+    """Up to so many threads, which take up work in order."""
+
+    def __init__(self, most: int, name: str) -> None:
+        self._most, self._name = most, name
+        self._work: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._threads: list[Thread] = []
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        """Call a function once a thread has come to it."""
+        future: Future[T] = Future()
+        self._work.put((future, work))
+        if len(self._threads) < self._most:
+            self._threads.append(begun(_serve, self._work, name=self._name))
+        return future
+
+    def close(self, *, wait: bool) -> None:
+        """Cancel what no thread has taken up; with `wait` until all have ended."""
+        try:
+            while (given := self._work.get_nowait()) is not None:
+                given[0].cancel()
+        except Empty:
+            pass
+        for _ in self._threads:
+            self._work.put(None)
+        for thread in self._threads if wait else ():
+            thread.join()
+
+
+def _serve(work: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]) -> None:
+    while (given := work.get()) is not None:
+        _answer(*given)
+
+
+def _answer(future: Future[Any], work: Callable[[], Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        future.set_result(work())
+    except BaseException as error:  # told to whoever waits
+        future.set_exception(error)

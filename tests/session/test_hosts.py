@@ -1,0 +1,263 @@
+"""Sessions work in hosts that are not as the tests' own, or the error names what is in the way and what helps."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import zipapp
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from accounts import Account, ordinary, own, why_no_other_user
+from hosts import SET, USES
+
+import cellblock
+from cellblock import MountRefused, Session, Versioned
+from cellblock.hosting import forks
+from cellblock.hosting.threads import Pool
+
+_PROGRAM = Path(__file__).parents[1] / "support" / "hosts.py"
+_PACKAGE = Path(cellblock.__file__).parent
+_AS_IN_NAMESPACE = ["unshare", "-m", "sh", "-c"]
+_HIDDEN = 'mount -t proc -o hidepid=2 proc /proc || exit 9; exec setpriv --reuid $0 --regid $0 --clear-groups "$@"'
+_CHROOT = """
+mount --make-rprivate / && for name in /*; do
+  case $name in /proc|/sys|/lost+found) continue;; esac
+  if [ -L $name ]; then cp -a $name "$0"
+  elif [ -d $name ]; then mkdir "$0$name" && mount --rbind $name "$0$name" || exit 9; fi
+done && mkdir "$0/proc" && mount -t proc proc "$0/proc" || exit 9
+exec chroot "$0" "$@"
+"""
+_needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can make this condition")
+
+
+@dataclass(frozen=True)
+class Host:
+    """A condition: the words before the program's, and what an error has to name; "" where everything works."""
+
+    named: str = ""
+    around: tuple[str, ...] = ()
+    path: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+_REFUSED = {
+    "patched threads": "gevent has replaced this program's threads",
+    "frozen program": "is a frozen program",
+    "embedded Python": "/usr/bin/uwsgi is no Python",
+    "no executable": "this program names no Python",
+}
+if sys.version_info[:2] == (3, 12):
+    _REFUSED["interpreter ends"] = "this Python starts no threads then"
+_LIMITS = {
+    "ulimit -f 8": "RLIMIT_FSIZE) (raise the limit: ulimit -f",
+    "ulimit -f 0": "RLIMIT_FSIZE) (raise the limit: ulimit -f",
+    "ulimit -n 32": "raise the limit: as root, ulimit -n",
+}
+_CAPABILITIES = ("kill", "setuid", "setgid", "chown")
+_BUILT = ("zip archive", "closed installation", "installation without compiled files")
+_OF_ROOT = ("chroot", "hidepid", *(f"without {name}" for name in (*_CAPABILITIES, "dac_override", "sys_ptrace")))
+CONDITIONS = (*SET, *_LIMITS, "interpreter ends", *_BUILT, *_OF_ROOT)
+
+
+@pytest.fixture(scope="module")
+def somebody() -> Iterator[Account]:
+    if reason := why_no_other_user():
+        pytest.skip(reason)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield ordinary(Path(folder), _PROGRAM)
+
+
+def _host(condition: str, folder: Path, request: pytest.FixtureRequest) -> tuple[Account, Host]:
+    account = own(_PROGRAM.parent)
+    if condition in (*SET, "interpreter ends", "another user"):
+        return account, Host(_REFUSED.get(condition, ""))
+    if condition in _LIMITS:
+        return account, Host(_LIMITS[condition], ("bash", "-c", f'{condition}; exec "$0" "$@"'))
+    if condition in _BUILT:
+        return _installed(condition, folder, account)
+    if os.getuid() != 0:
+        pytest.skip("only root can make this condition")
+    if condition == "chroot":
+        return account, Host("this program is in a chroot", (*_AS_IN_NAMESPACE, _CHROOT, str(folder)))
+    if condition == "hidepid":
+        account = request.getfixturevalue("somebody")
+        return replace(account, uid=None), Host("", (*_AS_IN_NAMESPACE, _HIDDEN, str(account.uid)))
+    name = condition.removeprefix("without ")
+    named = f"has no CAP_{name.upper()} here" if name in _CAPABILITIES else ""
+    return account, Host(named, ("setpriv", "--bounding-set", f"-{name}", "--inh-caps", f"-{name}"))
+
+
+def _installed(condition: str, folder: Path, account: Account) -> tuple[Account, Host]:
+    copy = folder / "packages" / "cellblock"
+    shutil.copytree(_PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    path, named = copy.parent, ""
+    if condition == "zip archive":
+        copy.parent.joinpath("__main__.py").touch()
+        path, named = folder / "packages.pyz", "cellblock must lie as files on disk"
+        zipapp.create_archive(copy.parent, path)
+    elif condition == "closed installation":
+        subprocess.run(["chmod", "-R", "go-rwx", str(copy)], check=True)
+        named = "cannot be read by the account that sessions run as" if os.getuid() == 0 else ""
+    else:
+        subprocess.run(["chmod", "-R", "a-w", str(copy)], check=True)
+    return replace(account, path=f"{path}:{account.path}"), Host(named)
+
+
+def _told(condition: str, use: str, folder: Path, request: pytest.FixtureRequest) -> tuple[str, str]:
+    account, host = _host(condition, folder, request)
+    program = _PROGRAM
+    if condition == "hidepid":
+        if use == "resumed":
+            pytest.skip("the ordinary user has no copy of all that a store needs")
+        program = Path(account.path) / _PROGRAM.name
+    words = [*host.around, account.python, "-B", str(program), condition, use]
+    done = subprocess.run(
+        words,
+        env={"PYTHONPATH": account.path, "HOME": account.home, "PATH": os.environ["PATH"]},
+        cwd=account.home,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    if done.returncode == 9:
+        pytest.skip("nothing can be mounted here")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout.strip(), host.named
+
+
+def _is_as_it_should_be(condition: str, use: str, folder: Path, request: pytest.FixtureRequest) -> None:
+    told, named = _told(condition, use, folder, request)
+    if named:
+        assert told.startswith(("IsolationUnavailable: ", "CellblockError: ", "SessionClosed: "))
+        assert named in told
+    else:
+        assert told == repr(USES[use][1])
+
+
+_TELLING = {
+    "stopped clock": "limits",
+    "guarded sockets": "branch",
+    "little time": "open",
+    "interpreter ends": "resumed",
+    "blocked signals": "limits",
+    "no directory": "mounts",
+}
+"""The use that a condition would break first, where that is not undoing."""
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_session_works_in_the_host_or_names_the_condition(
+    condition: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    _is_as_it_should_be(condition, _TELLING.get(condition, "undo"), tmp_path, request)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_every_use_works_in_the_host_or_names_the_condition(
+    condition: str, use: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    _is_as_it_should_be(condition, use, tmp_path, request)
+
+
+@pytest.mark.parametrize("condition", ["hidepid"])
+@pytest.mark.parametrize("use", ["crash", "branch"])
+def test_checkpoints_are_found_where_processes_are_hidden(
+    condition: str, use: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    _is_as_it_should_be(condition, use, tmp_path, request)
+
+
+@_needs_root
+def test_session_of_another_user_is_refused_by_that_name(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    told, _ = _told("another user", "user", tmp_path, request)
+    assert told == (
+        "CellblockError: the session was opened as user 0, and this program is now user 65534 "
+        "(open sessions after the change of user)"
+    )
+
+
+@_needs_root
+def test_user_who_changes_while_a_cell_runs_ends_the_session(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    told, _ = _told("another user", "user meanwhile", tmp_path, request)
+    assert told.startswith(
+        "SessionClosed: the session's process ended and no other could be started: the session was opened as user 0, "
+        "and this program is now user 65534"
+    )
+
+
+def test_cell_that_reaches_the_program_s_limit_of_time_says_so(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    told, _ = _told("another user", "time", tmp_path, request)
+    message = "the session's process was killed by SIGXCPU, at its limit of CPU time (RLIMIT_CPU, ulimit -t)"
+    assert told == repr((message, [1]))
+
+
+def test_copy_forked_while_a_thread_opens_the_first_session_opens_its_own(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    assert _told("another user", "fork", tmp_path, request)[0] == "7"
+
+
+def test_default_timeout_that_a_cell_sets_is_not_for_the_session_s_own_sockets(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/cells.db"
+    with Session("kept", state=Versioned(url)) as session:
+        session.run("import socket\nsocket.setdefaulttimeout(0.5)\na = [1]")
+        session.run("a.append(2)")
+        session.run("a.append(3)")
+        session.undo()
+        with session.branch() as other:
+            assert other["a"] == [1, 2]
+        session.flush()
+        assert (session["a"], session.run("socket.getdefaulttimeout()").value) == ([1, 2], 0.5)
+    with Session("kept", state=Versioned(url)) as session:
+        assert session["a"] == [1, 2]
+
+
+def test_relative_mount_without_a_working_directory_is_refused_by_that_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def getcwd() -> str:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(os, "getcwd", getcwd)
+    message = "mounts['given']: 'data' is relative, and the working directory of this program is gone"
+    with pytest.raises(MountRefused, match=re.escape(message)):
+        Session(mounts={"given": "data"})
+
+
+def test_copy_finds_a_lock_free_that_another_thread_has() -> None:
+    lock, held, done = forks.Lock(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(3 if lock.take(0) else 4)
+    done.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+
+
+def test_pool_that_is_closed_cancels_what_no_thread_has_taken_up() -> None:
+    pool, begun, going_on = Pool(1, "pool"), threading.Event(), threading.Event()
+    first = pool.submit(lambda: begun.set() or going_on.wait(60))
+    second = pool.submit(lambda: 2)
+    begun.wait(60)
+    pool.close(wait=False)
+    going_on.set()
+    assert (first.result(60), second.cancelled()) == (True, True)
