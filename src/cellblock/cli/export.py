@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.errors import FileRefused
+from cellblock.private import open_private, private_directory
 
 if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
@@ -59,7 +60,7 @@ class Shelf:
         """Save a file under its safe name; where it went, None where the directory did not take it."""
         target = self._directory / safe(name)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            private_directory(target.parent)
             path = _write_new(target, data)
         except OSError as error:
             self.failed.append(f"{safe(name)}: {error.strerror}")
@@ -92,15 +93,14 @@ def _digest(data: bytes) -> bytes:
 
 def _write_new(target: Path, data: bytes) -> Path:
     """Write a file that did not exist, under the name or the name with a number; never through a link."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     number, path = 1, target
     while True:
         try:
-            file = os.open(path, flags, 0o644)
+            file = open_private(path, "x")
             break
         except FileExistsError:
             number += 1
             path = target.with_name(f"{target.stem}-{number}{target.suffix}")
-    with open(file, "wb") as out:
+    with os.fdopen(file, "wb") as out:
         out.write(data)
     return path

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from urllib.parse import quote
 
 from cellblock.errors import StoreError
 from cellblock.patience import pauses
+from cellblock.private import fsync, open_private
 from cellblock.store.database import Dialect, Row, Transaction, Value
 from cellblock.store.schema import MIGRATIONS, Migrations, migrate, stored_format
 
@@ -319,30 +319,11 @@ class _Transaction:
         self._connection.executemany(sql, rows)
 
 
-def fsync(path: str) -> None:
-    """Bring a file to the disk; nothing where there is none: then all of it is in the database itself."""
-    flags = os.O_RDONLY
-    if sys.platform == "win32":  # it brings to the disk what may be written to, and opens no directories
-        if os.path.isdir(path):
-            return
-        flags = os.O_RDWR
-    try:
-        descriptor = os.open(path, flags)
-    except FileNotFoundError:
-        return
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _make_private(path: str) -> None:
     """An empty file that only its owner may read; SQLite gives what it puts beside it the same mode."""
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        return
-    fsync(os.path.dirname(path))
+    with suppress(FileExistsError):
+        os.close(open_private(path, "x"))
+        fsync(os.path.dirname(path))
 
 
 def _is_read_only(path: str) -> bool:
