@@ -9,8 +9,9 @@ from typing import Any
 from anyio import fail_after
 
 from cellblock.errors import ModelError
+from cellblock.masking import masked
 from cellblock.models.assembling import arguments_of, parts_of
-from cellblock.models.failures import is_too_long, readable
+from cellblock.models.failures import MOST_READ, is_too_long, readable
 from cellblock.models.protocol import Message, OnText, Reply, Tokens, ToolRequest, ToolSchema, Unopened, mended
 
 try:
@@ -94,13 +95,17 @@ class LangChainModel(Unopened):
         except StopAsyncIteration:
             return None
         except Exception as error:  # the model's own code: anything
-            said = readable(f"{type(error).__name__}: {error}")
+            said = readable(masked(f"{type(error).__name__}: {error}"[:MOST_READ], self._secrets()))
             raise ModelError(f"{self.name} raised {said}", kind=_kind(error)) from error
         if not isinstance(piece, BaseMessage):
             raise ModelError(
                 f"{self.name} answered with a {type(piece).__name__}", kind="malformed", hint="a chat model is needed"
             )
         return piece
+
+    def _secrets(self) -> list[str]:
+        found = (getattr(value, "get_secret_value", None) for value in getattr(self._model, "__dict__", {}).values())
+        return [str(reveal()) for reveal in found if callable(reveal)]
 
     def _reply(self, came: list[BaseMessage]) -> Reply:
         chunks = [piece for piece in came if isinstance(piece, AIMessageChunk)]

@@ -20,7 +20,8 @@ from cellblock.models.assembling import Assembly
 from cellblock.models.failures import Failure
 from cellblock.models.protocol import Message, OnText, Reply, ToolSchema, mended
 from cellblock.models.retrying import OnRetry, Patience, persist
-from cellblock.models.translating import Translator, openai, shown
+from cellblock.models.translating import Translator, openai
+from cellblock.url import parsed
 
 _OPENAI = "https://api.openai.com/v1"
 _CONNECTING = 20.0
@@ -54,12 +55,16 @@ class EndpointModel:
         patience: Patience | None = None,
         on_retry: OnRetry | None = None,
     ) -> None:
-        if not name:
-            raise ModelError("a model's name must not be empty", kind="setup")
         self.name = name
         self._url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
         self._key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip()
-        self._errors = Translator(name, shown(self._url), self._key)
+        del base_url, api_key  # no frame of an error holds them
+        if not name:
+            raise ModelError("a model's name must not be empty", kind="setup")
+        place = parsed(self._url)
+        if place is None or not place.host or place.scheme not in ("http", "https"):
+            raise ModelError("the endpoint's URL is not an HTTP URL", kind="setup", hint=_NO_URL)
+        self._errors = Translator(name, place, self._key)
         if not self._key and self._url.rstrip("/") == _OPENAI:
             raise ModelError(f"there is no key for the model {name!r} of OpenAI", kind="key", hint=_NO_KEY)
         if not (self._key.isascii() and self._key.isprintable()):
@@ -227,6 +232,7 @@ class _Kept:
     users: int = 0
 
 
+_NO_URL = "set OPENAI_BASE_URL to something like http://localhost:11434/v1"
 _NO_KEY = (
     "set OPENAI_API_KEY, from https://platform.openai.com/api-keys, or point OPENAI_BASE_URL to another endpoint, such "
     "as a local Ollama's http://localhost:11434/v1, vLLM's or llama.cpp's http://localhost:8080/v1"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from cellblock.errors import ModelError
-from cellblock.models.failures import Failure, Refusal, asked_wait, readable
+from cellblock.masking import masked
+from cellblock.models.failures import MOST_READ, Failure, Refusal, asked_wait, readable
+from cellblock.url import Url
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,17 +25,17 @@ except ImportError as error:
 _BELOW = ("anyio", "h11", "httpcore", "httpx")
 """Packages whose errors tell of connections."""
 
-_SECRET = 8
-"""Characters from which on a key is a secret: local servers are given "ollama", "EMPTY" and the like."""
-
 
 class Translator:
-    """Makes failures of what a request of `model` to the endpoint at `place` ended with. None of them holds `key`."""
+    """Makes failures of what a request of `model` to an endpoint ended with.
 
-    def __init__(self, model: str, place: str, key: str) -> None:
-        self.place = place
+    None of them holds `key`, or what is secret in the endpoint's URL; `place` is the URL without that.
+    """
+
+    def __init__(self, model: str, url: Url, key: str) -> None:
+        self.place = f"{url.scheme}://{url.host}{url.path.rstrip('/')}"
         self._model = model
-        self._key = key
+        self._secrets = (key, url.user or "", url.password or "", *url.options.values())
 
     def translated(self, error: Exception) -> Failure:
         """What an exception of the package, or of what is below it, means. Any other is a mistake, and is raised."""
@@ -87,24 +88,8 @@ class Translator:
         return failure
 
     def _hidden(self, said: str) -> str:
-        """What an endpoint says, without the key, which some repeat."""
-        return said.replace(self._key, "***") if len(self._key) >= _SECRET else said
-
-
-def shown(url: str) -> str:
-    """An endpoint's URL without what may be secret in it. Raises `ModelError` where it is none."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host = port = None
-    if not host or parts.scheme not in ("http", "https"):
-        raise ModelError(
-            "the endpoint's URL is not an HTTP URL",
-            kind="setup",
-            hint="set OPENAI_BASE_URL to something like http://localhost:11434/v1",
-        )
-    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+        """An endpoint's words, without the secrets that some repeat."""
+        return masked(said[:MOST_READ], self._secrets)
 
 
 def _is_certificate(error: BaseException | None) -> bool:
