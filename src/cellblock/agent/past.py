@@ -16,6 +16,27 @@ from cellblock.values.portable import MalformedValue
 Made = TypeVar("Made")
 
 _WITHOUT_CELL = frozenset(("no code", "not run again"))
+_TOKENS = {"input": int, "output": int, "cached": int, "cost": (int, float, None)}
+_NAMES = ("modules", "libraries", "without", "classes", "granted", "functions")
+_POLICY = {**{name: [str] for name in _NAMES}, "modules": ([str], None), "format_index": bool}
+_SHAPES: dict[str, object] = {
+    "run": {"task": str, "version": str, "python": str, "attempts": int, "inputs": {...: object}, "verify": bool,
+            "files": {...: {"sha256": str}}, "name": (str, None), "user": str, "trust_level": str, "walls": str,
+            "limits": {...: (int, float, None)}, "seed": (int, None), "policy": (_POLICY, None), "tools": [dict],
+            "accepts": bool, "preload": [str], "mounts": [str], "classes": [str]},
+    "begin": {"asked": str, "again": bool, "cells": int},
+    "reply": {"step": int, "text": str, "requests": [{"name": str, "arguments": (dict, None)}], "finish": str,
+              "tokens": _TOKENS},
+    "tool": {"step": int, "name": str, "arguments": [object]},
+    "accept": {"step": int},
+    "cell": {"step": int, "number": int, "code": str, "state": str, "text": str, "signals": [[str]],
+             "error": ({"type": str, "message": str}, None), "answer": ({"value": object, "verified_by": object}, None),
+             "rolled_back": bool, "decision": str, "shown": str},
+    "memory": {"observations": [str], "failed_approaches": [str]},
+    "decision": {"kind": str},
+    "end": {"reason": str},
+}  # fmt: skip
+"""What is read of each event: a type, one of several (tuple), each of a list, values by key (`...`: all of them)."""
 
 
 @dataclass(slots=True)
@@ -116,10 +137,11 @@ def read_as_log(path: object, read: Callable[..., Made], *args: Any) -> Made:
 
 
 def _read(past: PastRun, events: Iterable[Event]) -> PastRun:
-    if not isinstance(past.run["task"], str):
-        raise TypeError("a task that is no text")
+    if past.run.get("state") or "trust_level" in past.run:
+        _check(past.run)
     for event in events:
         kind = event["event"]
+        _check(event)
         if kind == "begin":
             past.begin = event
         elif kind == "decision" and event["kind"] == "attempt kept":
@@ -127,6 +149,25 @@ def _read(past: PastRun, events: Iterable[Event]) -> PastRun:
         else:
             _add(past.attempts.setdefault(event.get("attempt", 1), Past()), kind, event)
     return past
+
+
+def _check(event: Event) -> None:
+    if type(event.get("attempt", 1)) is not int or not _fits(event, _SHAPES.get(event["event"], object)):
+        raise TypeError(f"the event {event['event']!r:.40} does not hold what one of its kind does")
+
+
+def _fits(value: object, shape: object) -> bool:
+    match shape:
+        case type():
+            return shape is object or type(value) is shape
+        case tuple():
+            return any(_fits(value, one) for one in shape)
+        case [each]:
+            return isinstance(value, list) and all(_fits(one, each) for one in value)
+        case dict():
+            whole = dict.fromkeys(value, shape[...]) if ... in shape and isinstance(value, dict) else shape
+            return isinstance(value, dict) and all(n in value and _fits(value[n], one) for n, one in whole.items())
+    return value is shape
 
 
 def _add(past: Past, kind: str, event: Event) -> None:
