@@ -95,9 +95,11 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
         if self._fails():
             return
-        for part in body.split("<Key>")[1:]:
-            self.bucket.objects.pop(part.partition("</Key>")[0], None)
-        self._answer(200, b'<DeleteResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"></DeleteResult>')
+        keys = [part.partition("</Key>")[0] for part in body.split("<Key>")[1:]]
+        for key in keys:
+            self.bucket.objects.pop(key, None)
+        told = "".join(f"<Deleted><Key>{key}</Key></Deleted>" for key in keys)
+        self._answer(200, f"<DeleteResult>{told}</DeleteResult>".encode())
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing."""

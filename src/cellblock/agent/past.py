@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from cellblock.documents import reading
 from cellblock.errors import LogError
 from cellblock.models import Reply, Tokens, ToolRequest
 from cellblock.observe.log import Event
@@ -128,12 +129,8 @@ def past_run(events: Iterable[Event], path: object) -> PastRun:
 
 def read_as_log(path: object, read: Callable[..., Made], *args: Any) -> Made:
     """What `read` makes of a log's events; LogError where they are not as it expects them."""
-    try:
+    with reading(f"{path} is", LogError, hint="give a log as a run has written it", also=(MalformedValue,)):
         return read(*args)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, MalformedValue) as error:
-        raise LogError(
-            f"{path} is damaged: {type(error).__name__}: {error}", hint="give a log as a run has written it"
-        ) from None
 
 
 def _read(past: PastRun, events: Iterable[Event]) -> PastRun:

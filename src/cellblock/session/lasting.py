@@ -26,6 +26,7 @@ from anyio import to_thread
 
 from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff
+from cellblock.documents import reading
 from cellblock.errors import CaptureFailed, CellblockError, LeaseLost, SessionClosed, StoreError
 from cellblock.executors.protocol import Capture, Chunk, Kernel
 from cellblock.session.account import Account, Share
@@ -838,9 +839,10 @@ class Lasting:
         """
 
         def read() -> Past:
-            past = leading_to(self._held, head)
-            if journal:
-                followed_by(past, self._held.journal())
+            with reading("the steps of the session are", StoreError, hint="check out an older commit"):
+                past = leading_to(self._held, head)
+                if journal:
+                    followed_by(past, self._held.journal())
             self._snapshot = past.snapshot
             return past
 

@@ -108,7 +108,7 @@ class DirectoryPlace:
 
     def _file(self, key: str) -> str:
         """A key's path. Keys come out of the database, so one that leads out of the directory is damage."""
-        if any(part in ("", ".", "..") for part in key.split("/")):
+        if "\0" in key or any(part in ("", ".", "..") for part in key.split("/")):
             raise StoreError(f"{key[:80]!r} is not the key of an object")
         return os.path.join(self._path, key)
 

@@ -271,6 +271,8 @@ class SqliteDatabase:
             yield
         except sqlite3.Error as error:
             raise self._told(error) from error
+        except UnicodeDecodeError as error:  # in words of SQLite about a file whose own text is damaged
+            raise StoreError(f"{self._where} {_DAMAGED}", hint=_RECOVER) from error
         except OSError as error:
             raise StoreError(f"{self._where}: {error.strerror}", hint=_HINTS.get(error.errno or 0, "")) from error
 
@@ -288,6 +290,7 @@ _HINTS = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS), _OPENS),
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _ROOM),
 }
+_DAMAGED, _RECOVER = "is damaged", "restore a copy, or save what can be read: `sqlite3 FILE .recover`"
 _LOCKED = "is locked by another program that writes to it"
 _UNLOCK = (
     "see which program has it open (`fuser FILE`), and wait until that has ended or end it;"
@@ -296,7 +299,7 @@ _UNLOCK = (
 _TOLD = (
     ("SQLITE_FULL", "has no room: its disk is full", _ROOM),
     ("SQLITE_READONLY", "cannot be written to", "its file, directory or file system is read-only"),
-    ("SQLITE_CORRUPT", "is damaged", "restore a copy, or save what can be read: `sqlite3 FILE .recover`"),
+    ("SQLITE_CORRUPT", _DAMAGED, _RECOVER),
     ("SQLITE_NOTADB", "is no SQLite file", "give the store another path, or restore a copy"),
     ("SQLITE_BUSY", _LOCKED, _UNLOCK),
     ("SQLITE_CANTOPEN", "cannot be opened", _OPENS),
