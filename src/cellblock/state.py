@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cellblock.cell import Cell, Lost
+from cellblock.url import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,10 @@ class Versioned:
     url: str | None = None
     strict: bool = False
     hibernate_after: float | None = None
+
+    def __repr__(self) -> str:
+        url = None if self.url is None else shown(self.url)
+        return f"Versioned(url={url!r}, strict={self.strict}, hibernate_after={self.hibernate_after})"
 
     def __post_init__(self) -> None:
         if not isinstance(self.url, str | None):

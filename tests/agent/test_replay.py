@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import random
+import re
+from collections import Counter
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +16,7 @@ import pytest
 
 from cellblock import CodeAgent, ExecutionLimits, Live, LogError, ModelError, Policy, ScriptedModel, TaskFailed
 from cellblock.agent.replay import replay
+from cellblock.errors import CellblockError
 from cellblock.observe.log import read_log
 
 pytestmark = pytest.mark.hostile
@@ -268,6 +274,68 @@ def test_what_is_no_log_is_refused(tmp_path: Path, change: Callable[[str], str],
     log.write_text(change(log.read_text()))
     with pytest.raises(LogError, match=said):
         replay(log)
+
+
+def _damaged(order: random.Random, rows: list[Any]) -> list[Any]:
+    """A copy of a log's events with one value of another kind, or without it."""
+    new: Any = copy.deepcopy(rows)
+    here, keys = new, [order.randrange(len(rows))]
+    while isinstance(here[keys[-1]], dict | list) and here[keys[-1]] and (len(keys) < 2 or order.random() < 0.5):
+        here = here[keys[-1]]
+        keys.append(order.choice(list(here) if isinstance(here, dict) else range(len(here))))
+    kinds = [None, -1, 10**30, 1.5, float("nan"), True, "", "x\x1b[31m", "\ud800", [], {}, [[]], {"a": 1}, ["a"]]
+    if (kind := order.choice([*kinds, KeyError])) is KeyError:
+        del here[keys[-1]]
+    else:
+        here[keys[-1]] = kind
+    return new  # type: ignore[no-any-return]
+
+
+def _tell_damaged_logs(tmp_path: Path, order: random.Random, count: int) -> None:
+    def look(number: int) -> int:
+        """Look."""
+        return number + 1
+
+    log = tmp_path / "run.jsonl"
+    codes = ("x = look(1)\n1/0", "explore('y')", "final_answer(look(2))", "final_answer(look(2))")
+    one = agent(*codes, tools=[look], verify_completion=True)
+    one.run("one", log=log, inputs={"a": [1]}, files={"f": b"x"})
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    outcomes: Counter[bool] = Counter()
+    for number in range(count):
+        damaged = _damaged(order, rows)
+        path = tmp_path / f"damaged{number}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in damaged))
+        try:
+            replay(path)
+            outcomes[True] += 1
+        except CellblockError:
+            outcomes[False] += 1
+    assert outcomes[True]
+    assert outcomes[False]
+
+
+def test_log_that_is_damaged_is_told_or_replayed(tmp_path: Path) -> None:
+    _tell_damaged_logs(tmp_path, random.Random(1), 60)
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(600)
+def test_log_that_is_damaged_anywhere_is_told_or_replayed(tmp_path: Path) -> None:
+    seed = date.today().toordinal()
+    print(f"seed {seed}")
+    _tell_damaged_logs(tmp_path, random.Random(seed), 1000)
+
+
+def test_attempts_beyond_those_of_the_caller_are_never_taken_from_a_log(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    agent("final_answer(1)").run("one", log=log)
+    for attempts in (0, 17, 10**9):
+        log.write_text(re.sub('"attempts": [0-9]+', f'"attempts": {attempts}', log.read_text()))
+        with pytest.raises(LogError, match=f"was of {attempts} attempts"):
+            replay(log)
+    log.write_text(log.read_text().replace(f'"attempts": {attempts}', '"attempts": 17'))
+    assert replay(log, attempts=17).cells == 1
 
 
 def test_log_whose_last_line_is_torn_is_replayed_up_to_it(tmp_path: Path) -> None:

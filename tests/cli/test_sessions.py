@@ -176,7 +176,7 @@ def test_verify_gc_and_delete(stored: Run) -> None:
         (["undo", "report", "many"], 2, b"'many' is not a number"),
         (["checkout", "report"], 2, b"REVISION"),
         (["merge", "report", "other"], 2, b"other"),
-        (["list", "--store", "mysql://x"], 2, b"'mysql://x' is not the URL of a store"),
+        (["list", "--store", "mysql://x"], 2, b"this is not the URL of a store"),
         (["list", "--store", "sqlite:////proc/none/x.db"], 2, b"there is no store at sqlite:////proc/none/x.db"),
     ],
 )

@@ -1,5 +1,6 @@
 """The real client of the `openai` package against a real server on loopback that answers, fails and misbehaves."""
 
+import json
 import logging
 import re
 import shutil
@@ -9,13 +10,16 @@ import sys
 import threading
 import time
 import traceback
+from base64 import b64encode, urlsafe_b64encode
+from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 import anyio
 import pytest
 from model_server import Answer, Drop, Failure, ModelServer, Silence, Stream
+from shown import shown_by
 
 from cellblock.errors import ModelError
-from cellblock.models import Reply, Retry, Tokens, ToolRequest, connect
+from cellblock.models import Reply, Retry, Tokens, ToolRequest, connect, record
 
 pytest.importorskip("openai")
 pytestmark = pytest.mark.anyio
@@ -355,6 +359,62 @@ async def test_a_wrong_key_is_told_and_the_key_is_nowhere(endpoint, caplog):
     assert [text for text in shown if "sk-wrong" in text] == []
     assert "HTTP Request" in caplog.text
     assert (error.__cause__, error.__context__, error.kind) == (None, None, "key")
+
+
+KEY = "sk-proj/A+b=c 9%?zZ-1234567890"
+
+
+@pytest.mark.parametrize(
+    "repeated",
+    [
+        KEY, KEY[:12] + "…" + KEY[-9:], f"{KEY[:20]}\n", quote(KEY, safe=""), quote(KEY, safe="").lower(),
+        quote_plus(KEY), "".join(f"%{ord(char):02X}" for char in KEY), "".join(map(r"\x{:02x}".format, KEY.encode())),
+        json.dumps(KEY + "\u00e9"), repr(KEY),
+        b64encode(KEY.encode()).decode(), "Basic " + b64encode(f"me:{KEY}".encode()).decode(),
+        "Basic " + b64encode(f":{KEY}".encode()).decode()[5:-3], urlsafe_b64encode(f"ab:{KEY}".encode()).decode(),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("way", ["refusal", "stream", "body"])
+async def test_a_key_is_hidden_however_an_endpoint_repeats_it(endpoint, repeated, way, caplog, tmp_path):
+    caplog.set_level(logging.DEBUG)
+    answer = {
+        "refusal": Failure(400, f"the key <{repeated}> is none"),
+        "stream": Stream((f"data: {json.dumps({'error': {'message': f'the key <{repeated}> is none'}})}", "")),
+        "body": Failure(401, body=f"the key <{repeated}> is none"),
+    }[way]
+    with ModelServer([answer] * 2, key=KEY) as server:
+        model = record(endpoint(server, patience={"retries": 0}), tmp_path / "replies")
+        with pytest.raises(ModelError) as caught:
+            await model.reply([{"role": "user", "content": "hello"}], [])
+    shown = [shown_by(caught.value), repr(model), repr(vars(model)), (tmp_path / "replies").read_text(), caplog.text]
+    for text in shown:
+        plain = unquote_plus(text.replace("\\x", "%"))
+        found = [KEY[at : at + 8] for at in range(len(KEY) - 7) if KEY[at : at + 8].lower() in plain.lower()]
+        assert found == []
+        coded = [b64encode(f"{pad}{KEY}".encode()).decode()[8:-8] for pad in ("", "a", "ab")]
+        assert [part for part in coded if part in text] == []
+    assert "the key <" in str(caught.value)
+
+
+async def test_a_password_in_the_url_is_sent_and_neither_logged_nor_shown(endpoint, caplog):
+    caplog.set_level(logging.DEBUG)
+    with ModelServer() as server:
+        url = server.url.replace("://", f"://me:{quote(KEY, safe='')}@")
+        error = await failing(endpoint(server, base_url=url, patience={"retries": 0}))
+    sent = "Basic " + b64encode(f"me:{KEY}".encode()).decode()
+    assert server.asked[0].headers["authorization"] == sent
+    assert error.args[0] == f"{server.url} answered 401: Incorrect API key provided: Basic ***"
+    assert [text for text in (caplog.text, shown_by(error)) if KEY in unquote(text) or sent in text] == []
+
+
+@pytest.mark.parametrize("url", [f"http://me:{KEY}@[h/v1", f"htp://h/{KEY}", f"http://h/v1#{KEY}", f"{KEY}"])
+def test_endpoint_that_cannot_be_is_told_without_its_secrets(endpoint, url):
+    from cellblock.models.openai import EndpointModel
+
+    for given in ({"base_url": url}, {"base_url": "http://h/v1", "api_key": KEY + "\n\u00e9"}, {"name": ""}):
+        with pytest.raises(ModelError) as caught:
+            EndpointModel(given.pop("name", "gpt"), **{"api_key": KEY, "base_url": url, **given})
+        assert KEY not in unquote(shown_by(caught.value))
 
 
 async def test_a_short_key_that_is_none_leaves_messages_as_they_are(endpoint):

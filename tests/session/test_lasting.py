@@ -510,6 +510,28 @@ def test_what_the_opener_says_comes_before_a_store(opened: Open, tmp_path: Path)
     assert session.limits.timeout_seconds == 60
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {}, {"do": 1}, {"do": "begin"}, {"do": "begin", "id": [], "number": "x", "kind": 1, "source": None},
+        {"do": "host", "step": "s", "what": "set", "name": "x", "buffers": "?", "during": ""},
+        {"do": "host", "step": "s", "what": "set", "name": "x", "buffers": ["%"], "during": ""},
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_journal_of_another_form_is_damage(opened: Open, url: str, entry: object) -> None:
+    session = opened()
+    session.run("x = 1")
+    session.close()
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as database:
+        database.execute("INSERT INTO journal SELECT id, 1000, ? FROM sessions", (json.dumps(entry),))
+    database.close()
+    try:
+        assert opened().run("x").value == 1
+    except StoreError as error:
+        assert "the steps of the session are damaged" in str(error)  # noqa: PT017 - the other outcome is none
+
+
 @pytest.mark.parametrize("limits", [{"timeout_seconds": -1}, {"timeout_seconds": "1"}, {"nope": 1}, 5])
 def test_limits_of_a_store_that_are_none_are_damage(opened: Open, url: str, limits: object) -> None:
     opened().close()

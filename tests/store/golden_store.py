@@ -119,7 +119,7 @@ def main(directory: Path, postgres: str | None) -> None:
         (directory / f"{name}.sqlite.json").write_text(json.dumps(tell(store), indent=1))
     if postgres is not None:
         parts = parse_url(postgres)
-        database = PostgresDatabase(parts.location, parts.shown, parts.schema)
+        database = PostgresDatabase(parts)
         with Store(database) as store:
             write(store)
             (directory / f"{name}.postgres.json").write_text(json.dumps(tell(store), indent=1))

@@ -48,7 +48,7 @@ class TestPostgres(StoreConformance):
     def connect(self, postgres_url: str, opened: list[Database]) -> Callable[[], Database]:
         def connect() -> Database:
             parts = parse_url(postgres_url)
-            opened.append(PostgresDatabase(parts.location, parts.shown, parts.schema))
+            opened.append(PostgresDatabase(parts))
             return opened[-1]
 
         return connect

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import sqlite3
 import subprocess
 import sys
+from collections import Counter
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -111,6 +115,125 @@ def _harm(path: Path, order: random.Random) -> None:
             byte = file.read(1)[0]
             file.seek(place)
             file.write(bytes([byte ^ (1 << order.randrange(8))]))
+
+
+def _damage_and_read(source: Path, tmp_path: Path, order: random.Random, count: int) -> Counter[str]:
+    """Turn bytes of copies of a store, its bodies outside included: what reading, verifying, collecting and going on
+    with each came to. Anything but the truth or a StoreError fails.
+    """
+    (tmp_path / "work").mkdir()
+
+    def url_of(directory: Path) -> str:
+        return f"sqlite:///{directory}/cells.db?objects={directory}/objects"
+
+    def read(store: Store) -> list[object]:
+        rows = [replace(one, holder=None) for one in store.sessions()]
+        return [rows, store.read("ana", "q3").journal(), *everything(store)]
+
+    def hold(store: Store) -> None:
+        with store.hold("ana", "q3") as held, held.batch() as batch:
+            held.append({"n": 1})
+            batch.commit(kind="cell", trees={})
+
+    with open_store(url_of(source)) as store:
+        truth = read(store)
+    database = source / "cells.db"
+    places = [at for at, byte in enumerate(database.read_bytes()) if byte]  # empty pages tell nothing
+    bodies = sorted(path for path in (source / "objects").rglob("*") if path.is_file())
+    outcomes: Counter[str] = Counter()
+    for number in range(count):
+        copied = tmp_path / "work" / str(number)
+        shutil.copytree(source, copied)
+        victim = database if order.random() < 0.8 else order.choice(bodies)
+        path = copied / victim.relative_to(source)
+        content = bytearray(path.read_bytes())
+        for _ in range(order.choice((1, 1, 5, 20))):
+            at = order.choice(places) if victim is database else order.randrange(len(content))
+            content[at] = order.choice((content[at] ^ (1 << order.randrange(8)), 0, 0xFF, order.randrange(256)))
+        path.write_bytes(content)
+        for call in (read, Store.verify, Store.gc, hold):
+            try:
+                with open_store(url_of(copied)) as store:
+                    found = call(store)
+                assert call is not read or found == truth, (number, victim)
+                outcomes["whole"] += 1
+            except (StoreError, UnknownCommit):
+                outcomes["told"] += 1
+        shutil.rmtree(copied)
+    return outcomes
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    """The directory of a store with bodies inside and outside of its database."""
+    directory = tmp_path / "large"
+    url = f"sqlite:///{directory}/cells.db?objects={directory}/objects"
+    directory.mkdir()
+    with open_store(url) as store, store.hold("ana", "q3") as held:
+        root = None
+        for number in range(4):
+            with held.batch() as batch:
+                data = [batch.put(random.Random(number).randbytes(size)) for size in (300, 70_000)]
+                root = batch.tree(root, {f"n{number}": {"at": number, "data": blobs(data[number % 2])}})
+                batch.commit(kind="cell", number=number, trees={"names": root})
+        held.append({"number": 1})
+    return directory
+
+
+def test_store_with_damaged_bytes_gives_what_was_stored_or_an_error(large: Path, tmp_path: Path) -> None:
+    outcomes = _damage_and_read(large, tmp_path, random.Random(5), 120)
+    assert outcomes["whole"]
+    assert outcomes["told"]
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(900)
+def test_store_damaged_at_a_thousand_places_gives_what_was_stored_or_an_error(large: Path, tmp_path: Path) -> None:
+    seed = date.today().toordinal()
+    print(f"seed {seed}")
+    _damage_and_read(large, tmp_path, random.Random(seed), 1000)
+
+
+def test_text_of_the_tables_that_is_damaged_is_told(written: Path) -> None:
+    """SQLite repeats it in an error that is no text then."""
+    content, told = written.read_bytes(), 0
+    for at in range(content.index(b"CREATE TABLE objects"), content.index(b"CREATE TABLE objects") + 40):
+        written.write_bytes(content[:at] + b"\xf1" + content[at + 1 :])
+        try:
+            with open_store(f"sqlite:///{written}") as store:
+                everything(store)
+        except StoreError as error:
+            told += "is damaged" in str(error)
+    assert told > 10
+
+
+@pytest.mark.parametrize("value", [None, "x", b"\xff\0", -1, 2**62, 1.5, "\0"], ids=repr)
+def test_column_of_another_type_is_told(large: Path, tmp_path: Path, value: object) -> None:
+    database = sqlite3.connect(large / "cells.db")
+    tables = ("meta", "users", "objects", "sessions", "commits", "refs", "journal")
+    columns = [(table, row[1]) for table in tables for row in database.execute(f"PRAGMA table_info({table})")]
+    database.close()
+    told = 0
+    for number, (table, column) in enumerate(columns):
+        copied = tmp_path / str(number)
+        shutil.copytree(large, copied)
+        database = sqlite3.connect(copied / "cells.db")
+        try:
+            with database:
+                database.execute(f"UPDATE {table} SET {column} = ?", (value,))
+        except sqlite3.Error:  # a rule of the table's refuses it
+            continue
+        finally:
+            database.close()
+        try:
+            with open_store(f"sqlite:///{copied}/cells.db?objects={copied}/objects") as store:
+                store.sessions()
+                everything(store)
+                store.verify()
+                store.gc()
+        except (StoreError, UnknownCommit):
+            told += 1
+    assert told
 
 
 def test_damage_is_found_by_verification(written: Path) -> None:

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.threat("D1")
 
 def opened_postgres(url: str) -> PostgresDatabase:
     parts = parse_url(url)
-    return PostgresDatabase(parts.location, parts.shown, parts.schema)
+    return PostgresDatabase(parts)
 
 
 @pytest.mark.parametrize("number", FORMATS)
@@ -150,7 +150,7 @@ def test_migration_runs_once_and_whole_in_sqlite(tmp_path: Path) -> None:
 
 def test_migration_runs_once_and_whole_in_postgres(postgres_url: str) -> None:
     parts = parse_url(postgres_url)
-    _migrates(PostgresDatabase, parts.location, parts.shown, parts.schema)  # type: ignore[arg-type]
+    _migrates(PostgresDatabase, parts)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("where", ["sqlite", "postgres"])

@@ -201,7 +201,7 @@ def test_commit_whose_answer_is_lost_is_made_once(postgres: Server, postgres_url
             return done
 
     parts = parse_url(postgres_url)
-    database = Breaking(parts.location, parts.shown, parts.schema)
+    database = Breaking(parts)
     with Store(database) as store:
         held = store.hold("ana", "q3")
         database.breaks = True

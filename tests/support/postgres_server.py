@@ -58,8 +58,8 @@ def why_none() -> str:
 
 
 @contextmanager
-def server() -> Iterator[Server]:
-    """A new server, which ends with the block, or with this process."""
+def server(password: str = "") -> Iterator[Server]:
+    """A new server, which ends with the block, or with this process; it asks for a `password` where there is one."""
     found = _programs()
     assert found is not None
     directory = Path(tempfile.mkdtemp(prefix="cb-pg-", dir="/tmp"))  # short: it becomes the name of a socket
@@ -68,7 +68,11 @@ def server() -> Iterator[Server]:
         programs = _reachable(found, directory)
         if os.getuid() == 0:
             os.chown(directory, _NOBODY, _NOBODY)
-        _run([programs / "initdb", "-D", directory / "data", "-U", "cellblock", "-A", "trust", "--no-sync",
+        asked: list[object] = ["-A", "trust"]
+        if password:
+            (directory / "password").write_text(password)
+            asked = ["-A", "scram-sha-256", f"--pwfile={directory / 'password'}"]
+        _run([programs / "initdb", "-D", directory / "data", "-U", "cellblock", *asked, "--no-sync",
               "--locale=C", "-E", "UTF8"])  # fmt: skip
         running = Server(directory, programs, _started(directory, programs))
         yield running

@@ -22,11 +22,11 @@ async def drop(branch: AsyncSession) -> None:
     await branch.close()
     if isinstance(branch.state, Versioned):
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(_forget, branch.state.url, branch.user, str(branch.name))
+            await anyio.to_thread.run_sync(_forget, branch.state, branch.user, str(branch.name))
 
 
-def _forget(url: str | None, user: str, name: str) -> None:
+def _forget(state: Versioned, user: str, name: str) -> None:
     from cellblock.store import open_store
 
-    with open_store(url) as store:
+    with open_store(state.url) as store:
         store.delete(user, name)

@@ -6,16 +6,38 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from cellblock.documents import reading
 from cellblock.errors import LogError
 from cellblock.models import Reply, Tokens, ToolRequest
 from cellblock.observe.log import Event
 from cellblock.observe.redaction import MASK
-from cellblock.text import line, message_of, write_json
+from cellblock.text import line, write_json
 from cellblock.values.portable import MalformedValue
 
 Made = TypeVar("Made")
 
 _WITHOUT_CELL = frozenset(("no code", "not run again"))
+_TOKENS = {"input": int, "output": int, "cached": int, "cost": (int, float, None)}
+_NAMES = ("modules", "libraries", "without", "classes", "granted", "functions")
+_POLICY = {**{name: [str] for name in _NAMES}, "modules": ([str], None), "format_index": bool}
+_SHAPES: dict[str, object] = {
+    "run": {"task": str, "version": str, "python": str, "attempts": int, "inputs": {...: object}, "verify": bool,
+            "files": {...: {"sha256": str}}, "name": (str, None), "user": str, "trust_level": str, "walls": str,
+            "limits": {...: (int, float, None)}, "seed": (int, None), "policy": (_POLICY, None), "tools": [dict],
+            "accepts": bool, "preload": [str], "mounts": [str], "classes": [str]},
+    "begin": {"asked": str, "again": bool, "cells": int},
+    "reply": {"step": int, "text": str, "requests": [{"name": str, "arguments": (dict, None)}], "finish": str,
+              "tokens": _TOKENS},
+    "tool": {"step": int, "name": str, "arguments": [object]},
+    "accept": {"step": int},
+    "cell": {"step": int, "number": int, "code": str, "state": str, "text": str, "signals": [[str]],
+             "error": ({"type": str, "message": str}, None), "answer": ({"value": object, "verified_by": object}, None),
+             "rolled_back": bool, "decision": str, "shown": str},
+    "memory": {"observations": [str], "failed_approaches": [str]},
+    "decision": {"kind": str},
+    "end": {"reason": str},
+}  # fmt: skip
+"""What is read of each event: a type, one of several (tuple), each of a list, values by key (`...`: all of them)."""
 
 
 @dataclass(slots=True)
@@ -107,18 +129,16 @@ def past_run(events: Iterable[Event], path: object) -> PastRun:
 
 def read_as_log(path: object, read: Callable[..., Made], *args: Any) -> Made:
     """What `read` makes of a log's events; LogError where they are not as it expects them."""
-    try:
+    with reading(f"{line(path)} is", LogError, hint="give a log as a run has written it", also=(MalformedValue,)):
         return read(*args)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, MalformedValue) as error:
-        said = f"{type(error).__name__}: {message_of(error, 500)}"
-        raise LogError(f"{line(path)} is damaged: {said}", hint="give a log as a run has written it") from None
 
 
 def _read(past: PastRun, events: Iterable[Event]) -> PastRun:
-    if not isinstance(past.run["task"], str):
-        raise TypeError("a task that is no text")
+    if past.run.get("state") or "trust_level" in past.run:
+        _check(past.run)
     for event in events:
         kind = event["event"]
+        _check(event)
         if kind == "begin":
             past.begin = event
         elif kind == "decision" and event["kind"] == "attempt kept":
@@ -126,6 +146,25 @@ def _read(past: PastRun, events: Iterable[Event]) -> PastRun:
         else:
             _add(past.attempts.setdefault(event.get("attempt", 1), Past()), kind, event)
     return past
+
+
+def _check(event: Event) -> None:
+    if type(event.get("attempt", 1)) is not int or not _fits(event, _SHAPES.get(event["event"], object)):
+        raise TypeError(f"the event {event['event']!r:.40} does not hold what one of its kind does")
+
+
+def _fits(value: object, shape: object) -> bool:
+    match shape:
+        case type():
+            return shape is object or type(value) is shape
+        case tuple():
+            return any(_fits(value, one) for one in shape)
+        case [each]:
+            return isinstance(value, list) and all(_fits(one, each) for one in value)
+        case dict():
+            whole = dict.fromkeys(value, shape[...]) if ... in shape and isinstance(value, dict) else shape
+            return isinstance(value, dict) and all(n in value and _fits(value[n], one) for n, one in whole.items())
+    return value is shape
 
 
 def _add(past: Past, kind: str, event: Event) -> None:

@@ -69,6 +69,7 @@ async def areplay(
     limits: ExecutionLimits | None = None,
     policy: Policy | None = None,
     container: Container | str | None = None,
+    attempts: int = 16,
 ) -> Replay:
     """Do the runs of logs again, one after the other in one session, and compare.
 
@@ -78,7 +79,8 @@ async def areplay(
 
     A log decides nothing that widens what its code reaches. `mounts`, `network`, a `container` and weaker `walls` or a
     weaker `trust_level` than "isolated" are given by whoever replays, or are those of `agent`; so are libraries of a
-    `policy` at "local", and limits above the usual `limits`. The seed, a stronger level and lower limits are the log's.
+    `policy` at "local", limits above the usual `limits`, and more than `attempts` at a task. The seed, a stronger level
+    and lower limits are the log's.
 
     LogError for what is no log, and for a run that cannot be done again; it says why.
     """
@@ -104,7 +106,10 @@ async def areplay(
     replaying: _Replaying = read_as_log(logs[0], _agent_for, logs[0], first, agent, said, limits, policy, done)
     async with replaying:
         for number, (path, past) in enumerate(zip(logs, pasts, strict=True), 1):
-            _note_versions(past, done)
+            if not 1 <= (made := past.run.get("attempts", 0)) <= attempts:
+                hint = f"if you trust it, give attempts={made}"
+                raise LogError(f"the run in {path} was of {made} attempts", hint=hint)
+            read_as_log(path, _note_versions, past, done)
             replaying.load(past, done)
             asked = read_as_log(path, _inputs, past, path, inputs or {})
             await replaying.again(past, asked, read_as_log(path, _files, past, path, given, done))

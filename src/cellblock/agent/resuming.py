@@ -14,7 +14,7 @@ from typing import Any
 from anyio import to_thread
 
 from cellblock.agent.loop import Answer, Exploration, Loop, notes
-from cellblock.agent.past import Past, PastRun, PastStep
+from cellblock.agent.past import Past, PastRun, PastStep, read_as_log
 from cellblock.agent.recording import from_plain, is_whole
 from cellblock.agent.result import RunResult, Step
 from cellblock.agent.signals import Said
@@ -73,7 +73,7 @@ class Resumed(Loop):
     async def resume(self) -> RunResult:
         """Go on with the next step."""
         for step in self.past.ended_steps():
-            self._take_up(step)
+            read_as_log(self.setting.log.path, self._take_up, step)
         await self._find_exploration()
         self._take_memory()
         await self._lent.resume()

@@ -19,6 +19,7 @@ from cellblock.errors import ModelError, TaskFailed
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, connect
 from cellblock.models.retrying import Retry
+from cellblock.private import write_private
 from cellblock.text import line, text_of, write_json
 
 _MOST_SHOWN = 1_000_000
@@ -124,7 +125,7 @@ def _save(arguments: argparse.Namespace, result: RunResult | None) -> str:
     notebook = result.notebook
     text = notebook.to_html() if target.suffix == ".html" else write_json(notebook.to_ipynb(), indent=1) + "\n"
     try:
-        target.write_text(text, encoding="utf-8")
+        write_private(target, text)
     except OSError as error:
         return f"cannot write {arguments.save!r}: {error.strerror}"
     return ""

@@ -12,6 +12,7 @@ from cellblock.cell import Cell
 from cellblock.cli import source
 from cellblock.cli.export import Shelf
 from cellblock.limits import ExecutionLimits
+from cellblock.private import write_private
 from cellblock.text import line, write_json
 from cellblock.walls import Applied, Wall
 
@@ -102,12 +103,9 @@ async def _save(console: Console, argument: str) -> None:
             text = "\n".join(map(_as_script, notebook.cells))
         case _:
             raise Refused(f"{path}: the name must end in .ipynb, .html or .py")
-    again = path.absolute() in console.saved
-    try:
-        with path.open("w" if again else "x", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-    except FileExistsError:
-        raise Refused(f"{path} exists: give another name") from None
+    if path.exists() and path.absolute() not in console.saved:
+        raise Refused(f"{path} exists: give another name")
+    write_private(path, text)
     console.saved.add(path.absolute())
     console.say(f"saved {len(notebook)} cells to {path}")
 

@@ -15,6 +15,7 @@ from cellblock.cell import Cell
 from cellblock.cli.exits import DONE, FAILED, USAGE
 from cellblock.cli.storyboard import PLAIN, TABLES, Step
 from cellblock.limits import ExecutionLimits
+from cellblock.private import private_directory, write_private
 from cellblock.walls import Applied
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def demo(arguments: argparse.Namespace) -> int:
 
     out = Path(arguments.out)
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        private_directory(out)
     except OSError as error:
         print(f"cellblock: --out {arguments.out!r}: {error.strerror}", file=sys.stderr)
         return USAGE
@@ -148,7 +149,7 @@ def _write(session: AsyncSession, out: Path) -> list[Path]:
     for number, uri in enumerate(uris):
         files[f"cellblock-demo{f'-{number + 1}' if number else ''}.png"] = notebook.read(uri)
     for name, data in files.items():
-        (out / name).write_bytes(data)
+        write_private(out / name, data)
     return [(out / name).resolve() for name in files]
 
 

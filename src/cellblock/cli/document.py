@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
 from contextlib import aclosing
@@ -16,6 +15,7 @@ from cellblock.cli.script import CtrlC, status_of
 from cellblock.cli.setup import Setup
 from cellblock.cli.show import JsonLines, Screen
 from cellblock.cli.terminal import say
+from cellblock.private import write_private
 from cellblock.session.jupyter import Piece, in_order, with_outputs
 from cellblock.session.shown import Prose, Shown
 from cellblock.text import write_json
@@ -76,7 +76,7 @@ async def _run(session: AsyncSession, job: Job) -> int:
     if cell is not None:
         await view.end(cell, {})
     if job.save is not None:
-        _write(job.save, _made(session, job, ran))
+        write_private(job.save, _made(session, job, ran))
     if not job.as_json:
         say(_summary(job, len(ran), failed))
     return INTERRUPTED if ctrl_c.count and worst else worst
@@ -100,16 +100,6 @@ def _page(job: Job, shown: Mapping[int, Shown], private: str) -> str:
         hint = 'pip install "cellblock[pages]" has it shown as it is meant'
         say(f"Markdown is shown as it is written ({hint})")
     return page(parts, private=private)
-
-
-def _write(path: Path, text: str) -> None:
-    """Beside its place first: a run that is ended in the middle leaves the old file as it was."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _summary(job: Job, ran: int, failed: list[int]) -> str:

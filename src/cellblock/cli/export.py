@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.errors import FileRefused
+from cellblock.private import open_private, private_directory
 from cellblock.session.shown import mime_type
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Shelf:
             return None
         target = self._directory / name
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            private_directory(target.parent)
             path = self._write_new(target, data)
         except OSError as error:
             self.failed.append(f"{name}: {error.strerror}")
@@ -86,7 +87,7 @@ class Shelf:
             number = self._numbers[target] = self._numbers.get(target, 0) + 1
             path = target if number == 1 else target.with_name(f"{target.stem}-{number}{target.suffix}")
             try:
-                file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+                file = open_private(path, "x")
             except FileExistsError:
                 continue
             with open(file, "wb") as out:

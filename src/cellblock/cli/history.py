@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from pathlib import Path
+
+from cellblock.private import open_private, private_directory
 
 MAX_ENTRIES = 5000
 _MAX_ENTRY_CHARS = 100_000
@@ -22,14 +23,12 @@ def default_path() -> Path:
 class History:
     """The entries, oldest first. Each is in the file as soon as it is added; OSError where that cannot be.
 
-    The file is readable by its owner alone (mode 0600, also where it had another), and a link is not followed.
+    The file is readable by its owner alone, and a link is not followed.
     """
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
-        if stat.S_IMODE(os.fstat(self._file).st_mode) & 0o077:
-            os.fchmod(self._file, 0o600)
+        private_directory(path.parent)
+        self._file = open_private(path, "a")
         self.entries = self._read()
 
     def add(self, entry: str) -> bool:

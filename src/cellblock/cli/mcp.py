@@ -40,7 +40,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add("--token-file", metavar="FILE", help="who may ask over HTTP; a file that only you may read")
     add("--allow-host", action="append", default=[], metavar="NAME", help="a name that HTTP requests may come by")
     add("--allow-origin", action="append", default=[], metavar="URL", help="a site whose pages may ask, https://… say")
-    add("--store", metavar="URL", help="where sessions are kept ($CELLBLOCK_STORE, else yours)")
+    add("--store", type=options.store_url, metavar="URL", help="where sessions are kept ($CELLBLOCK_STORE, else yours)")
     add("--user", default="default", help="whose sessions (default)")
     add("--session", metavar="NAME", help="the one that is meant where a call names none (on stdio, a new one)")
     add("--most", type=options.count, default=16, metavar="N", help="sessions open at once, of all users (16)")

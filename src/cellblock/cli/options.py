@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.cli import source
 from cellblock.container import Container
 from cellblock.limits import ExecutionLimits
+from cellblock.url import parsed
 from cellblock.walls import TrustLevel
 
 if TYPE_CHECKING:
@@ -241,6 +242,14 @@ def _whole(text: str, most: int) -> int:
     if not 0 < number <= most:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {most}")
     return number
+
+
+def store_url(text: str) -> str:
+    """Of an option: a store's URL, without a password, as every user of a machine can read its command lines."""
+    found = parsed(text)
+    if found is not None and (found.password or any("password" in name.lower() for name in found.options)):
+        raise argparse.ArgumentTypeError("everybody can read a password there: set CELLBLOCK_STORE to the URL instead")
+    return text
 
 
 def count(text: str) -> int:

@@ -31,8 +31,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     def action(name: str, help_: str, *words: tuple[str, str, str], session: bool = True) -> argparse.ArgumentParser:
         one = actions.add_parser(name, help=help_, description=f"{help_[0].upper()}{help_[1:]}.", epilog=EPILOG)
         one.add_argument(
-            "--store", metavar="URL", help="sqlite:///FILE or postgresql://… ($CELLBLOCK_STORE, else yours)"
-        )
+            "--store", type=options.store_url, metavar="URL",
+            help="sqlite:///FILE or postgresql://… ($CELLBLOCK_STORE, else yours)",
+        )  # fmt: skip
         one.add_argument("--user", default="default", help="whose sessions (default)")
         one.add_argument("--json", action="store_true", help="print JSON and nothing else")
         if session:
@@ -109,7 +110,7 @@ class _Run:
 
         run: Callable[..., int] = getattr(stored, f"do_{self._name}")
         try:
-            store = _opened(arguments.store or os.environ.get("CELLBLOCK_STORE"))
+            store = _opened(arguments.store)
         except StoreError as error:
             say(str(error))
             return USAGE
@@ -122,6 +123,8 @@ def _opened(url: str | None) -> Store:
     from cellblock.store import open_store
     from cellblock.store.urls import parse_url
 
-    if url is not None and (parts := parse_url(url)).kind == "sqlite" and not os.path.exists(parts.location):
-        raise StoreError(f"there is no store at {url}", hint="the first session with a name makes it")
+    parts = parse_url(url)
+    named = url is not None or "CELLBLOCK_STORE" in os.environ
+    if named and parts.kind == "sqlite" and not os.path.exists(parts.location):
+        raise StoreError(f"there is no store at {parts.shown}", hint="the first session with a name makes it")
     return open_store(url)

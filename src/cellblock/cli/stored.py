@@ -16,6 +16,7 @@ from cellblock.cli.tables import table
 from cellblock.cli.terminal import Printer, say, write_data
 from cellblock.declarations import declared
 from cellblock.errors import StoreError
+from cellblock.private import write_private
 from cellblock.session.commits import cells_of, get_cell, names_of
 from cellblock.session.merging import merge
 from cellblock.session.notebook import Notebook
@@ -190,7 +191,7 @@ def do_export(store: Store, arguments: argparse.Namespace) -> int:
         notebook.record(cell, parts)
     text = notebook.to_html() if target.suffix == ".html" else write_json(notebook.to_ipynb(), indent=1) + "\n"
     try:
-        target.write_text(text, encoding="utf-8")
+        write_private(target, text)
     except OSError as error:
         say(f"cannot write {arguments.out!r}: {error.strerror}")
         return USAGE

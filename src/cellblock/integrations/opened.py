@@ -17,6 +17,7 @@ from cellblock.errors import CellblockError, LeaseLost, SessionClosed
 from cellblock.session.commits import cells_of
 from cellblock.session.notebook import Kept
 from cellblock.session.session import AsyncSession
+from cellblock.state import Versioned
 from cellblock.store import SessionRow, Store, open_store
 from cellblock.store.naming import checked_name
 
@@ -60,10 +61,11 @@ class OpenSessions:
 
     def __init__(self, make: Make, *, url: str | None = None, most: int = 16, idle_seconds: float = 600.0) -> None:
         """`url` is the store in which the sessions that `make` makes are kept."""
+        self._state = Versioned(url)
+        del url  # no frame of an error holds it
         if most < 1 or not idle_seconds > 0:
             raise ValueError(f"most must be at least 1 and idle_seconds above 0, not {most} and {idle_seconds}")
         self._make = make
-        self._url = url
         self._most = most
         self._idle_seconds = idle_seconds
         self.users = 1
@@ -176,7 +178,7 @@ class OpenSessions:
     async def _opened_store(self) -> Store:
         async with self._storing:
             if self._store is None:
-                self._store = await to_thread.run_sync(open_store, self._url)
+                self._store = await to_thread.run_sync(lambda: open_store(self._state.url))
             return self._store
 
     def _share(self, user: str) -> _Share:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LONGEST = 400
 """Characters of an endpoint's own message that are passed on."""
-_MOST_READ = 10_000
+MOST_READ = 10_000
 """Those that are looked at for what it means."""
 _TOO_LONG = re.compile(
     r"context[ _]?(length|window|size)|maximum (number of )?(prompt )?tokens|too many (input )?tokens"
@@ -65,7 +65,7 @@ class Refusal:
         return Failure(error, again=kind in ("rate", "server"), after=self.after)
 
     def _meaning(self, model: str, place: str) -> tuple[ModelFailure, str]:
-        said = f"{self.code} {self.message}"[:_MOST_READ]
+        said = f"{self.code} {self.message}"[:MOST_READ]
         if self.status < 500 and (is_too_long(said) if self.status != 429 else _TOO_LARGE.search(said)):
             return "context", "send less: shorter or fewer messages"
         match self.status:

@@ -8,10 +8,11 @@ from typing import Any
 from anyio import fail_after
 
 from cellblock.errors import ModelError
+from cellblock.masking import masked
 from cellblock.models.assembling import arguments_of, parts_of
-from cellblock.models.failures import LONGEST, is_too_long
+from cellblock.models.failures import LONGEST, MOST_READ, is_too_long
 from cellblock.models.protocol import Message, OnText, Reply, Tokens, ToolRequest, ToolSchema, Unopened
-from cellblock.text import bounded, line, message_of, valid, write_json
+from cellblock.text import bounded, line, message_of, text_of, valid, write_json
 
 try:
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -95,13 +96,17 @@ class LangChainModel(Unopened):
         except StopAsyncIteration:
             return None
         except Exception as error:  # the model's own code: anything
-            said = line(f"{type(error).__name__}: {message_of(error, _MOST_SAID)}", LONGEST)
+            said = line(masked(f"{type(error).__name__}: {message_of(error, MOST_READ)}", self._secrets()), LONGEST)
             raise ModelError(f"{self.name} raised {said}", kind=_kind(error)) from error
         if not isinstance(piece, BaseMessage):
             raise ModelError(
                 f"{self.name} answered with a {type(piece).__name__}", kind="malformed", hint="a chat model is needed"
             )
         return piece
+
+    def _secrets(self) -> list[str]:
+        found = (getattr(value, "get_secret_value", None) for value in getattr(self._model, "__dict__", {}).values())
+        return [text_of(reveal(), max_chars=MOST_READ) for reveal in found if callable(reveal)]
 
     def _reply(self, came: list[BaseMessage]) -> Reply:
         chunks = [piece for piece in came if isinstance(piece, AIMessageChunk)]

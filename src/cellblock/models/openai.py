@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -19,8 +20,9 @@ from cellblock.models.assembling import Assembly
 from cellblock.models.failures import Failure
 from cellblock.models.protocol import Message, OnText, Reply, ToolSchema
 from cellblock.models.retrying import OnRetry, Patience, persist
-from cellblock.models.translating import Translator, openai, shown
+from cellblock.models.translating import Translator, openai
 from cellblock.text import bounded, line, read_json, valid
+from cellblock.url import parsed
 
 _OPENAI = "https://api.openai.com/v1"
 _CONNECTING = 20.0
@@ -54,13 +56,17 @@ class EndpointModel:
         patience: Patience | None = None,
         on_retry: OnRetry | None = None,
     ) -> None:
+        url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
+        self.name, self._place, self._query = name, parsed(url), url.partition("?")[2]
+        self._key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip()
+        del url, base_url, api_key  # no frame of an error holds them
         if not name:
             raise ModelError("a model's name must not be empty", kind="setup")
-        self.name = name
-        self._url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
-        self._key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip()
-        self._errors = Translator(name, shown(self._url), self._key)
-        if not self._key and self._url.rstrip("/") == _OPENAI:
+        place = self._place
+        if place is None or not place.host or place.scheme not in ("http", "https"):
+            raise ModelError("the endpoint's URL is not an HTTP URL", kind="setup", hint=_NO_URL)
+        self._errors = Translator(name, place, self._key)
+        if not self._key and self._errors.place == _OPENAI:
             raise ModelError(f"there is no key for the model {name!r} of OpenAI", kind="key", hint=_NO_KEY)
         if not (self._key.isascii() and self._key.isprintable()):
             raise ModelError("the key contains characters that no key has", kind="key", hint="copy it again")
@@ -98,7 +104,7 @@ class EndpointModel:
             await _close(kept.client)
 
     def __repr__(self) -> str:
-        return f"EndpointModel({self.name!r}, base_url={self._errors.place!r})"
+        return f"EndpointModel({self.name!r}, base_url={str(self._place).rstrip('/')!r})"
 
     # --- one attempt -----------------------------------------------------------------------------------------
 
@@ -216,7 +222,13 @@ class EndpointModel:
     def _new_client(self) -> openai.AsyncOpenAI:
         whole = self._patience.timeout_seconds
         limits = openai.Timeout(whole, connect=min(whole, _CONNECTING))
-        return openai.AsyncOpenAI(base_url=self._url, api_key=self._key or "none", max_retries=0, timeout=limits)
+        url, headers = self._errors.place + (self._query and f"?{self._query}"), {}
+        if self._place and (self._place.user or self._place.password):  # not in the URL, which httpx logs
+            named = f"{self._place.user or ''}:{self._place.password or ''}".encode()
+            headers["Authorization"] = f"Basic {base64.b64encode(named).decode()}"
+        return openai.AsyncOpenAI(
+            base_url=url, api_key=self._key or "none", max_retries=0, timeout=limits, default_headers=headers
+        )
 
 
 @dataclass
@@ -227,6 +239,7 @@ class _Kept:
     users: int = 0
 
 
+_NO_URL = "set OPENAI_BASE_URL to something like http://localhost:11434/v1"
 _NO_KEY = (
     "set OPENAI_API_KEY, from https://platform.openai.com/api-keys, or point OPENAI_BASE_URL to another endpoint, such "
     "as a local Ollama's http://localhost:11434/v1, vLLM's or llama.cpp's http://localhost:8080/v1"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any, Self
 from cellblock.errors import ModelError
 from cellblock.models.connect import connect
 from cellblock.models.protocol import Connected, Message, OnText, Reply, Tokens, ToolRequest, ToolSchema, Unopened, give
+from cellblock.private import open_private
 
 _FORMAT = "cellblock replies 1"
 
@@ -25,8 +27,7 @@ def record(model: str | object, path: str | Path) -> Connected:
     """`model`, with each of its replies added to a new file at `path`. Raises `ModelError` where there is one."""
     connected = connect(model)
     try:
-        with Path(path).open("x", encoding="utf-8") as file:
-            _write(file, {"format": _FORMAT, "model": connected.name})
+        _write(open_private(path, "x"), {"format": _FORMAT, "model": connected.name})
     except FileExistsError:
         raise ModelError(f"{path} is there already", kind="setup", hint="delete it to record it again") from None
     return RecordedModel(connected, Path(path))
@@ -72,8 +73,7 @@ class RecordedModel:
         return reply
 
     def _add(self, entry: Mapping[str, object]) -> None:
-        with self._path.open("a", encoding="utf-8") as file:
-            _write(file, entry)
+        _write(open_private(self._path, "a"), entry)
 
     async def __aenter__(self) -> Self:
         await self._model.__aenter__()
@@ -148,5 +148,6 @@ def _digest(value: object) -> str:
     return "sha256-" + hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _write(file: Any, entry: Mapping[str, object]) -> None:
-    file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+def _write(descriptor: int, entry: Mapping[str, object]) -> None:
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(json.dumps(entry, ensure_ascii=False) + "\n")

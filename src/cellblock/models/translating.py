@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from cellblock.errors import ModelError
-from cellblock.models.failures import LONGEST, Failure, Refusal, asked_wait
+from cellblock.masking import masked
+from cellblock.models.failures import LONGEST, MOST_READ, Failure, Refusal, asked_wait
 from cellblock.text import BadJson, line, message_of, text_of
+from cellblock.url import Url
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,20 +26,17 @@ except ImportError as error:
 _BELOW = ("anyio", "h11", "httpcore", "httpx")
 """Packages whose errors tell of connections."""
 
-_MOST = 10_000
-"""Characters of an endpoint's own words."""
-
-_SECRET = 8
-"""Characters from which on a key is a secret: local servers are given "ollama", "EMPTY" and the like."""
-
 
 class Translator:
-    """Makes failures of what a request of `model` to the endpoint at `place` ended with. None of them holds `key`."""
+    """Makes failures of what a request of `model` to an endpoint ended with.
 
-    def __init__(self, model: str, place: str, key: str) -> None:
-        self.place = place
+    None of them holds `key`, or what is secret in the endpoint's URL; `place` is the URL without that.
+    """
+
+    def __init__(self, model: str, url: Url, key: str) -> None:
+        self.place = f"{url.scheme}://{url.host}{url.path.rstrip('/')}"
         self._model = model
-        self._key = key
+        self._secrets = (key, url.user or "", url.password or "", *url.options.values())
 
     def translated(self, error: Exception) -> Failure:
         """What an exception of the package, or of what is below it, means. Any other is a mistake, and is raised."""
@@ -67,14 +65,14 @@ class Translator:
             status = code
         refusal = Refusal(
             status=status,
-            message=self._hidden(text_of(told.get("message") or said, max_chars=_MOST)),
-            code=f"{text_of(code, max_chars=_MOST)} {text_of(kind, max_chars=_MOST)}",
+            message=self._hidden(text_of(told.get("message") or said, max_chars=MOST_READ)),
+            code=f"{text_of(code, max_chars=MOST_READ)} {text_of(kind, max_chars=MOST_READ)}",
             after=asked_wait(headers or {}),
         )
         return refusal.failure(model=self._model, place=self.place)
 
     def malformed(self, error: Exception) -> Failure:
-        said = f"{self.place} sent something that is not an answer: {message_of(error, _MOST)}"
+        said = f"{self.place} sent something that is not an answer: {message_of(error, MOST_READ)}"
         return self.failure("malformed", said, "is it an OpenAI-compatible endpoint?")
 
     def failure(self, kind: ModelFailure, said: str, hint: str) -> Failure:
@@ -82,7 +80,7 @@ class Translator:
         return Failure(ModelError(self._hidden(said), kind=kind, hint=hint), again=True)
 
     def _unreached(self, error: BaseException) -> Failure:
-        name, why = type(error).__name__, message_of(error, _MOST)
+        name, why = type(error).__name__, message_of(error, MOST_READ)
         said = line(f"{name}: {why}" if why else name, LONGEST)
         if "Connect" in name:
             said, hint = f"no connection to {self.place}: {said}", "is it running? OPENAI_BASE_URL says where to ask"
@@ -93,30 +91,15 @@ class Translator:
         return failure
 
     def _hidden(self, said: str) -> str:
-        """What an endpoint says, without the key, which some repeat."""
-        return said.replace(self._key, "***") if len(self._key) >= _SECRET else said
-
-
-def shown(url: str) -> str:
-    """An endpoint's URL without what may be secret in it. Raises `ModelError` where it is none."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host = port = None
-    if not host or parts.scheme not in ("http", "https"):
-        raise ModelError(
-            "the endpoint's URL is not an HTTP URL",
-            kind="setup",
-            hint="set OPENAI_BASE_URL to something like http://localhost:11434/v1",
-        )
-    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+        """An endpoint's words, without the secrets that some repeat."""
+        return masked(said[:MOST_READ], self._secrets)
 
 
 def _is_certificate(error: BaseException | None) -> bool:
     """Whether a connection failed as the other side is not who it should be: asking again changes nothing."""
     while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in message_of(error, _MOST):
+        said = message_of(error, MOST_READ)
+        if isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in said:
             return True
         error = error.__cause__ or error.__context__
     return False

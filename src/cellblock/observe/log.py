@@ -26,10 +26,11 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, Literal, Self
 
 from cellblock.errors import LogError
 from cellblock.observe.redaction import Redactor
+from cellblock.private import open_private
 
 FORMAT = 1
 MEASURED = "measured"
@@ -45,7 +46,7 @@ class EventLog:
         self.path = None if path is None else Path(path)
         self.events: list[Event] = []
         self._redactor = redactor or Redactor()
-        self._file: BinaryIO | None = None if self.path is None else _opened(self.path, "xb")
+        self._file: BinaryIO | None = None if self.path is None else _opened(self.path, "x")
         self._closed = False
         self._writing = threading.Lock()  # tools that are no coroutines answer in threads
 
@@ -54,7 +55,7 @@ class EventLog:
         """A log that is gone on with. A last line that its writer did not finish is cut off."""
         events, whole = _read(path)
         log = cls(redactor=redactor)
-        log.path, log.events, log._file = Path(path), events, _opened(Path(path), "r+b")
+        log.path, log.events, log._file = Path(path), events, _opened(Path(path), "r+")
         log._file.truncate(whole)
         log._file.seek(whole)
         return log
@@ -133,9 +134,9 @@ def _event(line: bytes, path: object, number: int) -> Event:
     return event
 
 
-def _opened(path: Path, mode: str) -> BinaryIO:
+def _opened(path: Path, mode: Literal["x", "r+"]) -> BinaryIO:
     try:
-        return path.open(mode)  # type: ignore[return-value]  # both modes are of bytes
+        return os.fdopen(open_private(path, mode), "wb")
     except FileExistsError:
         raise LogError(f"there is a log at {path} already", hint="give another path, or resume that run") from None
     except OSError as error:

@@ -9,6 +9,8 @@ from typing import Any
 
 from cellblock.cell import Cell, Lost
 from cellblock.differences import Name
+from cellblock.documents import reading
+from cellblock.errors import StoreError
 from cellblock.session.archive import from_plain, to_plain
 from cellblock.session.notebook import Kept
 from cellblock.session.shown import Blob
@@ -138,15 +140,18 @@ def get_cell(session: StoredSession, address: str) -> tuple[Cell, dict[str, Blob
 def get_cells(session: StoredSession, addresses: Sequence[str]) -> Iterator[tuple[Cell, dict[str, Blob]]]:
     """Several of them, in order, in a few statements for a hundred."""
     for first in range(0, len(addresses), _CELLS_AT_ONCE):
-        found: list[Any] = list(map(json.loads, session.get_many(addresses[first : first + _CELLS_AT_ONCE])))
-        links = [
-            one for record in found for one in (record["cell"], *(part["data"] for part in record["parts"].values()))
-        ]
-        wanted = list(dict.fromkeys(address for link in links for address in _addresses(link, "/")))
-        data = dict(zip(wanted, session.get_many(wanted), strict=True))
-        for record in found:
-            parts = {uri: Blob(one["mime"], _joined(data, one["data"])) for uri, one in record["parts"].items()}
-            yield from_plain(json.loads(_joined(data, record["cell"]))), parts
+        with reading("a stored cell is", StoreError):
+            found: list[Any] = list(map(json.loads, session.get_many(addresses[first : first + _CELLS_AT_ONCE])))
+            links = [one["cell"] for one in found]
+            links += [part["data"] for one in found for part in one["parts"].values()]
+            wanted = list(dict.fromkeys(address for link in links for address in _addresses(link, "/")))
+            data = dict(zip(wanted, session.get_many(wanted), strict=True))
+            cells = [from_plain(json.loads(_joined(data, one["cell"]))) for one in found]
+            parts = [
+                {uri: Blob(one["mime"], _joined(data, one["data"])) for uri, one in cell["parts"].items()}
+                for cell in found
+            ]
+        yield from zip(cells, parts, strict=True)
 
 
 def newest_cells(session: StoredSession, root: str | None, most: int | None) -> Iterator[tuple[int, Kept]]:

@@ -26,6 +26,7 @@ from anyio import to_thread
 
 from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff
+from cellblock.documents import reading
 from cellblock.errors import CaptureFailed, CellblockError, LeaseLost, SessionClosed, StoreError
 from cellblock.executors.protocol import Capture, Chunk, Kernel
 from cellblock.executors.suspects import Known, Suspects
@@ -51,6 +52,7 @@ from cellblock.session.shown import Blob
 from cellblock.session.timeline import before, difference, find, why_private
 from cellblock.session.unbroken import unbroken
 from cellblock.snapshots import Group, Snapshot
+from cellblock.state import Versioned
 from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, open_store, records
 from cellblock.values.room import held
 from cellblock.wire.messages import ToolReply
@@ -115,8 +117,8 @@ class _Step:
 class Lasting:
     """One session's place in a store, held by this program until `close`."""
 
-    def __init__(self, url: str | None, store: Store, held: HeldSession) -> None:
-        self._url = url
+    def __init__(self, state: Versioned, store: Store, held: HeldSession) -> None:
+        self._state = state
         self._store = store
         self._held = held
         self.by_source = False
@@ -178,13 +180,13 @@ class Lasting:
         self._answers_share = self.account.share()
 
     @classmethod
-    async def open(cls, url: str | None, user: str, name: str, settings: Mapping[str, JSON]) -> Lasting:
+    async def open(cls, state: Versioned, user: str, name: str, settings: Mapping[str, JSON]) -> Lasting:
         """Take a session's lease; `SessionBusy` names who has it, `StoreError` says what the store lacks."""
 
         def opened() -> Lasting:
-            store = open_store(url)
+            store = open_store(state.url)
             try:
-                return cls(url, store, store.hold(user, name, settings=settings))
+                return cls(state, store, store.hold(user, name, settings=settings))
             except BaseException:
                 store.close()
                 raise
@@ -837,12 +839,12 @@ class Lasting:
         commit = self._commits[step]
 
         def forked() -> Lasting:
-            store = open_store(self._url)
+            store = open_store(self._state.url)
             try:
                 store.fork(self._held.user, self._held.name, name, at=commit)
                 held = store.hold(self._held.user, name, create=False)
                 held.configure({**self._held.settings, "seed": str(seed)})
-                other = Lasting(self._url, store, held)
+                other = Lasting(self._state, store, held)
                 other.by_source, other.strict, other.otherwise = self.by_source, self.strict, self.otherwise
             except BaseException:
                 store.close()
@@ -887,9 +889,10 @@ class Lasting:
         """
 
         def read() -> Past:
-            past = leading_to(self._held, head)
-            if journal:
-                followed_by(past, self._held.journal())
+            with reading("the steps of the session are", StoreError, hint="check out an older commit"):
+                past = leading_to(self._held, head)
+                if journal:
+                    followed_by(past, self._held.journal())
             self._snapshot = past.snapshot
             return past
 

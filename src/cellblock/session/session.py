@@ -251,7 +251,7 @@ class AsyncSession(Versions):
             from cellblock.session.settings import narrowed, to_plain, to_spec
 
         given = to_plain(self._spec, self.trust_level, self.walls)
-        self._lasting = await Lasting.open(mode.url, self.user, str(self.name), given)
+        self._lasting = await Lasting.open(mode, self.user, str(self.name), given)
         if self._lasting.epoch > 1:  # no id of a cell comes twice
             self._ids = random.Random(f"{self.seed}/{self._lasting.epoch}")  # noqa: S311 - names cells
         self._lasting.account = self._account

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any, get_args
 
 from cellblock.container import Container
+from cellblock.documents import reading
 from cellblock.errors import StoreError
 from cellblock.executors.protocol import KernelSpec
 from cellblock.limits import ExecutionLimits
@@ -80,7 +81,7 @@ def _told(name: str, value: object) -> str:
 
 def to_spec(plain: Mapping[str, Any], given: KernelSpec) -> KernelSpec:
     """The given spec with these settings; `StoreError` where they are damaged."""
-    try:
+    with reading("the settings of the session are", StoreError, hint="open it with another name"):
         return replace(
             given,
             limits=ExecutionLimits(**plain["limits"]),
@@ -91,7 +92,3 @@ def to_spec(plain: Mapping[str, Any], given: KernelSpec) -> KernelSpec:
             network=destinations(plain["network"]),
             container=None if plain["container"] is None else Container(**plain["container"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StoreError(
-            f"the settings of the session are damaged: {error}", hint="open it with another name"
-        ) from None

@@ -7,6 +7,7 @@ import heapq
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from cellblock.documents import reading
 from cellblock.errors import StoreError, UnknownCommit, UnknownSession
 from cellblock.store.address import JSON, digest, linked, records, spelled
 from cellblock.store.database import Database, blob, text
@@ -40,10 +41,8 @@ def read_commit(id: str, record: JSON) -> Commit:
     """A commit from its JSON. StoreError: it is none, or of a newer format."""
     if not isinstance(record, Mapping) or record.get("format") != 1:
         raise StoreError(f"object {id} is not a commit that this version of cellblock reads", hint="upgrade cellblock")
-    try:
+    with reading(f"commit {id} is", StoreError):
         return _read(id, record)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StoreError(f"commit {id} cannot be read: {error!r}") from None
 
 
 def _read(id: str, record: Mapping[str, JSON]) -> Commit:

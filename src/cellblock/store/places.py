@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from cellblock.errors import StoreError
+from cellblock.private import private_directory, write_private
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class DirectoryPlace:
     def __init__(self, path: str) -> None:
         self._path = os.path.abspath(os.path.expanduser(path))
         try:
-            os.makedirs(self._path, mode=0o700, exist_ok=True)
+            private_directory(self._path)
         except OSError as error:
             raise StoreError(f"objects cannot be kept in {self._path}: {error.strerror}", hint=_HINT) from error
 
@@ -72,8 +72,8 @@ class DirectoryPlace:
         key = f"{_sharded(prefix)}.{secrets.token_hex(8)}"
         path = os.path.join(self._path, key)
         try:
-            _make_directories(os.path.dirname(path))
-            _write(path, body)
+            private_directory(os.path.dirname(path))
+            write_private(path, body)
         except OSError as error:
             raise StoreError(f"an object cannot be written to {self._path}: {error.strerror}", hint=_HINT) from error
         return key
@@ -108,7 +108,7 @@ class DirectoryPlace:
 
     def _file(self, key: str) -> str:
         """A key's path. Keys come out of the database, so one that leads out of the directory is damage."""
-        if any(part in ("", ".", "..") for part in key.split("/")):
+        if "\0" in key or any(part in ("", ".", "..") for part in key.split("/")):
             raise StoreError(f"{key[:80]!r} is not the key of an object")
         return os.path.join(self._path, key)
 
@@ -117,39 +117,3 @@ def _sharded(prefix: str) -> str:
     """A directory for each first byte of a hash, as file systems grow slow with many names in one."""
     directory, _, address = prefix.rpartition("/")
     return f"{directory}/{address[7:9]}/{address}"
-
-
-def _make_directories(path: str) -> None:
-    missing = []
-    while not os.path.isdir(path):
-        missing.append(path)
-        path = os.path.dirname(path)
-    for one in reversed(missing):
-        os.makedirs(one, mode=0o700, exist_ok=True)
-        _sync(os.path.dirname(one))
-
-
-def _write(path: str, body: bytes) -> None:
-    """A whole file or none: under another name first."""
-    unfinished = f"{path}.part"
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(body)
-            file.flush()
-            os.fsync(descriptor)
-        os.rename(unfinished, path)
-    except OSError:
-        os.unlink(unfinished)
-        raise
-    _sync(os.path.dirname(path))
-
-
-def _sync(path: str) -> None:
-    if sys.platform == "win32":  # it opens no directories, and writes their changes by itself
-        return
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

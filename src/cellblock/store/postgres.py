@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from cellblock.errors import StoreError
 from cellblock.patience import LOCK_SECONDS, patience, pauses
 from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Uncertain, Value
 from cellblock.store.schema import MIGRATIONS, Migrations, migrate, stored_format
+from cellblock.store.urls import StoreUrl
 
 try:
     import psycopg
@@ -30,9 +33,11 @@ _LOCK_SECONDS = LOCK_SECONDS
 _MIGRATING = 0x63656C6C
 """The advisory lock under which tables are made."""
 
+_Result = TypeVar("_Result")
+
 
 class PostgresDatabase:
-    """The database of a libpq connection URL; the tables are in a schema of their own, made if there is none.
+    """The database of a URL; the tables are in a schema of their own, made if there is none.
 
     Connections are opened as threads need them, and once more where the server has closed one that was idle.
     """
@@ -44,12 +49,10 @@ class PostgresDatabase:
         real="DOUBLE PRECISION", for_update=" FOR UPDATE", for_share=" FOR SHARE",
     )  # fmt: skip
 
-    def __init__(
-        self, location: str, shown: str, schema: str = "cellblock", *, migrations: Migrations = MIGRATIONS
-    ) -> None:
-        self._location = location
-        self._schema = schema
-        self._shown = shown
+    def __init__(self, url: StoreUrl, *, migrations: Migrations = MIGRATIONS) -> None:
+        self._url = url
+        self._schema = url.schema
+        self._where = f"the store {url.shown}"
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._idle: list[psycopg.Connection[Row]] = []
@@ -63,18 +66,17 @@ class PostgresDatabase:
         self._patience = _PATIENCE
 
     def select(self, sql: str, *parameters: Value) -> list[Row]:
-        with self._telling():
-            while True:
-                with self._connection() as connection:
-                    try:
-                        return _Transaction(connection).rows(sql, *parameters)
-                    except psycopg.OperationalError:  # where the server ended the connection, another is tried
-                        if not connection.broken:
-                            raise
+        while True:
+            with self._connection() as connection:
+                try:
+                    return _Transaction(connection, self._where).rows(sql, *parameters)
+                except StoreError:  # where the server ended the connection, another is tried
+                    if not connection.broken:
+                        raise
 
     def once(self, sql: str, *parameters: Value) -> int:
-        with self._telling(), self._connection() as connection, _uncertain(connection):
-            return _Transaction(connection).run(sql, *parameters)
+        with self._connection() as connection:
+            return _Transaction(connection, self._where).run(sql, *parameters, commits=True)
 
     def at_once(self, sql: str, *parameters: Value) -> int | None:
         """None: a server is always waited for."""
@@ -82,15 +84,15 @@ class PostgresDatabase:
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
-        with self._telling(), self._connection() as connection:
-            connection.execute("BEGIN")
+        with self._connection() as connection:
+            transaction = _Transaction(connection, self._where)
+            transaction.run("BEGIN")
             try:
-                yield _Transaction(connection)
-                with _uncertain(connection):
-                    connection.execute("COMMIT")
+                yield transaction
+                transaction.run("COMMIT", commits=True)
             except BaseException:
                 if not connection.closed and connection.info.transaction_status != TransactionStatus.IDLE:
-                    connection.execute("ROLLBACK")
+                    transaction.run("ROLLBACK")
                 raise
 
     def sync(self) -> None:
@@ -137,6 +139,13 @@ class PostgresDatabase:
 
     @contextmanager
     def _connection(self) -> Iterator[psycopg.Connection[Row]]:
+        if self._closed:
+            raise StoreError(f"{self._where} was closed")
+        if os.getpid() != self._pid:
+            raise StoreError(
+                f"{self._where} was opened by the process this one was forked from",
+                hint="open it again in this process",
+            )
         with self._lock:
             connection = self._idle.pop() if self._idle else None
         if connection is None or not _lives(connection):
@@ -144,7 +153,9 @@ class PostgresDatabase:
         seconds = patience(_LOCK_SECONDS)
         try:
             if seconds < _LOCK_SECONDS:
-                connection.execute("SELECT set_config('lock_timeout', %s, false)", [_milliseconds(seconds)])
+                _Transaction(connection, self._where).rows(
+                    "SELECT set_config('lock_timeout', ?, false)", _milliseconds(seconds)
+                )
             yield connection
         finally:
             if seconds < _LOCK_SECONDS:
@@ -164,46 +175,26 @@ class PostgresDatabase:
             time.sleep(pause)
             try:
                 return self._connected()
-            except psycopg.OperationalError as error:
+            except StoreError as error:
                 if self._closed:
                     raise
                 last = error
         raise last
 
     def _connected(self) -> psycopg.Connection[Row]:
-        connection = psycopg.connect(self._location, autocommit=True, application_name="cellblock")
-        connection.execute(
-            "SELECT set_config('search_path', %s, false), set_config('lock_timeout', %s, false)",
-            [f'"{self._schema}"', _milliseconds(_LOCK_SECONDS)],
+        connection = _told(
+            lambda: psycopg.connect(self._url.location, autocommit=True, application_name="cellblock"), self._where
         )
-        connection.execute(
+        transaction = _Transaction(connection, self._where)
+        transaction.rows(
+            "SELECT set_config('search_path', ?, false), set_config('lock_timeout', ?, false)",
+            f'"{self._schema}"',
+            _milliseconds(_LOCK_SECONDS),
+        )
+        transaction.rows(
             "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
         )
         return connection
-
-    # --- errors ---
-
-    @property
-    def _where(self) -> str:
-        return f"the store {self._shown}"
-
-    @contextmanager
-    def _telling(self) -> Iterator[None]:
-        if self._closed:
-            raise StoreError(f"{self._where} was closed")
-        if os.getpid() != self._pid:
-            raise StoreError(
-                f"{self._where} was opened by the process this one was forked from",
-                hint="open it again in this process",
-            )
-        try:
-            yield
-        except Uncertain as error:
-            raise Uncertain(f"{self._where} went away while it was written to: {error}", hint=_AWAY) from error
-        except psycopg.errors.LockNotAvailable as error:
-            raise StoreError(f"{self._where} {LOCKED}", hint=_UNLOCK) from error
-        except psycopg.Error as error:
-            raise StoreError(f"{self._where}: {_first_line(error)}", hint=_hint(error)) from error
 
 
 _UNLOCK = (
@@ -212,36 +203,53 @@ _UNLOCK = (
 )
 _AWAY = "see whether its server runs; what was committed before is whole"
 _HINTS = (
+    (psycopg.errors.LockNotAvailable, _UNLOCK),
     (psycopg.errors.DiskFull, "free some space on its server; what was committed before is whole"),
     (psycopg.errors.ReadOnlySqlTransaction, "its server is a standby, or read-only"),
     (psycopg.errors.InsufficientPrivilege, "its user must be allowed to make and change tables"),
     (psycopg.errors.InvalidCatalogName, "create the database first"),
     (psycopg.OperationalError, _AWAY),
 )
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+_REFUSED = tuple(
+    (re.compile(pattern), what)
+    for pattern, what in (
+        ("password|no pg_hba|role +does not exist", "lets nobody in by this user and password"),
+        ("does not exist", "has no such database"),
+        ("resolve|translate", "has a host that nobody knows"),
+        ("invalid|unsupported|unexpected|missing", "has a parameter that libpq does not take"),
+        ("SSL|TLS|certificate", "cannot be reached by TLS as its URL asks"),
+        ("timeout", "does not answer in time"),
+        ("too many|connection slots", "takes no more connections"),
+        ("refused|No such file", "does not answer"),
+    )
+)
+"""Words of libpq about a connection, and what they mean: they may quote the URL, and so are never repeated."""
 
 
-def _hint(error: psycopg.Error) -> str:
-    return next((hint for kind, hint in _HINTS if isinstance(error, kind)), "")
+def _told(act: Callable[[], _Result], where: str) -> _Result:
+    """Security border: act by the driver, whose errors may hold passwords in words and frames, and end here.
+
+    StoreError in words of our own.
+    """
+    try:
+        return act()
+    except psycopg.Error as error:
+        hint = next((hint for kind, hint in _HINTS if isinstance(error, kind)), "")
+        if isinstance(error, psycopg.errors.LockNotAvailable):
+            what = f" {LOCKED}"
+        elif error.sqlstate is not None:
+            what = f": the server reports {type(error).__name__} ({error.sqlstate})"
+        else:
+            said = _QUOTED.sub("", str(error))
+            what = next((f" {what}" for words, what in _REFUSED if words.search(said)), " is out of reach")
+            del said
+    raise StoreError(f"{where}{what}", hint=hint)
 
 
 def _milliseconds(seconds: float) -> str:
     """A limit that the server takes, for which 0 is none."""
     return str(max(1, int(seconds * 1e3)))
-
-
-def _first_line(error: psycopg.Error) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
-
-
-@contextmanager
-def _uncertain(connection: psycopg.Connection[Row]) -> Iterator[None]:
-    """Tells a transaction that may have been committed from one that was refused."""
-    try:
-        yield
-    except psycopg.OperationalError as error:
-        if connection.closed or connection.broken:
-            raise Uncertain(_first_line(error)) from error
-        raise
 
 
 def _lives(connection: psycopg.Connection[Row]) -> bool:
@@ -257,20 +265,37 @@ def _lives(connection: psycopg.Connection[Row]) -> bool:
 
 
 class _Transaction:
-    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+    def __init__(self, connection: psycopg.Connection[Row], where: str) -> None:
         self._connection = connection
+        self._where = where
 
     def rows(self, sql: str, *parameters: Value) -> list[Row]:
-        with self._connection.cursor(binary=True) as cursor:
-            return cursor.execute(_translated(sql), parameters).fetchall()
+        def selected() -> list[Row]:
+            with self._connection.cursor(binary=True) as cursor:
+                return cursor.execute(_translated(sql), parameters).fetchall()
 
-    def run(self, sql: str, *parameters: Value) -> int:
-        with self._connection.cursor() as cursor:
-            return cursor.execute(_translated(sql), parameters).rowcount
+        return _told(selected, self._where)
+
+    def run(self, sql: str, *parameters: Value, commits: bool = False) -> int:
+        """Of one that `commits` nobody knows whether it took effect where its connection breaks: `Uncertain`."""
+
+        def run() -> int:
+            with self._connection.cursor() as cursor:
+                return cursor.execute(_translated(sql), parameters).rowcount
+
+        try:
+            return _told(run, self._where)
+        except StoreError as error:
+            if commits and (self._connection.closed or self._connection.broken):
+                raise Uncertain(f"{self._where} went away while it was written to", hint=_AWAY) from error
+            raise
 
     def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
-        with self._connection.cursor() as cursor:
-            cursor.executemany(_translated(sql), rows)
+        def run() -> None:
+            with self._connection.cursor() as cursor:
+                cursor.executemany(_translated(sql), rows)
+
+        _told(run, self._where)
 
 
 def _translated(sql: str) -> _sql.SQL:

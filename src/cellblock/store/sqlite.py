@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from urllib.parse import quote
 
 from cellblock.errors import StoreError
 from cellblock.patience import LOCK_SECONDS, pauses
+from cellblock.private import fsync, open_private
 from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Value
 from cellblock.store.schema import MIGRATIONS, Migrations, migrate, stored_format
 
@@ -271,6 +271,8 @@ class SqliteDatabase:
             yield
         except sqlite3.Error as error:
             raise self._told(error) from error
+        except UnicodeDecodeError as error:  # in words of SQLite about a file whose own text is damaged
+            raise StoreError(f"{self._where} {_DAMAGED}", hint=_RECOVER) from error
         except OSError as error:
             raise StoreError(f"{self._where}: {error.strerror}", hint=_HINTS.get(error.errno or 0, "")) from error
 
@@ -288,6 +290,7 @@ _HINTS = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS), _OPENS),
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _ROOM),
 }
+_DAMAGED, _RECOVER = "is damaged", "restore a copy, or save what can be read: `sqlite3 FILE .recover`"
 _UNLOCK = (
     "see which program has it open (`fuser FILE`), and wait until that has ended or end it;"
     " `sqlite3 FILE '.backup COPY'` makes a backup without a lock"
@@ -295,7 +298,7 @@ _UNLOCK = (
 _TOLD = (
     ("SQLITE_FULL", "has no room: its disk is full", _ROOM),
     ("SQLITE_READONLY", "cannot be written to", "its file, directory or file system is read-only"),
-    ("SQLITE_CORRUPT", "is damaged", "restore a copy, or save what can be read: `sqlite3 FILE .recover`"),
+    ("SQLITE_CORRUPT", _DAMAGED, _RECOVER),
     ("SQLITE_NOTADB", "is no SQLite file", "give the store another path, or restore a copy"),
     ("SQLITE_BUSY", LOCKED, _UNLOCK),
     ("SQLITE_CANTOPEN", "cannot be opened", _OPENS),
@@ -318,30 +321,11 @@ class _Transaction:
         self._connection.executemany(sql, rows)
 
 
-def fsync(path: str) -> None:
-    """Bring a file to the disk; nothing where there is none: then all of it is in the database itself."""
-    flags = os.O_RDONLY
-    if sys.platform == "win32":  # it brings to the disk what may be written to, and opens no directories
-        if os.path.isdir(path):
-            return
-        flags = os.O_RDWR
-    try:
-        descriptor = os.open(path, flags)
-    except FileNotFoundError:
-        return
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _make_private(path: str) -> None:
     """An empty file that only its owner may read; SQLite gives what it puts beside it the same mode."""
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        return
-    fsync(os.path.dirname(path))
+    with suppress(FileExistsError):
+        os.close(open_private(path, "x"))
+        fsync(os.path.dirname(path))
 
 
 def _is_read_only(path: str) -> bool:

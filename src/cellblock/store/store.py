@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import time
@@ -26,7 +27,7 @@ from cellblock.store.places import Place, open_place
 from cellblock.store.session import StoredSession
 from cellblock.store.sharing import file_key, shared
 from cellblock.store.sqlite import SqliteDatabase
-from cellblock.store.urls import StoreUrl, default_url, parse_url
+from cellblock.store.urls import StoreUrl, parse_url
 from cellblock.store.verifying import UserVerification
 from cellblock.store.words import Quota, SessionRow, StoreUsage, Swept, VerifyReport
 
@@ -39,7 +40,10 @@ def open_store(url: str | None = None, *, quota: Quota = DEFAULT_QUOTA, lease_se
     Without one it is `$CELLBLOCK_STORE`, else a file under the user's data directory. `quota` is each user's who has
     none of their own. `lease_seconds`: how long a host that is not heard of holds its sessions.
     """
-    parts = parse_url(default_url() if url is None else url)
+    try:
+        parts = parse_url(url)
+    finally:
+        del url  # no frame of an error holds it
     if parts.kind == "sqlite":  # this directory's, wherever the process goes
         parts = replace(parts, location=os.path.abspath(parts.location))
     place = open_place(parts.objects)
@@ -70,8 +74,8 @@ def _database(parts: StoreUrl) -> Database:
         from cellblock.store.postgres import PostgresDatabase
 
         return shared(
-            lambda: ("postgresql", parts.location, parts.schema),
-            lambda: PostgresDatabase(parts.location, parts.shown, parts.schema),
+            lambda: ("postgresql", hashlib.sha256(parts.location.encode()).hexdigest(), parts.schema),
+            lambda: PostgresDatabase(parts),
         )
     if parts.kind == "sqlite":
         return shared(lambda: file_key(parts.location), lambda: SqliteDatabase(parts.location))

@@ -1,4 +1,4 @@
-"""Where a store is: `sqlite:///notes.db`, `sqlite:////srv/notes.db`, `postgresql://host/name`, `memory:`.
+"""The URL of a store: `sqlite:///notes.db`, `sqlite:////srv/notes.db`, `postgresql://host/name`, `memory:`.
 
 `?objects=` says where large objects lie instead of in the database: a directory, or a bucket's URL. In PostgreSQL the
 tables are in the schema `cellblock`, or in that of `?schema=`; all other parameters are libpq's.
@@ -9,22 +9,30 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import quote, unquote, urlencode
 
 from cellblock.errors import StoreError
+from cellblock.private import private_directory
+from cellblock.url import Url, parsed
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-_FORMS = "sqlite:///relative.db, sqlite:////absolute.db, postgresql://user@host/database, memory:"
+_HINT = (
+    "use one of sqlite:///relative.db, sqlite:////absolute.db, postgresql://user@host/database, memory:,"
+    " with / ? # @ : % of a password as %2F %3F %23 %40 %3A %25"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreUrl:
-    """A URL taken apart. `location`: a path for "sqlite", what libpq reads for "postgresql", "" for "memory"."""
+    """A URL taken apart. `location`: a path for "sqlite", what libpq reads for "postgresql", "" for "memory".
+
+    `shown` is the URL without secrets, and `location` is no part of the `repr`.
+    """
 
     kind: Literal["sqlite", "postgresql", "memory"]
-    location: str
+    location: str = field(repr=False)
     schema: str
     objects: str
     shown: str
@@ -38,55 +46,57 @@ def default_url(environment: Mapping[str, str] | None = None) -> str:
     home = environment.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
     directory = os.path.join(home, "cellblock")
     try:
-        os.makedirs(directory, mode=0o700, exist_ok=True)
+        private_directory(directory)
     except OSError as error:
         raise StoreError(f"no directory for stored sessions: {error}", hint="set CELLBLOCK_STORE to a URL") from None
     return "sqlite:///" + quote(os.path.join(directory, "sessions.db"))
 
 
-def parse_url(url: str) -> StoreUrl:
-    """Take a URL apart. StoreError: it is none that leads to a store; passwords are not repeated."""
-    scheme = url.partition(":")[0].lower()
-    if "\0" in url or not url.isprintable():
-        raise StoreError("the URL of a store has a character that cannot be seen", hint=f"use one of {_FORMS}")
-    try:
-        parts = urlsplit(url)
-        query = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
-    except ValueError as error:
-        raise StoreError(f"the URL of the store cannot be read: {error}", hint=f"use one of {_FORMS}") from None
-    objects = query.pop("objects", "")
-    if scheme == "memory":
-        _refuse_more(url, parts.netloc + parts.path.strip("/"), query)
-        return StoreUrl(kind="memory", location="", schema="", objects=objects, shown="memory:")
-    if scheme == "sqlite":
-        path = unquote(parts.path.removeprefix("/"))
-        if not path or parts.netloc or parts.fragment or not url[len("sqlite:") :].startswith("///"):
-            raise StoreError(
-                f"{url!r} names no file", hint="sqlite:///relative.db, or four slashes: sqlite:////srv/x.db"
-            )
-        _refuse_more(url, "", query)
-        return StoreUrl(kind="sqlite", location=os.path.expanduser(path), schema="", objects=objects, shown=url)
-    if scheme in ("postgresql", "postgres"):
-        schema = query.pop("schema", "cellblock")
+def parse_url(url: str | None = None) -> StoreUrl:
+    """Security border: take a URL apart, the default one where none is given.
+
+    StoreError, without any of its words: it is none that leads to a store. No frame of the error holds it.
+    """
+    found = _read(default_url() if url is None else url)
+    del url
+    if isinstance(found, StoreError):
+        raise found
+    return found
+
+
+def _read(url: str) -> StoreUrl | StoreError:
+    found = parsed(url)
+    if found is None:
+        return StoreError("this is not the URL of a store", hint=_HINT)
+    options = dict(found.options)
+    objects, path = options.pop("objects", ""), unquote(found.path.removeprefix("/"))
+    schema = options.pop("schema", "cellblock") if found.scheme.startswith("postgres") else ""
+    if "://" in objects and not _is_bucket(parsed(objects)):
+        return StoreError(f"the URL {found} names no place for objects", hint="objects=DIRECTORY or s3://bucket/prefix")
+    if found.scheme.startswith("postgres"):
         if not _SCHEMA.fullmatch(schema):
-            raise StoreError(f"{schema[:80]!r} cannot be the name of a schema", hint="use a to z, 0 to 9 and _")
-        location = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(query, quote_via=quote), ""))
+            return StoreError(f"the URL {found} has a schema that can be none", hint="use a to z, 0 to 9 and _")
         return StoreUrl(
-            kind="postgresql", location=location, schema=schema, objects=objects, shown=_without_password(url)
+            kind="postgresql", location=_location(found, options), schema=schema, objects=objects, shown=str(found)
         )
-    raise StoreError(f"{_without_password(url)!r} is not the URL of a store", hint=f"use one of {_FORMS}")
+    nothing_more = not (found.host or found.user or found.password or options)
+    if found.scheme == "sqlite" and path and path.isprintable() and nothing_more:
+        location = os.path.expanduser(path)
+        return StoreUrl(kind="sqlite", location=location, schema="", objects=objects, shown=str(found))
+    if found.scheme == "memory" and not path and nothing_more:
+        return StoreUrl(kind="memory", location="", schema="", objects=objects, shown=str(found))
+    return StoreError(f"the URL {found} names no store, or has parts that mean nothing there", hint=_HINT)
 
 
-def _refuse_more(url: str, rest: str, query: Mapping[str, str]) -> None:
-    if rest or query:
-        raise StoreError(f"{url!r} says {rest or ', '.join(query)!r}, which means nothing there", hint=f"use {_FORMS}")
+def _is_bucket(url: Url | None) -> bool:
+    """Whether it names a place and no credentials: those come from where the provider's own tools take them."""
+    container = url is not None and url.scheme.startswith("abfs")  # abfs://container@account.…
+    return url is not None and url.password is None and not url.options and (url.user is None or container)
 
 
-def _without_password(url: str) -> str:
-    parts = urlsplit(url)
-    if not parts.netloc and not parts.query:
-        return url
-    name, at, host = parts.netloc.rpartition("@")
-    query = [(key, "***" if key == "password" else value) for key, value in parse_qsl(parts.query)]
-    netloc = name.partition(":")[0] + at + host
-    return urlunsplit((parts.scheme, netloc, parts.path, urlencode(query, quote_via=quote), ""))
+def _location(url: Url, options: Mapping[str, str]) -> str:
+    user = "" if url.user is None else quote(url.user, safe="")
+    password = "" if url.password is None else ":" + quote(url.password, safe="")
+    at = "@" if user or password else ""
+    query = urlencode(options, quote_via=quote)
+    return f"postgresql://{user}{password}{at}{url.host}{url.path}{query and '?'}{query}"

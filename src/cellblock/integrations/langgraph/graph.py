@@ -14,7 +14,7 @@ from langgraph.graph.state import CompiledStateGraph
 from cellblock.integrations.langgraph.node import SandboxToolNode
 from cellblock.integrations.langgraph.prepared import called, last_answer
 from cellblock.integrations.langgraph.state import PENDING, AgentState, pending_update
-from cellblock.integrations.langgraph.tools import create_sandbox_tools
+from cellblock.integrations.langgraph.tools import create_sandbox_tools, threads_of
 
 
 def create_agent_graph(
@@ -33,6 +33,7 @@ def create_agent_graph(
     `images` are those of `create_sandbox_tools`. `checkpointer` is None for one in memory, False for none. With
     `interrupt_before=["tools"]` the graph waits before each step of tools: `pending_content` of its state is the code.
     """
+    store = threads_of(store)  # no frame of an error holds its URL
     tools = create_sandbox_tools(store, thread_id, include_tools, images=images)
     asked: Runnable[Any, Any] = model.bind_tools(tools)
 

@@ -20,7 +20,7 @@ from cellblock.integrations.langgraph.state import (
     merge_pending,
     pending_update,
 )
-from cellblock.integrations.langgraph.tools import create_sandbox_tools
+from cellblock.integrations.langgraph.tools import create_sandbox_tools, threads_of
 from cellblock.text import inert, text_of
 
 _MOST_SHOWN = 100_000
@@ -50,6 +50,7 @@ class SandboxMiddleware(AgentMiddleware[SandboxState, Any, Any]):
         images: bool = True,
     ) -> None:
         super().__init__()
+        store_or_url = threads_of(store_or_url)  # no frame of an error holds the URL
         self.tools = create_sandbox_tools(store_or_url, thread_id, include_tools, images=images)
 
     def after_model(self, state: SandboxState, runtime: Runtime[Any]) -> dict[str, Any] | None:

@@ -67,13 +67,14 @@ class Threads:
         wait_seconds: float = 60.0,
     ) -> None:
         """`store` is a URL as `Versioned` takes it."""
+        self._state = Versioned(store)
+        del store  # no frame of an error holds it
         if most_open < 1 or not idle_seconds > 0:
             raise ValueError(
                 f"most_open must be at least 1 and idle_seconds above 0, not {most_open} and {idle_seconds}"
             )
         self.limits = limits or ExecutionLimits()
         self._given = limits
-        self._state = Versioned(store)
         self._user = user
         self._preload = preload
         self._most = most_open

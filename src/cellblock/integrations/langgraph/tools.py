@@ -119,7 +119,7 @@ def create_sandbox_tools(
     None is all. With `images` the figures of a cell go with its message as image blocks: PNG, at most 4, of at most
     200 KB each. A message without any is text alone.
     """
-    threads = threads_of(store_or_url)
+    threads = store_or_url = threads_of(store_or_url)  # no frame of an error holds the URL
     names = TOOL_NAMES if include_tools is None else tuple(include_tools)
     if unknown := [name for name in names if name not in _KINDS]:
         raise ValueError(f"no tool {unknown[0]!r}: there are {', '.join(TOOL_NAMES)}")
@@ -135,6 +135,7 @@ def threads_of(store_or_url: object) -> Threads:
     url = getattr(store_or_url, "conninfo", None)
     if isinstance(url, str) and url.startswith(("postgresql://", "postgres://")):
         return Threads("postgresql" + url[url.index("://") :])
+    del url
     raise TypeError(f"a store is a URL, such as 'sqlite:///cells.db', or Threads, not {type(store_or_url).__name__}")
 
 

@@ -149,13 +149,15 @@ async def open_server(
     not used for `idle_seconds` ends its processes. `tools` are those that are offered; None is all. What else is given
     goes to each `AsyncSession`: limits, mounts, network, private, preload, python, walls.
     """
-    make = partial(_made, url, options)
-    async with OpenSessions(make, url=url, most=most_open, idle_seconds=idle_seconds) as sessions:
+    state = Versioned(url)
+    del url  # no frame of an error holds it
+    make = partial(_made, state, options)
+    async with OpenSessions(make, url=state.url, most=most_open, idle_seconds=idle_seconds) as sessions:
         yield SessionServer(sessions, user=user, default=session, tools=tools)
 
 
-def _made(url: str | None, options: dict[str, Any], user: str, name: str) -> AsyncSession:
-    return AsyncSession(name, user=user, state=Versioned(url), **options)
+def _made(state: Versioned, options: dict[str, Any], user: str, name: str) -> AsyncSession:
+    return AsyncSession(name, user=user, state=state, **options)
 
 
 def _size(value: object) -> int:
