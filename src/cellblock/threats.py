@@ -157,6 +157,11 @@ THREATS: tuple[Threat, ...] = (
         "state that leaks between branches, users, or back out of a future that was rolled back",
         "checkpoints and branches with processes, files and sockets of their own",
     ),
+    _walls(
+        "W11",
+        "the host's time and memory: turns of its loop, waits, costs, what it holds, work after the end of a cell",
+        "bounds of messages, bytes and time in each turn; one account of what a session makes its host hold",
+    ),
     _stored(
         "D1",
         "dying at any step of a commit; a full, read-only, corrupted or older store; two hosts at once",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 PROGRAM = Path(__file__).with_name("floods.py")
-pytestmark = [pytest.mark.hostile, pytest.mark.threat("W7")]
+pytestmark = [pytest.mark.hostile, pytest.mark.threat("W7"), pytest.mark.threat("W11")]
 
 FOUND = (5, 15)
 """Rounds that broke the invariant: a cell that filled what may be held left no room for the next."""

@@ -63,7 +63,7 @@ class Tried:
 
 def classes(words: list[str], trust_level: str = "isolated") -> tuple[str, ...]:
     """The ids that the command line names: none means the default, `all` each of them. ValueError: another word."""
-    there = LOCAL if trust_level == "local" else tuple(threat.id for threat in THREATS if threat.id.startswith("W"))
+    there = LOCAL if trust_level == "local" else _walled()
     if "all" in words:
         return there
     unknown = [word for word in words if word not in there]
@@ -72,6 +72,13 @@ def classes(words: list[str], trust_level: str = "isolated") -> tuple[str, ...]:
             f"{unknown[0]!r} is not a class of attacks at the level {trust_level}: there are {', '.join(there)} and all"
         )
     return tuple(name for name in there if name in words) or (LOCAL if trust_level == "local" else DEFAULT)
+
+
+def _walled() -> tuple[str, ...]:
+    from cellblock.attacks.tables import ATTACKS
+
+    tried = {attack.threat for attack in ATTACKS}
+    return tuple(threat.id for threat in THREATS if threat.id in tried)
 
 
 def chosen(ids: Iterable[str], *, walls: str = "full") -> list[Attack]:

@@ -193,7 +193,8 @@ class Captured:
         suspects, ends = self._suspects, "ended the process that saved it"
         has |= suspects.had
         beginning = saving.pack_beginning(previous.index, known, suspects.had, suspects.left_out)
-        self._send(saving.frame(saving.BEGIN, len(beginning)) + beginning)
+        with self._watching(ends):
+            self._send(saving.frame(saving.BEGIN, len(beginning)) + beginning)
         index = b""
         while True:
             kind, data = self._watched(ends)
@@ -233,10 +234,15 @@ class Captured:
     # ---------------------------------------------------------------------------------- the stream
 
     def _watched(self, ends: str) -> tuple[bytes, bytes]:
-        """A frame of a scribe that runs code of the session's; the piece of work in which it ends or stands still is
-        a suspect."""
-        try:
+        """A frame of a scribe that runs code of the session's."""
+        with self._watching(ends):
             return self._frame(self._suspects.patience)
+
+    @contextlib.contextmanager
+    def _watching(self, ends: str) -> Iterator[None]:
+        """Note in which piece of work, if any, a scribe that runs code of the session's ends or stands still."""
+        try:
+            yield
         except _Ended:
             if not self._is_over():
                 self._suspects.ended(self._work, f"its code {ends}")
