@@ -161,14 +161,14 @@ ITEMS: dict[str, dict[str, str]] = {
         "checkpoints attacked by the running cell": "checkpoints-traced-and-read checkpoints-claimed-by-the-worker",
     },
     "W11": {
-        "a turn of the loop without a bound": "test_displays_behind_a_mark_that_no_event_follows_leave_the_loop_its_turns "
+        "turns without a bound": "test_displays_behind_a_mark_that_no_event_follows_leave_the_loop_its_turns "
         "test_host_goes_on_under_hostile_sequences_of_messages",
-        "close() or read() that waits on what came from inside": "test_socket_that_lingers_is_closed_at_once_by_its_host",
+        "close() or read() that waits": "test_socket_that_lingers_is_closed_at_once_by_its_host",
         "what costs more than linear": "test_no_text_holds_up_the_host test_patterns_of_the_host_take_linear_time",
         "what is held and not counted": "test_arguments_of_calls_under_way_end_the_cell_past_the_limit "
         "test_outputs_of_the_oldest_cells_are_dropped_and_named "
         "test_answers_that_wait_for_a_commit_end_the_cell_past_the_limit",
-        "work that goes on after its cell": "test_call_of_a_plain_function_that_has_not_begun_when_its_cell_ends_never_does",
+        "work after its cell": "test_call_of_a_plain_function_that_has_not_begun_when_its_cell_ends_never_does",
     },
     "D1": {
         "kill at every step of a commit": "test_kill_at_every_step_loses_nothing_acknowledged_in_sqlite "
