@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 from family_tree import below, soon
 
@@ -310,3 +311,22 @@ def test_branches_without_a_name_have_names_of_their_own_after_reopening(opened:
             names.append(branch.name)
         session.close()
     assert names == ["one-1", "one-2-1", "one-3-1"]
+
+
+@pytest.mark.anyio
+@pytest.mark.threat("W10")
+async def test_notebook_of_a_branch_ends_with_the_cell_that_its_state_is_of(url: str) -> None:
+    async with AsyncSession("one", state=Versioned(url)) as session:
+        await session.run("x = 0; open('large', 'wb').write(bytes(50_000_000))")  # branches take their time
+
+        async def many() -> None:
+            for count in range(1, 41):
+                await session.run(f"x = {count}")
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(many)
+            await anyio.sleep(0.05)
+            branch = await session.branch("two")
+        last = list(branch.notebook)[-1].source
+        assert last.split(";")[0] == f"x = {(await branch.run('x')).value}"
+        await branch.close()

@@ -98,3 +98,20 @@ def test_branch_of_a_session_lacks_what_was_deleted_before(tmp_path: Path) -> No
     for name in ("kept", "aside"):
         with Session(name, state=store) as session:
             assert [cell.source for cell in session.notebook] == ["x = 2"], name
+
+
+@pytest.mark.parametrize("then", [_undo, _undo_far], ids=["undo", "undo far"])
+def test_cell_that_was_run_again_under_the_id_of_a_deleted_one_is_kept(
+    tmp_path: Path, then: Callable[[Session], None]
+) -> None:
+    state = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    with Session("one", state=state) as session:
+        session.run("x = 1", call_id="one")
+        session.delete("one")
+        session.run("x += 10", call_id="one")
+        then(session)
+        sources = [cell.source for cell in session.notebook if not cell.undone]
+    with Session("one", state=state) as session:
+        assert [cell.source for cell in session.notebook if not cell.undone] == sources == ["x += 10"]
+        assert session.run("x += 10", call_id="one").number == 2
+        assert session.run("x").value == 11

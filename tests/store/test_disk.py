@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -16,6 +18,7 @@ from pathlib import Path
 import pytest
 
 import cellblock
+from cellblock import Session, Versioned
 from cellblock.errors import StoreError, UnknownCommit
 from cellblock.store import Store, blobs, open_store
 
@@ -294,3 +297,36 @@ def test_new_file_is_its_owners_alone(tmp_path: Path) -> None:
     assert modes == dict.fromkeys(("cells.db", "cells.db-wal", "cells.db-shm"), 0o600)
     assert {mode for path, mode in files.items() if path.is_dir()} == {0o700}
     assert {mode for path, mode in files.items() if path.is_file()} == {0o600}
+
+
+def _moved(path: Path) -> None:
+    path.rename(path.with_suffix(".away"))
+
+
+def _replaced(path: Path) -> None:
+    path.with_suffix(".new").write_bytes(path.read_bytes())
+    path.with_suffix(".new").rename(path)
+
+
+@pytest.mark.parametrize("happens", [_moved, _replaced, Path.unlink], ids=["moved", "replaced", "deleted"])
+def test_file_that_is_no_longer_at_its_path_takes_nothing_more(tmp_path: Path, happens: Callable[[Path], None]) -> None:
+    path = tmp_path / "cells.db"
+    words = f"the store {path} was moved, replaced or deleted while it is open"
+    session = Session("one", state=Versioned(f"sqlite:///{path}"))
+    session.run("x = [1]")
+    session.flush()
+    happens(path)
+    with pytest.raises(StoreError, match=re.escape(words)):
+        session.run("x.append(2)")
+    with pytest.raises(StoreError, match=re.escape(words)):
+        session.flush()
+    if happens is _moved:
+        path.with_suffix(".away").rename(path)
+        assert session.run("x").value == [1]
+        session.flush()
+        session.close()
+        with Session("one", state=Versioned(f"sqlite:///{path}")) as again:
+            assert again.run("x").value == [1]
+    else:
+        with pytest.raises(StoreError, match=re.escape(words)):
+            session.close()

@@ -137,7 +137,7 @@ class Notebook:
 
     def note_changes(self) -> None:
         """From now on remember what changes, for `changes`; what was deleted before is deleted again."""
-        self._changes = Changes(cells=dict.fromkeys(self._gone))
+        self._changes = Changes(cells=self._deleted())
 
     def changes(self) -> Changes:
         """What has changed since the last call, where it is remembered."""
@@ -156,7 +156,11 @@ class Notebook:
     def delete_again(self) -> None:
         """The session has gone back in its store: have what was deleted since deleted there as well."""
         if self._changes is not None:
-            self._changes.cells.update(dict.fromkeys(self._gone))
+            self._changes.cells.update(self._deleted())
+
+    def _deleted(self) -> dict[str, Kept | None]:
+        """The cells that were deleted and have not been run again under their ids."""
+        return dict.fromkeys(self._gone - self._cells.keys())
 
     def record(self, cell: Cell, blobs: Mapping[str, Blob], *, shown: int | None = None) -> None:
         """Add a cell, or replace the one of the same id in its place, its blobs included.

@@ -547,6 +547,7 @@ class AsyncSession(Versions):
             state = stem.states[-1]
             if stem is not self._kernel or (stand := self._stands.get(state)) is None:
                 return False
+            notebook, branch._count = self.notebook.copy(), self._count  # cells may end while the branch is made
             try:
                 with opening(branch._descriptors):
                     branch._kernel, rows = kernel, _ = await stem.branch(spec, state)
@@ -561,10 +562,10 @@ class AsyncSession(Versions):
         if self._private:  # since it was forked in the store, maybe
             branch._close_off(self._private, self._private_since)
             await branch.mark_private(self._private)
-        branch._stand, branch._count = stand, self._count
+        branch._stand = stand
         branch._stands = {kernel.states[-1]: stand}
         earlier = None if branch._lasting is None else branch._lasting.tree.earlier
-        branch.notebook = self.notebook.copy(earlier, account=branch._account)
+        branch.notebook = notebook.copy(earlier, account=branch._account)
         branch.notebook.private = branch.private
         branch._lost = tuple(
             Lost(name=name, type=kind, reason=reason, remedy=remedy) for name, kind, reason, remedy in rows

@@ -64,8 +64,11 @@ class SqliteDatabase:
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         self._read_only = self._path is not None and _is_read_only(self._path)
+        self._file: tuple[int, int] | None = None
+        """The device and the inode of the file, while it is open."""
         with self._telling():
             self._writer = self._opened(migrations)
+            self._file = self._found()
 
     def select(self, sql: str, *parameters: Value) -> list[Row]:
         def selected() -> list[Row]:
@@ -267,6 +270,8 @@ class SqliteDatabase:
             )
         if writes and self._read_only:
             raise StoreError(f"{self._where} cannot be written to", hint="its file or file system is read-only")
+        if self._file is not None and self._found() != self._file:  # what is written now, nobody would find
+            raise StoreError(f"{self._where} was moved, replaced or deleted while it is open", hint=_PUT_BACK)
         try:
             yield
         except sqlite3.Error as error:
@@ -275,6 +280,14 @@ class SqliteDatabase:
             raise StoreError(f"{self._where} {_DAMAGED}", hint=_RECOVER) from error
         except OSError as error:
             raise StoreError(f"{self._where}: {error.strerror}", hint=_HINTS.get(error.errno or 0, "")) from error
+
+    def _found(self) -> tuple[int, int] | None:
+        """The device and the inode of what lies at the path; None for a store in memory, or where nothing is."""
+        try:
+            status = None if self._path is None else os.stat(self._path)
+        except OSError:
+            return None
+        return None if status is None else (status.st_dev, status.st_ino)
 
     def _told(self, error: sqlite3.Error) -> StoreError:
         name = _name(error)
@@ -285,6 +298,7 @@ class SqliteDatabase:
 
 
 _ROOM = "free some space; what was committed before is whole"
+_PUT_BACK = "put its file and the one that ends in -wal back, or close the session and open it where they are"
 _OPENS = "its directory must exist, and be writable for this user"
 _HINTS = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS), _OPENS),
