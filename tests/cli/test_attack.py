@@ -17,7 +17,8 @@ from cellblock.attacks import tables
 from cellblock.cli import attack, main
 from cellblock.threats import THREATS
 
-WALLED = tuple(threat.id for threat in THREATS if threat.id.startswith("W"))
+WALLED = tuple(threat.id for threat in THREATS if threat.id.startswith("W") and threat.id != "W11")
+"""The host's time and memory are tried beside an idle event loop, by tests."""
 Captured = pytest.CaptureFixture[str]
 
 
