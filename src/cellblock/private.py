@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -49,7 +50,11 @@ def private_directory(path: Path) -> None:
         missing.append(path)
         path = os.path.dirname(path)
     for one in reversed(missing):
-        os.makedirs(one, mode=0o700, exist_ok=True)
+        try:
+            os.mkdir(one, 0o700)
+        except FileExistsError:  # made by another program meanwhile, unless it is a file
+            if not os.path.isdir(one):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), one) from None
         fsync(os.path.dirname(one))
 
 

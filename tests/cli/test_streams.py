@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from cellblock.cli import main
-from cellblock.cli.export import Shelf
 
 Cellblock = Callable[..., "subprocess.CompletedProcess[bytes]"]
 ME = f"{sys.executable} -W error -m cellblock"
@@ -93,32 +92,3 @@ def test_a_document_that_is_too_deep_or_long_is_refused(
 def test_a_number_of_steps_that_is_none_is_refused(steps: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sessions", "undo", "--store", "memory:", "--", "x", steps]) == 2
     assert "is not a number of steps above 0" in capsys.readouterr().err
-
-
-@pytest.mark.threat("D4")
-def test_a_file_too_deep_is_its_own_failure_and_the_others_are_saved(tmp_path: Path, cellblock: Cellblock) -> None:
-    source = b"import os\nfor _ in range(1200): os.mkdir('a'); os.chdir('a')\nopen('f', 'w').write('x')\n"
-    done = cellblock("run", "--save", "out", "-", stdin=source + b"open('/workspace/zzz', 'w').write('good')\n")
-    assert done.returncode == 0
-    assert (tmp_path / "out" / "zzz").read_text() == "good"
-    deep = f"cellblock: not saved: {'a/' * 60}…: more than 64 directories deep"
-    assert sorted(done.stderr.decode().splitlines()) == [deep, "cellblock: saved out/zzz"]
-
-
-@pytest.mark.threat("D4")
-def test_names_that_become_one_are_each_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
-    tried: list[str] = []
-    opened = os.open
-
-    def counted(path: str, flags: int, mode: int = 0o777) -> int:
-        tried.append(str(path))
-        return opened(path, flags, mode)
-
-    monkeypatch.setattr("cellblock.cli.export.os.open", counted)
-    shelf = Shelf(tmp_path)
-    for number in range(200):
-        shelf.put(":" * (1 + number % 2) + f"{'?' if number % 2 else '*?'}", b"x")
-    assert len(shelf.saved) == len(set(shelf.saved)) == 200
-    assert len(tried) == 200
