@@ -54,10 +54,12 @@ def test_caller_that_waits_is_told_when_the_descriptors_are_closed() -> None:
 def test_loop_that_cannot_be_started_is_told_and_the_next_session_begins_another() -> None:
     assert _told(
         "import warnings; warnings.simplefilter('ignore')\n"
-        "class Policy(asyncio.DefaultEventLoopPolicy):\n"
-        "    def new_event_loop(self): raise RuntimeError('not here')\n"
+        "def none(*_): raise RuntimeError('not here')\n"
+        "class Policy(asyncio.DefaultEventLoopPolicy): new_event_loop = none\n"
         "asyncio.set_event_loop_policy(Policy())\n"
+        "really, asyncio.SelectorEventLoop = asyncio.SelectorEventLoop, none\n"
         "tell(Session)\n"
+        "asyncio.SelectorEventLoop = really\n"
         "asyncio.set_event_loop_policy(None)\n"
         "tell(lambda: Session().run('1').value)\n"
     ) == ["CellblockError: no event loop could be started for blocking sessions: RuntimeError: not here", "1"]
