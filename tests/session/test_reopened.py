@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cellblock import Session
+from cellblock import CellblockError, ExecutionLimits, Session, Versioned
 
 Open = Callable[..., Session]
 
@@ -85,3 +89,47 @@ def test_settings_of_the_process_stay(opened: Open, change: str, ask: str) -> No
         assert session.resumed is not None
         assert session.resumed.lost == ()
         assert session.run(ask).text == expected
+
+
+HAD = """
+import os, sys
+from cellblock import ExecutionLimits, Session, Versioned
+def bump(by): return by
+url, folder, checkpoints = sys.argv[1:]
+session = Session("one", state=Versioned(url), tools=[bump], mounts={"given": folder},
+                  limits=ExecutionLimits(max_checkpoints=int(checkpoints)))
+session.run("kept = []")
+session.flush()
+for n in range(3):
+    assert session.run("kept.append(bump(1) + len(open('given/row').read()))").ok
+print("told")
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+@pytest.mark.threat("D1")
+@pytest.mark.parametrize("checkpoints", ["5", "0"], ids=["killed", "no states are saved"])
+@pytest.mark.parametrize("lacks", ["tools", "mounts"])
+def test_session_without_what_it_had_is_not_opened_and_loses_nothing(
+    tmp_path: Path, lacks: str, checkpoints: str
+) -> None:
+    url, folder = f"sqlite:///{tmp_path}/cells.db", tmp_path / "given"
+    folder.mkdir()
+    (folder / "row").write_text("a")
+    program = HAD if checkpoints == "0" else HAD.replace("for n", "session._session._lasting._go_on = lambda: None\nfor n")
+    command = [sys.executable, "-c", program, url, str(folder), checkpoints]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=60).stdout.startswith("told")
+
+    def bump(by: int) -> int:
+        raise AssertionError("it was answered before")
+
+    given: dict[str, Any] = {"tools": [bump], "mounts": {"given": str(folder)}}
+    state, limits = Versioned(url), ExecutionLimits(max_checkpoints=int(checkpoints))
+    lacking = {name: value for name, value in given.items() if name != lacks}
+    for _ in range(2):
+        with pytest.raises(CellblockError, match="its state was not saved, and run again it fails") as raised:
+            Session("one", state=state, limits=limits, **lacking)
+        assert f"{lacks}=" in raised.value.hint
+    with Session("one", state=state, limits=limits, **given) as session:
+        assert session.run("kept").value == [2, 2, 2]

@@ -266,6 +266,10 @@ class AsyncSession(Versions):
         self._spec = to_spec(settings, self._spec)
         said = {name: given[name] for name in self._said}
         settings = {**given, **self._lasting.settings, **said, "seed": settings["seed"]}
+        tools, before = self._toolbox.names, self._lasting.settings.get("tools")
+        settings["tools"] = sorted({*tools, *map(str, before)}) if isinstance(before, list) else sorted(tools)
+        missing = [name for name in settings["tools"] if name not in tools]
+        self._lacking = (*self._left_out, *([f"tools=[{', '.join(missing)}]"] if missing else ()))
         settings["private"] = self._lasting.settings.get("private") or self._private
         stored = self._lasting.settings.get("private_paths")
         paths = map(str, stored) if isinstance(stored, list) else ()

@@ -85,6 +85,11 @@ class Toolbox:
     def __contains__(self, name: str) -> bool:
         return name in self._tools
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names by which cells can call functions of the host."""
+        return frozenset(self._tools)
+
     def specs(self) -> tuple[dict[str, object], ...]:
         """Each function as the inside of a session is told of it."""
         return tuple(describe(name, tool) for name, tool in self._tools.items())

@@ -27,6 +27,7 @@ from cellblock.session.tools import Toolbox
 from cellblock.session.turns import Turns
 from cellblock.session.unbroken import unbroken
 from cellblock.state import Resumed
+from cellblock.text import line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what only sessions that last need
@@ -51,6 +52,8 @@ class Versions(Turns):
         self.resumed: Resumed | None = None
         """What the session was resumed from, where it existed before."""
         self._left_out: tuple[str, ...] = ()
+        self._lacking: tuple[str, ...] = ()
+        """What the session had when it was open before and was not given now, each as "name=value"."""
         self._capabilities: Capabilities | None = None
         self._background = Background()
 
@@ -128,6 +131,8 @@ class Versions(Turns):
             )
             cell, blobs = await self._run_again(kernel, draft, planned.step, replay)
             _require_here(kernel)
+            if replay.ok and not cell.ok and self._lacking:  # nothing of this is committed
+                raise _unlike_before(cell, self._lacking)
         if planned.commit is None or (runs and self.notebook.find(cell.id) is not None):  # else it was deleted
             self.notebook.record(cell, blobs)
         state = self._settle(planned.step, replay.id)
@@ -411,6 +416,15 @@ def _not_as_before(cell: Cell) -> Lost:
     """A cell that had ended well, and did not when it was run again."""
     why = "" if cell.error is None else f": {cell.error.type}: {cell.error.message[:_MOST_SAID]}"
     return Lost(name=f"cell {cell.number}", type="cell", reason=f"run again, it failed{why}", remedy=_RUN_AGAIN)
+
+
+def _unlike_before(cell: Cell, lacking: tuple[str, ...]) -> CellblockError:
+    """A cell that had ended well, and fails where the session is opened without what it had."""
+    why = "" if cell.error is None else f": {cell.error.type}: {cell.error.message[:_MOST_SAID]}"
+    return CellblockError(
+        f"cell {cell.number} had ended well, its state was not saved, and run again it fails{line(why)}",
+        hint=f"give what the session had before: {', '.join(lacking)} (tools are not called; their answers are stored)",
+    )
 
 
 def _stopped(replay: Replay) -> Lost:
