@@ -21,7 +21,7 @@ from cellblock.private import open_private, private_directory, write_private
 SOURCE = Path(cellblock.__file__).parent
 NOT_OF_USERS = {
     "attacks", "guard", "testing", "wire", "worker",  # behind the walls, or on behalf of tests
-    "executors",  # a session's own files, cgroups, an image's contents
+    "executors", "hosting",  # a session's own files, cgroups, an image's contents, /proc
     "private.py",
     "cli/probes.py", "cli/probes_reduced.py", "cli/examination.py",  # cells that doctor runs, and bait for them
     "cli/__init__.py",  # /dev/null
@@ -100,6 +100,8 @@ def _makes_a_file(call: ast.Call) -> bool:
     named = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     if named in WRITING:
         return True
+    if call.args and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, int):  # a descriptor
+        return False
     given = [*call.args, *(word.value for word in call.keywords)]
     modes = [one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     if named == "open" and any(set(mode) & set("wxa+") and len(mode) < 4 for mode in modes):

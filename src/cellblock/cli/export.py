@@ -90,7 +90,7 @@ class Shelf:
                 file = open_private(path, "x")
             except FileExistsError:
                 continue
-            with open(file, "wb") as out:
+            with os.fdopen(file, "wb") as out:
                 out.write(data)
             return path
 

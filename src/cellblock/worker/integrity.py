@@ -19,7 +19,7 @@ from cellblock.worker.interrupts import raise_postponed, sheltered
 
 T = TypeVar("T")
 _PACKAGE = "cellblock"
-_SERVING = (f"{_PACKAGE}.hosting.", f"{_PACKAGE}.values.", f"{_PACKAGE}.wire.", f"{_PACKAGE}.worker.")
+_SERVING = tuple(f"{_PACKAGE}.{name}" for name in ("hosting.", "text", "values.", "wire.", "worker."))
 _DONE = tuple(
     f"{_PACKAGE}.worker.{name}" for name in ("confine.", "family.", "init.", "main", "reduced.", "relayed.", "saving")
 )
