@@ -1,14 +1,13 @@
-"""Bodies in a bucket behind S3's protocol, with the client that is used: also where its server fails half-way."""
+"""Bodies in a bucket of a server of S3's protocol, with the client that is used: also where it fails half-way."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from bucket_server import BucketServer
+from failing_proxy import FailingProxy
 
 from cellblock.errors import StoreError
 from cellblock.store import Store, blobs, open_store
@@ -19,15 +18,6 @@ from cellblock.store.sqlite import SqliteDatabase
 from cellblock.testing.stores import StoreConformance
 
 pytestmark = pytest.mark.threat("D1")
-
-
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[BucketServer]:
-    monkeypatch.setattr("cellblock.store.bucket._PATIENCE", timedelta(seconds=0.5))
-    with BucketServer() as running:
-        for name, value in running.environment().items():
-            monkeypatch.setenv(name, value)
-        yield running
 
 
 class TestBucketOfAServer(StoreConformance):
@@ -44,8 +34,8 @@ class TestBucketOfAServer(StoreConformance):
             database.close()
 
     @pytest.fixture
-    def place(self, bucket: BucketServer) -> Place:
-        return BucketPlace.at(bucket.url)
+    def place(self, bucket: str) -> Place:
+        return BucketPlace.at(bucket)
 
 
 def _commit(store: Store, number: int) -> tuple[str, bytes]:
@@ -56,29 +46,32 @@ def _commit(store: Store, number: int) -> tuple[str, bytes]:
     return address, body
 
 
-@pytest.mark.parametrize("failing", ["refused", "500", "503", "cut", "garbage", "denied", "404", "409"])
+FAILURES = ["refused", "reset", "500", "503", "cut", "garbage", "denied", "404", "409"]
+
+
+@pytest.mark.parametrize("failing", FAILURES)
 def test_bucket_that_fails_half_way_loses_nothing_that_was_committed(
-    bucket: BucketServer, tmp_path: Path, failing: str
+    bucket: str, proxy: FailingProxy, tmp_path: Path, failing: str
 ) -> None:
-    with open_store(f"sqlite:///{tmp_path}/cells.db?objects={bucket.url}") as store:
+    with open_store(f"sqlite:///{tmp_path}/cells.db?objects={bucket}") as store:
         known = dict(_commit(store, number) for number in range(3))
-        assert len(bucket.objects) == 3
-        bucket.failing = failing
-        for address in known:
-            with pytest.raises(StoreError):
-                store.read("ana", "q3").get(address)
+        assert len(list(BucketPlace.at(bucket).listed(""))) == 3
         said: list[str] = []
-        try:
-            known |= dict([_commit(store, 3)])  # a server that says 200 to a body which it drops has it not
-        except StoreError as error:
-            said.append(str(error))
-        for call in (store.verify, store.gc):
+        with proxy.failing(failing):
+            for address in known:
+                with pytest.raises(StoreError):
+                    store.read("ana", "q3").get(address)
             try:
-                call()
+                known |= dict([_commit(store, 3)])  # a server that says 200 to a body which it drops has it not
             except StoreError as error:
                 said.append(str(error))
-        assert [one for one in said if bucket.url not in one] == []
-        bucket.failing = ""
+            for call in (store.verify, store.gc):
+                try:
+                    call()
+                except StoreError as error:
+                    said.append(str(error))
+        assert [one for one in said if bucket not in one] == []
+        assert len(known) == (4 if failing == "garbage" else 3)
         session = store.read("ana", "q3")
         assert len(list(session.log())) == len(known)
         lost = []
@@ -90,3 +83,43 @@ def test_bucket_that_fails_half_way_loses_nothing_that_was_committed(
         assert lost == list(known)[3:]
         assert dict([_commit(store, 4)]).keys() <= {one for one, _ in store._objects(1).listed()}
         assert store.verify().ok is not bool(lost)
+
+
+def test_bucket_that_is_slow_serves(bucket: str, proxy: FailingProxy, tmp_path: Path) -> None:
+    with open_store(f"sqlite:///{tmp_path}/cells.db?objects={bucket}") as store, proxy.failing("slow"):
+        address, body = _commit(store, 0)
+        assert store.read("ana", "q3").get(address) == body
+        assert store.verify().ok
+
+
+def test_bucket_that_does_not_answer_is_given_up(
+    bucket: str, proxy: FailingProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_TIMEOUT", "3s")
+    with open_store(f"sqlite:///{tmp_path}/cells.db?objects={bucket}") as store:
+        address, body = _commit(store, 0)
+        with proxy.failing("stalled"), pytest.raises(StoreError, match="cannot be reached"):
+            store.read("ana", "q3").get(address)
+        assert store.read("ana", "q3").get(address) == body
+
+
+def test_bucket_is_listed_to_its_last_page(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "40")  # the server's pages; the client's own have fifty
+    place = BucketPlace.at(bucket)
+    keys = {place.put(f"a/{number}", b"body") for number in range(110)}
+    assert {one.key for one in place.listed("a")} == keys
+
+
+def test_body_of_many_megabytes_is_whole_in_a_bucket(bucket: str) -> None:
+    place = BucketPlace.at(bucket)
+    body = os.urandom(12 << 20)
+    assert place.get(place.put("a/b", body)) == body
+
+
+def test_object_in_a_bucket_is_never_overwritten(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secrets.token_hex", lambda size: "0" * size)
+    place = BucketPlace.at(bucket)
+    key = place.put("a/b", b"first")
+    with pytest.raises(StoreError):
+        place.put("a/b", b"second")
+    assert place.get(key) == b"first"

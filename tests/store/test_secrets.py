@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 import pytest
-from bucket_server import BucketServer
+from failing_proxy import FailingProxy
 from postgres_server import Server, server, why_none
 from shown import shown_by
 
@@ -274,11 +274,8 @@ def test_spans_and_log_of_a_run_that_meets_stores_that_fail(guarded: Server, tmp
 
 
 @pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[BucketServer]:
-    with BucketServer(key=f"AKIA{TOKEN}", secret=f"{TOKEN}{WHOLE}") as running:
-        for name, value in running.environment().items():
-            monkeypatch.setenv(name, value)
-        yield running
+def s3_credentials() -> tuple[str, str]:
+    return f"AKIA{TOKEN}", f"{TOKEN}{WHOLE}"
 
 
 def _put(store: Store, number: int) -> None:
@@ -287,30 +284,27 @@ def _put(store: Store, number: int) -> None:
         batch.commit(kind="cell", trees={}, detail={"data": blobs(data)})
 
 
-@pytest.mark.parametrize("failing", ["denied", "400", "404", "409", "cut", "refused", "garbage", "500"])
-def test_bucket_that_repeats_what_it_was_given(
-    bucket: BucketServer, tmp_path: Path, failing: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from datetime import timedelta
-
-    monkeypatch.setattr("cellblock.store.bucket._PATIENCE", timedelta(seconds=0.5))
-    with open_store(f"sqlite:///{tmp_path}/cells.db?objects={bucket.url}") as store:
+@pytest.mark.parametrize("failing", ["denied", "400", "404", "409", "cut", "refused", "reset", "garbage", "500"])
+def test_bucket_that_repeats_what_it_was_given(bucket: str, proxy: FailingProxy, tmp_path: Path, failing: str) -> None:
+    with open_store(f"sqlite:///{tmp_path}/cells.db?objects={bucket}") as store:
         assert_hidden(repr(store))
         _put(store, 1)
-        bucket.failing = failing
-        calls: list[Callable[[], object]] = [lambda: _put(store, 2), lambda: store.gc(grace_seconds=0)]
-        if failing != "cut":
-            calls.append(lambda: store._place.delete("x/y"))  # type: ignore[union-attr]
-        for call in calls:
-            try:
-                call()
-            except StoreError as error:
-                assert_hidden(shown_by(error))
-        said = ""
-        for address, _ in store._objects(1).listed():
-            try:
-                store._objects(1).get(address)
-            except StoreError as error:
-                said = shown_by(error)
+        with proxy.failing(failing):
+            calls: list[Callable[[], object]] = [
+                lambda: _put(store, 2),
+                lambda: store.gc(grace_seconds=0),
+                lambda: store._place.delete("x/y"),  # type: ignore[union-attr]
+            ]
+            for call in calls:
+                try:
+                    call()
+                except StoreError as error:
+                    assert_hidden(shown_by(error))
+            said = ""
+            for address, _ in store._objects(1).listed():
+                try:
+                    store._objects(1).get(address)
+                except StoreError as error:
+                    said = shown_by(error)
         assert said
         assert_hidden(said)
