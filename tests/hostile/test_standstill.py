@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import anyio
 import pytest
 
-from cellblock import AsyncSession, Cell, CellState, ExecutionLimits, Session
+from cellblock import AsyncSession, Cell, CellState, ExecutionLimits, Session, Versioned
 from cellblock.attacks.attack import prelude
 from cellblock.attacks.checkpoints import _END
 from cellblock.attacks.protocol import _FORGE, _MARKS
@@ -17,6 +19,9 @@ pytestmark = [pytest.mark.hostile, pytest.mark.threat("W7"), pytest.mark.threat(
 _BRIEF = ExecutionLimits(timeout_seconds=1)
 _STANDSTILL = 2.0
 """Seconds: an idle loop of this machine waits some milliseconds, a loop that is held waits for ever."""
+
+_TURN = 0.05
+"""Seconds of the loop's own processor time, which says whose work it is; a walk of a large value takes more."""
 
 _HELD = """
 shown = dict(DISPLAY, data={"a/b": [[]] * 5000})
@@ -95,3 +100,64 @@ def test_cell_that_takes_its_text_back_is_a_cell_like_others() -> None:
         session.run("kept = 1")
         assert [session.run(_DRAINED).value for _ in range(2)] == ["done", "done"]
         assert session.run("kept").value == 1
+
+
+def echo(value: object) -> object:
+    return value
+
+
+async def echo_later(value: object) -> object:
+    return value
+
+
+def large(entries: int) -> dict[str, list[int]]:
+    return {str(number): [number] for number in range(entries)}
+
+
+_LARGE_CALLS = (
+    "len(echo(list(range(1_000_000))))",
+    "len(echo(['ab'] * 1_000_000))",
+    "len(echo([{str(i): [i]} for i in range(100_000)]))",
+    "len(await echo_later([{str(i): [i]} for i in range(100_000)]))",
+    "len(large(200_000))",
+)
+
+
+async def _worst_turn(work: Callable[[], Awaitable[object]]) -> float:
+    """The processor time that the loop's thread took at most between two turns of another task, in seconds."""
+    longest = 0.0
+
+    async def beside() -> None:
+        nonlocal longest
+        while True:
+            began = time.thread_time()
+            await anyio.sleep(0.005)
+            longest = max(longest, time.thread_time() - began)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(beside)
+        await work()
+        tasks.cancel_scope.cancel()
+    return longest
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+@pytest.mark.parametrize("source", _LARGE_CALLS)
+def test_large_arguments_and_answers_of_a_host_function_leave_the_loop_its_turns(
+    source: str, versioned: bool, tmp_path: Path
+) -> None:
+    async def turns() -> tuple[float, float]:
+        tools = [echo, echo_later, large]
+        stored = AsyncSession("large", state=Versioned(f"sqlite:///{tmp_path}/cells.db"), tools=tools)
+        async with stored if versioned else AsyncSession(tools=tools) as session:
+
+            async def call() -> None:
+                cell = await session.run(source)
+                assert cell.ok or "too large to be logged" in cell.text
+
+            await session.run("1")
+            idle = max([await _worst_turn(lambda: anyio.sleep(0.3)) for _ in range(3)])
+            return idle, min([await _worst_turn(call) for _ in range(3)])
+
+    idle, longest = anyio.run(turns)
+    assert longest < max(10 * idle, _TURN)

@@ -508,3 +508,37 @@ def test_task_of_a_tool_that_exits_leaves_the_loop_of_all_sessions(
     assert error.message == "scatter() raised SystemExit: enough"
     assert session.run("await stop()").ok
     assert [one.message for one in caplog.records] == ["a task of a tool ended the event loop"] * 2
+
+
+_CALLS = """
+import asyncio, os
+calls = [asyncio.ensure_future(work(number)) for number in range(20)]
+await asyncio.sleep(0)
+"""
+
+
+@pytest.mark.threat("W11")
+@pytest.mark.parametrize("end", ["killed by the host", "ends itself", "meets its time limit"])
+def test_no_host_function_begins_once_its_cell_has_ended(end: str) -> None:
+    begun: list[int] = []
+
+    async def scenario() -> None:
+        async def work(number: int) -> int:
+            begun.append(number)
+            if number == 0:
+                time.sleep(0.3)  # the other calls have come by then, and wait for the loop
+                if end == "killed by the host":
+                    session.kill()
+                time.sleep(1.2)
+            return number
+
+        limits = ExecutionLimits(timeout_seconds=1 if end == "meets its time limit" else 20)
+        async with AsyncSession(tools=[work], limits=limits) as session:
+            await session.run("1")
+            last = "os._exit(1)" if end == "ends itself" else "await asyncio.gather(*calls)"
+            cell = await session.run(_CALLS + last)
+            assert not cell.ok
+            assert (await session.run("2")).value == 2
+
+    asyncio.run(scenario())
+    assert begun == [0] or (not begun and end == "ends itself")

@@ -250,6 +250,11 @@ class Kernel(Protocol):
         """Whether all its processes are gone, or going: it can go back to nothing."""
         ...
 
+    @property
+    def gone(self) -> bool:
+        """Whether the worker has ended or was killed, told in any thread: what it asked for is of no use any more."""
+        ...
+
     async def ending(self) -> bool:
         """The same, between two requests. Where the worker is gone, the rest has a moment to follow."""
         ...

@@ -8,25 +8,23 @@ from dataclasses import replace
 from weakref import WeakMethod
 
 import anyio
-import anyio.to_thread
 
 from cellblock.errors import SessionClosed
 from cellblock.events import ToolCall
 from cellblock.executors.protocol import Kernel
 from cellblock.session.account import Account
 from cellblock.session.background import Background
-from cellblock.session.tools import Toolbox
+from cellblock.session.threads import off_loop
+from cellblock.session.tools import Asked, Toolbox
 from cellblock.values import room
 from cellblock.values.forms import BESIDE_BYTES
 from cellblock.wire.frames import ProtocolError
 from cellblock.wire.messages import Place, Reserved, ToolCalled, ToolReply, ToolRoom
 
 _MOST_FAILURES, _MOST_WORDS = 100, 200
-_LARGE = 2**16
-"""Bytes of arguments that would hold up the event loop while they are read."""
 
 Reply = Callable[[ToolReply | ToolRoom], Awaitable[None]]
-Answer = Callable[[ToolCalled, tuple[object, ...], dict[str, object]], Awaitable[ToolReply]]
+Answer = Callable[[Asked], Awaitable[ToolReply]]
 """What gives a call its answer: the function itself, or a log of what it gave before."""
 
 
@@ -49,52 +47,49 @@ class Calls:
         self._asked: dict[int, tuple[anyio.Event, list[Place]]] = {}
         self._speaking = anyio.Lock(fast_acquire=True)
         self._tasks = Background()
+        self.refused = False
+        """Whether no function begins any more: the cell has met its time limit, and may end in its grace."""
         self.failures: set[str] = set()
         """What functions of the host have raised, in its first words: their troubles are not the cell's."""
 
-    def fits(self, call: ToolCalled) -> bool:
+    async def fits(self, call: ToolCalled) -> bool:
         """Whether there is room for a call's arguments, as they come and as they are once they have been read."""
         account = self._account
         size = sum(map(len, call.buffers)) + sum(length for _, _, length in call.beside)
         tree = bytes(call.buffers[0]) if call.buffers else b""
         if not account.has_room(size):
             return False
-        if room.fits(tree, account.limit - account.held - size) or not room.fits(tree, room.MAX_ROOM):
-            return True  # the second is refused before it is read
+        if await off_loop(len(tree), room.fits, tree, account.limit - account.held - size):
+            return True
+        if not await off_loop(len(tree), room.fits, tree, room.MAX_ROOM):
+            return True  # it is refused before it is read
         account.has_room(size + room.worst(tree))
-        return room.fits(tree, account.limit - account.held - size)
+        return await off_loop(len(tree), room.fits, tree, account.limit - account.held - size)
 
     async def begin(self, call: ToolCalled, reply: Reply) -> ToolCall:
-        """Start to answer a call that fits; what the caller of the session is told of it. Large arguments
-        are read in a thread.
-        """
+        """Start to answer a call that fits; what the caller of the session is told of it."""
         try:
-            if sum(map(len, call.buffers)) < _LARGE:
-                args, kwargs = self._toolbox.arguments(call)
-            else:
-                alone = anyio.CapacityLimiter(1)  # the default one is for functions, which may take for ever
-                args, kwargs = await anyio.to_thread.run_sync(self._toolbox.arguments, call, limiter=alone)
+            asked = await off_loop(sum(map(len, call.buffers)), self._toolbox.read, call, self._is_gone)
         except ValueError as error:
             self._tasks.start(
                 self._quietly, self._say, reply, ToolReply(call=call.call, error=("ValueError", str(error)))
             )
             return ToolCall(id=call.call, name=call.name)
-        size = max(sum(map(len, call.buffers)), room.held((args, kwargs)))
-        self._tasks.start(self._quietly, self._answer, replace(call, buffers=()), args, kwargs, reply, size)
-        return ToolCall(id=call.call, name=call.name, args=args, kwargs=kwargs)
+        self._tasks.start(self._quietly, self._answer, asked, reply)
+        return ToolCall(id=call.call, name=call.name, args=asked.args, kwargs=asked.kwargs)
 
     def cancel(self) -> None:
         """The cell has ended: its calls are of no use any more, and those that have not begun never do."""
         self._toolbox.drop_waiting()
         self._tasks.cancel()
 
-    async def _answer(
-        self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object], reply: Reply, size: int
-    ) -> None:
-        """`size` is what the arguments hold."""
-        share = self._account.share(size)
+    def _is_gone(self) -> bool:
+        return self.refused or self._kernel.gone
+
+    async def _answer(self, asked: Asked, reply: Reply) -> None:
+        share = self._account.share(asked.size)
         try:
-            answer = await self._answered(call, args, kwargs)
+            answer = await self._answered(asked)
             share.add(sum(map(len, answer.buffers)))
             if not self._account.has_room() and (overfull := self._overfull()) is not None:
                 overfull()

@@ -135,12 +135,12 @@ class Execution:
             event = await self._event()
             if self._full and not isinstance(event, Finished | Died):
                 continue
-            if isinstance(event, ToolCalled) and not self._calls.fits(event):
+            if isinstance(event, ToolCalled) and not await self._calls.fits(event):
                 self._fill()
                 continue
             if isinstance(event, Finished | ToolCalled) and event.beside:
                 event = await self._kernel.fetch(event)
-                if isinstance(event, ToolCalled) and not self._calls.fits(event):
+                if isinstance(event, ToolCalled) and not await self._calls.fits(event):
                     self._fill()
                     continue
             match event:
@@ -213,7 +213,6 @@ class Execution:
     async def _give_again(self, death: Died) -> None:
         """Give the request to another process: the one that had been sent it ended without taking it."""
         self._given_again = True
-        self._calls.cancel()
         turn = await self._replaced(death)
         if turn is None:
             return
@@ -280,6 +279,7 @@ class Execution:
                 self._overrun()
 
     def _overrun(self) -> None:
+        self._calls.refused = True
         if not self._expired:
             self._expired = True
             self._deadline = clock.now() + self._limits.interrupt_grace_seconds
@@ -347,6 +347,7 @@ class Execution:
 
     async def _recovered(self, steps: int = 0) -> Recovery | None:
         """What the session went back to; None where it cannot go on, and the next call resumes it."""
+        self._calls.cancel()  # what has not begun would not find by the next process that its own has ended
         if self._gone is None:
             try:
                 recovery = await recover(self._kernel, steps, toolbox=self._toolbox)

@@ -49,6 +49,7 @@ from cellblock.session.notebook import Changes, Notebook
 from cellblock.session.past import Past, answer_entry, followed_by, host_entry, leading_to, step_of
 from cellblock.session.record import at_risk
 from cellblock.session.shown import Blob
+from cellblock.session.threads import LARGE, off_loop
 from cellblock.session.timeline import before, difference, find, why_private
 from cellblock.session.unbroken import unbroken
 from cellblock.snapshots import Group, Snapshot
@@ -296,7 +297,10 @@ class Lasting:
 
     async def answered(self, name: str, reply: ToolReply) -> None:
         """Log what a host function gave a cell, before the cell gets it."""
-        entry = answer_entry(self._cell, name, reply)
+        step = self._cell
+        entry = await off_loop(sum(map(len, reply.buffers)), answer_entry, step, name, reply)
+        if self._cell != step:  # the cell has ended meanwhile
+            return
         self._answers.append(entry)
         self._answers_share.add(_COPIES * held(entry))
         if self._cell_logged:
@@ -359,7 +363,12 @@ class Lasting:
         async def appended() -> None:
             note(await to_thread.run_sync(self._held.append, entry, limiter=anyio.CapacityLimiter(1)))
 
-        if (number := self._held.append_at_once(entry)) is not None:
+        match entry:
+            case {"buffers": [*parts]}:
+                size = sum(len(one) for one in parts if isinstance(one, str))
+            case _:
+                size = 0
+        if size < LARGE and (number := self._held.append_at_once(entry)) is not None:
             note(number)
         else:
             await unbroken(appended)

@@ -13,9 +13,10 @@ from cellblock.errors import StoreError
 from cellblock.session.calls import Answer
 from cellblock.session.commits import get_cell, get_snapshot
 from cellblock.session.hoststeps import HostStep
+from cellblock.session.tools import Asked
 from cellblock.snapshots import Snapshot
 from cellblock.store import JSON, Commit, Entry, StoredSession, linked
-from cellblock.wire.messages import ToolCalled, ToolReply
+from cellblock.wire.messages import ToolReply
 
 _MOST_ANSWER_BYTES = 4 * 2**20
 
@@ -168,7 +169,7 @@ def replaying(replay: Replay) -> Answer:
     """Gives calls the answers of the log, in order; a call that the log does not have fails, and calls nothing."""
     left = deque(replay.answers)
 
-    async def answer(call: ToolCalled, _args: tuple[object, ...], _kwargs: dict[str, object]) -> ToolReply:
+    async def answer(call: Asked) -> ToolReply:
         if left and left[0].name == call.name:
             logged = left.popleft()
             return ToolReply(call=call.call, error=logged.error, buffers=logged.buffers)

@@ -10,6 +10,7 @@ import asyncio
 import inspect
 import keyword
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 from weakref import WeakMethod
@@ -19,10 +20,11 @@ import anyio
 from cellblock.callers import Caller, callers
 from cellblock.policy import FunctionGrant
 from cellblock.session.account import Account
-from cellblock.session.threads import Threads
+from cellblock.session.threads import LARGE, Threads, off_loop
 from cellblock.text import message_of
 from cellblock.tools.tool import about, listed
 from cellblock.values import portable
+from cellblock.values.forms import Buffer
 from cellblock.values.room import held
 from cellblock.wire.messages import ToolCalled, ToolReply
 
@@ -31,6 +33,21 @@ _MAX_MESSAGE = 10_000
 
 Tool = Callable[..., Any]
 Mark = Callable[[str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call, with its arguments read.
+
+    `size` is the bytes that the arguments hold. `gone` tells, in any thread, that the cell has ended or is to end.
+    """
+
+    call: int
+    name: str
+    args: tuple[object, ...]
+    kwargs: dict[str, object]
+    size: int
+    gone: Callable[[], bool]
 
 
 class Toolbox:
@@ -94,18 +111,19 @@ class Toolbox:
         """Each function as the inside of a session is told of it."""
         return tuple(describe(name, tool) for name, tool in self._tools.items())
 
-    def arguments(self, call: ToolCalled) -> tuple[tuple[object, ...], dict[str, object]]:
-        """Security border: a call's arguments; ValueError where they are not what a call brings."""
+    def read(self, call: ToolCalled, gone: Callable[[], bool]) -> Asked:
+        """Security border: a call and its arguments; ValueError where they are not what a call brings."""
         try:
             whole = portable.unpack(call.buffers)
         except portable.MalformedValue as error:
             raise ValueError(f"{call.name}(): malformed arguments: {error}") from None
         match whole:
             case [list(args), dict(kwargs)] if all(type(name) is str for name in kwargs):
-                return tuple(args), kwargs
+                size = max(sum(map(len, call.buffers)), held(whole))
+                return Asked(call.call, call.name, tuple(args), kwargs, size, gone)
         raise ValueError(f"{call.name}(): malformed arguments")
 
-    async def answer(self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object]) -> ToolReply:
+    async def answer(self, call: Asked) -> ToolReply:
         """Call the function, on this loop where it is async, else in a thread. Whatever it raises is the answer."""
         tool = self._tools.get(call.name)
         if tool is mark_private:
@@ -122,11 +140,11 @@ class Toolbox:
             if said.private and (mark := self.mark) is not None:
                 await mark(f"{call.name}() was called")
             if inspect.iscoroutinefunction(tool):
-                result = await tool(*args, **kwargs)
+                buffers = await _packed_off_loop(await _begin(tool, call))
             else:
-                left = partial(self.account.share, held((args, kwargs)))
-                result = await self._threads.run(partial(tool, *args, **kwargs), left)
-            return ToolReply(call=call.call, buffers=tuple(portable.pack(portable.encode(result))))
+                left = partial(self.account.share, call.size)
+                buffers = await self._threads.run(lambda: _packed(_begin(tool, call)), left)
+            return ToolReply(call=call.call, buffers=buffers)
         except portable.NotPortable as error:
             return _failed(call, "TypeError", f"{call.name}() returned what cannot be passed into a session: {error}")
         except Exception as error:  # whatever it is, it is the cell's to handle
@@ -148,6 +166,25 @@ class Toolbox:
     def _threads(self) -> Threads:
         """They end with this object."""
         return Threads("cellblock-tool")
+
+
+def _begin(tool: Tool, call: Asked) -> Any:
+    """Call a function, unless its cell has ended: nothing else calls one."""
+    if call.gone():
+        raise RuntimeError(f"{call.name}() was not called: its cell has ended or met its time limit")
+    return tool(*call.args, **call.kwargs)
+
+
+def _packed(result: object, max_bytes: int = portable.MAX_BYTES) -> tuple[Buffer, ...]:
+    return portable.pack(portable.encode(result, max_bytes=max_bytes))
+
+
+async def _packed_off_loop(result: object) -> tuple[Buffer, ...]:
+    """The buffers of a result whose size is not known: what is found to be large is begun again in a thread."""
+    try:
+        return _packed(result, LARGE)
+    except portable.NotPortable:
+        return await off_loop(LARGE, _packed, result)
 
 
 def mark_private(reason: str) -> None:
@@ -201,5 +238,5 @@ def ends_this_task(error: BaseException) -> bool:
     return is_cancelled and task is not None and task.cancelling() > 0
 
 
-def _failed(call: ToolCalled, kind: str, message: str) -> ToolReply:
+def _failed(call: Asked, kind: str, message: str) -> ToolReply:
     return ToolReply(call=call.call, error=(kind, message[:_MAX_MESSAGE]))

@@ -28,9 +28,9 @@ from cellblock.session.execution import Execution, recover
 from cellblock.session.hoststeps import ASIDE, HostStep, host_step
 from cellblock.session.notebook import Blob, Notebook
 from cellblock.session.record import also_lost, at_risk, losses, refused_cell, unsaved_error
-from cellblock.session.tools import Toolbox
+from cellblock.session.tools import Asked, Toolbox
 from cellblock.session.unbroken import unbroken
-from cellblock.wire.messages import Bind, Clear, Request, Run, Shell, ToolCalled, ToolReply
+from cellblock.wire.messages import Bind, Clear, Request, Run, Shell, ToolReply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -616,9 +616,9 @@ class Turns:
         elif self.name is not None:
             self._require_open()
 
-    async def _answer(self, call: ToolCalled, args: tuple[object, ...], kwargs: dict[str, object]) -> ToolReply:
+    async def _answer(self, call: Asked) -> ToolReply:
         """What a host function gives; in a session that lasts it is logged before the cell gets it."""
-        reply = await self._toolbox.answer(call, args, kwargs)
+        reply = await self._toolbox.answer(call)
         if self._lasting is not None:
             try:
                 await self._lasting.answered(call.name, reply)

@@ -212,6 +212,10 @@ class LocalKernel:
     def ended(self) -> bool:
         return self._closed  # it has no processes
 
+    @property
+    def gone(self) -> bool:
+        return self._runner.world.dead
+
     async def ending(self) -> bool:
         return self._closed
 

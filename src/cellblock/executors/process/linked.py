@@ -122,15 +122,16 @@ class LinkedKernel:
 
     async def ending(self) -> bool:
         """See `Kernel`."""
-        if not self.ended and self._is_without_worker and self._link is not None and not self._link.alive:
+        if not self.ended and self.gone and self._link is not None and not self._link.alive:
             async with self._falling:  # a descriptor is waited for by one task at a time
                 with anyio.move_on_after(_FALL_SECONDS):
                     await anyio.wait_readable(self._falls)
-        return self.ended or (self._is_without_worker and not await self._has_copy())
+        return self.ended or (self.gone and not await self._has_copy())
 
     @property
-    def _is_without_worker(self) -> bool:
-        return self._link is None or self._link.killed or not self._link.alive
+    def gone(self) -> bool:
+        """See `Kernel`."""
+        return (link := self._link) is None or link.killed or not link.alive
 
     async def _has_copy(self) -> bool:
         """True if a process holds the newest state, beside the worker."""
