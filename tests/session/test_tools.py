@@ -542,3 +542,32 @@ def test_no_host_function_begins_once_its_cell_has_ended(end: str) -> None:
 
     asyncio.run(scenario())
     assert begun == [0] or (not begun and end == "ends itself")
+
+
+INVALID = "invalid start byte"
+
+
+def undecodable() -> None:
+    b"\xff".decode()
+
+
+def grouped() -> None:
+    raise ExceptionGroup("two failed", [ValueError("first"), TypeError("second")])
+
+
+@pytest.mark.parametrize(
+    ("tool", "name", "message", "caught"),
+    [
+        (undecodable, "UnicodeDecodeError", f"'utf-8' codec can't decode byte 0xff in position 0: {INVALID}", True),
+        (grouped, "ExceptionGroup", "two failed (2 sub-exceptions)", False),
+    ],
+)
+def test_exception_that_takes_more_than_a_message_keeps_its_name_and_message(
+    tool: Callable[[], None], name: str, message: str, caught: bool
+) -> None:
+    with Session(tools=[tool]) as session:
+        error = session.run(f"{tool.__name__}()").error
+        assert error is not None
+        assert (error.type.rpartition(".")[2], error.message) == (name, message)
+        source = f"try: {tool.__name__}()\nexcept {name}: told = True\nexcept Exception: told = False\ntold"
+        assert session.run(source).value is caught

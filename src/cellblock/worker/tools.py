@@ -13,6 +13,7 @@ import itertools
 import select
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from cellblock.values import portable
@@ -235,17 +236,24 @@ def result(reply: Answer, reserved: tuple[memoryview, ...]) -> object:
     assert isinstance(reply, ToolReply)
     if reply.error is not None:
         kind, message = reply.error
-        raise _exception(kind)(message)
+        raise _exception(kind, message)
     stored = iter(reserved if reply.is_stored else ())
     return portable.unpack(tuple(one if len(one) else next(stored) for one in reply.buffers))
 
 
-def _exception(name: str) -> type[Exception]:
-    """Python's own exception of that name, or one made for it."""
+def _exception(name: str, message: str) -> Exception:
+    """Python's own exception of that name, one derived from it where that takes more than a message, or a new one."""
     known = getattr(builtins, name, None)
+    kinds: list[type[Exception]] = [type(name, (ToolError,), {"__module__": "cellblock"})]
     if isinstance(known, type) and issubclass(known, Exception):
-        return known
-    return type(name, (ToolError,), {"__module__": "cellblock"})
+        kinds = [known, type(name, (known,), _OF_A_MESSAGE), *kinds]
+    for kind in kinds[:-1]:
+        with suppress(TypeError):
+            return kind(message)
+    return kinds[-1](message)
+
+
+_OF_A_MESSAGE = {"__module__": "builtins", "__init__": lambda self, _: None, "__str__": lambda self: self.args[0]}
 
 
 class _Shown:
