@@ -134,3 +134,28 @@ def test_session_without_what_it_had_is_not_opened_and_loses_nothing(
         assert f"{lacks}=" in raised.value.hint
     with Session("one", state=state, limits=limits, **given) as session:
         assert session.run("kept").value == [2, 2, 2]
+
+
+def test_object_that_stood_for_stdout_is_what_it_was(opened: Open) -> None:
+    session = opened()
+    session.run("import io, sys\nkept, before = io.StringIO(), sys.stdout\nsys.stdout = kept")
+    session.run("print('captured')")
+    session.close()
+    session = opened()
+    assert session.resumed is not None
+    assert session.resumed.lost == ()
+    assert session.run("before is sys.__stdout__, kept.getvalue()").value == (True, "captured\n")
+
+
+@pytest.mark.threat("W9")
+def test_sockets_that_a_cell_forbids_are_its_own(opened: Open) -> None:
+    session = opened()
+    session.run("import socket, time\ndef guard(*_): raise RuntimeError\nmade = time.time_ns()")
+    session.run("socket.socket = guard")
+    made = session.run("made").value
+    session.flush()
+    assert session.run("import os; os._exit(1)").rolled_back
+    session.close()
+    session = opened()
+    assert session.resumed is not None
+    assert (session.resumed.replayed, session.run("made").value) == ((), made)

@@ -11,10 +11,11 @@ import contextlib
 import fcntl
 import os
 import select
-import socket
 import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+
+from cellblock.hosting import sockets
 
 _TABLE = "/proc/self/fd"
 _UNDONE = os.O_CREAT | os.O_EXCL | os.O_TRUNC
@@ -54,7 +55,7 @@ def held(ours: Iterable[int]) -> list[Held]:
 
 def let_go(found: Iterable[Held]) -> None:
     """In a frozen copy: put something dead in the place of each."""
-    gone, other = socket.socketpair()
+    gone, other = sockets.pair(sockets.STREAM)
     other.close()
     with gone:
         for one in found:
@@ -114,7 +115,7 @@ def places(found: Iterable[Held], kept: Iterable[int], pipes: Mapping[int, int])
 def move(these: Iterable[tuple[Held, int]]) -> list[Held]:
     """In a branch: leave none of these open on what they were. Opens again by its path what has one; the others."""
     lost = []
-    gone, other = socket.socketpair()
+    gone, other = sockets.pair(sockets.STREAM)
     other.close()
     with gone:
         for one, pipe in these:

@@ -14,7 +14,7 @@ from cellblock.worker.saving.walk import parts_of_class
 
 PART = "part of "
 """Begins the type that is told of what is left out of a value that is saved."""
-STREAMS = ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
+STREAMS = ("__stdin__", "__stdout__", "__stderr__")
 _SEARCHED = 200_000
 """So many objects are looked at to find the way to what cannot be saved."""
 
