@@ -127,6 +127,7 @@ def test_only_the_first_choice_counts():
         ({"prompt_tokens": 3, "prompt_tokens_details": None, "cost": 1}, Tokens(input=3, cost=1.0)),
         ({"prompt_tokens": "3", "completion_tokens": None, "cost": "1"}, Tokens()),
         ({"prompt_tokens": True, "completion_tokens": -1, "cost": True}, Tokens()),
+        ({"prompt_tokens": 10**4_299}, Tokens()),
         ({"cost": float("nan")}, Tokens()),
         ({"cost": float("inf")}, Tokens()),
         (5, Tokens()),

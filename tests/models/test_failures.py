@@ -67,6 +67,7 @@ def test_each_refusal_has_its_kind(status, message, code, kind):
         ({"retry-after": "-5"}, None),
         ({"retry-after": "nan"}, None),
         ({"retry-after": "inf"}, None),
+        ({"retry-after": "Mon, 01 Jan 2020 00:00:00 +99999999999999999999"}, None),
     ],
 )
 def test_the_wait_that_is_asked_for_is_a_number_or_a_date(headers, seconds):

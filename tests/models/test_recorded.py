@@ -37,6 +37,14 @@ async def test_a_recording_answers_as_the_model_did(tmp_path):
     assert pieces == ["größer\n", "second"]
 
 
+async def test_lines_within_an_answer_are_its_own(tmp_path):
+    text = "".join(f"a{mark}" for mark in "\u2028\u2029\x85\x0b\x1c")
+    async with record(ScriptedModel([text]), tmp_path / "run.jsonl") as model:
+        first = await model.reply(asking("a"), [])
+    async with replayed(tmp_path / "run.jsonl") as again:
+        assert await again.reply(asking("a"), []) == first
+
+
 async def test_what_was_asked_is_not_in_the_recording(tmp_path):
     path = tmp_path / "run.jsonl"
     await record(ScriptedModel(["fine"]), path).reply(asking("my password is hunter2"), [])

@@ -165,8 +165,11 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+_MOST_TOKENS = 2**53
+
+
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MOST_TOKENS else 0
 
 
 def _amount(value: object) -> float | None:

@@ -111,9 +111,9 @@ def asked_wait(headers: Mapping[str, str], now: datetime | None = None) -> float
         return _number(told)
     try:
         date = parsedate_to_datetime(told)
-    except ValueError:
+        return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - (now or datetime.now(UTC))).total_seconds())
+    except (ValueError, OverflowError):
         return None
-    return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - (now or datetime.now(UTC))).total_seconds())
 
 
 def _number(told: str | None) -> float | None:

@@ -35,7 +35,7 @@ def record(model: str | object, path: str | Path) -> Connected:
 
 def replayed(path: str | Path) -> Connected:
     """A model that answers from a recording. Asked anything else it raises `ModelError`, and says what differs."""
-    header, *lines = Path(path).read_text(encoding="utf-8").splitlines() or [""]
+    header, *lines = Path(path).read_text(encoding="utf-8").rstrip("\n").split("\n")
     try:
         told = json.loads(header)
         if not isinstance(told, dict) or told.get("format") != _FORMAT:
