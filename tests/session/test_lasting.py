@@ -37,6 +37,8 @@ from cellblock import (
     Versioned,
 )
 from cellblock.errors import LeaseLost, RestoreFailed
+from cellblock.session.hoststeps import HostStep
+from cellblock.session.past import host_entry
 from cellblock.store import open_store
 
 Open = Callable[..., Session]
@@ -858,3 +860,40 @@ def test_a_branch_that_is_cancelled_is_there_whole_or_not_at_all(url: str, at: i
                     assert (await branch.run("x")).value == 1
 
     asyncio.run(part())
+
+
+@pytest.mark.threat("D1")
+def test_step_that_a_commit_holds_is_not_taken_again_for_an_entry_that_was_left(opened: Open, url: str) -> None:
+    session = opened("one")
+    session.run("kept = []")
+    session.aside("kept.append(1)")
+    session.run("open('file', 'w').write('new')")
+    session.flush()
+    aside, name = session.log()[1].detail["step"], session.name
+    session.close()
+    with open_store(url) as store, store.hold("default", str(name)) as held:  # as where a server goes away in between
+        held.append(host_entry(str(aside), HostStep("run", "", (b"kept.append(1)",)), ""))
+    session = opened("one")
+    assert session.resumed is not None
+    assert (session.resumed.lost, session.run("kept").value) == ((), [1])
+    session.close()
+    with open_store(url) as store:
+        assert store.read("default", str(name)).journal() == []
+
+
+@pytest.mark.threat("D1")
+def test_function_that_was_called_aside_is_not_called_again(url: str) -> None:
+    paid: list[int] = []
+
+    def pay(amount: int) -> int:
+        paid.append(amount)
+        return amount
+
+    limits = ExecutionLimits(max_checkpoints=0)  # no states are saved: all is done again
+    for _ in range(2):
+        with Session("one", state=Versioned(url), tools=[pay], limits=limits) as session:
+            if session.resumed is None:
+                session.aside("got = pay(7)")
+            else:
+                assert [one.name for one in session.resumed.lost] == ["what was run aside"]
+    assert paid == [7]

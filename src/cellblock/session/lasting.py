@@ -46,7 +46,7 @@ from cellblock.session.earlier import Earlier, Source
 from cellblock.session.hoststeps import ASIDE, HostStep
 from cellblock.session.merging import merge
 from cellblock.session.notebook import Changes, Notebook
-from cellblock.session.past import Past, answer_entry, followed_by, host_entry, leading_to, step_of
+from cellblock.session.past import Past, answer_entry, followed_by, host_entry, leading_to, left_behind, step_of
 from cellblock.session.record import at_risk
 from cellblock.session.shown import Blob
 from cellblock.session.threads import LARGE, off_loop
@@ -900,8 +900,10 @@ class Lasting:
         def read() -> Past:
             with reading("the steps of the session are", StoreError, hint="check out an older commit"):
                 past = leading_to(self._held, head)
-                if journal:
-                    followed_by(past, self._held.journal())
+                if journal and (entries := self._held.journal()):
+                    behind = left_behind(self._held, head, entries)
+                    self._held.trim(behind)
+                    followed_by(past, [one for one in entries if one.number not in behind])
             self._snapshot = past.snapshot
             return past
 

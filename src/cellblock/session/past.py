@@ -114,6 +114,23 @@ def leading_to(session: StoredSession, head: Commit) -> Past:
     return Past(head.id, commit.id, step_of(commit), head.number, snapshot, head.trees.get("cells"), steps[::-1])
 
 
+def left_behind(session: StoredSession, head: Commit, journal: Iterable[Entry]) -> tuple[int, ...]:
+    """The numbers of entries whose steps a commit holds: the store failed when they were to be taken out with it."""
+    steps: dict[str, list[int]] = {}
+    begun = ""
+    for entry in journal:
+        value: Any = entry.value
+        step = str(value.get("step") or value.get("id") or begun)
+        begun = step if value["do"] == "begin" else begun
+        steps.setdefault(step, []).append(entry.number)
+    found: list[int] = []
+    for commit in session.log(head.id):
+        if not steps:
+            break
+        found += steps.pop(step_of(commit), ())
+    return tuple(found)
+
+
 def followed_by(past: Past, journal: Iterable[Entry]) -> None:
     """Add what the journal holds: steps that are in no commit, each by its id."""
     found: dict[str, Planned] = {}

@@ -487,11 +487,13 @@ class Turns:
             raise UnpicklableError(error.message, hint=error.hint)
 
     async def _carry_out(
-        self, kernel: Kernel, request: Request, then: Callable[[], Coroutine[None, None, None]] | None = None
-    ) -> Cell:
+        self, kernel: Kernel, request: Request, then: Callable[[], Coroutine[None, None, None]] | None = None,
+        answer: Answer | None = None,
+    ) -> Cell:  # fmt: skip
         """Carry out a request that is no cell, for one who has the session's turn.
 
-        `then` is done with whatever was carried out, also for a caller who left meanwhile.
+        `then` is done with whatever was carried out, also for a caller who left meanwhile. `answer`, where it is given,
+        answers its calls, and no function of the host does.
         """
         seconds = self.limits.timeout_seconds
         if isinstance(request, Bind):  # the host's own values: no matter how short the cells are to be
@@ -509,6 +511,7 @@ class Turns:
             seconds=seconds,
             toolbox=self._toolbox,
             account=self._account,
+            answer=answer,
             resumes=self._lasting is not None,
         )
         try:

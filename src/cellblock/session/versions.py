@@ -162,7 +162,8 @@ class Versions(Turns):
         from cellblock.session.past import interrupted, rolled_back, unrepeated
 
         if not replay.ended:
-            return interrupted(replay), {}
+            kept = self.notebook.kept(replay.id)  # a call that the store refused, and that was made again
+            return kept if kept is not None and kept[0].number >= replay.number else (interrupted(replay), {})
         if replay.rolled_back:
             return self.notebook.kept(replay.id) or (rolled_back(replay), {})
         if replay.stopped:
@@ -283,10 +284,12 @@ class Versions(Turns):
 
     async def _do_again(self, kernel: Kernel, step: HostStep) -> tuple[Lost, ...]:
         """Do again what the host did, as it was kept; the loss where it cannot be done again."""
+        from cellblock.session.past import Replay, replaying
+
         why = ""
         if (request := step.request(kernel)) is not None:
             for _ in range(_TRIES):
-                cell = await self._carry_out(kernel, request)
+                cell = await self._carry_out(kernel, request, answer=replaying(Replay("", 0, "python", "")))
                 if not cell.rolled_back or kernel.ended:
                     break
             why = "" if cell.error is None else f"{cell.error.type}: {cell.error.message[:_MOST_SAID]}"
