@@ -52,7 +52,7 @@ def test_secret_of_the_host_is_in_nothing_the_demo_writes(cellblock: Cellblock, 
 def test_out_that_is_a_file_is_a_usage_error(cellblock: Cellblock, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     done = cellblock("demo", "--fast", "--out", "taken")
-    assert (done.returncode, done.stderr) == (2, b"cellblock: --out 'taken': File exists\n")
+    assert (done.returncode, done.stderr) == (2, b"cellblock: --out 'taken': Not a directory\n")
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")

@@ -123,7 +123,7 @@ def test_pictures_that_cannot_be_saved_are_named(cellblock: Cellblock, tmp_path:
     (tmp_path / "taken").write_text("")
     source = b"type('P', (), {'_repr_png_': lambda self: b'\\x89PNG\\r\\n\\x1a\\n'})()"
     done = cellblock("repl", "--pictures", "taken", stdin=source)
-    assert done.stderr == b"cellblock: picture not saved: cell-1.png: File exists\n"
+    assert done.stderr == b"cellblock: picture not saved: cell-1.png: Not a directory\n"
 
 
 def test_a_picture_that_is_text_is_shown_as_text(cellblock: Cellblock) -> None:
