@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from family_tree import below, launchers, soon
@@ -447,6 +448,34 @@ def test_settings_are_those_it_was_made_with_unless_others_are_given(opened: Ope
     assert (session.limits.timeout_seconds, session.seed) == (9, 5)
     session = _again(session, opened)
     assert session.limits.timeout_seconds == 9
+
+
+BY_SOURCE: dict[str, dict[str, Any]] = {
+    "policy": {"policy": Policy()},
+    "no checkpoints": {"limits": ExecutionLimits(max_checkpoints=0)},
+}
+
+
+@pytest.mark.parametrize("how", BY_SOURCE)
+def test_cells_that_are_run_again_draw_what_they_drew(opened: Open, how: str) -> None:
+    """Whatever seed is given at a later opening, and in a branch, too; the ids of cells are each session's own."""
+    session = opened(seed=1, **BY_SOURCE[how])
+    drawn = session.run("import random\nx = random.random(), len({*map(str, range(9))}), [*{'a', 'b', 'c'}]\nx").value
+    session.close()
+    session = opened(seed=2, **BY_SOURCE[how])
+    assert (session.run("x").value, session.seed) == (drawn, 1)
+    ids = {cell.id for cell in session.notebook}
+    if how == "policy":  # without checkpoints there is nothing to branch from
+        branch = session.branch("idea")
+        branch.hibernate()
+        assert branch.run("x").value == drawn
+        branch.close()
+        branch = opened("idea", **BY_SOURCE[how])
+        session.close()
+        session = opened(**BY_SOURCE[how])
+        new = [one.run("x") for one in (branch, session)]
+        assert [one.value for one in new] == [drawn, drawn]
+        assert len({*ids, *(one.id for one in new)}) == len(ids) + 2
 
 
 def _write_settings(url: str, **changed: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -179,3 +180,105 @@ def test_what_is_no_session_of_the_same_kind_cannot_be_merged(parted: Parted) ->
         session.merge(AsyncSession())  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="other must be Session, not NoneType"):
         session.merge(None)  # type: ignore[arg-type]
+
+
+JOINED = {
+    "a name that joins an object": ("a = [1]; b = [2]", "a.append(3)", "b = a", ("a", "b"), [[1, 3], [2]], [[1], [1]]),
+    "a name that left for one": ("a = [1]; b = [2]", "b.append(3)", "b = a", ("b",), [[1], [2, 3]], [[1], [1]]),
+    "an object that holds one": ("a = [1]; b = 2", "a.append(3)", "b = [a]", ("a", "b"), [[1, 3], 2], [[1], [[1]]]),
+    "a new name of one": ("a = [1]", "a.append(3)", "b = a", ("a", "b"), [[1, 3], None], [[1], [1]]),
+    "two names that part": ("a = [1]; b = a", "a.append(3)", "b = [2]", ("a", "b"), [[1, 3], [1, 3]], [[1], [2]]),
+}
+
+
+@pytest.mark.parametrize("prefer", ["ours", "theirs"])
+@pytest.mark.parametrize("what", JOINED)
+def test_names_that_share_objects_change_together(parted: Parted, what: str, prefer: Literal["ours", "theirs"]) -> None:
+    """Both kept as one version has them; a name that it does not have is told as lost."""
+    both, ours, theirs, names, as_ours, as_theirs = JOINED[what]
+    session, branch = parted(both, ours, theirs)
+    with pytest.raises(MergeConflict) as conflict:
+        session.merge(branch)
+    assert conflict.value.names == names
+    session.merge(branch, prefer=prefer)
+    cell = session.run("[a, globals().get('b')]")
+    expected = as_ours if prefer == "ours" else as_theirs
+    assert cell.value == expected
+    assert [one.name for one in cell.lost] == (["b"] if expected[1] is None else [])
+    session.hibernate()
+    assert session.run("[a, globals().get('b')]").value == expected
+
+
+MAKES = "import os, shutil\nos.makedirs('d/e')\nopen('d/a', 'w').write('a'); open('d/e/a', 'w').write('a')\n"
+LISTED = "sorted(os.path.join(at, one) for at, _, files in os.walk('.') for one in files)"
+FILES = {
+    "directory removed, file added": (
+        MAKES, "shutil.rmtree('d')", "open('d/x', 'w').write('x')",
+        [], ["./d/x"],
+    ),
+    "directory replaced by a file, file added": (
+        MAKES, "shutil.rmtree('d'); open('d', 'w').write('d')", "open('d/e/x', 'w').write('x')",
+        ["./d"], ["./d/e/x"],
+    ),
+    "directory removed, file changed": (
+        MAKES, "shutil.rmtree('d')", "open('d/e/a', 'a').write('x')",
+        [], ["./d/e/a"],
+    ),
+    "file changed, directory moved": (
+        MAKES, "open('d/e/a', 'a').write('x')", "os.rename('d', 'f')",
+        ["./d/e/a", "./f/a", "./f/e/a"], ["./f/a", "./f/e/a"],
+    ),
+    "file against directory": (
+        "import os", "open('d', 'w').write('d')", "os.mkdir('d'); open('d/x', 'w').write('x')",
+        ["./d"], ["./d/x"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("prefer", ["ours", "theirs"])
+@pytest.mark.parametrize("what", FILES)
+def test_file_and_the_directories_it_is_in_are_of_one_version(
+    parted: Parted, what: str, prefer: Literal["ours", "theirs"]
+) -> None:
+    both, ours, theirs, as_ours, as_theirs = FILES[what]
+    session, branch = parted(both, ours, theirs)
+    with pytest.raises(MergeConflict, match="both changed files: workspace/d"):
+        session.merge(branch)
+    session.merge(branch, prefer=prefer)
+    assert session.run(LISTED).value == (as_ours if prefer == "ours" else as_theirs)
+
+
+def test_files_in_one_directory_that_either_version_added_are_both_there(parted: Parted) -> None:
+    session, branch = parted(
+        MAKES + "os.mkdir('n')",
+        "open('d/x', 'w').write('x'); os.makedirs('both'); open('both/x', 'w').write('x')",
+        "open('d/y', 'w').write('y'); os.makedirs('both'); open('both/y', 'w').write('y')",
+    )
+    session.merge(branch)
+    assert session.run(LISTED).value == ["./both/x", "./both/y", "./d/a", "./d/e/a", "./d/x", "./d/y"]
+
+
+@pytest.mark.parametrize(
+    ("both", "ours", "theirs", "same"),
+    [
+        ("for n in 'abcd': open(n, 'w').write(n)", "os.link('a', 'x')", "os.link('b', 'y')", "ax by"),
+        ("for n in 'ab': open(n, 'w').write(n)", "os.link('a', 'x'); os.link('a', 'y')", "os.link('b', 'z')", "axy bz"),
+        ("", "open('p', 'w').write('p'); os.link('p', 'q')", "open('r', 'w').write('r'); os.link('r', 's')", "pq rs"),
+        ("open('a', 'w').write('a'); os.link('a', 'b')", "q = 1", "os.link('a', 'c')", "abc"),
+        ("open('a', 'w').write('a'); os.link('a', 'b')", "q = 1", "os.remove('a'); open('a', 'w').write('n')", "a b"),
+    ],
+)  # fmt: skip
+def test_names_of_one_file_stay_so_and_others_do_not_become_it(
+    parted: Parted, both: str, ours: str, theirs: str, same: str
+) -> None:
+    """Where the session was loaded meanwhile, too: its inodes are other ones then."""
+    session, branch = parted("import os\n" + both, ours, theirs)
+    session.hibernate()
+    session.run("0")
+    assert session.diff().files == ()
+    session.merge(branch)
+    found = session.run("[(n, os.stat(n).st_ino) for n in sorted(os.listdir('.')) if len(n) == 1]").value
+    inodes: dict[int, str] = {}
+    for name, inode in found:
+        inodes[inode] = inodes.get(inode, "") + name
+    assert [one for one in inodes.values() if one not in "cd"] == same.split()

@@ -160,16 +160,11 @@ class Histories(RuleBasedStateMachine):
         ours, yours = model.names, model.commits[theirs][1]
         changed = {key for key in old.keys() | yours.keys() if old.get(key) != yours.get(key)}
         mine_changed = {key for key in old.keys() | ours.keys() if old.get(key) != ours.get(key)}
-        conflicts = {key for key in changed & mine_changed if ours.get(key) != yours.get(key)}
+        taken = {key: yours.get(key) for key in changed - mine_changed}
         with held.batch() as batch:
-            roots = [
-                None if one is None else one.trees["names"]
-                for one in (base, held.resolve("HEAD"), held.resolve(theirs))
-            ]
-            merged = batch.merge(*roots)
-            assert set(merged.conflicts) == conflicts
-            made = batch.commit(kind="merge", trees={"names": merged.root}, parents=(model.head, theirs))
-        names = {**ours, **{key: yours.get(key) for key in changed - mine_changed}}
+            root = batch.tree(held.resolve("HEAD").trees["names"], taken)
+            made = batch.commit(kind="merge", trees={"names": root}, parents=(model.head, theirs))
+        names = {**ours, **taken}
         self._note(model, made.id, (model.head, theirs), names)
 
     @rule(data=st.data(), politely=st.booleans())

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cellblock.errors import CellblockError, MergeConflict
-from cellblock.session.timeline import is_cache, is_same
+from cellblock.session.mergedtrees import Tree, merge_files, three_way
+from cellblock.session.timeline import is_same
 from cellblock.store import JSON, Batch, Commit, HeldSession
 from cellblock.worker.saving.losses import PART, called
 
 _MOST_TOLD = 20
-_TREES = ("groups", "names", "files")
+_TREES = ("names", "groups", "files")
 _AGAIN = "run the cells again that made it"
 _UNNAMED = "."
 """How the key of a group begins that is a definition without a name: two versions may call two of them the same."""
@@ -35,17 +36,17 @@ def merge(
             )
     base = session.ancestor(ours.id, theirs.id)
     first, second = (theirs, ours) if prefer == "theirs" else (ours, theirs)
+    merging = _Merging(session, base, first, second)
+    conflicts = merging.conflicts()
+    if prefer is None and any(conflicts.values()):
+        raise _conflict(conflicts)
+    merging.let_go(conflicts["names"])
     with session.batch() as batch:
-        merging = _Merging(session, batch, base, first, second)
-        conflicts = merging.conflicts()
-        if prefer is None and any(conflicts.values()):
-            raise _conflict(theirs, conflicts)
-        merging.let_go(conflicts["names"])
         return batch.commit(
             kind="merge",
             message=f"merged {theirs.id.removeprefix('sha256-')[:12]}",
             number=max(ours.number, theirs.number),
-            trees={**ours.trees, **merging.roots},
+            trees={**ours.trees, **merging.trees(batch, first)},
             detail={**merging.detail(), "environment": _environment(first, second), "step": step},
             parents=(ours.id, theirs.id),
         )
@@ -60,21 +61,22 @@ def _environment(first: Commit, second: Commit) -> JSON:
 class _Version:
     """What one commit holds."""
 
-    names: Mapping[str, Any]
-    groups: Mapping[str, Any]
+    names: Tree
+    groups: Tree
+    files: Tree
     ambient: Mapping[str, str]
     lost: Mapping[str, list[list[str]]]
 
     @classmethod
     def of(cls, session: HeldSession, commit: Commit | None) -> _Version:
         if commit is None:
-            return cls({}, {}, {}, {})
+            return cls({}, {}, {}, {}, {})
         detail: Any = commit.detail
         lost: dict[str, list[list[str]]] = {}
         for row in detail.get("lost", ()):
             lost.setdefault(row[0], []).append(row)
-        names, groups = (dict(session.tree(commit.trees.get(kind)).pairs()) for kind in ("names", "groups"))
-        return cls(names, groups, dict(detail.get("ambient", ())), lost)
+        names, groups, files = (dict(session.tree(commit.trees.get(kind)).pairs()) for kind in _TREES)
+        return cls(names, groups, files, dict(detail.get("ambient", ())), lost)
 
     def around(self, label: str) -> tuple[str, Any] | None:
         """Where something that surrounds the names is, and that group."""
@@ -89,47 +91,42 @@ class _Version:
 class _Merging:
     """A merge under way: the first version, with what the second changed since the base."""
 
-    def __init__(self, session: HeldSession, batch: Batch, base: Commit | None, first: Commit, second: Commit) -> None:
+    def __init__(self, session: HeldSession, base: Commit | None, first: Commit, second: Commit) -> None:
         self._session = session
-        self._batch = batch
-        self._merged = {
-            kind: batch.merge(*(one.trees.get(kind) if one is not None else None for one in (base, first, second)))
-            for kind in _TREES
-        }
-        self.roots: dict[str, str | None] = {kind: merged.root for kind, merged in self._merged.items()}
         self._base, self._first, self._second = (_Version.of(session, one) for one in (base, first, second))
-        conflicts = self._merged["names"].conflicts
-        looked = [name for name in conflicts if self._is_as_before(self._first, name)]
-        self.roots["names"] = batch.tree(self.roots["names"], {name: self._second.names.get(name) for name in looked})
-        self._conflicts = {
-            "names": {name for name in conflicts if name not in looked and not self._is_as_before(self._second, name)},
-            "files": {path for path in self._merged["files"].conflicts if not is_cache(path)},
-        }
-        self._groups = _three_way(self._base.groups, self._first.groups, self._second.groups)
+        self._names, self._changed = three_way(self._base.names, self._first.names, self._second.names, is_same)
+        self._groups, self._parted = three_way(self._base.groups, self._first.groups, self._second.groups)
+        self._files, self._paths = merge_files(self._base.files, self._first.files, self._second.files)
         self._dropped: list[list[str]] = []
+        self._read: dict[str, list[str]] = {}
 
     def conflicts(self) -> dict[str, tuple[str, ...]]:
         """Names and files that both changed."""
-        names = {*self._conflicts["names"], *self._astray(), *(name for name, _ in self._lost() if name)}
-        return {"names": tuple(sorted(names)), "files": tuple(sorted(self._conflicts["files"]))}
-
-    def _is_as_before(self, version: _Version, name: str) -> bool:
-        """Whether a version holds the value that the base does, at whose name a cell may have looked."""
-        return is_same(self._base.names.get(name), version.names.get(name))
+        names = {*self._changed, *self._astray(), *(name for name, _ in self._lost() if name)}
+        return {"names": tuple(sorted(names)), "files": tuple(sorted(self._paths))}
 
     def let_go(self, names: Iterable[str]) -> None:
-        """Have the first version's of these names, and tell of those that it does not have."""
-        rows = {name: self._first.names.get(name) for name in names}
-        wanted = self._with_needs([row["group"] for row in rows.values() if row is not None])
-        groups = {key: self._first.groups[key] for key in wanted}
-        self.roots["names"] = self._batch.tree(self.roots["names"], rows)
-        self.roots["groups"] = self._batch.tree(self.roots["groups"], groups)
-        self._groups.update(groups)
-        for name in set(self._astray()).intersection(names):
-            if rows[name] is None:
-                kind = self._second.names[name]["type"]
+        """Have the first version's of these names and of those that cannot stand beside them; tell which it has not."""
+        let_go: set[str] = set()
+        while astray := {*names, *self._astray()} - let_go:
+            let_go |= astray
+            rows = [self._first.names[name] for name in astray if name in self._first.names]
+            for name in astray:
+                _put(self._names, name, self._first.names.get(name))
+            for key in self._with_needs([row["group"] for row in rows]):
+                self._groups[key] = self._first.groups[key]
+        for name in sorted(let_go - self._base.names.keys() - self._first.names.keys()):
+            if name in self._second.names:
                 why = "what it is made of has the place of something else in the version that was preferred"
-                self._dropped.append([name, kind, why, _AGAIN])
+                self._dropped.append([name, self._second.names[name]["type"], why, _AGAIN])
+
+    def trees(self, batch: Batch, first: Commit) -> dict[str, str | None]:
+        """The roots of the trees, after `let_go`."""
+        merged = {"names": self._names, "groups": self._groups, "files": self._files}
+        return {
+            kind: batch.tree(first.trees.get(kind), _changes(getattr(self._first, kind), tree))
+            for kind, tree in merged.items()
+        }
 
     def detail(self) -> dict[str, JSON]:
         """What surrounds the names, and what is lost, after `let_go`."""
@@ -166,7 +163,10 @@ class _Merging:
                 yield "" if second in (base, first) or is_part else name, first[1] or []
 
     def _astray(self) -> Iterator[str]:
-        """Names of which a definition without a name, that they need, would be another one, or not there."""
+        """Names of which what they are made of, or a definition without a name, would be another one or not there."""
+        for name, row in self._names.items():
+            if "record" in row and self._groups.get(row["group"]) != row["record"]:  # older stores have none
+                yield name
         for side, other in ((self._first, self._second), (self._second, self._first)):
             astray = {
                 key
@@ -182,13 +182,16 @@ class _Merging:
             if there is None:
                 return True
             other = need.startswith(_UNNAMED) and there != side.groups.get(need)
-            if other and (alone or need in self._merged["groups"].conflicts):
+            if other and (alone or need in self._parted):
                 return True
         return False
 
     def _needs(self, link: Any) -> list[str]:
-        record: Any = self._session.record(link["@"])
-        return list(record["needs"])
+        address = link["@"]
+        if address not in self._read:
+            record: Any = self._session.record(address)
+            self._read[address] = list(record["needs"])
+        return self._read[address]
 
     def _with_needs(self, keys: Iterable[str]) -> Iterator[str]:
         """These groups of the first version and all that they need."""
@@ -201,13 +204,19 @@ class _Merging:
                 work += self._needs(self._first.groups[key])
 
 
-def _three_way(base: Mapping[str, Any], first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """The first, with what the second alone changed."""
-    found = {key: (second if first.get(key) == base.get(key) else first).get(key) for key in {**first, **second}}
-    return {key: value for key, value in found.items() if value is not None}
+def _put(tree: Tree, key: str, value: Any) -> None:
+    if value is None:
+        tree.pop(key, None)
+    else:
+        tree[key] = value
 
 
-def _conflict(theirs: Commit, conflicts: dict[str, tuple[str, ...]]) -> MergeConflict:
+def _changes(before: Tree, after: Tree) -> dict[str, Any]:
+    """What makes one tree of the other: None for a key that goes."""
+    return {key: after.get(key) for key in {**before, **after} if before.get(key) != after.get(key)}
+
+
+def _conflict(conflicts: dict[str, tuple[str, ...]]) -> MergeConflict:
     listed = [f"{kind}: {', '.join(keys[:_MOST_TOLD])}" for kind, keys in conflicts.items() if keys]
     return MergeConflict(
         f"both changed {'; '.join(listed)}",

@@ -253,7 +253,8 @@ class AsyncSession(Versions):
         given = to_plain(self._spec, self.trust_level, self.walls)
         self._lasting = await Lasting.open(mode, self.user, str(self.name), given)
         if self._lasting.epoch > 1:  # no id of a cell comes twice
-            self._ids = random.Random(f"{self.seed}/{self._lasting.epoch}")  # noqa: S311 - names cells
+            ids = f"{self._lasting.settings['seed']}/{self.name}/{self._lasting.epoch}"
+            self._ids = random.Random(ids)  # noqa: S311 - names cells
         self._lasting.account = self._account
         settings, self._left_out = narrowed(self._lasting.settings, given, self._said)
         if self._left_out:
@@ -498,14 +499,15 @@ class AsyncSession(Versions):
         self._branched += 1
         opened = 0 if self._lasting is None else self._lasting.epoch
         which = str(self._branched) if opened < 2 else f"{opened}-{self._branched}"  # no two are the same
-        seed = random.Random(f"{self.seed}/{which}").getrandbits(64)  # noqa: S311 - reproducible, not secret
+        own = random.Random(f"{self.seed}/{which}").getrandbits(64)  # noqa: S311 - reproducible, not secret
+        runs_again = self._lasting is not None and self._lasting.by_source
         branch = AsyncSession(
             trust_level=self.trust_level,
             walls=self.walls,
             limits=self.limits,
             preload=self._spec.preload,
             python=self._spec.python,
-            seed=seed,
+            seed=self.seed if runs_again else own,  # the cells before are run again with what they were run with
             mounts=dict(self._spec.mounts),
             network=map(str, self._spec.network),
             private=self._private_paths,
@@ -516,6 +518,7 @@ class AsyncSession(Versions):
         if self._private:
             branch._close_off(self._private, self._private_since)
         branch._offer_mark()
+        branch._ids = random.Random(own)  # noqa: S311 - names cells
         if self._lasting is not None:
             branch.state, branch._spec = self.state, replace(branch._spec, saved=True, scoped=self._spec.scoped)
             branch.name, branch.user = name or f"{self.name}-{which}", self.user

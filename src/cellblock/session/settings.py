@@ -42,16 +42,21 @@ def narrowed(
 
     Whoever can write the document (a row of a store, a log) must not decide what the host executes and what cells
     reach. `given` are the caller's settings, of which those `said` were no defaults and count alone. Of the others
-    the document's seed counts, its level and walls if they are stronger, and limits that are lower.
+    the document's level and walls count if they are stronger, and limits that are lower; and its seed always: cells
+    that are run again are to draw what they drew.
     """
     settings, left_out = dict(given), []
     for name, value in document.items():
-        if name not in given or name in said or value == given[name] or value in _NOTHING:
+        if name not in given:
             continue
-        if name == "limits" and isinstance(value, Mapping):
+        if name == "seed":
+            settings[name] = value
+        elif name in said or value == given[name] or value in _NOTHING:
+            continue
+        elif name == "limits" and isinstance(value, Mapping):
             settings[name], above = _lowered(value, given[name])
             left_out += above
-        elif name in ("limits", "seed") or _is_stronger(name, value, given[name]):
+        elif name == "limits" or _is_stronger(name, value, given[name]):
             settings[name] = value
         else:
             left_out.append(_told(name, value))

@@ -18,7 +18,7 @@ from cellblock.store import trie
 from cellblock.store.address import JSON, address_of, canonical, links, parsed
 from cellblock.store.objects import ObjectTable
 from cellblock.store.packing import Packed, pack
-from cellblock.store.words import Commit, Merged
+from cellblock.store.words import Commit
 
 GRACE = 3600.0
 """Seconds that a collection waits, at the least, between finding that nothing leads to an object and deleting it."""
@@ -99,10 +99,6 @@ class Batch:
     def tree(self, root: str | None, changes: Mapping[str, JSON]) -> str | None:
         """A tree with some keys set, and those whose value is None removed."""
         return trie.update(self._fetch, self.record, root, changes)
-
-    def merge(self, base: str | None, ours: str | None, theirs: str | None) -> Merged:
-        """Ours with what theirs changed since their common base; where both changed a key, ours is kept and told."""
-        return trie.merge(self._fetch, self.record, base, ours, theirs)
 
     def flush(self) -> None:
         """Store what was gathered. StoreDamaged: a record links to what is not stored. QuotaReached: no room."""

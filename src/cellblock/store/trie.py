@@ -15,7 +15,7 @@ from typing import TypeAlias, TypeVar
 
 from cellblock.errors import StoreError
 from cellblock.store.address import JSON, canonical, linked, records
-from cellblock.store.words import Change, Merged
+from cellblock.store.words import Change
 
 LEAF = 64
 """Keys up to which a node is a leaf. It and `APART` are part of the format: another number makes other addresses."""
@@ -104,23 +104,6 @@ def diff(fetch: Fetch, old: str | None, new: str | None) -> Iterator[Change]:
         yield Change(
             key, None if before is None else _value(fetch, before), None if after is None else _value(fetch, after)
         )
-
-
-def merge(fetch: Fetch, put: Put, base: str | None, ours: str | None, theirs: str | None) -> Merged:
-    """Ours with what theirs changed since their common base."""
-    mine = {key: after for key, _, after in _differing(fetch, base, ours)}
-    changes: dict[str, _Slot | None] = {}
-    conflicts = []
-    for key, _, after in _differing(fetch, base, theirs):
-        if key not in mine:
-            changes[key] = after
-        elif mine[key] != after:
-            conflicts.append(key)
-    if changes:
-        old = None if ours is None else _Kid(ours, _load(fetch, ours).count)
-        new = _Update(fetch, put).of(old, changes, 0)
-        ours = None if new is None else new.address
-    return Merged(ours, tuple(sorted(conflicts)))
 
 
 # --- changing ------------------------------------------------------------------------------------------------

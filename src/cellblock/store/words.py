@@ -110,14 +110,6 @@ class Change:
     new: JSON
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """A tree made of two. `conflicts` are the keys that both changed to different ends; ours was kept there."""
-
-    root: str | None
-    conflicts: tuple[str, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
     """One object that cannot be had, and what needs it: a session, its commit ("" for the journal), what in that."""

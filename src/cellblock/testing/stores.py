@@ -251,17 +251,6 @@ class StoreConformance:
         ]
         assert list(new.diff(new)) == []
 
-    def test_merge_takes_both_sides_and_tells_conflicts(self, held: HeldSession) -> None:
-        with held.batch() as batch:
-            base = batch.tree(None, {f"n{n}": n for n in range(200)})
-            ours = batch.tree(base, {"n1": "ours", "n2": "ours", "n3": None, "n4": "same", "o": 1})
-            theirs = batch.tree(base, {"n1": "theirs", "n3": "theirs", "n4": "same", "n5": None, "t": 2})
-            merged = batch.merge(base, ours, theirs)
-            assert merged.conflicts == ("n1", "n3")
-            assert merged.root == batch.tree(ours, {"n5": None, "t": 2})
-            assert batch.merge(base, ours, base).root == ours
-            assert batch.merge(base, base, theirs).root == theirs
-
     def test_changed_key_stores_a_few_nodes(self, store: Store, held: HeldSession) -> None:
         commit(held, {f"n{n}": {"n": n} for n in range(5000)})
         before = store.usage("ana")

@@ -5,10 +5,13 @@ Init keeps contents in chunks, each a file of a store that no cell sees. One who
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from cellblock.executors.process.turn import Fetch
@@ -106,7 +109,7 @@ class SavedFiles:
         if len(self._known) > 2 * sum(len(file.chunks) for file in self._files.values()) + _SLACK:
             needed = {name for row in self._rows.values() for name, _ in _chunks_of(row)}
             self._known = {name: address for name, address in self._known.items() if name in needed}
-        return tuple(self._files[path] for path in self._rows)
+        return _numbered([self._files[path] for path in self._rows])
 
     def _file(self, row: list[Any]) -> File:
         path, kind, mode, modified_ns, held, same = row
@@ -124,6 +127,22 @@ class SavedFiles:
             holes=_holes(size, chunks),
             same=same,
         )
+
+
+def _numbered(files: list[File]) -> tuple[File, ...]:
+    """Files whose names share a number that the names alone decide: inodes are other ones wherever they are loaded."""
+    names: dict[int, list[str]] = defaultdict(list)
+    for one in files:
+        if one.same:
+            names[one.same].append(one.path)
+    numbers = {same: _number_of(min(paths)) for same, paths in names.items()}
+    return tuple(
+        replace(one, same=numbers[one.same] if len(names[one.same]) > 1 else 0) if one.same else one for one in files
+    )
+
+
+def _number_of(path: str) -> int:
+    return 1 + int.from_bytes(hashlib.sha256(path.encode("utf-8", "surrogateescape")).digest()[:6])
 
 
 def _chunks_of(row: list[Any]) -> Iterator[tuple[str, int]]:

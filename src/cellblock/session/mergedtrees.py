@@ -1,0 +1,81 @@
+"""Two versions of a tree made one by what each changed since their base; files, with what must stand together."""
+
+from __future__ import annotations
+
+import operator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from cellblock.session.timeline import is_cache
+
+Tree: TypeAlias = dict[str, Any]
+"""Rows by their keys: names, groups, or files by their paths."""
+
+
+def three_way(
+    base: Tree, first: Tree, second: Tree, is_same: Callable[[Any, Any], bool] = operator.eq
+) -> tuple[Tree, set[str]]:
+    """The first with what the second alone changed, and the keys that both did, at which the first's is kept."""
+    merged, conflicts = dict(first), set()
+    for key in {**base, **second}:
+        before, mine, theirs = base.get(key), first.get(key), second.get(key)
+        if theirs == before or is_same(mine, theirs):
+            continue
+        if mine != before and not is_same(before, mine):
+            if not is_same(before, theirs):
+                conflicts.add(key)
+        elif theirs is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = theirs
+    return merged, conflicts
+
+
+def merge_files(base: Tree, first: Tree, second: Tree) -> tuple[Tree, set[str]]:
+    """As `three_way`, by paths. A path that cannot stand in what else is there is a conflict, too.
+
+    So is a file whose directory the other version removed, and one of several names of one file of which each version
+    has another content. The first's is kept, with the directories that it is in. Caches are never told.
+    """
+    merged, conflicts = three_way(base, first, second, _is_same)
+    settled: set[str] = set()
+    while astray := {*_orphans(merged), *_torn(merged)} - settled:
+        settled |= astray
+        for one in {one for path in astray for one in (path, *_above(path))}:
+            if one in first:
+                merged[one] = first[one]
+            else:
+                merged.pop(one, None)
+    return merged, {path for path in conflicts | settled if not is_cache(path)}
+
+
+def _is_same(before: Any, after: Any) -> bool:
+    """Whether two rows are of one file: when a directory was last changed tells only that something in it was."""
+    if before and after and before["kind"] == after["kind"] == "directory":
+        return bool(before["mode"] == after["mode"])
+    return bool(before == after)
+
+
+def _orphans(files: Tree) -> Iterator[str]:
+    """Paths in what is no directory."""
+    for path in files:
+        if any(files.get(above, {}).get("kind") != "directory" for above in _above(path)):
+            yield path
+
+
+def _torn(files: Tree) -> Iterator[str]:
+    """Paths that are names of one file, and would not all have its content."""
+    names = defaultdict(list)
+    for path, row in files.items():
+        if row["same"]:
+            names[row["same"]].append(path)
+    for paths in names.values():
+        if any(files[path] != files[paths[0]] for path in paths):
+            yield from paths
+
+
+def _above(path: str) -> Iterator[str]:
+    """The directories that a path is in, but for the root that every session has."""
+    parts = path.split("/")
+    return ("/".join(parts[:count]) for count in range(2, len(parts)))
