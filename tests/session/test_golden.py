@@ -18,7 +18,7 @@ sys.path.append(str(HERE))
 
 from golden_session import NAME, USER, tell  # noqa: E402 - a program beside this file
 
-FORMATS = [1]
+FORMATS = [1, 2]
 _WRITTEN_BY = (3, 11)
 
 pytestmark = pytest.mark.threat("D1")

@@ -843,10 +843,6 @@ class Lasting:
 
         return await to_thread.run_sync(merged)
 
-    def commit_of(self, step: str) -> str:
-        """The id of the commit that a step led to, once it is committed."""
-        return self._commits[step]
-
     async def fork(self, name: str, seed: int, step: str) -> Lasting:
         """Another session that stands where this one did after a step."""
         commit = self._commits[step]

@@ -437,16 +437,15 @@ class AsyncSession(Versions):
             states = self._states_before(kernel, steps) if to is None else self._states_after(kernel, to)
             if states == 0:
                 return
-            bound = "max_checkpoints" if states is None else await kernel.reserve(states)
-            if states is not None and bound is None:
+            if (bound := await kernel.reserve(states)) is None:
                 await self._set_back(kernel, states, "the session was set back")
             elif self._lasting is not None:
                 before = self._lasting.before(steps) if to is None else self._lasting.led_to(to)
                 await self._go_to(self._lasting, await before)
-            elif states is None and not self._keeps_no_states:
-                raise gone(str(to))
+            elif to is not None and states > kernel.steps and not self._keeps_no_states:
+                raise gone(to)
             else:
-                raise self._not_undone(steps if to is None else states or 1, self._steps_kept(kernel), str(bound))
+                raise self._not_undone(steps if to is None else states, self._steps_kept(kernel), bound)
         finally:
             self._give_turn()
 
@@ -463,10 +462,11 @@ class AsyncSession(Versions):
                 return back
         return len(states) + steps - 1
 
-    def _states_after(self, kernel: Kernel, step: str) -> int | None:
-        """How many of the kernel's states lie after the one that a step led to; None where that is gone."""
-        back = enumerate(reversed(kernel.states))
-        return next((many for many, state in back if step in self._stands[state].steps), None)
+    def _states_after(self, kernel: Kernel, step: str) -> int:
+        """How many of the kernel's states lie after the one that a step led to; all of them where that is gone."""
+        states = kernel.states
+        found = (back for back, state in enumerate(reversed(states)) if step in self._stands[state].steps)
+        return next(found, len(states))
 
     def _steps_kept(self, kernel: Kernel) -> int:
         """How many steps the kernel can undo."""

@@ -98,7 +98,7 @@ class Turns:
         self._stopped = False
         """Whether the cell that runs was interrupted."""
         self._has_run = False
-        """Whether it is run again: an undo leaves what it did before."""
+        """Whether it had run before: an undo leaves what it did then, and the cell is not undone."""
         self._meanwhile: dict[str, Change] = {}
         """What the host did to files while somebody had the turn, by the ids of these steps."""
         self._under_way = ""
@@ -289,7 +289,6 @@ class Turns:
             return None
         self._turn_loop = asyncio._get_running_loop()
         try:
-            self._has_run = False
             return self._start(kernel, self._draft(source, "python", None), self._new_step())
         except BaseException:
             self._give_turn()
@@ -363,7 +362,7 @@ class Turns:
             try:
                 self.notebook.record(cell, execution.recorder.blobs, shown=execution.recorder.held)
             finally:
-                self._settle(execution.step, None if self._has_run else cell.id)
+                self._settle(execution.step, cell.id)
                 self._give_turn()
         return cell
 
@@ -389,7 +388,7 @@ class Turns:
         self.notebook.record(cell, parts, shown=shown)
         if (kernel := self._kernel) is None:
             return cell
-        state = self._settle(execution.step, None if self._has_run else cell.id, is_fresh=execution.is_fresh)
+        state = self._settle(execution.step, cell.id, is_fresh=execution.is_fresh)
         if self._lasting is not None:
             stopped = self._stopped or cell.state is CellState.TIMEOUT
             if why := await self._lasting.ended(kernel, state, cell, parts, stopped=stopped):
@@ -415,7 +414,7 @@ class Turns:
         self._count = cell.number
         self.notebook.record(cell, parts)
         step = self._new_step()
-        lasting.commit(kernel, self._settle(step, None if self._has_run else cell.id), step, cell, parts)
+        lasting.commit(kernel, self._settle(step, cell.id), step, cell, parts)
         return cell
 
     async def _go_back(self, lasting: Lasting, kernel: Kernel) -> Kernel:
@@ -431,7 +430,7 @@ class Turns:
         """
         wanted = self._stands[kernel.states[-1 - states]]
         if not await unbroken(partial(self._recover_to, kernel, states, wanted, why)) and self._lasting is not None:
-            return await self._go_to_stand(self._lasting, wanted)
+            return await self._go_to(self._lasting, await self._lasting.led_to(wanted.step))
         return kernel
 
     async def _recover_to(self, kernel: Kernel, states: int, wanted: Stand, why: str) -> bool:
@@ -446,10 +445,6 @@ class Turns:
             self._stand = wanted  # also where the kernel has ended since: another will stand there
             await self._lasting.went_back(wanted.step)
         return True
-
-    async def _go_to_stand(self, lasting: Lasting, stand: Stand) -> Kernel:
-        """The same where the kernel has no such state any more."""
-        return await self._go_to(lasting, await lasting.resolve(lasting.commit_of(stand.step)))
 
     async def _go_to(self, lasting: Lasting, commit: Commit) -> Kernel:
         """Put a new kernel in the place of this one: in the state of a commit."""
@@ -583,7 +578,7 @@ class Turns:
         if self._kernel is not None:
             self._settle()
             self._note_meanwhile(self._kernel)
-        self._caller.ended = True
+        self._caller.ended, self._has_run = True, False
         self._used = clock.now()
         self._turns.release()
 
@@ -598,8 +593,6 @@ class Turns:
         """Tell by which step, if there was one, the kernel's present state came about, and mark cells whose states are
         gone as undone; the state's number. Without `made` the step belongs to the one before. `is_fresh`: the names
         were lost meanwhile, and no state of before is there any more, whatever numbers the kernel has.
-
-        `cell_id` is a cell that is undone with the step: none that had run before.
         """
         if self._kernel is None or self._kernel.ended:  # another kernel takes its place, and says where it stands
             return 0
@@ -612,7 +605,7 @@ class Turns:
             self._stand = Stand((lost := self._new_step(),), lost)
             self._stands = dict.fromkeys(states[:-1], self._stand)
         stand = self._stands.get(states[-1])
-        cells = () if cell_id is None else (cell_id,)
+        cells = () if cell_id is None or self._has_run else (cell_id,)
         if stand is None or (step is not None and self._keeps_no_states):
             made_by = step if made and step is not None else self._stand.made_by
             stand = Stand((step or self._stand.step,), made_by, cells)
