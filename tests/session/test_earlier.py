@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,8 +43,8 @@ def test_a_damaged_cell_costs_who_reads_it_and_nobody_else(opened: Open, url: st
     _run(opened, "x = 1", "x = 2", "x = 3")
     with open_store(url) as store:
         stored = store.read("default", "one")
-        rows = dict(stored.tree(stored.resolve("HEAD").trees["cells"]).pairs())
-    (address,) = linked(rows["00000001"])
+        rows: Any = dict(stored.tree(stored.resolve("HEAD").trees["notebook"]).pairs())
+    (address,) = next(linked(link) for place, link in rows.values() if place == 1)
     body = _set_body(url, address, b"damaged")
     session = opened()
     cell = session.run("x")
@@ -64,7 +65,7 @@ def test_a_damaged_cell_costs_who_reads_it_and_nobody_else(opened: Open, url: st
 def test_a_session_is_opened_without_the_list_of_its_cells(opened: Open, url: str) -> None:
     _run(opened, "x = 1", "x = 2")
     with open_store(url) as store:
-        root = store.read("default", "one").resolve("HEAD").trees["cells"]
+        root = store.read("default", "one").resolve("HEAD").trees["notebook"]
     assert root is not None
     _set_body(url, root, b"damaged")
     session = opened()

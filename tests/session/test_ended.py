@@ -56,6 +56,19 @@ def end_all(which: str) -> None:
     assert soon(lambda: workers & {one.pid for one in below(1)}, set()) == set()
 
 
+def test_a_step_is_gone_back_to_in_the_processes_that_take_the_place_of_others(last: Session) -> None:
+    last.run("x = 1")
+    here = last.checkpoint()
+    for value in (2, 3, 4):
+        last.run(f"x = {value}")
+    end_all("init")
+    assert last["x"] == 4
+    last.undo(to=last.checkpoint())
+    assert last["x"] == 4
+    last.undo(to=here)
+    assert (last["x"], last.checkpoint()) == (1, here)
+
+
 @pytest.mark.parametrize("which", ["nursery", "launcher", "init"])
 def test_the_next_cell_resumes_it_and_says_from_where(last: Session, which: str) -> None:
     last.run("rows = [1]; view = rows; lines = (n for n in range(3)); next(lines)")

@@ -18,7 +18,7 @@ sys.path.append(str(HERE))
 
 from golden_session import NAME, USER, tell  # noqa: E402 - a program beside this file
 
-FORMATS = [1]
+FORMATS = [1, 2]
 _WRITTEN_BY = (3, 11)
 
 pytestmark = pytest.mark.threat("D1")
@@ -64,3 +64,15 @@ def test_a_session_of_every_format_goes_on(number: int, tmp_path: Path) -> None:
             assert told["Point"] == "its definition failed: NameError: name 'rows' is not defined"
         session.checkout("files")
         assert session.run("os.path.exists('host.bin'), len(open('d/a.txt').read())").value == (False, 10)
+
+
+@pytest.mark.parametrize("number", FORMATS)
+def test_a_call_of_a_session_of_every_format_is_run_once(number: int, tmp_path: Path) -> None:
+    cells = json.loads((GOLDEN / f"format-{number}.json").read_text())["cells"]
+    state = Versioned(_url(number, tmp_path))
+    for _ in range(2):
+        with Session(NAME, user=USER, state=state) as session:
+            for one in (cells[0], cells[-1]):
+                assert session.run("raise SystemExit", call_id=one[0]).number == one[1]
+            assert session.run("1", call_id="call").number == 93
+            assert [cell.id for cell in session.notebook][: len(cells)] == [one[0] for one in cells]

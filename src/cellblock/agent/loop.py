@@ -28,10 +28,10 @@ _SAME_AGAIN = 2
 
 @dataclass(slots=True)
 class Exploration:
-    """What is tried out. `state` is the session's before the cell that began it: a number, or a commit of its store."""
+    """What is tried out. `state` is the session's step before the cell that began it."""
 
     text: str
-    state: int | str
+    state: str
     step: int
 
 
@@ -239,10 +239,7 @@ class Loop:
         if session.trust_level == "local":
             return False
         try:
-            if isinstance(exploration.state, str):
-                await session.checkout(exploration.state)
-            else:
-                await session.undo(to=exploration.state)
+            await session.undo(to=exploration.state)
         except CellblockError as error:
             self._decide(number, "not rolled back", str(error))
             return False

@@ -116,19 +116,23 @@ class Resumed(Loop):
     def _take_exploration(self, number: int, cell: Cell, signals: tuple[tuple[str, str], ...]) -> None:
         for kind, text in signals:
             if kind == "explore" and self._exploration is None:
-                self._exploration = Exploration(text, cell.number, number)
+                self._exploration = Exploration(text, str(cell.number), number)
             elif kind == "commit" and cell.ok:
                 self._exploration = None
         if cell.error is not None:
             self._exploration = None
 
     async def _find_exploration(self) -> None:
-        """The commit that an exploration began with: states have no numbers from one program to the next."""
+        """The step before an exploration, of which the log has the number of the cell that began it."""
         if self._exploration is None:
             return
-        for commit in await self.setting.session.log(limit=_REMEMBERED):
-            if commit.number == self._exploration.state and commit.kind == "python" and commit.parents:
-                self._exploration = replace(self._exploration, state=commit.parents[0])
+        from cellblock.session.past import step_of
+
+        commits = {commit.id: commit for commit in await self.setting.session.log(limit=_REMEMBERED)}
+        for commit in commits.values():
+            is_its = str(commit.number) == self._exploration.state and commit.kind == "python"
+            if is_its and (before := commits.get(next(iter(commit.parents), ""))) is not None:
+                self._exploration = replace(self._exploration, state=step_of(before))
                 return
         self._exploration = None  # it was undone before the program ended, or nothing is left of it
 

@@ -188,15 +188,18 @@ class Session:
         """Remove every record and unbind every name; CellblockError where that failed. Files stay."""
         self._in_turn(self._session.clear)
 
-    def checkpoint(self) -> int:
-        """The number of the present state, for `undo(to=…)`; while a cell runs, that of the state before it."""
+    def checkpoint(self) -> str:
+        """The id of the newest step, for `undo(to=…)`; while a cell runs, that of the step before it.
+
+        In a session that lasts it is good for as long as that step is part of the session's history.
+        """
         return self._session.checkpoint()
 
-    def undo(self, steps: int = 1, *, to: int | None = None) -> None:
+    def undo(self, steps: int = 1, *, to: str | None = None) -> None:
         """Undo steps, each a cell, a command or a change from the host: names, objects and files go back.
 
-        `to` is the number of a state, from `checkpoint`, to go back to. A cell that was rolled back does not count as a
-        step. CellblockError if fewer steps can be undone, or that state is gone.
+        `to` is a step, from `checkpoint`, to go back to. A cell that was rolled back does not count as a step.
+        CellblockError if fewer steps can be undone, or the state after that step is gone.
         """
         self._in_turn(partial(self._session.undo, steps, to=to))
 

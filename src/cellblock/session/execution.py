@@ -103,6 +103,8 @@ class Execution:
         self._under_way = turn.sent
         self.step = step
         self.cell: Cell | None = None
+        self.is_fresh = False
+        """Whether the names of before were lost, in whichever state the session went back to."""
 
     @property
     def recorder(self) -> Recorder:
@@ -357,6 +359,7 @@ class Execution:
                 self._gone = closed
             else:
                 if recovery.exact or recovery.dead or not self._resumes:
+                    self.is_fresh |= recovery.fresh and not recovery.exact
                     return recovery
                 await self._kernel.close()  # an older state is none to go on from: the next call resumes the newest
                 return Recovery(exact=True)

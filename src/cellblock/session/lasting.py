@@ -34,11 +34,11 @@ from cellblock.patience import Deadline
 from cellblock.session.account import Account, Share
 from cellblock.session.ahead import Ahead
 from cellblock.session.background import Background
-from cellblock.session.celltree import CellTree
 from cellblock.session.commits import (
     Written,
     of_state,
     put_cell,
+    put_cells,
     put_snapshot,
     read_written,
 )
@@ -50,7 +50,7 @@ from cellblock.session.past import Past, answer_entry, followed_by, host_entry, 
 from cellblock.session.record import at_risk
 from cellblock.session.shown import Blob
 from cellblock.session.threads import LARGE, off_loop
-from cellblock.session.timeline import before, difference, find, why_private
+from cellblock.session.timeline import before, difference, find, led_to, why_private
 from cellblock.session.unbroken import unbroken
 from cellblock.snapshots import Group, Snapshot
 from cellblock.state import Versioned
@@ -161,10 +161,9 @@ class Lasting:
         """The commit that `_written` is of."""
         self._snapshot: Snapshot | None = None
         self._ahead: Ahead | None = None
-        self._source = Source(store, held)
+        self.source = Source(store, held)
+        """What earlier cells of the notebook are read from."""
         self._notebook = Notebook()
-        self.tree = CellTree()
-        """Where the notebook's cells have their places."""
         self._tip = ""
         """The step that the next one comes after."""
         self._commits: dict[str, str] = {}
@@ -262,7 +261,7 @@ class Lasting:
     def _close(self) -> None:
         try:
             self.end_reading(wait=True)
-            self._source.close()
+            self.source.close()
             self._held.release()
         finally:
             self._store.close()
@@ -389,19 +388,19 @@ class Lasting:
 
     # ------------------------------------------------------------------------------ commits
 
-    def follow(self, notebook: Notebook, tree: CellTree | None = None) -> None:
-        """Commit what changes of a notebook from now on; what it holds is in the store, at the places of `tree`."""
+    def follow(self, notebook: Notebook) -> None:
+        """Commit what changes of a notebook from now on; what it holds is in the store."""
         notebook.note_changes()
-        self._notebook, self.tree = notebook, tree or CellTree()
+        self._notebook = notebook
 
     @contextmanager
     def as_it_was(self) -> Iterator[None]:
         """Follow what is followed now, and stand where the session stands, unless what is done within succeeds."""
-        followed = self._notebook, self.tree, self._tip
+        followed = self._notebook, self._tip
         try:
             yield
         except BaseException:
-            self._notebook, self.tree, self._tip = followed
+            self._notebook, self._tip = followed
             raise
 
     def commit(
@@ -755,7 +754,7 @@ class Lasting:
             has_state, step.number, detail = before.snapshot, before.number, of_state(before)
             step.host = None if has_state else HostStep("run", buffers=(b"",))
         detail["step"] = step.id
-        written.roots["cells"], links = self.tree.write(batch, self._held, written.roots.get("cells"), step.changes)
+        links = put_cells(batch, self._held, written.roots, step.changes)
         if step.cell is not None:
             detail["cell"] = links.get(step.cell.id) or records(put_cell(batch, step.cell, step.parts))
             detail["rolled_back"] = step.cell.rolled_back
@@ -807,6 +806,11 @@ class Lasting:
         """The commit that so many steps lead back to."""
         return await to_thread.run_sync(before, self._held, steps)
 
+    async def led_to(self, step: str) -> Commit:
+        """The commit that a step led to; CellblockError where it did not lead to where the session stands."""
+        stands, known = self._commits[self._tip], self._commits.get(step)
+        return await to_thread.run_sync(led_to, self._held, stands, step, known)
+
     async def log(self, revision: str, limit: int) -> list[Commit]:
         """The commits that lead to a revision, newest first."""
         return await to_thread.run_sync(lambda: list(islice(self._held.log(revision), limit)))
@@ -839,10 +843,6 @@ class Lasting:
 
         return await to_thread.run_sync(merged)
 
-    def commit_of(self, step: str) -> str:
-        """The id of the commit that a step led to, once it is committed."""
-        return self._commits[step]
-
     async def fork(self, name: str, seed: int, step: str) -> Lasting:
         """Another session that stands where this one did after a step."""
         commit = self._commits[step]
@@ -860,7 +860,6 @@ class Lasting:
                 raise
             other._snapshot, other._tip = self._snapshot, step
             other._commits = {step: commit}
-            other.tree = self.tree.copy(other._source)
             return other
 
         return await to_thread.run_sync(forked)
@@ -915,7 +914,7 @@ class Lasting:
 
     def earlier(self, past: Past) -> Earlier:
         """The cells that the notebook of what leads to a commit begins with."""
-        return Earlier(self._source, past.cells)
+        return Earlier(self.source, past.trees)
 
     async def fetch(self, addresses: Sequence[str]) -> Sequence[bytes]:
         """Bytes of the state that `past` told of."""

@@ -17,7 +17,7 @@ from cellblock.values.room import held
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cellblock.session.earlier import Earlier  # what only sessions that last need
+    from cellblock.session.earlier import Earlier, Source  # what only sessions that last need
 
 __all__ = ["Blob", "Changes", "Kept", "Notebook"]
 
@@ -58,7 +58,8 @@ class Notebook:
     """Cells by place or id, and bytes by URI. Sessions write it; what reads it may do so at any time.
 
     That of a resumed session begins with cells in a store, which are read when somebody asks for them: `StoreError`
-    where they cannot be. To record a cell, and to ask for a recorded one by its id, reads none.
+    where they cannot be. To record a cell, and to ask for a recorded one by its id, reads none; to ask for another by
+    its id reads that one.
     """
 
     def __init__(self, earlier: Earlier | None = None, *, account: Account | None = None) -> None:
@@ -85,11 +86,6 @@ class Notebook:
         earlier = {key: kept[0] for key, kept in self._earlier.cells().items() if key not in self._gone}
         return tuple({**earlier, **self._cells}.values())
 
-    @property
-    def is_read(self) -> bool:
-        """Whether no cell waits to be read from a store."""
-        return self._earlier is None or self._earlier.is_read
-
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
 
@@ -105,6 +101,10 @@ class Notebook:
             return cells[key]
         raise UnknownCell(f"no cell at {key}", hint=f"the notebook has {_count(len(cells))}")
 
+    def has_recorded(self, cell_id: str) -> bool:
+        """Whether no store has to be asked for a cell."""
+        return self._earlier is None or cell_id in self._cells
+
     def find(self, cell_id: str) -> Cell | None:
         """A cell by its id, where there is one."""
         kept = self.kept(cell_id)
@@ -116,7 +116,7 @@ class Notebook:
         if cell is not None:
             return cell, self._blobs.get(key, {})
         if self._earlier is not None and key not in self._gone:
-            return self._earlier.cells().get(key)
+            return self._earlier.find(key)
         return None
 
     def _kept(self, key: str) -> Kept:
@@ -125,9 +125,10 @@ class Notebook:
         hint = f"{_known(self.cells)}; a deleted cell's id is not used again"
         raise UnknownCell(f"no cell {_named(key)}", hint=hint)
 
-    def copy(self, earlier: Earlier | None = None, *, account: Account | None = None) -> Notebook:
-        """Another notebook of the same cells, but for one that runs; those from a store by `earlier`."""
-        other = Notebook(None if self._earlier is None else earlier or self._earlier, account=account)
+    def copy(self, source: Source | None = None, *, account: Account | None = None) -> Notebook:
+        """Another notebook of the same cells, but for one that runs; those from a store by a `source` of its own."""
+        earlier = self._earlier if source is None else self._earlier and self._earlier.copy(source)
+        other = Notebook(earlier, account=account)
         other._gone |= self._gone
         other.private = self.private
         for key, cell in self._cells.copy().items():

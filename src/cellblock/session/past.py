@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -71,7 +71,7 @@ class Planned:
 class Past:
     """What leads to a commit, `head`: the state of `base`, by its commit and step, and the steps that came after it.
 
-    `cells` is the root of the tree of those of the notebook.
+    `trees` are those of `head`.
     """
 
     head: str
@@ -79,7 +79,7 @@ class Past:
     base_step: str
     number: int
     snapshot: Snapshot | None
-    cells: str | None
+    trees: Mapping[str, str | None]
     steps: list[Planned] = field(default_factory=list)
 
     def plan(self) -> list[Planned]:
@@ -89,7 +89,7 @@ class Past:
         early: dict[str, list[Planned]] = {}
         for one in self.steps:
             if one.during:
-                early.setdefault(one.during, []).append(Planned("", one.do))
+                early.setdefault(one.during, []).append(Planned("", one.do, during=one.during))
         return [each for one in self.steps for each in (*early.get(one.step, ()), one)]
 
     @property
@@ -111,7 +111,7 @@ def leading_to(session: StoredSession, head: Commit) -> Past:
         steps.append(_planned(session, commit))
         commit = session.resolve(commit.parents[0])
     snapshot = get_snapshot(session, commit) if commit.snapshot else None
-    return Past(head.id, commit.id, step_of(commit), head.number, snapshot, head.trees.get("cells"), steps[::-1])
+    return Past(head.id, commit.id, step_of(commit), head.number, snapshot, head.trees, steps[::-1])
 
 
 def left_behind(session: StoredSession, head: Commit, journal: Iterable[Entry]) -> tuple[int, ...]:

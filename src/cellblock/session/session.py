@@ -38,7 +38,7 @@ from cellblock.session.files import AsyncFiles
 from cellblock.session.hoststeps import HostStep, aside
 from cellblock.session.tools import Toolbox
 from cellblock.session.unbroken import unbroken
-from cellblock.session.undoing import not_undone, steps_to
+from cellblock.session.undoing import gone, not_undone
 from cellblock.session.versions import Versions, doze
 from cellblock.state import State, Versioned
 from cellblock.walls import TrustLevel, Unavailable, Walls
@@ -403,8 +403,8 @@ class AsyncSession(Versions):
 
     async def rerun(self, cell_id: str, *, wait: bool = True) -> Cell:
         """Run a cell's source again, as a new execution with a new number in the same cell."""
-        old = (await self._read_notebook())[cell_id]
-        return await self._to_end(old.source, old.kind, wait, cell_id=old.id)
+        old = await to_thread.run_sync(self.notebook.__getitem__, cell_id)
+        return await self._to_end(old.source, old.kind, wait, again=old)
 
     def delete(self, cell_id: str) -> None:
         """Remove a cell's record; what it did stays done."""
@@ -414,34 +414,39 @@ class AsyncSession(Versions):
         """Remove every record and unbind every name; CellblockError where that failed. Files stay."""
         _answer(await self._ask(Clear()), "clear")
 
-    def checkpoint(self) -> int:
-        """The number of the present state, for `undo(to=…)`; while a cell runs, that of the state before it."""
-        return self._living().states[-1] if not self._asleep else max(self._stands, default=0)
+    def checkpoint(self) -> str:
+        """The id of the newest step, for `undo(to=…)`; while a cell runs, that of the step before it.
 
-    async def undo(self, steps: int = 1, *, to: int | None = None) -> None:
+        In a session that lasts it is good for as long as that step is part of the session's history.
+        """
+        self._require_usable()
+        return self._stand.step
+
+    async def undo(self, steps: int = 1, *, to: str | None = None) -> None:
         """Undo steps, each a cell, a command or a change from the host: names, objects and files go back.
 
-        `to` is the number of a state, from `checkpoint`, to go back to. A cell that was rolled back does not count as a
-        step. CellblockError if fewer steps can be undone, or that state is gone.
+        `to` is a step, from `checkpoint`, to go back to. A cell that was rolled back does not count as a step.
+        CellblockError if fewer steps can be undone, or the state after that step is gone.
         """
         if type(steps) is not int or steps < 1:
             raise ValueError(f"steps must be a whole number above 0, not {steps!r}")
+        if not isinstance(to, str | None):
+            raise TypeError(f"to must be a step, as checkpoint() gives it, not {type(to).__name__}")
         kernel = await self._acquire(wait=True)
         try:
             await self._committed()
-            if to is not None and self._keeps_no_states:
-                raise self._not_undone(1, 0, "max_checkpoints")
-            states = self._states_before(kernel, steps) if to is None else steps_to(to, kernel.states)
+            states = self._states_before(kernel, steps) if to is None else self._states_after(kernel, to)
             if states == 0:
                 return
             if (bound := await kernel.reserve(states)) is None:
                 await self._set_back(kernel, states, "the session was set back")
-            elif self._lasting is None:
-                raise self._not_undone(steps if to is None else states, self._steps_kept(kernel), bound)
-            elif to is None:
-                await self._go_to(self._lasting, await self._lasting.before(steps))
+            elif self._lasting is not None:
+                before = self._lasting.before(steps) if to is None else self._lasting.led_to(to)
+                await self._go_to(self._lasting, await before)
+            elif to is not None and states > kernel.steps and not self._keeps_no_states:
+                raise gone(to)
             else:
-                await self._go_to_stand(self._lasting, self._stands[to])
+                raise self._not_undone(steps if to is None else states, self._steps_kept(kernel), bound)
         finally:
             self._give_turn()
 
@@ -458,16 +463,21 @@ class AsyncSession(Versions):
                 return back
         return len(states) + steps - 1
 
+    def _states_after(self, kernel: Kernel, step: str) -> int:
+        """How many of the kernel's states lie after the one that a step led to; all of them where that is gone."""
+        states = kernel.states
+        found = (back for back, state in enumerate(reversed(states)) if step in self._stands[state].steps)
+        return next(found, len(states))
+
     def _steps_kept(self, kernel: Kernel) -> int:
         """How many steps the kernel can undo."""
         return len({self._stands[state].made_by for state in kernel.states}) - 1
 
     @property
     def _keeps_no_states(self) -> bool:
-        """Whether all its states have the same number."""
-        if self.trust_level == "local":
-            return False
-        return self.walls == "reduced" or not self.limits.max_checkpoints or self._without_checkpoints is not None
+        if self.trust_level == "local" or self.walls == "reduced" or not self.limits.max_checkpoints:
+            return True
+        return self._without_checkpoints is not None
 
     @property
     def _without_checkpoints(self) -> Unavailable | None:
@@ -571,14 +581,14 @@ class AsyncSession(Versions):
             await branch.mark_private(self._private)
         branch._stand = stand
         branch._stands = {kernel.states[-1]: stand}
-        earlier = None if branch._lasting is None else branch._lasting.tree.earlier
-        branch.notebook = notebook.copy(earlier, account=branch._account)
+        source = None if branch._lasting is None else branch._lasting.source
+        branch.notebook = notebook.copy(source, account=branch._account)
         branch.notebook.private = branch.private
         branch._lost = tuple(
             Lost(name=name, type=kind, reason=reason, remedy=remedy) for name, kind, reason, remedy in rows
         )
         if branch._lasting is not None:
-            branch._lasting.follow(branch.notebook, branch._lasting.tree)
+            branch._lasting.follow(branch.notebook)
         return True
 
     def interrupt(self) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from cellblock.differences import Diff, FileChange, Name, NameChange, StepTaken
-from cellblock.errors import UnknownCommit, UnknownSession
+from cellblock.errors import CellblockError, UnknownCommit, UnknownSession
 from cellblock.session.hoststeps import ASIDE
+from cellblock.session.past import step_of
 from cellblock.store import Commit, HeldSession, Store, StoredSession
 
 _MOST_STEPS = 1000
@@ -82,6 +83,23 @@ def before(session: StoredSession, steps: int) -> Commit:
         undone += commit.kind != ASIDE and not commit.detail.get("rolled_back")
         commit = session.resolve(commit.parents[0])
     return commit
+
+
+def led_to(session: StoredSession, stands: str, step: str, known: str | None) -> Commit:
+    """The commit that a step led to, of those that lead to the one where the session `stands`: 0.1 ms for each between.
+
+    CellblockError where it is none of these; it names the commit where that is `known`.
+    """
+    wanted = stands
+    for commit in session.log(stands):
+        if commit.id == wanted:  # the others were merged
+            if step_of(commit) == step:
+                return commit
+            wanted = commit.parents[0] if commit.parents else ""
+    raise CellblockError(
+        f"the session cannot go back to step {step[:80]!a}: it did not lead to where the session stands",
+        hint=f"checkout({'…' if known is None else repr(known[:19])}) goes to any commit of the session, undone or not",
+    )
 
 
 def find(session: HeldSession, other: str) -> Commit:

@@ -26,7 +26,7 @@ from cellblock.session.account import Account
 from cellblock.session.calls import Answer
 from cellblock.session.execution import Execution, recover
 from cellblock.session.hoststeps import ASIDE, HostStep, host_step
-from cellblock.session.notebook import Blob, Notebook
+from cellblock.session.notebook import Blob, Kept, Notebook
 from cellblock.session.record import also_lost, at_risk, losses, refused_cell, unsaved_error
 from cellblock.session.tools import Asked, Toolbox
 from cellblock.session.unbroken import unbroken
@@ -59,15 +59,20 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """Where a session stands: the newest step, and the cell that it was.
+    """Where a session stands: the steps that led to one state, the newest last, and the cells that they were.
 
-    `made_by` is the newest step that can be undone: a cell that was rolled back changed nothing, and what was run aside
-    belongs to the step before.
+    The first led there, and the others changed nothing, as a cell does that was rolled back. `made_by` is the newest
+    step that can be undone: what was run aside belongs to the step before.
     """
 
-    step: str
+    steps: tuple[str, ...]
     made_by: str
-    cell: str | None = None
+    cells: tuple[str, ...] = ()
+
+    @property
+    def step(self) -> str:
+        """The newest step."""
+        return self.steps[-1]
 
 
 class Turns:
@@ -86,12 +91,14 @@ class Turns:
         self._count = 0
         self._ids = random.Random(seed)  # noqa: S311 - names cells; nothing rests on it
         self._lost: tuple[Lost, ...] = ()
-        self._stand = Stand("open", "open")
+        self._stand = Stand(("open",), "open")
         """Where the session stands."""
         self._stands: dict[int, Stand] = {}
         """Where it stood, by the states of its kernel."""
         self._stopped = False
         """Whether the cell that runs was interrupted."""
+        self._has_run = False
+        """Whether it had run before: an undo leaves what it did then, and the cell is not undone."""
         self._meanwhile: dict[str, Change] = {}
         """What the host did to files while somebody had the turn, by the ids of these steps."""
         self._under_way = ""
@@ -220,16 +227,16 @@ class Turns:
             raise SessionClosed("the session was closed", hint="open a new one")
 
     async def _to_end(
-        self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None, call_id: str | None = None
+        self, source: str, kind: CellKind, wait: bool, call_id: str | None = None, again: Cell | None = None
     ) -> Cell:
-        begun = await self._begin(source, kind, wait, cell_id, call_id)
+        begun = await self._begin(source, kind, wait, call_id, again)
         return begun if isinstance(begun, Cell) else await self._follow(begun)
 
     async def _begin(
-        self, source: str, kind: CellKind, wait: bool, cell_id: str | None = None, call_id: str | None = None
+        self, source: str, kind: CellKind, wait: bool, call_id: str | None = None, again: Cell | None = None
     ) -> Execution | Cell:
-        """Wait for the session's turn and start the next cell; `_end` must follow. The cell that a call of this id has
-        run, where there is one.
+        """Wait for the session's turn and start the next cell, or one `again`; `_end` must follow. The cell that a call
+        of this id has run, where there is one.
         """
         _require_text(source)
         if call_id is not None and (ran := await self._ran(call_id)) is not None:
@@ -239,7 +246,8 @@ class Turns:
             if call_id is not None and (ran := await self._ran(call_id)) is not None:  # while this call waited
                 self._give_turn()
                 return ran
-            draft = self._draft(source, kind, cell_id or call_id)
+            draft = self._draft(source, kind, call_id if again is None else again.id)
+            self._has_run = again is not None and not again.undone
             self._under_way = step = self._new_step()
             if self._lasting is not None:
                 if 2 * self._account.held > self._account.limit:  # much of it may wait to be written
@@ -251,18 +259,16 @@ class Turns:
             raise
 
     async def _ran(self, call_id: str) -> Cell | None:
-        """The cell that a call has run, once it has ended."""
+        """The cell that a call has run, once it has ended, for as long as it is part of the session's history."""
         if not _CALL_ID.fullmatch(call_id):
             raise ValueError(f"call_id must be 1 to 64 letters, digits, _ or -, not {call_id[:80]!a}")
-        cell = (await self._read_notebook()).find(call_id)
-        return None if cell is None or cell.state is CellState.RUNNING else cell
+        cell, _ = await self._kept(call_id) or (None, {})
+        return None if cell is None or cell.undone or cell.state is CellState.RUNNING else cell
 
-    async def _read_notebook(self) -> Notebook:
-        """The notebook, once its earlier cells have been read from the store: in a thread, not on the event loop."""
-        notebook = self.notebook
-        if not notebook.is_read:
-            await to_thread.run_sync(len, notebook)
-        return notebook
+    async def _kept(self, cell_id: str) -> Kept | None:
+        """A cell's record, by its id: in a thread where the store has to be asked for it."""
+        ask = self.notebook.kept
+        return ask(cell_id) if self.notebook.has_recorded(cell_id) else await to_thread.run_sync(ask, cell_id)
 
     def _new_step(self) -> str:
         """An id for a step that is no new cell; no branch of the session has the same."""
@@ -283,8 +289,7 @@ class Turns:
             return None
         self._turn_loop = asyncio._get_running_loop()
         try:
-            draft = self._draft(source, "python", None)
-            return self._start(kernel, draft, draft.id)
+            return self._start(kernel, self._draft(source, "python", None), self._new_step())
         except BaseException:
             self._give_turn()
             raise
@@ -383,7 +388,7 @@ class Turns:
         self.notebook.record(cell, parts, shown=shown)
         if (kernel := self._kernel) is None:
             return cell
-        state = self._settle(execution.step, cell.id)
+        state = self._settle(execution.step, cell.id, is_fresh=execution.is_fresh)
         if self._lasting is not None:
             stopped = self._stopped or cell.state is CellState.TIMEOUT
             if why := await self._lasting.ended(kernel, state, cell, parts, stopped=stopped):
@@ -409,7 +414,7 @@ class Turns:
         self._count = cell.number
         self.notebook.record(cell, parts)
         step = self._new_step()
-        lasting.commit(kernel, self._settle(step), step, cell, parts)
+        lasting.commit(kernel, self._settle(step, cell.id), step, cell, parts)
         return cell
 
     async def _go_back(self, lasting: Lasting, kernel: Kernel) -> Kernel:
@@ -425,7 +430,7 @@ class Turns:
         """
         wanted = self._stands[kernel.states[-1 - states]]
         if not await unbroken(partial(self._recover_to, kernel, states, wanted, why)) and self._lasting is not None:
-            return await self._go_to_stand(self._lasting, wanted)
+            return await self._go_to(self._lasting, await self._lasting.led_to(wanted.step))
         return kernel
 
     async def _recover_to(self, kernel: Kernel, states: int, wanted: Stand, why: str) -> bool:
@@ -435,15 +440,11 @@ class Turns:
             await kernel.close()  # an older state is none to go on from: if nothing else comes, the newest is resumed
             return False
         self._lost += losses(recovery, why)
-        self._settle()
-        self._stand = wanted  # also where the kernel has ended since: another will stand there
+        self._settle(is_fresh=recovery.fresh and not recovery.exact)
         if self._lasting is not None:
+            self._stand = wanted  # also where the kernel has ended since: another will stand there
             await self._lasting.went_back(wanted.step)
         return True
-
-    async def _go_to_stand(self, lasting: Lasting, stand: Stand) -> Kernel:
-        """The same where the kernel has no such state any more."""
-        return await self._go_to(lasting, await lasting.resolve(lasting.commit_of(stand.step)))
 
     async def _go_to(self, lasting: Lasting, commit: Commit) -> Kernel:
         """Put a new kernel in the place of this one: in the state of a commit."""
@@ -522,6 +523,8 @@ class Turns:
 
     async def _carried_out(self, execution: Execution, then: Callable[[], Coroutine[None, None, None]] | None) -> Cell:
         cell = execution.cell or await execution.abandon()
+        if execution.is_fresh:
+            self._settle(is_fresh=True)
         self._lost += cell.lost  # of a host's request nobody sees it: the next cell says so
         if cell.ok and then is not None:
             await then()
@@ -575,27 +578,39 @@ class Turns:
         if self._kernel is not None:
             self._settle()
             self._note_meanwhile(self._kernel)
-        self._caller.ended = True
+        self._caller.ended, self._has_run = True, False
         self._used = clock.now()
         self._turns.release()
 
-    def _settle(self, step: str | None = None, cell_id: str | None = None, *, made: bool = True) -> int:
+    @property
+    def _keeps_no_states(self) -> bool:
+        """Whether all states of its kernel have the same number."""
+        raise NotImplementedError
+
+    def _settle(
+        self, step: str | None = None, cell_id: str | None = None, *, made: bool = True, is_fresh: bool = False
+    ) -> int:
         """Tell by which step, if there was one, the kernel's present state came about, and mark cells whose states are
-        gone as undone; the state's number. Without `made` the step belongs to the one before.
+        gone as undone; the state's number. Without `made` the step belongs to the one before. `is_fresh`: the names
+        were lost meanwhile, and no state of before is there any more, whatever numbers the kernel has.
         """
         if self._kernel is None or self._kernel.ended:  # another kernel takes its place, and says where it stands
             return 0
         states = self._kernel.states
         for state in [state for state in self._stands if state not in states]:
-            undone = self._stands.pop(state).cell
-            if undone is not None and state > states[0]:  # else it was too long ago to be gone back to
-                self.notebook.mark_undone(undone)
+            undone = self._stands.pop(state).cells
+            for one in undone if state > states[0] else ():  # else it was too long ago to be gone back to
+                self.notebook.mark_undone(one)
+        if is_fresh:
+            self._stand = Stand((lost := self._new_step(),), lost)
+            self._stands = dict.fromkeys(states[:-1], self._stand)
         stand = self._stands.get(states[-1])
-        if stand is None:
+        cells = () if cell_id is None or self._has_run else (cell_id,)
+        if stand is None or (step is not None and self._keeps_no_states):
             made_by = step if made and step is not None else self._stand.made_by
-            stand = Stand(step or self._stand.step, made_by, cell_id)
+            stand = Stand((step or self._stand.step,), made_by, cells)
         elif step is not None:  # it changed nothing that could be gone back from
-            stand = Stand(step, stand.made_by, stand.cell)
+            stand = Stand((*stand.steps, step), stand.made_by, stand.cells + cells)
         self._stands[states[-1]] = self._stand = stand
         return states[-1]
 

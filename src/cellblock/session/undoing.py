@@ -1,4 +1,4 @@
-"""How many steps lead back to a state, and why steps cannot be undone."""
+"""Why steps cannot be undone."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ _HELD = {
 }
 
 
-def steps_to(state: int, states: tuple[int, ...]) -> int:
-    """How many steps lie between a state and the present one; CellblockError where it is no more."""
-    if state not in states:
-        raise CellblockError(
-            "the session cannot go back to that state: it is too long ago, or was undone",
-            hint="raise ExecutionLimits(max_checkpoints=…) before the session is opened",
-        )
-    return len(states) - 1 - states.index(state)
+def gone(step: str) -> CellblockError:
+    """The error of a step that a session without versions cannot go back to."""
+    return CellblockError(
+        f"the session cannot go back to step {step[:80]!a}: it is too long ago, was undone, or its state was lost",
+        hint="raise ExecutionLimits(max_checkpoints=…) before the session is opened, or give the session a name",
+    )
 
 
 def not_undone(

@@ -22,7 +22,7 @@ from cellblock.session.arguments import require_kind
 from cellblock.session.background import Background
 from cellblock.session.execution import recover
 from cellblock.session.hoststeps import ASIDE, HostStep
-from cellblock.session.notebook import Blob, Notebook
+from cellblock.session.notebook import Blob, Kept, Notebook
 from cellblock.session.tools import Toolbox
 from cellblock.session.turns import Turns
 from cellblock.session.unbroken import unbroken
@@ -104,7 +104,7 @@ class Versions(Turns):
         self._count = past.number
         self._lost += lost
         await self._write_again(kernel)
-        begun = None if past.begun is None else self.notebook.find(past.begun.id)
+        begun, _ = (None if past.begun is None else await self._kept(past.begun.id)) or (None, {})
         return Resumed(
             commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost, left_out=self._left_out
         )
@@ -118,11 +118,12 @@ class Versions(Turns):
             during, overwritten = planned.during, planned.overwritten
             self._commit(kernel, step, planned.step, planned.entries, during=during, overwritten=overwritten)
         else:
-            self._settle()
+            self._settle(planned.during)
 
     async def _take_again(self, lasting: Lasting, kernel: Kernel, planned: Planned, replay: Replay) -> Cell | None:
         """Take the step that a cell was again, under the id that it had; the cell, where it was run."""
-        cell, blobs = self._not_repeated(replay)
+        kept = await self._kept(replay.id)
+        cell, blobs = self._not_repeated(replay, kept)
         runs = cell is None
         if cell is None:
             self._count = replay.number - 1
@@ -133,7 +134,7 @@ class Versions(Turns):
             _require_here(kernel)
             if replay.ok and not cell.ok and self._lacking:  # nothing of this is committed
                 raise _unlike_before(cell, self._lacking)
-        if planned.commit is None or (runs and self.notebook.find(cell.id) is not None):  # else it was deleted
+        if planned.commit is None or (runs and kept is not None):  # else it was deleted
             self.notebook.record(cell, blobs)
         state = self._settle(planned.step, replay.id)
         if planned.commit is not None:
@@ -157,15 +158,18 @@ class Versions(Turns):
                 return cell, execution.recorder.blobs
             tries += 1
 
-    def _not_repeated(self, replay: Replay) -> tuple[Cell | None, Mapping[str, Blob]]:
-        """The record of a cell that is not run again, with the binary parts of its outputs; None for the others."""
+    def _not_repeated(self, replay: Replay, kept: Kept | None) -> tuple[Cell | None, Mapping[str, Blob]]:
+        """The record of a cell that is not run again, with the binary parts of its outputs; None for the others.
+
+        `kept` is what the notebook has of it.
+        """
         from cellblock.session.past import interrupted, rolled_back, unrepeated
 
         if not replay.ended:
-            kept = self.notebook.kept(replay.id)  # a call that the store refused, and that was made again
+            # it may be a call that the store refused, and that was made again
             return kept if kept is not None and kept[0].number >= replay.number else (interrupted(replay), {})
         if replay.rolled_back:
-            return self.notebook.kept(replay.id) or (rolled_back(replay), {})
+            return kept or (rolled_back(replay), {})
         if replay.stopped:
             return unrepeated(replay, "it was interrupted, and how far it had come is not known"), {}
         if self._replays_live:
@@ -174,15 +178,13 @@ class Versions(Turns):
 
     async def _begin_notebook(self, lasting: Lasting, past: Past) -> None:
         """A notebook of what leads to a commit. Its cells are read here only where they will be needed, or gone."""
-        from cellblock.session.celltree import CellTree
-
         earlier = lasting.earlier(past)
         again = not all(isinstance(one.do, HostStep) for one in past.steps)
         if again or not lasting.rereads:
             await to_thread.run_sync(earlier.cells)
         self.notebook = Notebook(earlier, account=self._account)
         self.notebook.private = self._private
-        lasting.follow(self.notebook, CellTree(earlier))
+        lasting.follow(self.notebook)
 
     async def _restore(self, lasting: Lasting, kernel: Kernel, snapshot: Snapshot) -> tuple[Lost, ...]:
         """What could not be saved, and what could be and not be loaded."""
