@@ -356,6 +356,7 @@ class ProcessKernel(LinkedKernel):
             listed,
             seconds=seconds,
             most=_SAVED_TIMES * self._spec.limits.max_memory_mb * 2**20 + _SAVED_BYTES,
+            most_record=self._spec.limits.max_host_mb * 2**20,
             python=self.capabilities.python,
             admitted=(admitted,),
             ended=self._note_captured,
