@@ -11,9 +11,9 @@ import pytest
 
 from cellblock.executors.process import pages
 from cellblock.executors.process.launcher import ProcessLauncher
-from cellblock.executors.protocol import Capture, Chunk, Kernel, KernelSpec
+from cellblock.executors.protocol import Capture, Kernel, KernelSpec
 from cellblock.limits import ExecutionLimits
-from cellblock.snapshots import Snapshot
+from cellblock.snapshots import Snapshot, address_of
 from cellblock.testing.executors import finished, value
 
 pytest.importorskip("numpy")
@@ -88,13 +88,14 @@ class Saver:
         try:
             await capture.begin(self.before)
             self.sent = 0
-            while isinstance(step := await capture.read(), Chunk):
-                self.chunks[step.address] = step.data
-                self.sent += len(step.data)
-            self.before = step
-            return step
+            self.before = await capture.read(self._put)
+            return self.before
         finally:
             capture.close()
+
+    def _put(self, data: bytes) -> None:
+        self.chunks[address_of(data)] = data
+        self.sent += len(data)
 
     def truth(self) -> set[str]:
         """What the arrays were, by an object that looks at them while it is saved."""

@@ -17,7 +17,7 @@ import pytest
 from cellblock.errors import CaptureFailed
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.launcher import ProcessLauncher
-from cellblock.executors.protocol import Chunk, Curbed, KernelSpec
+from cellblock.executors.protocol import Curbed, KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.snapshots import Snapshot
 from cellblock.testing.executors import finished, told, value
@@ -77,10 +77,9 @@ async def save(kernel: ProcessKernel, *, seconds: float = 20.0) -> tuple[bytes, 
     capture = await kernel.capture(seconds=seconds)
     try:
         await capture.begin(None)
-        sent = []
-        while isinstance(step := await capture.read(), Chunk):
-            sent.append(step.data)
-        return b"".join(sent), step
+        sent: list[bytes] = []
+        snapshot = await capture.read(sent.append)
+        return b"".join(sent), snapshot
     finally:
         capture.close()
 
@@ -297,7 +296,8 @@ def whole(data):
     while view: view = view[os.write(ours(), view):]
 def tell(record):
     import json
-    data = json.dumps(record).encode()
+    items = [(field, one) for field, value in record.items() for one in (value if type(value) is list else [value])]
+    data = b''.join(json.dumps(item).encode() + b'\\n' for item in items)
     whole(struct.pack('<cI', b'I', 0) + struct.pack('<cI', b'R', len(data)) + data)
     time.sleep(1000)
 """
@@ -366,7 +366,6 @@ async def test_only_addresses_of_the_snapshot_before_are_taken_as_known(kernel: 
         await save(kernel)
     capture = await kernel.capture()
     await capture.begin(before)
-    while isinstance(step := await capture.read(), Chunk):
-        continue
+    snapshot = await capture.read(len)
     capture.close()
-    assert [group.stream for group in step.groups] == [(known,)]
+    assert [group.stream for group in snapshot.groups] == [(known,)]

@@ -70,6 +70,7 @@ def wanted(saved: Snapshot) -> list[list[str]]:
 async def test_pieces_asked_for_in_order_are_read_once_and_before(shelf: Shelf) -> None:
     saved = snapshot(40, 5, files=30)
     ahead = Ahead(shelf.get, saved)
+    ahead.begin()
     try:
         with anyio.fail_after(10):
             while len(shelf.read) < 32 + 32:  # before anything was asked for
@@ -83,6 +84,7 @@ async def test_pieces_asked_for_in_order_are_read_once_and_before(shelf: Shelf) 
 
 async def test_no_more_is_held_than_was_said(shelf: Shelf) -> None:
     ahead = Ahead(shelf.get, snapshot(40, 5, files=100))
+    ahead.begin()
     wait([batch for lane in ahead._lanes for batch in lane._reading.values()])  # all that was begun is done
     ahead.close(wait=True)
     assert len(shelf.read) == 64
@@ -98,6 +100,7 @@ async def test_any_order_gives_the_right_bytes_and_reads_each_piece_once_where_i
     draw.shuffle(asked)
     asked = [[*one, *draw.choice(asked)] for one in asked]  # some of them more than once
     ahead = Ahead(shelf.get, saved)
+    ahead.begin()
     try:
         for addresses in asked:
             assert await ahead.fetch(addresses) == [one.encode() for one in addresses]
@@ -108,6 +111,7 @@ async def test_any_order_gives_the_right_bytes_and_reads_each_piece_once_where_i
 async def test_what_nobody_asks_for_does_not_keep_the_rest_from_being_read_ahead(shelf: Shelf) -> None:
     saved = snapshot(100, 4)
     ahead = Ahead(shelf.get, saved)
+    ahead.begin()
     try:
         for group in saved.groups[50:]:  # those before could not be loaded
             await ahead.fetch(group.buffers[0].chunks)
@@ -121,6 +125,7 @@ async def test_what_nobody_asks_for_does_not_keep_the_rest_from_being_read_ahead
 async def test_failure_is_raised_to_who_asks(shelf: Shelf) -> None:
     shelf.failing = "3.1"
     ahead = Ahead(shelf.get, snapshot(10, 2))
+    ahead.begin()
     try:
         assert await ahead.fetch(["0.0", "0.1"]) == [b"0.0", b"0.1"]
         with pytest.raises(OSError, match="is damaged"):
@@ -131,6 +136,7 @@ async def test_failure_is_raised_to_who_asks(shelf: Shelf) -> None:
 
 async def test_addresses_that_no_snapshot_told_of_are_read_when_they_are_asked_for(shelf: Shelf) -> None:
     ahead = Ahead(shelf.get, Snapshot())
+    ahead.begin()
     assert await ahead.fetch(["x", "y", "x"]) == [b"x", b"y", b"x"]
     assert shelf.read == ["x", "y"]
     ahead.close()

@@ -194,14 +194,6 @@ class Files(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Bytes of a snapshot, and their address, which the host has computed."""
-
-    address: str
-    data: bytes
-
-
 class Capture(Protocol):
     """A state of a session that is being saved: its memory is a process's own by now, its files stay.
 
@@ -216,8 +208,8 @@ class Capture(Protocol):
         """
         ...
 
-    async def read(self) -> Chunk | Snapshot:
-        """The next bytes; each address comes once, before the snapshot, which is the last."""
+    async def read(self, put: Callable[[bytes], object]) -> Snapshot:
+        """The snapshot, once `put` has taken the bytes of each of its addresses, once each, in a thread."""
         ...
 
     async def trial(self) -> tuple[Lost, ...]:

@@ -28,10 +28,15 @@ class Ahead:
     """Holds up to 64 MB that nobody has asked for yet: 32 of streams and files, 32 of buffers."""
 
     def __init__(self, read: Read, snapshot: Snapshot) -> None:
-        """`read` gives the bytes of some addresses, in order, and is called in threads."""
+        """`read` gives the bytes of some addresses, in order, and is called in threads, from `begin` on."""
         self._read = read
         self._threads = Pool(_THREADS, "cellblock-ahead")
         self._lanes = [_Lane(self._start, _streams(snapshot)), _Lane(self._start, _buffers(snapshot))]
+
+    def begin(self) -> None:
+        """Start reading."""
+        for lane in self._lanes:
+            lane.go_on()
 
     async def fetch(self, addresses: Sequence[str]) -> list[bytes]:
         """The bytes of some addresses, in order. Raises what `read` raises."""
@@ -66,7 +71,6 @@ class _Lane:
         self._number = {address: number for number, batch in enumerate(self._batches) for address in batch}
         self._reading: dict[int, Future[dict[str, bytes]]] = {}
         self._next = 0
-        self._go_on()
 
     def batch_of(self, address: str) -> Future[dict[str, bytes]] | None:
         """What is being read, or was, with this address in it; None where whoever asks has to read it.
@@ -79,7 +83,7 @@ class _Lane:
         if number >= self._next:
             self._batches[number].remove(address)
             self._reading.pop(next(iter(self._reading)), None)
-            self._go_on()
+            self.go_on()
             return None
         batch = self._reading.get(number)
         if batch is not None:
@@ -91,9 +95,10 @@ class _Lane:
         number = self._number.pop(address)
         if not left:
             self._reading.pop(number, None)
-            self._go_on()
+            self.go_on()
 
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
+        """Have as much read as may wait."""
         while len(self._reading) < _BATCHES_AHEAD and self._next < len(self._batches):
             if batch := self._batches[self._next]:
                 self._reading[self._next] = self._start(batch)

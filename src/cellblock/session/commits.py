@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 from operator import itemgetter
 from typing import Any
 
@@ -15,10 +16,10 @@ from cellblock.errors import StoreError
 from cellblock.session.archive import from_plain, to_plain
 from cellblock.session.notebook import Changes, Kept
 from cellblock.session.shown import Blob
-from cellblock.snapshots import Buffer, File, Group, SavedName, Snapshot
+from cellblock.snapshots import Buffer, File, Group, Rows, SavedName, Snapshot
 from cellblock.store import JSON, Batch, Commit, StoredSession, blobs, records
+from cellblock.store.address import canonical, parsed
 
-Tree = dict[str, JSON]
 _STATE = ("groups", "names", "files")
 _CELLS = "notebook"
 """The tree of cells: by id, the place of each, which is told by the number that it first ran under, and its record."""
@@ -31,30 +32,34 @@ _CELLS_AT_ONCE = 100
 class Written:
     """What the newest commit holds, by tree: of the next one only what differs is written.
 
-    `trees` has what was put; the cells are written by `put_cells`, change by change.
+    `trees` has what was put, as text; the cells are written by `put_cells`, change by change.
     """
 
     roots: dict[str, str | None] = field(default_factory=dict)
-    trees: dict[str, Tree] = field(default_factory=dict)
+    trees: dict[str, dict[str, bytes]] = field(default_factory=dict)
 
     def copy(self) -> Written:
         """Another that is written to apart."""
         return Written(dict(self.roots), dict(self.trees))
 
-    def put(self, batch: Batch, kind: str, tree: Tree) -> None:
+    def put(self, batch: Batch, kind: str, tree: Iterable[tuple[str, JSON]]) -> None:
         """Write one tree, of which the last one put is known."""
-        before = self.trees.get(kind, {})
-        changes: dict[str, JSON] = {key: value for key, value in tree.items() if before.get(key) != value}
-        changes.update(dict.fromkeys(before.keys() - tree.keys()))
+        before, texts = self.trees.get(kind, {}), _texts(tree)
+        changes: dict[str, JSON] = {key: parsed(text) for key, text in texts.items() if before.get(key) != text}
+        changes.update(dict.fromkeys(before.keys() - texts.keys()))
         if changes or kind not in self.roots:
             self.roots[kind] = batch.tree(self.roots.get(kind), changes)
-        self.trees[kind] = tree
+        self.trees[kind] = texts
+
+
+def _texts(tree: Iterable[tuple[str, JSON]]) -> dict[str, bytes]:
+    return {key: canonical(value) for key, value in tree}
 
 
 def read_written(session: StoredSession, commit: Commit) -> Written:
     """What a commit holds, to write the next one by. Its cells are not read: how many there are history decides."""
     state = {kind: root for kind, root in commit.trees.items() if kind in _STATE}
-    return Written(dict(commit.trees), {kind: dict(session.tree(root).pairs()) for kind, root in state.items()})
+    return Written(dict(commit.trees), {kind: _texts(session.tree(root).pairs()) for kind, root in state.items()})
 
 
 _OF_STATE = ("ambient", "environment", "lost")
@@ -68,10 +73,9 @@ def of_state(commit: Commit) -> dict[str, JSON]:
 def put_snapshot(batch: Batch, written: Written, snapshot: Snapshot) -> dict[str, JSON]:
     """Write a snapshot whose chunks are there already; what the commit's detail says of it."""
     groups = {group.key: records(batch.record(_group(group))) for group in snapshot.groups}
-    names: Tree = {one.name: {**_name(one), "record": groups[one.group]} for one in snapshot.names}
-    written.put(batch, "groups", dict(groups))
-    written.put(batch, "names", names)
-    written.put(batch, "files", {one.path: _file(one) for one in snapshot.files})
+    written.put(batch, "groups", groups.items())
+    written.put(batch, "names", ((one.name, {**_name(one), "record": groups[one.group]}) for one in snapshot.names))
+    written.put(batch, "files", ((one.path, _file(one)) for one in snapshot.files))
     return {
         "ambient": [[label, key] for label, key in snapshot.ambient],
         "environment": [[what, value] for what, value in snapshot.environment.items()],
@@ -89,9 +93,9 @@ def get_snapshot(session: StoredSession, commit: Commit) -> Snapshot | None:
     names: Any = trees["names"].pairs()
     files: Any = trees["files"].pairs()
     return Snapshot(
-        groups=tuple(map(_group_of, groups, map(json.loads, session.get_many(groups.values())))),
-        names=tuple(_name_of(name, one) for name, one in sorted(names)),
-        files=tuple(_file_of(path, one) for path, one in sorted(files)),
+        groups=Rows(Group, map(_group_of, groups, map(json.loads, session.get_many(groups.values())))),
+        names=Rows(SavedName, starmap(_name_of, names)).ordered(),
+        files=Rows(File, starmap(_file_of, files)).ordered(),
         lost=tuple(Lost(name=a, type=b, reason=c, remedy=d) for a, b, c, d in detail["lost"]),
         environment=dict(detail["environment"]),
         ambient=tuple((label, key) for label, key in detail["ambient"]),

@@ -28,7 +28,7 @@ from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff
 from cellblock.documents import reading
 from cellblock.errors import CaptureFailed, CellblockError, LeaseLost, SessionClosed, StoreError
-from cellblock.executors.protocol import Capture, Chunk, Kernel
+from cellblock.executors.protocol import Capture, Kernel
 from cellblock.executors.suspects import Known, Suspects
 from cellblock.patience import Deadline
 from cellblock.session.account import Account, Share
@@ -52,7 +52,7 @@ from cellblock.session.shown import Blob
 from cellblock.session.threads import LARGE, off_loop
 from cellblock.session.timeline import before, difference, find, led_to, why_private
 from cellblock.session.unbroken import unbroken
-from cellblock.snapshots import Group, Snapshot
+from cellblock.snapshots import Row, Snapshot
 from cellblock.state import Versioned
 from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, open_store, records
 from cellblock.values.room import held
@@ -132,7 +132,7 @@ class Lasting:
         self._told: set[str] = set()
         self._to_tell: tuple[Lost, ...] = ()
         self._missing: tuple[Lost, ...] = ()
-        self._unloadable: dict[str, tuple[Group, Lost]] = {}
+        self._unloadable: dict[str, tuple[Row, Lost]] = {}
         """Names of the newest snapshot that were saved and cannot be loaded, each with its group."""
         self._since: int | None = None
         """The number of the first step whose state is not in the store, if there is one."""
@@ -160,6 +160,8 @@ class Lasting:
         self._basis: str | None = None
         """The commit that `_written` is of."""
         self._snapshot: Snapshot | None = None
+        self._noting = anyio.Lock()
+        """Held while it is found out what a new snapshot lacks, which takes a thread some time."""
         self._ahead: Ahead | None = None
         self.source = Source(store, held)
         """What earlier cells of the notebook are read from."""
@@ -178,6 +180,7 @@ class Lasting:
         self.account = Account()
         """What waits to be written counts on it."""
         self._answers_share = self.account.share()
+        self._snapshot_share = self.account.share()
 
     @classmethod
     async def open(cls, state: Versioned, user: str, name: str, settings: Mapping[str, JSON]) -> Lasting:
@@ -332,7 +335,7 @@ class Lasting:
         """Log what the host did, maybe during another step; the number of the entry."""
         if not during:  # else its beginning has seen to that
             await self._durable()
-        return await self._logged(host_entry(id, step, during))
+        return await self._logged(await off_loop(sum(map(len, step.buffers)), host_entry, id, step, during))
 
     async def log_overwritten(self, id: str) -> int:
         """Log that a step has changed the file that the host changed during it; the number of the entry."""
@@ -648,7 +651,7 @@ class Lasting:
             return
         if snapshot is not None:
             step.suspects.settle()
-            self._note_saved(step, snapshot, before)
+            await self._note_saved(step, snapshot, before)
             return
         self._since = step.number if self._since is None else self._since
         if step.failure is not None:
@@ -672,37 +675,38 @@ class Lasting:
             self._moving = None
             return True
 
-    def _note_saved(self, step: _Step, snapshot: Snapshot, before: Snapshot | None) -> None:
+    async def _note_saved(self, step: _Step, snapshot: Snapshot, before: Snapshot | None) -> None:
         """Find out what a snapshot lacks that the one `before` it had, and have what is new in it loaded once."""
-        self._snapshot, self._since, self._stateless = snapshot, None, None
-        saved = {one.name for one in snapshot.names}
-        missing = [replace(one, alive=True) for one in snapshot.lost if one.name not in saved]
-        known = {one.name for one in self._missing} | self._unloadable.keys()
-        self._missing = tuple(missing)
-        newly = [one for one in missing if one.name not in known]
+        async with self._noting:
+            found = await to_thread.run_sync(_compared, snapshot, self._missing, self._unloadable)
+            held, self._missing, newly, self._unloadable = found.held, found.missing, found.newly, found.unloadable
+            self._since = self._stateless = None
+            self._stand_on(snapshot, found.size)
         self._newly_lost = tuple(one for one in newly if not one.type.startswith(PART))
-        groups = {one.key: one for one in snapshot.groups}
-        held = {one.name: groups[one.group] for one in snapshot.names}
-        self._unloadable = {name: one for name, one in self._unloadable.items() if held.get(name) == one[0]}
         self._tell(newly)
-        self._told.update(one.name for one in missing)
+        self._told.update(one.name for one in self._missing)
         if step.capture is not None:
             trial = replace(step)
             step.capture, step.has_slot = None, False
             self._trials.append(trial)
             self._background.start(self._try, trial, before, held)
 
+    def _stand_on(self, snapshot: Snapshot | None, size: int) -> None:
+        """A snapshot, of so many bytes, is the newest one."""
+        self._snapshot_share.close()
+        self._snapshot, self._snapshot_share = snapshot, self.account.share(size)
+
     def _tell(self, lost: Sequence[Lost]) -> None:
         if not self.strict:
             self._to_tell += tuple(one for one in lost if one.name not in self._told)
 
-    async def _try(self, trial: _Step, before: Snapshot | None, held: Mapping[str, Group]) -> None:
+    async def _try(self, trial: _Step, before: Snapshot | None, held: Mapping[str, Row]) -> None:
         """Find out which names of a snapshot cannot be loaded."""
         try:
             read: Snapshot | None = self._snapshot
             while trial.capture is not None:
                 if read is not None:
-                    self._note_unloadable(await trial.capture.trial(), held)
+                    await self._note_unloadable(await trial.capture.trial(), held)
                 if trial.kernel is None or not trial.suspects.tries_again():
                     break
                 await self._capture(trial, trial.kernel)
@@ -714,14 +718,15 @@ class Lasting:
             self._tried.set()
             self._tried = anyio.Event()
 
-    def _note_unloadable(self, lost: Iterable[Lost], held: Mapping[str, Group]) -> None:
+    async def _note_unloadable(self, lost: Sequence[Lost], held: Mapping[str, Row]) -> None:
         """Take up which names cannot be loaded, unless they are others by now."""
-        now = {} if self._snapshot is None else {one.key: one for one in self._snapshot.groups}
-        failed = [replace(one, alive=True) for one in lost if one.name in held]
-        failed = [one for one in failed if now.get(held[one.name].key) == held[one.name]]
-        fresh = [one for one in failed if one.name not in self._unloadable]
-        self._unloadable.update((one.name, (held[one.name], one)) for one in failed)
-        self._newly_lost += tuple(fresh)
+        if not lost:
+            return
+        async with self._noting:
+            failed = await to_thread.run_sync(_still_failed, lost, held, self._snapshot)
+            fresh = tuple(one for one in failed if one.name not in self._unloadable)
+            self._unloadable.update((one.name, (held[one.name], one)) for one in failed)
+        self._newly_lost += fresh
         self._tell(fresh)
 
     async def tried(self) -> None:
@@ -734,12 +739,16 @@ class Lasting:
             return None
         try:
             await capture.begin(before, step.suspects)
-            while isinstance(event := await capture.read(), Chunk):
-                await to_thread.run_sync(put, event.data)
+            snapshot = await capture.read(put)
+            if not self.account.has_room(size := await to_thread.run_sync(snapshot.held)):
+                raise CaptureFailed(
+                    f"what describes its state takes {size >> 20} MB of the program around it",
+                    hint=f"bind fewer names, or raise {self.account.name}",
+                )
+            return snapshot
         except CaptureFailed as error:
             step.unsaved, step.failure = str(error), error
             return None
-        return event
 
     def _write(self, batch: Batch, step: _Step, snapshot: Snapshot | None) -> Commit:
         parent = self._commits.get(step.parent)
@@ -843,8 +852,8 @@ class Lasting:
 
         return await to_thread.run_sync(merged)
 
-    async def fork(self, name: str, seed: int, step: str) -> Lasting:
-        """Another session that stands where this one did after a step."""
+    async def fork(self, name: str, seed: int, step: str, account: Account) -> Lasting:
+        """Another session that stands where this one did after a step, with an account of its own."""
         commit = self._commits[step]
 
         def forked() -> Lasting:
@@ -858,7 +867,8 @@ class Lasting:
             except BaseException:
                 store.close()
                 raise
-            other._snapshot, other._tip = self._snapshot, step
+            other.account, other._tip = account, step
+            other._stand_on(self._snapshot, self._snapshot_share.size)
             other._commits = {step: commit}
             return other
 
@@ -896,20 +906,23 @@ class Lasting:
         The bytes of its state are read from here on, until `end_reading`.
         """
 
-        def read() -> Past:
+        def read() -> tuple[Past, Ahead | None, int]:
             with reading("the steps of the session are", StoreError, hint="check out an older commit"):
                 past = leading_to(self._held, head)
                 if journal and (entries := self._held.journal()):
                     behind = left_behind(self._held, head, entries)
                     self._held.trim(behind)
                     followed_by(past, [one for one in entries if one.number not in behind])
-            self._snapshot = past.snapshot
-            return past
+            if past.snapshot is None:
+                return past, None, 0
+            return past, Ahead(self._get, past.snapshot), past.snapshot.held()
 
-        past = await to_thread.run_sync(read)
+        past, ahead, size = await to_thread.run_sync(read)
         self.end_reading()
-        if past.snapshot is not None:
-            self._ahead = Ahead(self._get, past.snapshot)
+        self._stand_on(past.snapshot, size)
+        if ahead is not None:
+            self._ahead = ahead
+            ahead.begin()
         return past
 
     def earlier(self, past: Past) -> Earlier:
@@ -928,6 +941,41 @@ class Lasting:
 
     def _get(self, addresses: Sequence[str]) -> list[bytes]:
         return list(self._held.get_many(addresses))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Compared:
+    """A snapshot beside the one before: groups by names, what it lacks, what of that is new, and its size in bytes.
+
+    `unloadable` are the names of before that could not be loaded and are what they were.
+    """
+
+    held: Mapping[str, Row]
+    missing: tuple[Lost, ...]
+    newly: tuple[Lost, ...]
+    unloadable: dict[str, tuple[Row, Lost]]
+    size: int
+
+
+def _compared(
+    snapshot: Snapshot, missing_before: tuple[Lost, ...], unloadable_before: Mapping[str, tuple[Row, Lost]]
+) -> _Compared:
+    held = snapshot.groups_of_names()
+    missing = tuple(replace(one, alive=True) for one in snapshot.lost if one.name not in held)
+    known = {one.name for one in missing_before} | unloadable_before.keys()
+    return _Compared(
+        held=held,
+        missing=missing,
+        newly=tuple(one for one in missing if one.name not in known),
+        unloadable={name: one for name, one in unloadable_before.items() if held.get(name) == one[0]},
+        size=snapshot.held(),
+    )
+
+
+def _still_failed(lost: Sequence[Lost], held: Mapping[str, Row], snapshot: Snapshot | None) -> list[Lost]:
+    """Of names that could not be loaded, those of which a snapshot holds the same."""
+    now = {} if snapshot is None else snapshot.groups_of_names()
+    return [replace(one, alive=True) for one in lost if one.name in now and now[one.name] == held.get(one.name)]
 
 
 def _drop(_data: bytes) -> None:

@@ -574,8 +574,7 @@ class AsyncSession(Versions):
                     raise
         if self._lasting is not None:
             await self._lasting.committed()
-            branch._lasting = await self._lasting.fork(str(branch.name), branch.seed, stand.step)
-            branch._lasting.account = branch._account
+            branch._lasting = await self._lasting.fork(str(branch.name), branch.seed, stand.step, branch._account)
         if self._private:  # since it was forked in the store, maybe
             branch._close_off(self._private, self._private_since)
             await branch.mark_private(self._private)

@@ -23,7 +23,6 @@ import pytest
 from cellblock.errors import CaptureFailed, FileRefused, MountRefused, RestoreFailed, SessionClosed
 from cellblock.executors.protocol import (
     Capture,
-    Chunk,
     Died,
     Kernel,
     KernelSpec,
@@ -124,14 +123,18 @@ async def saved(kernel: Kernel, previous: Snapshot | None = None) -> tuple[Chunk
 async def read(capture: Capture, previous: Snapshot | None = None, *, begun: bool = False) -> tuple[Chunks, Snapshot]:
     """All of a capture."""
     chunks: Chunks = {}
+
+    def put(data: bytes) -> None:
+        address = address_of(data)
+        assert address not in chunks
+        chunks[address] = data
+
     try:
         with anyio.fail_after(PATIENCE):
             if not begun:
                 await capture.begin(previous)
-            while isinstance(step := await capture.read(), Chunk):
-                assert step.address not in chunks
-                chunks[step.address] = step.data
-        return chunks, step
+            snapshot = await capture.read(put)
+        return chunks, snapshot
     finally:
         capture.close()
 
@@ -146,6 +149,10 @@ async def restored(
 
     with anyio.fail_after(2 * PATIENCE):
         return await kernel.restore(snapshot, fetch, seconds=seconds)
+
+
+def _close(capture: Capture, _: bytes) -> None:
+    capture.close()
 
 
 def merged(events: list[TurnEvent]) -> list[tuple[str, str]]:
@@ -641,10 +648,11 @@ class ExecutorConformance:
             capture = await kernel.capture()
             if begun:
                 await capture.begin(None)
-                await capture.read()
+                with pytest.raises(CaptureFailed):
+                    await capture.read(partial(_close, capture))
             capture.close()
             with pytest.raises(CaptureFailed):
-                await capture.read()
+                await capture.read(len)
             assert _descriptors() == before
         assert await value(kernel, "len(x)") == 5_000_000
 

@@ -46,6 +46,12 @@ def fits(text: bytes, most: int) -> bool:
     return left >= 0
 
 
+def taken(line: bytes) -> int:
+    """Bytes that reading a line of ASCII JSON takes, of a length that may be gone through at once."""
+    bare, strings = _STRING.subn(b"", line)
+    return _characters(line) + _parts(bare, 2 * strings)
+
+
 def worst(text: bytes) -> int:
     """What reading ASCII JSON takes at most, whatever it says."""
     return min(len(text) * _DENSEST, MAX_ROOM)

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Collection, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import Enum
+from io import BytesIO
+from typing import Any
 
 from cellblock.cell import Lost
-from cellblock.snapshots import CHUNK_BYTES, Buffer, Chunks, Group, SavedName, Snapshot
+from cellblock.snapshots import CHUNK_BYTES, Buffer, Chunks, Group, Rows, SavedName, Snapshot
 from cellblock.values import room
 from cellblock.wire.codec import as_json, count, from_json
 from cellblock.wire.frames import ProtocolError
@@ -28,7 +31,8 @@ BEGIN = b"B"
 
 MAX_INDEX_BYTES = 32 * 2**20
 MAX_RECORD_BYTES = 32 * 2**20
-_MAX_RECORD_ROOM = 512 * 2**20
+MAX_LINE_BYTES = 2 * 2**20
+"""Of a record: what is read at once. While the interpreter reads JSON, no other thread of the program runs."""
 _MAX_WORDS_BYTES = 64 * 1024
 _MAX = {
     HELLO: _MAX_WORDS_BYTES,
@@ -144,7 +148,7 @@ def _addresses_of(data: bytes) -> set[str]:
 
 
 def pack_words(words: Fields) -> bytes:
-    """In the scribe: a hello, a failure or a record."""
+    """In the scribe: a hello, a failure or a report."""
     return as_json(dict(words)).encode()
 
 
@@ -172,34 +176,53 @@ def read_tried(data: bytes) -> tuple[str, dict[str, str]]:
     return _words(head["loading"]), {_words(key): _words(reason, 1000) for key, reason in rows}
 
 
-def read_record(data: bytes, index: bytes, has: Callable[[str], bool]) -> Snapshot:
-    """The snapshot, without files, that a record says. `has` tells whether the bytes of an address are there."""
-    if not room.fits(data, _MAX_RECORD_ROOM):
-        raise ProtocolError("a record that takes too much memory")
-    head = _object(data, {"format", "python", "groups", "names", "lost", "ambient"})
-    groups = tuple(_group(one, has) for one in _list(head["groups"], 1_000_000))
-    keys = {group.key for group in groups}
+def read_record(data: bytes, index: bytes, has: Callable[[str], bool], most: int) -> Snapshot:
+    """The snapshot, without files, that a record describes. `has` tells whether the bytes of an address are there.
+
+    ProtocolError for a record that would take more than `most` bytes of memory.
+    """
+    lines: dict[str, int] = dict.fromkeys(_FIELDS, 0)
+    groups, names = Rows(Group, ()), Rows(SavedName, ())
+    keys: set[str] = set()
+    lost, ambient, said = list[Lost](), list[tuple[str, str]](), dict[str, object]()
+    for field, item in _items(data, most):
+        lines[field] = lines.get(field, 0) + 1
+        if lines[field] > _FIELDS.get(field, 0):
+            raise ProtocolError("expected the fields of a record, each so often")
+        match field:
+            case "groups":
+                groups.append(group := _group(item, has))
+                keys.add(group.key)
+            case "names":
+                names.append(_saved(item, keys))
+            case "lost":
+                lost.append(_lost(item))
+            case "ambient":
+                ambient.append(_ambient(item, keys))
+            case _:
+                said[field] = item
     if len(keys) != len(groups):
         raise ProtocolError("two groups of one key")
     if not all(keys.issuperset(group.needs) for group in groups):
         raise ProtocolError("a group that needs one which is not there")
-    names = tuple(_saved(one, keys) for one in _list(head["names"], 1_000_000))
     if len({name.name for name in names}) != len(names):
         raise ProtocolError("a name twice")
+    environment = {"format": str(count(said.get("format"))), "magic": _words(said.get("python"), 100)}
     return Snapshot(
-        groups=groups,
-        names=names,
-        lost=tuple(_lost(one) for one in _list(head["lost"], 100_000)),
-        ambient=tuple(_ambient(one, keys) for one in _list(head["ambient"], 100_000)),
-        environment={"format": str(count(head["format"])), "magic": _words(head["python"], 100)},
-        index=index,
+        groups=groups, names=names, lost=tuple(lost), ambient=tuple(ambient), environment=environment, index=index
     )
 
 
-def pack_record(snapshot: Snapshot) -> dict[str, object]:
-    """A record again, of a snapshot: what `load` is given."""
+_FIELDS = {"format": 1, "python": 1, "groups": 1_000_000, "names": 1_000_000, "lost": 100_000, "ambient": 100_000}
+"""Of a record, and how many lines each may have."""
+
+
+def record_of(snapshot: Snapshot) -> dict[str, object]:
+    """A record again, of a snapshot, for `pack_record`: what `load` is given."""
     return {
-        "groups": [
+        "format": int(snapshot.environment["format"]),
+        "python": snapshot.environment["magic"],
+        "groups": (
             {
                 "key": one.key,
                 "stream": list(one.stream),
@@ -208,13 +231,72 @@ def pack_record(snapshot: Snapshot) -> dict[str, object]:
                 **(json.loads(one.note) if one.note else {}),
             }
             for one in snapshot.groups
-        ],
-        "names": [[one.name, one.group, one.type, one.size, one.preview] for one in snapshot.names],
+        ),
+        "names": ([one.name, one.group, one.type, one.size, one.preview] for one in snapshot.names),
         "lost": [[one.name, one.type, one.reason, one.remedy] for one in snapshot.lost],
         "ambient": [list(one) for one in snapshot.ambient],
-        "format": int(snapshot.environment["format"]),
-        "python": snapshot.environment["magic"],
     }
+
+
+def pack_record(record: Fields) -> bytes:
+    """A record as lines of JSON: a field and its value, or one item of it.
+
+    Long lists of a group continue on lines of their own, so that no line grows with the session.
+    """
+    return b"".join(as_json(line).encode() + b"\n" for line in _lines(record))
+
+
+def unpack_record(data: bytes) -> dict[str, object]:
+    """A record whose bytes the reader trusts."""
+    record: dict[str, Any] = {}
+    for field, item in _items(data, sys.maxsize):
+        if field in _LISTS:
+            record.setdefault(field, []).append(item)
+        else:
+            record[field] = item
+    return {**{field: [] for field in _LISTS}, **record}
+
+
+_LISTS = ("groups", "names", "lost", "ambient")
+_ITEMS_A_LINE = 100
+_CONTINUED = "+"
+"""Begins the name of a list of the group before, of which a line holds more."""
+
+
+def _lines(record: Fields) -> Iterator[tuple[str, object]]:
+    for field, value in record.items():
+        for item in value if field in _LISTS and isinstance(value, Iterable) else (value,):
+            if not isinstance(item, dict) or field != "groups":
+                yield field, item
+                continue
+            long = {key: one for key, one in item.items() if type(one) is list and len(one) > _ITEMS_A_LINE}
+            yield field, {**item, **{key: one[:_ITEMS_A_LINE] for key, one in long.items()}}
+            for key, one in long.items():
+                for first in range(_ITEMS_A_LINE, len(one), _ITEMS_A_LINE):
+                    yield _CONTINUED + key, one[first : first + _ITEMS_A_LINE]
+
+
+def _items(data: bytes, most: int) -> Iterator[tuple[str, object]]:
+    """Security border: the fields of a record's lines, each with its value or one item of it, while there is room."""
+    last: tuple[str, object] | None = None
+    for line in BytesIO(data):
+        if len(line) > MAX_LINE_BYTES:
+            raise ProtocolError(f"a line of {len(line):,} bytes, where {MAX_LINE_BYTES:,} are allowed")
+        most -= room.taken(line)
+        if most < 0:
+            raise ProtocolError("a record that takes too much memory")
+        field, item = _row(from_json(line), 2)
+        if type(field) is not str:
+            raise ProtocolError("expected a field")
+        if field.startswith(_CONTINUED):
+            group = last[1] if last is not None and last[0] == "groups" else None
+            _list(group.get(field.removeprefix(_CONTINUED)) if type(group) is dict else None).extend(_list(item))
+            continue
+        if last is not None:
+            yield last
+        last = field, item
+    if last is not None:
+        yield last
 
 
 def _object(data: bytes, keys: Collection[str]) -> dict[str, object]:
@@ -224,7 +306,7 @@ def _object(data: bytes, keys: Collection[str]) -> dict[str, object]:
     return head
 
 
-def _list(value: object, most: int) -> list[object]:
+def _list(value: object, most: int = 1_000_000) -> list[object]:
     if type(value) is not list or len(value) > most:
         raise ProtocolError("expected a list")
     return value
@@ -247,7 +329,7 @@ def _address(value: object, has: Callable[[str], bool]) -> str:
 
 
 _OF_GROUPS = frozenset(("key", "stream", "buffers", "needs"))
-_MAX_NOTE = 10_000_000
+_MAX_NOTE = 2_000_000
 
 
 def _chunks(value: object, has: Callable[[str], bool]) -> Chunks:
@@ -275,9 +357,12 @@ def _group(value: object, has: Callable[[str], bool]) -> Group:
     )
 
 
-def _text_of(note: object) -> str:
+def _text_of(note: Fields) -> str:
+    """A note as JSON, list by list and item by item."""
     try:
-        return as_json(note)
+        lists = {key: f"[{','.join(map(as_json, one))}]" for key, one in note.items() if type(one) is list}
+        texts = (f"{as_json(key)}:{lists[key] if key in lists else as_json(one)}" for key, one in note.items())
+        return f"{{{','.join(texts)}}}"
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"a note that is no JSON: {error}") from None
 

@@ -16,7 +16,6 @@ from typing import Any
 
 from cellblock.text import type_name
 from cellblock.values import portable
-from cellblock.wire.codec import from_json
 from cellblock.wire.messages import (
     Awake,
     Bind,
@@ -427,7 +426,7 @@ class Worker:
 
     def _restore(self, told: bytes) -> list[list[str]]:
         """Bind what a record says; the names that could not be. Of one by another Python, run the definitions again."""
-        record: Any = from_json(told)
+        record: Any = late.load("cellblock.wire.saving").unpack_record(told)
         lead_to_packages(layout.PACKAGES, door=False)  # the files of what is restored are there by now
         supplies = late.load("cellblock.worker.supplies")
         supply = supplies.Supplies(self._channel, self._voice.speak, supplies.needed(record), beside=self._beside)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 from anyio import to_thread
 
 from cellblock.cell import Lost
 from cellblock.errors import CaptureFailed
 from cellblock.executors.local.runner import Runner
-from cellblock.executors.protocol import Chunk
 from cellblock.executors.suspects import Suspects
 from cellblock.snapshots import Snapshot, address_of
 from cellblock.worker.keeping import keep
@@ -20,7 +19,8 @@ class Captured:
 
     def __init__(self, runner: Runner, chunks: dict[str, bytes], snapshot: Snapshot) -> None:
         self._runner, self._chunks, self._snapshot = runner, chunks, snapshot
-        self._steps: Iterator[Chunk | Snapshot] | None = None
+        self._has: set[str] | None = None
+        self._closed = False
 
     @classmethod
     async def of(cls, runner: Runner) -> Captured:
@@ -29,28 +29,29 @@ class Captured:
 
     async def begin(self, previous: Snapshot | None, suspects: Suspects | None = None) -> None:
         """See `Capture`."""
-        if self._steps is not None:
-            raise CaptureFailed("it was begun before", hint="capture again")
+        if self._has is not None or self._closed:
+            raise CaptureFailed("it was begun before, or closed", hint="capture again")
         has = set() if previous is None else previous.addresses()
         if not self._snapshot.addresses() <= has | self._chunks.keys():  # what was written last is in no store
             self._runner.written.clear()
             self._chunks, self._snapshot = await _written(self._runner)
-        self._steps = self._read(has)
+        self._has = has
 
-    async def read(self) -> Chunk | Snapshot:
+    async def read(self, put: Callable[[bytes], object]) -> Snapshot:
         """See `Capture`."""
-        if self._steps is None:
-            raise CaptureFailed("it was not begun, or closed", hint="begin first, and read up to the snapshot")
-        try:
-            return next(self._steps)
-        except StopIteration:
-            raise CaptureFailed("it has been read", hint="capture again") from None
+        if (has := self._has) is None:
+            raise CaptureFailed("it was not begun, or closed", hint="begin first, and read once")
+        self._has = None
 
-    def _read(self, has: set[str]) -> Iterator[Chunk | Snapshot]:
-        for address, data in self._chunks.items():
-            if address not in has:
-                yield Chunk(address, data)
-        yield self._snapshot
+        def read() -> None:
+            for address, data in self._chunks.items():
+                if self._closed:
+                    raise CaptureFailed("it was closed", hint="capture again")
+                if address not in has:
+                    put(data)
+
+        await to_thread.run_sync(read)
+        return self._snapshot
 
     async def trial(self) -> tuple[Lost, ...]:
         """See `Capture`. What is saved here is plain data."""
@@ -58,7 +59,7 @@ class Captured:
 
     def close(self) -> None:
         """See `Capture`."""
-        self._chunks, self._steps = {}, iter(())
+        self._has, self._closed = None, True
 
 
 async def _written(runner: Runner) -> tuple[dict[str, bytes], Snapshot]:

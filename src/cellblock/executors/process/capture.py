@@ -13,7 +13,8 @@ import os
 import select
 import socket
 import struct
-from collections.abc import Callable, Generator, Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -26,7 +27,6 @@ from cellblock.executors.process.checkpoints import inner_pid
 from cellblock.executors.process.savedfiles import Listing, SavedFiles
 from cellblock.executors.process.stillness import processor_seconds, stands_still
 from cellblock.executors.process.waits import Waits
-from cellblock.executors.protocol import Chunk
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import clock, sockets
 from cellblock.hosting.forks import watch_forks
@@ -43,8 +43,8 @@ _SCM_CREDENTIALS = 2
 _ANCILLARY = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(64 * 4)
 _CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)
 
-Step = Chunk | Snapshot
 T = TypeVar("T")
+Put = Callable[[bytes], object]
 
 
 def scribe_ends() -> tuple[socket.socket, socket.socket]:
@@ -66,21 +66,26 @@ class Captured:
         *,
         seconds: float,
         most: int,
+        most_record: int,
         python: str,
         admitted: tuple[socket.socket, ...],
         ended: Callable[[], None],
     ) -> None:
-        """`listed` is init's channel, `admitted` are what may be closed once there is a scribe."""
+        """`listed` is init's channel, `admitted` are what may be closed once there is a scribe.
+
+        At most `most` bytes come in all; the description of the state takes at most `most_record` once it is read.
+        """
         self._stream, self._listed, self._admitted = stream, listed, admitted
         self._files, self._seconds, self._python, self._ended = files, seconds, python, ended
-        self._conversation = saving.Conversation(most)
+        self._conversation, self._most_record = saving.Conversation(most), most_record
         self._deadline = clock.now() + _MAKING_SECONDS
         self._pid = 0
         self._work = ""
         self._suspects = Suspects()
-        self._steps: Iterator[Step] | None = None
+        self._previous: Snapshot | None = None
         self._snapshot: Snapshot | None = None
         self._busy = self._closed = False
+        self._closing = threading.RLock()
         stream.setblocking(False)
         self._cancel, self._canceller = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
@@ -97,33 +102,43 @@ class Captured:
 
     async def begin(self, previous: Snapshot | None, suspects: Suspects | None = None) -> None:
         """See `Capture`."""
-        if self._steps is not None:
+        if self._previous is not None:
             raise CaptureFailed("it was begun before", hint="capture again")
         self._suspects = suspects or self._suspects
-        self._steps = self._read_all(previous or Snapshot())
+        self._previous = previous or Snapshot()
 
-    async def read(self) -> Step:
+    async def read(self, put: Put) -> Snapshot:
         """See `Capture`."""
-        if self._steps is None or self._closed:
-            raise CaptureFailed("it was not begun, or closed", hint="begin first, and read up to the snapshot")
-        self._busy = True
-        try:
-            return await to_thread.run_sync(self._next, self._steps)
-        finally:
-            self._busy = False
-            self._give_back()
+        if self._previous is None or self._snapshot is not None or self._closed:
+            raise CaptureFailed("it was not begun, or closed", hint="begin first, and read once")
+        return await self._in_thread(partial(self._guarded, partial(self._read_all, self._previous, put)))
 
     async def trial(self) -> tuple[Lost, ...]:
         """See `Capture`."""
         if self._snapshot is None or self._closed:
             return ()
+        return await self._in_thread(partial(self._try, self._snapshot))
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """Do work on the stream, which is closed only after it."""
+
+        def carried_out() -> T:
+            try:
+                return work()
+            finally:
+                with self._closing:
+                    self._busy = False
+                    self._give_back()
+
         self._busy = True
         try:
-            failed = await to_thread.run_sync(self._hear_trial, {group.key for group in self._snapshot.groups})
-        finally:
-            self._busy = False
-            self._give_back()
-        return tuple(_unloadable(self._snapshot, failed))
+            return await to_thread.run_sync(carried_out)
+        except BaseException:
+            self.close()
+            raise
+
+    def _try(self, snapshot: Snapshot) -> tuple[Lost, ...]:
+        return tuple(_unloadable(snapshot, self._hear_trial({group.key for group in snapshot.groups})))
 
     def _hear_trial(self, keys: set[str]) -> dict[str, str]:
         """Why groups could not be loaded: their code failed, ended the process, or did not come to an end."""
@@ -147,14 +162,9 @@ class Captured:
         """Whether init is gone, and all of the session's processes with it."""
         return ready(self._listed, event=0)
 
-    def _next(self, steps: Iterator[Step]) -> Step:
-        return self._guarded(lambda: next(steps))
-
     def _guarded(self, call: Callable[[], T]) -> T:
         try:
             return call()
-        except StopIteration:
-            raise CaptureFailed("it has been read", hint="capture again") from None
         except ProtocolError as error:
             self.close()
             raise CaptureFailed(f"the process that saves broke the protocol: {error}", hint=_HINT) from None
@@ -165,15 +175,21 @@ class Captured:
             self.close()
             raise CaptureFailed(f"it could not be read: {error}", hint="capture again") from error
 
-    def _read_all(self, previous: Snapshot) -> Iterator[Step]:
+    def _read_all(self, previous: Snapshot, put: Put) -> Snapshot:
         has = previous.addresses()
-        files, unkept = yield from self._read_files(has)
-        snapshot = yield from self._read_names(previous, has)
-        environment = {"python": self._python, **snapshot.environment}
-        self._snapshot = snapshot
-        yield replace(snapshot, files=files, lost=(*snapshot.lost, *unkept), environment=environment)
 
-    def _read_files(self, has: set[str]) -> Generator[Step, None, tuple[tuple[File, ...], tuple[Lost, ...]]]:
+        def put_next(data: bytes) -> None:
+            if self._closed:
+                raise _closed()
+            put(data)
+
+        files, unkept = self._read_files(has, put_next)
+        snapshot = self._read_names(previous, has, put_next)
+        environment = {"python": self._python, **snapshot.environment}
+        self._snapshot = replace(snapshot, files=files, lost=(*snapshot.lost, *unkept), environment=environment)
+        return self._snapshot
+
+    def _read_files(self, has: set[str], put: Put) -> tuple[tuple[File, ...], tuple[Lost, ...]]:
         self._await(self._listed, self._deadline)
         message, descriptors = control.receive(self._listed)
         if message is None or len(descriptors) != 2:
@@ -181,12 +197,12 @@ class Captured:
         listing = Listing(*descriptors)
         try:
             self._files.take(listing)
-            yield from self._files.missing(listing, has)
+            self._files.put_missing(listing, has, put)
             return self._files.found(), tuple(map(_unkept, listing.missed))
         finally:
             listing.close()
 
-    def _read_names(self, previous: Snapshot, has: set[str]) -> Generator[Step, None, Snapshot]:
+    def _read_names(self, previous: Snapshot, has: set[str], put: Put) -> Snapshot:
         self._conversation.begin()
         self._deadline = clock.now() + self._seconds
         known = {address for group in previous.groups for address in group.addresses()}
@@ -206,11 +222,11 @@ class Captured:
                 suspects.had.add(address)
                 if address not in has:
                     has.add(address)
-                    yield Chunk(address, data)
+                    put(data)
             elif kind == saving.INDEX:
                 index = data
             elif kind == saving.RECORD:
-                return saving.read_record(data, index, has.__contains__)
+                return saving.read_record(data, index, has.__contains__, self._most_record)
             else:
                 raise CaptureFailed(f"names cannot be saved: {saving.read_failure(data)}", hint=_HINT)
 
@@ -313,16 +329,17 @@ class Captured:
         if not ready:
             raise _Late("saving took longer than it may", hint=_HINT)
         if any(descriptor == self._cancel for descriptor, _ in ready):
-            raise CaptureFailed("it was closed", hint="capture again")
+            raise _closed()
 
     # ------------------------------------------------------------------------------------- ending
 
     def close(self) -> None:
         """See `Capture`. A scribe that still runs is ended."""
-        if not self._closed:
-            self._closed = True
-            with contextlib.suppress(OSError):
-                os.write(self._canceller, b"x")
+        with self._closing:
+            if not self._closed:
+                self._closed = True
+                with contextlib.suppress(OSError):
+                    os.write(self._canceller, b"x")
             self._give_back()
 
     def __del__(self) -> None:
@@ -366,6 +383,10 @@ class _Late(CaptureFailed):
 
 class _StoodStill(CaptureFailed):
     """The scribe has said nothing for as long as it may."""
+
+
+def _closed() -> CaptureFailed:
+    return CaptureFailed("it was closed", hint="capture again")
 
 
 def _ended() -> _Ended:

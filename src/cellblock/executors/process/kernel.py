@@ -344,11 +344,12 @@ class ProcessKernel(LinkedKernel):
             raise CaptureFailed("the session has no checkpoint to save", hint="run a cell, then try again")
         *_, root = line = self._line()
         apart = yield from _apart(state.memory, CaptureFailed, sole=False)
-        stream, end = scribe_ends()
-        with end, apart:
-            listed = self._shell.capture(state.number, self._saved.number)
-            admitted = root._shell.admit(state.memory.number(len(line) - 1))  # before the copy is asked
-            state.memory.save(apart, {"seconds": int(seconds) + 1}, end.fileno())
+        with apart:
+            admitted = yield from root._shell.admit(state.memory.number(len(line) - 1))
+            stream, end = scribe_ends()
+            with end:
+                listed = self._shell.capture(state.number, self._saved.number)
+                state.memory.save(apart, {"seconds": int(seconds) + 1}, end.fileno())
         self._captures += 1
         captured = Captured(
             stream,
@@ -356,6 +357,7 @@ class ProcessKernel(LinkedKernel):
             listed,
             seconds=seconds,
             most=_SAVED_TIMES * self._spec.limits.max_memory_mb * 2**20 + _SAVED_BYTES,
+            most_record=self._spec.limits.max_host_mb * 2**20,
             python=self.capabilities.python,
             admitted=(admitted,),
             ended=self._note_captured,

@@ -42,7 +42,6 @@ from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.values import portable
 from cellblock.walls import Applied
-from cellblock.wire.codec import as_json
 from cellblock.wire.frames import Buffer, ProtocolError
 from cellblock.wire.messages import Bind, Finished, Hello, Place, Request, Reserve, Restore, Restrict
 from cellblock.worker import exits
@@ -257,13 +256,16 @@ class LinkedKernel:
         self, snapshot: Snapshot, fetch: Fetch, seconds: float, suspects: Suspects
     ) -> tuple[Row, ...]:
         """Have the worker bind what was saved; the names that could not be."""
-        from cellblock.wire.saving import pack_record  # most sessions are not restored
+        from cellblock.wire.saving import pack_record, record_of  # most sessions are not restored
 
-        record = pack_record(snapshot)
-        if suspects.any:
-            record["left_out"] = {key: reason for key, (reason, _) in suspects.left_out.items()}
-        turn = self._turn(self._living(), Restore(buffers=(as_json(record).encode(),)), 0)
-        addresses, keys = snapshot.addresses(), {one.key for one in snapshot.groups}
+        def described() -> tuple[bytes, set[str], set[str]]:
+            record = record_of(snapshot)
+            if suspects.any:
+                record["left_out"] = {key: reason for key, (reason, _) in suspects.left_out.items()}
+            return pack_record(record), snapshot.addresses(), {one.key for one in snapshot.groups}
+
+        record, addresses, keys = await to_thread.run_sync(described)
+        turn = self._turn(self._living(), Restore(buffers=(record,)), 0)
         pid = self._living().pid
         silence, had = anyio.CancelScope(), 0.0
 

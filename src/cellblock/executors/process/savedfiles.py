@@ -10,12 +10,11 @@ import json
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from cellblock.executors.process.turn import Fetch
-from cellblock.executors.protocol import Chunk
 from cellblock.snapshots import CHUNK_BYTES, File, address_of
 from cellblock.worker.confine import layout
 
@@ -88,8 +87,8 @@ class SavedFiles:
             self._files.pop(row[0], None)
         self.number = listing.number
 
-    def missing(self, listing: Listing, has: set[str]) -> Iterator[Chunk]:
-        """The chunks whose bytes are not among what is had already; `has` gets their addresses."""
+    def put_missing(self, listing: Listing, has: set[str], put: Callable[[bytes], object]) -> None:
+        """Have `put` take the chunks whose bytes are not among what is had already; `has` gets their addresses."""
         for path, row in self._rows.items():
             file = self._files.get(path)
             if file is not None and has.issuperset(file.chunks):
@@ -101,11 +100,11 @@ class SavedFiles:
                     address = self._known[name] = address_of(data)
                     if address not in has:
                         has.add(address)
-                        yield Chunk(address, data)
+                        put(data)
             self._files[path] = self._file(row)
 
     def found(self) -> tuple[File, ...]:
-        """The files, once `missing` was gone through."""
+        """The files, once `put_missing` has gone through them."""
         if len(self._known) > 2 * sum(len(file.chunks) for file in self._files.values()) + _SLACK:
             needed = {name for row in self._rows.values() for name, _ in _chunks_of(row)}
             self._known = {name: address for name, address in self._known.items() if name in needed}

@@ -10,7 +10,7 @@ import socket
 from dataclasses import replace
 from functools import partial
 
-from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed
+from cellblock.errors import CaptureFailed, CellblockError, IsolationUnavailable, SessionClosed
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.kinds import Kind
@@ -267,9 +267,23 @@ class Shell:
             raise files_gone() if self.ended else could_not(what, "see the log of cellblock for the reason")
         return answer, ends
 
-    def admit(self, copy: int) -> socket.socket:
-        """Have init let a frozen copy, by its number there, make a scribe for as long as the channel is open."""
-        return self._held_open("admit", copy=copy)
+    def admit(self, copy: int) -> Waits[socket.socket]:
+        """Have init let a frozen copy, by its number there, make a scribe for as long as the channel is open.
+
+        Waits until the copy may have one process more: before that it would be refused.
+        """
+        admitted, answer = self._held_open("admit", copy=copy), None
+        try:
+            answer, _ = yield from _received(admitted)
+            if answer is None:
+                many = CaptureFailed("too many states are being saved", hint="wait until one of them is")
+                raise files_gone() if self.ended else many
+        except IsolationUnavailable as error:
+            raise CaptureFailed(str(error.args[0]), hint=error.hint) from error
+        finally:
+            if answer is None:
+                admitted.close()
+        return admitted
 
     def capture(self, number: int, since: int) -> socket.socket:
         """Have init keep a checkpoint's files for as long as the channel is open; what they are comes in over it.

@@ -313,9 +313,12 @@ class Service:
 
     def _admit(self, message: Message, descriptors: list[int]) -> None:
         """Let a frozen copy, of this session or a branch, make a scribe while the host holds a channel open."""
-        if self._captures.begin(descriptors[0], _number(message["copy"]), None) is not None:
-            descriptors.clear()
+        capture = self._captures.begin(descriptors[0], _number(message["copy"]), None)
+        if capture is None:
+            return
+        descriptors.clear()
         self._know_scribes()
+        control.tell(capture.channel, {"admitted": True})
 
     def _capture(self, message: Message, descriptors: list[int]) -> None:
         """Give the host the files of a checkpoint, which stay while it holds the channel open."""

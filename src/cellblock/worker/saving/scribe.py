@@ -53,7 +53,7 @@ def write(
                 work=teller.work,
             )
             teller.say(saving.INDEX, written.tag.hex().encode() + b"\n" + record.pop("index").encode())
-            teller.say(saving.RECORD, saving.pack_words(record))
+            teller.say(saving.RECORD, saving.pack_record(record))
             status = 0
             trial.run(record, namespace, teller.say_tried)
             teller.say_tried("", [])
