@@ -7,10 +7,9 @@ import os
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from anyio import to_thread
-
 from cellblock.errors import FileRefused
 from cellblock.executors.protocol import Files
+from cellblock.hosting import to_thread
 from cellblock.session.hoststeps import HostStep
 
 MAX_READ_BYTES = 256 * 2**20

@@ -17,8 +17,6 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from anyio import to_thread
-
 from cellblock.cell import Cell, Lost
 from cellblock.container import Container
 from cellblock.differences import Name
@@ -27,6 +25,7 @@ from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
 from cellblock.executors.room import most, opening
+from cellblock.hosting import to_thread
 from cellblock.hosting.forks import importing
 from cellblock.limits import ExecutionLimits
 from cellblock.network import destinations

@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
-from anyio import to_thread
 
 from cellblock.callers import Caller, callers, waiting_for
 from cellblock.cell import Cell, CellKind, CellState, Lost
 from cellblock.errors import CellblockError, LeaseLost, SessionBusy, SessionClosed, StoreError, UnpicklableError
 from cellblock.executors.binding import require_sendable
 from cellblock.executors.protocol import FileVersion, Kernel
-from cellblock.hosting import clock
+from cellblock.hosting import clock, to_thread
 from cellblock.limits import ExecutionLimits
 from cellblock.session.account import Account
 from cellblock.session.calls import Answer

@@ -9,14 +9,13 @@ from functools import partial
 from typing import Literal
 
 import anyio
-from anyio import to_thread
 
 from cellblock.cell import Cell, CellState, Lost
 from cellblock.differences import Diff
 from cellblock.errors import CellblockError, RestoreFailed, SessionClosed
 from cellblock.executors.protocol import Capabilities, Kernel
 from cellblock.executors.suspects import Suspects
-from cellblock.hosting import clock
+from cellblock.hosting import clock, to_thread
 from cellblock.limits import ExecutionLimits
 from cellblock.session.arguments import require_kind
 from cellblock.session.background import Background

@@ -18,6 +18,7 @@ from dataclasses import asdict
 from functools import cache
 
 from cellblock.errors import StoreError
+from cellblock.hosting.threads import begun
 from cellblock.store.address import canonical, parsed
 from cellblock.store.database import Database
 from cellblock.store.words import Holder
@@ -105,11 +106,8 @@ class LeaseKeeper:
             self._kept[session_id, epoch] = lost
             if self._thread is None:
                 self._wake = threading.Event()
-                self._thread = threading.Thread(
-                    target=_renew_while_alive, args=(weakref.ref(self), self._wake, self._seconds / 3),
-                    name="cellblock-leases", daemon=True,
-                )  # fmt: skip
-                self._thread.start()
+                every = self._seconds / 3
+                self._thread = begun(_renew_while_alive, weakref.ref(self), self._wake, every, name="cellblock-leases")
 
     def let_go(self, session_id: int, epoch: int) -> None:
         """Renew a lease no more."""

@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import anyio
-from anyio import to_thread
 
 from cellblock.errors import CellblockError, IsolationUnavailable, RestoreFailed, SessionClosed
 from cellblock.executors import room
@@ -39,6 +38,7 @@ from cellblock.executors.protocol import (
     WorkerGone,
 )
 from cellblock.executors.suspects import Suspects
+from cellblock.hosting import to_thread
 from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.values import portable

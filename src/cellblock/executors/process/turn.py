@@ -13,13 +13,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import anyio.lowlevel
-from anyio import to_thread
 
 from cellblock.executors.process import memory
 from cellblock.executors.process.link import Link
 from cellblock.executors.protocol import Curbed, Died, TurnEvent, WorkerGone
 from cellblock.executors.text import TextBudget
-from cellblock.hosting import clock
+from cellblock.hosting import clock, to_thread
 from cellblock.wire.frames import ProtocolError
 from cellblock.wire.messages import (
     Display,

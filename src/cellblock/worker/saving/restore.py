@@ -38,8 +38,8 @@ def load(
     """Bind the names that a record holds. Rows of what could not be: name, type, reason, remedy.
 
     `fill` puts the pieces of a large buffer into its memory; without it they are got one by one. Groups that the record
-    says to be `left_out`, each for a reason, are not loaded. `announce` is told the key of each before it is loaded, "" of
-    one that runs no code of the cells.
+    says to be `left_out`, each for a reason, are not loaded. `announce` is told the key of each before it is loaded,
+    "" of one that runs no code of the cells.
     Raises WrongVersion before anything is bound. What the record tells as lost is not told again.
     """
     restoring = Restoring(namespace, record, get, gather(get) if fill is None else fill, announce or (lambda _: None))
