@@ -534,9 +534,9 @@ class AsyncSession(Versions):
             await self._lasting.delete(str(branch.name))
 
     async def _branchable(self) -> Kernel:
-        """The kernel, in a state of which it is known what led to it."""
+        """The kernel, with a process that lives, in a state of which it is known what led to it."""
         kernel = await self._awake()
-        if not kernel.branchable:
+        if kernel.gone or not kernel.branchable:
             await self._ask(Run(source="", filename="<branch>", max_text=self.limits.max_output_bytes))
         if kernel.states[-1] not in self._stands:  # somebody is about to tell
             kernel = await self._acquire(wait=True)
@@ -556,6 +556,8 @@ class AsyncSession(Versions):
                     branch._kernel, rows = kernel, _ = await stem.branch(spec, state)
                 break
             except CellblockError:
+                if stem.gone and not stem.ended:  # another process takes its place
+                    return False
                 if stem is self._kernel and state in stem.states:  # else that state has gone, for a cell that ended
                     raise
         if self._lasting is not None:
