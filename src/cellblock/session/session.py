@@ -31,7 +31,14 @@ from cellblock.limits import ExecutionLimits
 from cellblock.network import destinations
 from cellblock.patience import LOCK_SECONDS, left
 from cellblock.policy import Policy
-from cellblock.session.arguments import container_of, modules_of, mounts_of, require_undeclared, state_of
+from cellblock.session.arguments import (
+    container_of,
+    modules_of,
+    mounts_of,
+    require_text,
+    require_undeclared,
+    state_of,
+)
 from cellblock.session.execution import equip
 from cellblock.session.files import AsyncFiles
 from cellblock.session.hoststeps import HostStep, aside
@@ -124,6 +131,8 @@ class AsyncSession(Versions):
             )
             if value is not None
         )
+        if isinstance(python, str):
+            require_text(python=python)
         self.user = user
         self.state = state_of(name, state)
         self.trust_level: TrustLevel = trust_level or "isolated"
@@ -381,6 +390,8 @@ class AsyncSession(Versions):
         A cell of kind "shell" is a command for /bin/sh. A caller that leaves before the end interrupts the cell.
         `call_id`: see `run`.
         """
+        if kind not in ("python", "shell"):
+            raise ValueError(f'kind must be "python" or "shell", not {kind!a:.80}')
         execution = await self._begin(source, kind, wait, call_id=call_id)
         if isinstance(execution, Cell):
             yield Done(cell=execution)
@@ -487,6 +498,8 @@ class AsyncSession(Versions):
 
         The branch of a session that lasts is kept under a name of its own in the same store; `merge` brings it back.
         """
+        if name is not None:
+            require_text(name=name)
         await self._awake()
         if name is not None and self._lasting is None:
             raise ValueError("only a branch of a session with a name can have a name")
@@ -622,6 +635,7 @@ class AsyncSession(Versions):
         `step`, which says what it is for, it is a step that can be undone; without, it belongs to the step before:
         `undo` takes both back. `reads` says that it changes nothing: then nothing is kept of it.
         """
+        require_text(source=source, step=step)
         kept = None if reads else HostStep("run", step, (source.encode(),))
         return _answer(await self._ask(aside(source), kept), "aside")
 
