@@ -26,9 +26,6 @@ VALUES = {("run", "source"), ("stream", "source"), ("shell", "command"), ("__set
           ("mark_private", "reason")}  # fmt: skip
 """Where such text is a value: a cell's own error, an object that a cell may hold, a reason of which it is left out."""
 OWN = {
-    ("run", "call_id"): "call_id must be 1 to 64 letters",
-    ("stream", "call_id"): "call_id must be 1 to 64 letters",
-    ("shell", "call_id"): "call_id must be 1 to 64 letters",
     ("stream", "kind"): 'kind must be "python" or "shell"',
     ("merge", "prefer"): 'prefer must be "ours", "theirs" or None',
     ("rerun", "cell_id"): "no cell ",

@@ -22,6 +22,7 @@ from cellblock.executors.protocol import FileVersion, Kernel
 from cellblock.hosting import clock, to_thread
 from cellblock.limits import ExecutionLimits
 from cellblock.session.account import Account
+from cellblock.session.arguments import require_text
 from cellblock.session.calls import Answer
 from cellblock.session.execution import Execution, recover
 from cellblock.session.hoststeps import ASIDE, HostStep, host_step
@@ -231,6 +232,8 @@ class Turns:
         run, where there is one.
         """
         _require_text(source)
+        if call_id is not None:
+            require_text(call_id=call_id)
         if call_id is not None and (ran := await self._ran(call_id)) is not None:
             return ran
         kernel = await self._acquire(wait)

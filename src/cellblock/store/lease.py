@@ -80,9 +80,14 @@ def is_here(holder: Holder) -> bool:
     return (holder.boot, holder.pids, holder.pid, holder.started) == here
 
 
+def is_near(holder: Holder) -> bool:
+    """Whether the end of a holder is seen from here: it is on this machine, and in no other container."""
+    return (holder.boot, holder.pids) == (_boot(), _pids()) and bool(holder.started)
+
+
 def is_gone(holder: Holder) -> bool:
     """Whether a holder is known to be dead; of one on another machine, or in another container, nothing is known."""
-    if (holder.boot, holder.pids) != (_boot(), _pids()) or not holder.started:
+    if not is_near(holder):
         return False
     if is_here(holder):
         return holder.nonce not in _held_here
