@@ -172,7 +172,7 @@ def test_pickle_in_a_field_of_a_message_stays_what_it_is(cls: str, name: str, pa
 
 
 _TAGS = {"Hello": "hello", "Awake": "awake", "Display": "display", "ToolCalled": "tool", "Reserved": "reserved",
-         "Wanted": "wanted", "Finished": "finished"}  # fmt: skip
+         "Wanted": "wanted", "Loading": "loading", "Finished": "finished"}  # fmt: skip
 
 
 @pytest.mark.parametrize("payload", PICKLES, ids=["text", "binary", "newest"])

@@ -141,6 +141,7 @@ def test_undo_checkout_tag_branch_and_merge(stored: Run, url: str) -> None:
         session.run("a = 'theirs'")
     done = stored("merge", "report", "idea")
     assert (done.returncode, b"both changed names: a" in done.stderr) == (1, True)
+    assert b"(make one of them as the other is, or give --prefer ours or --prefer theirs)" in done.stderr
     assert stored("merge", "report", "idea", "--prefer", "theirs").returncode == 0
     with Session("report", state=Versioned(url)) as session:
         assert session.run("a").value == "theirs"

@@ -13,6 +13,7 @@ import pytest
 from family_tree import below, soon
 
 from cellblock import AsyncSession, CellblockError, ExecutionLimits, Session, SessionClosed, Versioned
+from cellblock.executors.process.examination import examine
 
 LIMITS = ExecutionLimits(timeout_seconds=10)
 
@@ -115,6 +116,38 @@ def test_a_branch_undoes_and_survives_as_any_session_does(session: Session) -> N
         assert (died.rolled_back, branch.run("state").value) == (True, [1])
         branch.kill()
         assert branch.run("state").value == [1]
+
+
+def test_a_session_whose_process_was_killed_is_branched_from_before(session: Session) -> None:
+    session.run("state = [1]; open('f', 'w').write('1')")
+    session.kill()
+    with session.branch() as branch:
+        assert branch.run("state, open('f').read()").value == ([1], "1")
+    session.kill()
+    assert session.run("state").value == [1]
+
+
+@pytest.mark.parametrize("is_versioned", [False, True])
+def test_a_session_whose_process_dies_while_it_is_branched_is_branched_all_the_same(
+    is_versioned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = []
+
+    def kill_first(*numbers: int) -> None:
+        if not killed:
+            killed.append(numbers)
+            session.kill()
+            soon(lambda: session._session._living()._link.alive, False)
+        examine(*numbers)
+
+    monkeypatch.setattr("cellblock.executors.process.kernel.examine", kill_first)
+    state = Versioned(f"sqlite:///{tmp_path}/cells.db") if is_versioned else "default"
+    with Session("one" if is_versioned else None, state=state, limits=LIMITS) as session:
+        session.run("state = [1]")
+        with session.branch() as branch:
+            assert branch.run("state").value == [1]
+        assert session.run("state").value == [1]
+    assert killed
 
 
 def test_no_step_from_before_the_branch_is_undone_in_it(session: Session) -> None:

@@ -115,3 +115,20 @@ def test_cell_that_was_run_again_under_the_id_of_a_deleted_one_is_kept(
         assert [cell.source for cell in session.notebook if not cell.undone] == sources == ["x += 10"]
         assert session.run("x += 10", call_id="one").number == 2
         assert session.run("x").value == 11
+
+
+def test_cell_that_answers_a_call_again_tells_what_gives_its_value(tmp_path: Path) -> None:
+    state = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    with Session("one", state=state) as session:
+        assert session.run("[1, 2]", call_id="k").value == [1, 2]
+    with Session("one", state=state) as session:
+        cell = session.run("[1, 2]", call_id="k")
+        assert cell.value.repr == "a store keeps what cells showed; session.rerun(cell.id) gives the value"
+        assert session.rerun(cell.id).value == [1, 2]
+
+
+@pytest.mark.parametrize("method", ["run", "shell", "stream"])
+def test_call_id_that_is_no_text_is_refused_as_any_argument_is(method: str) -> None:
+    with Session() as session, pytest.raises(TypeError) as caught:
+        list(getattr(session, method)("true", call_id=5))
+    assert str(caught.value) == "call_id must be str, not int"

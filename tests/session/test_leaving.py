@@ -84,6 +84,26 @@ def use():
     assert session.run("1").value == 1
     session.close(); fine()
 """),
+    **{
+        f"used by {whose} after the main thread has ended": Program(f"""
+def tool(): return 1
+async def main():
+    async with AsyncSession(tools=[tool]) as other:
+        await other.files.write("f", b"1"); return (await other.run("tool()")).value
+def use():
+    threading.main_thread().join(); time.sleep(0.2)
+    for call in (lambda: session.run("tool()"), lambda: session.files.list() if level != "local" else 0,
+                 lambda: session.__setitem__("x", b"1" * 10**6), lambda: asyncio.run(main()), lambda: open_other()):
+        try: call()
+        except CellblockError as error: assert "interpreter ends" in str(error), error
+level = sys.argv[1]; session = open_session(tools=[tool])
+def open_other(): Session(trust_level="local").close()
+thread = threading.Thread(target=use, daemon={daemon}); thread.start()
+if {daemon}: atexit.register(thread.join)
+fine()
+""")
+        for whose, daemon in (("a thread", False), ("a daemon thread", True))
+    },
     # threads
     "a daemon thread runs a cell": Program("""
 session = open_session(); begun = threading.Event()

@@ -9,6 +9,7 @@ import pytest
 
 from cellblock import Session, Versioned
 from cellblock.errors import CaptureFailed
+from cellblock.session.execution import recover
 from cellblock.worker.saving.losses import REMEDIES
 
 Open = Callable[..., Session]
@@ -302,6 +303,28 @@ def test_no_number_of_values_that_end_or_hold_up_a_process_stops_saving_or_openi
     assert session.resumed.replayed == ()
     assert {one.name for one in session.resumed.lost} == bad
     assert session.run("shown, kept").value == (shown, [1])
+
+
+def test_value_whose_loading_never_ends_is_loaded_once(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = []
+
+    async def counted(*args: object, **options: object) -> object:
+        begun.append(args)
+        return await recover(*args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(_SOON, 1.0)
+    monkeypatch.setattr("cellblock.session.versions.recover", counted)
+    session = opened()
+    session.run("kept = [1]; import os")
+    code = "while os.path.exists('flag'): pass"
+    session.run(_of("__setstate__(self, state)", code) + "a = A(); a.x = 1; b = A(); b.x = 2")
+    session.flush()
+    session.files.write("flag", b"")
+    session = opened()
+    assert session.resumed is not None
+    assert {one.name: one.remedy for one in session.resumed.lost} == {"a": _CODEC, "b": _CODEC}
+    assert len(begun) == 2  # processes after the first: one for each value that held one up
+    assert session.run("kept, 'a' in globals()").value == ([1], False)
 
 
 @pytest.mark.parametrize("method", ["__reduce__(self)", "__setstate__(self, state)"])

@@ -50,6 +50,34 @@ def equipped(open_session: Callable[..., Session]) -> Session:
     return open_session(limits=LIMITS, tools=[twice, echo, fail, later])
 
 
+def lack(subclass: bool) -> None:
+    kind = type("OutOfRoom", (MemoryError,), {}) if subclass else MemoryError
+    raise kind("the host has no memory")
+
+
+async def lack_later() -> None:
+    raise MemoryError("the host has no memory")
+
+
+@pytest.mark.parametrize("trust_level", ["isolated", "local"])
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [("lack(False)", "MemoryError"), ("lack(True)", "OutOfRoom"), ("await lack_later()", "MemoryError")],
+)
+def test_lack_of_memory_of_a_tool_is_an_error_like_any_other(trust_level: str, source: str, kind: str) -> None:
+    with Session(trust_level=trust_level, limits=LIMITS, tools=[lack, lack_later]) as session:  # type: ignore[arg-type]
+        session.run("x = 1")
+        cell = session.run(f"x = 2\n{source}")
+        assert cell.error is not None
+        assert (cell.error.kind, cell.error.type, cell.error.message) == ("raised", kind, "the host has no memory")
+        assert cell.error.hint == ""
+        assert not cell.rolled_back
+        assert session.run("x").value == 2
+        caught = session.run(f"try: {source}\nexcept MemoryError as error: said = str(error)\nsaid")
+        assert caught.value == "the host has no memory" if kind == "MemoryError" else not caught.ok
+        assert session.run("raise MemoryError").error.kind == "memory"
+
+
 def test_tool_is_called_as_a_plain_function(equipped: Session) -> None:
     assert equipped.run("twice(21)").value == 42
     assert equipped.run("twice(2, times=5, note='x')").value == 10

@@ -54,6 +54,27 @@ def child(url: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+@pytest.mark.parametrize(
+    ("boot", "remedy"),
+    [
+        ("", "close it there; once that process has ended, the session is free"),
+        ("another machine", "close it there; if that process is lost, the session is free in 1000 s"),
+    ],
+)
+def test_remedy_for_a_held_session_tells_when_it_is_free(
+    url: str, monkeypatch: pytest.MonkeyPatch, boot: str, remedy: str
+) -> None:
+    holder = replace(lease.new_holder(), boot=boot or lease.new_holder().boot, pid=os.getppid())
+    holder = replace(holder, started=lease._started(holder.pid))
+    with open_store(url, lease_seconds=1000.2) as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(lease, "new_holder", lambda: holder)
+            store.hold("ana", "q3")
+        with pytest.raises(SessionHeld) as caught:
+            store.hold("ana", "q3")
+    assert caught.value.hint == remedy
+
+
 def test_session_of_a_process_that_was_killed_is_free_at_once(url: str, child: subprocess.Popen[str]) -> None:
     with open_store(url) as store:
         with pytest.raises(SessionHeld, match=f"open in process {child.pid} on"):

@@ -37,7 +37,7 @@ FINISHED = m.Finished(
     buffers=(b"v",),
 )
 WANTED = m.Wanted(call=1, addresses=("sha256-0",))
-EVENTS = (HELLO, DISPLAY, CALLED, WANTED, FINISHED)
+EVENTS = (HELLO, DISPLAY, CALLED, WANTED, m.Loading(group="x"), FINISHED)
 
 WAYS: dict[State, tuple[object, ...]] = {
     State.OPENING: (),
@@ -58,6 +58,7 @@ HEARD = {
     (State.BUSY, m.Finished): State.IDLE,
     (State.RESTORING, m.Display): State.RESTORING,
     (State.RESTORING, m.Wanted): State.RESTORING,
+    (State.RESTORING, m.Loading): State.RESTORING,
     (State.RESTORING, m.Finished): State.IDLE,
 }
 

@@ -6,6 +6,7 @@ import secrets
 
 import anyio
 
+from cellblock.hosting import to_thread
 from cellblock.session.session import AsyncSession
 from cellblock.state import Versioned
 
@@ -22,7 +23,7 @@ async def drop(branch: AsyncSession) -> None:
     await branch.close()
     if isinstance(branch.state, Versioned):
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(_forget, branch.state, branch.user, str(branch.name))
+            await to_thread.run_sync(_forget, branch.state, branch.user, str(branch.name))
 
 
 def _forget(state: Versioned, user: str, name: str) -> None:

@@ -6,11 +6,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-import anyio
-
 from cellblock.agent.observing import preview
 from cellblock.agent.prompts import Prompts
 from cellblock.agent.workplace import Workplace
+from cellblock.hosting import to_thread
 from cellblock.network import destinations
 from cellblock.session.session import AsyncSession
 
@@ -65,6 +64,6 @@ async def contents(files: Mapping[str, bytes | str | os.PathLike[str]]) -> dict[
     if not isinstance(files, Mapping):
         raise TypeError(f"files must map names to bytes or paths, not be a {type(files).__name__}")
     return {
-        path: given if isinstance(given, bytes) else await anyio.to_thread.run_sync(Path(given).read_bytes)
+        path: given if isinstance(given, bytes) else await to_thread.run_sync(Path(given).read_bytes)
         for path, given in files.items()
     }

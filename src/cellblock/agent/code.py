@@ -9,8 +9,6 @@ from functools import partial
 from types import ModuleType, TracebackType
 from typing import Any, Literal, Self, TypeVar
 
-from anyio import to_thread
-
 from cellblock import __version__
 from cellblock.agent import briefing, describing, spans
 from cellblock.agent.attempts import Verifier, best_of
@@ -29,6 +27,7 @@ from cellblock.agent.workplace import Workplace
 from cellblock.container import Container
 from cellblock.errors import CellblockError
 from cellblock.events import Event
+from cellblock.hosting import to_thread
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, connect
 from cellblock.network import destinations

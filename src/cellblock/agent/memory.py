@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from anyio import to_thread
-
 from cellblock.errors import CellblockError
+from cellblock.hosting import to_thread
 from cellblock.session.session import AsyncSession
 from cellblock.text import text_of
 

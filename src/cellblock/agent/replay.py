@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Self
 
-import anyio
-
 from cellblock import __version__
 from cellblock.agent import describing
 from cellblock.agent.briefing import contents
@@ -33,6 +31,7 @@ from cellblock.agent.signals import said
 from cellblock.agent.workplace import Workplace
 from cellblock.container import Container, default_image
 from cellblock.errors import LogError, ModelError, TaskFailed
+from cellblock.hosting import to_thread
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Message, OnText, Reply, ScriptedModel, ToolSchema
 from cellblock.models.protocol import Unopened
@@ -86,7 +85,7 @@ async def areplay(
     """
     if not logs:
         raise ValueError("give at least one log to replay")
-    pasts = [past_run(await anyio.to_thread.run_sync(read_log, path), path) for path in logs]
+    pasts = [past_run(await to_thread.run_sync(read_log, path), path) for path in logs]
     given = await contents(files or {})
     done = Replay()
     first = pasts[0]

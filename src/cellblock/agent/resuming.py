@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from anyio import to_thread
-
 from cellblock.agent.loop import Answer, Exploration, Loop, notes
 from cellblock.agent.past import Past, PastRun, PastStep, read_as_log
 from cellblock.agent.recording import from_plain, is_whole
@@ -20,6 +18,7 @@ from cellblock.agent.result import RunResult, Step
 from cellblock.agent.signals import Said
 from cellblock.cell import Cell, CellError, CellState
 from cellblock.errors import LogError
+from cellblock.hosting import to_thread
 from cellblock.models import Reply
 from cellblock.text import line
 

@@ -15,7 +15,7 @@ from cellblock.cli.exits import DONE, FAILED, USAGE
 from cellblock.cli.tables import table
 from cellblock.cli.terminal import Printer, say, write_data
 from cellblock.declarations import declared
-from cellblock.errors import StoreError
+from cellblock.errors import MergeConflict, StoreError
 from cellblock.private import write_private
 from cellblock.session.commits import cells_of, get_cell, names_of
 from cellblock.session.merging import merge
@@ -174,7 +174,11 @@ def do_merge(store: Store, arguments: argparse.Namespace) -> int:
             since = session.resolve("HEAD").number
             marked: dict[str, Any] = {"private": f"merged {arguments.other}: {why}", "private_since": since}
             session.configure({**session.settings, **marked})
-        merged = merge(session, session.resolve("HEAD"), theirs, arguments.prefer, f"s{session.epoch}-merge")
+        try:
+            merged = merge(session, session.resolve("HEAD"), theirs, arguments.prefer, f"s{session.epoch}-merge")
+        except MergeConflict as conflict:
+            conflict.hint = "make one of them as the other is, or give --prefer ours or --prefer theirs"
+            raise
         return _told(arguments, merged, arguments.name)
 
 

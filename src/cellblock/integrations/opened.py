@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 import anyio
-from anyio import to_thread
 
 from cellblock.errors import CellblockError, LeaseLost, SessionClosed
+from cellblock.hosting import to_thread
 from cellblock.session.commits import cells_of
 from cellblock.session.notebook import Kept
 from cellblock.session.session import AsyncSession

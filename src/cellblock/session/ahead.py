@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 
-from anyio import to_thread
-
+from cellblock.hosting import to_thread
 from cellblock.hosting.threads import Pool
 from cellblock.snapshots import CHUNK_BYTES, Snapshot
 from cellblock.store.objects import by_size

@@ -10,7 +10,7 @@ from cellblock.cell import Cell, CellError, CellState, Deferred, Lost
 from cellblock.limits import Usage
 from cellblock.outputs import Output, OutputType
 
-_NOT_KEPT = "a store keeps what cells showed; run the cell again for its value"
+_NOT_KEPT = "a store keeps what cells showed; session.rerun(cell.id) gives the value"
 
 
 def to_plain(cell: Cell) -> dict[str, object]:

@@ -31,6 +31,23 @@ def state_of(name: str | None, state: State | Literal["default"] | None) -> Stat
     return state
 
 
+def require_text(**given: object) -> None:
+    """The one check of text arguments, by their names: TypeError for what is no str, ValueError for half a character.
+
+    No store, file or process takes that. A cell's source may have it: there it is the cell's SyntaxError.
+    """
+    for name, text in given.items():
+        if not isinstance(text, str):
+            raise TypeError(f"{name} must be str, not {type(text).__name__}")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            half = text[error.start]
+            raise ValueError(
+                f"{name} has half of a character, {half!a} at {error.start}: leave it out, or give all of it"
+            ) from None
+
+
 def require_kind(session: object, kind: type[T], what: str = "session") -> T:
     """A session that is given as an argument; TypeError for what is none, and for its async or its blocking twin."""
     if isinstance(session, kind):
@@ -46,6 +63,7 @@ def modules_of(preload: Iterable[str]) -> tuple[str, ...]:
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"preload is a list of modules by their names, not of {name!r:.100}")
+        require_text(preload=name)
     return names
 
 

@@ -7,10 +7,10 @@ import os
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from anyio import to_thread
-
 from cellblock.errors import FileRefused
 from cellblock.executors.protocol import Files
+from cellblock.hosting import to_thread
+from cellblock.session.arguments import require_text
 from cellblock.session.hoststeps import HostStep
 
 MAX_READ_BYTES = 256 * 2**20
@@ -36,6 +36,8 @@ class AsyncFiles:
         """Create or replace a file, with the directories it needs; text is written as UTF-8."""
         if not isinstance(data, str | bytes | bytearray | memoryview):
             raise TypeError(f"a file is written from bytes or text, not from {type(data).__name__}")
+        if isinstance(data, str):
+            require_text(data=data)
         raw = data.encode() if isinstance(data, str) else bytes(data)
         await self._change(HostStep("write", os.fspath(path), (raw,)))
 

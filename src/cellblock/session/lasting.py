@@ -22,7 +22,6 @@ from itertools import islice
 from typing import Literal
 
 import anyio
-from anyio import to_thread
 
 from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff
@@ -30,6 +29,7 @@ from cellblock.documents import reading
 from cellblock.errors import CaptureFailed, CellblockError, LeaseLost, SessionClosed, StoreError
 from cellblock.executors.protocol import Capture, Kernel
 from cellblock.executors.suspects import Known, Suspects
+from cellblock.hosting import to_thread
 from cellblock.patience import Deadline
 from cellblock.session.account import Account, Share
 from cellblock.session.ahead import Ahead

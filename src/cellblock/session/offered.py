@@ -36,7 +36,7 @@ class AsyncSessionTools:
         offered = _Functions(session).all()
         chosen = list(offered) if include is None else list(include)
         if unknown := [name for name in chosen if name not in offered]:
-            raise ValueError(f"there is no tool {', '.join(unknown)}: there are {', '.join(offered)}")
+            raise ValueError(f"there is no tool {', '.join(map(ascii, unknown))}: there are {', '.join(offered)}")
         self._callees = {name: Callee(offered[name]) for name in chosen}
         self.functions: tuple[Function, ...] = tuple(offered[name] for name in chosen)
 

@@ -9,6 +9,8 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
+from cellblock.session.arguments import require_text
+
 _MOST_ENTRIES = 100_000
 
 
@@ -35,6 +37,7 @@ def patterns_of(private: object) -> tuple[str, ...]:
     for one in found:
         if not isinstance(one, str) or not one:
             raise TypeError(f"private must list patterns of paths, not {one!r:.100}")
+        require_text(private=one)
     return found
 
 

@@ -17,8 +17,6 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from anyio import to_thread
-
 from cellblock.cell import Cell, Lost
 from cellblock.container import Container
 from cellblock.differences import Name
@@ -27,12 +25,20 @@ from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
 from cellblock.executors.room import most, opening
+from cellblock.hosting import to_thread
 from cellblock.hosting.forks import importing
 from cellblock.limits import ExecutionLimits
 from cellblock.network import destinations
 from cellblock.patience import LOCK_SECONDS, left
 from cellblock.policy import Policy
-from cellblock.session.arguments import container_of, modules_of, mounts_of, require_undeclared, state_of
+from cellblock.session.arguments import (
+    container_of,
+    modules_of,
+    mounts_of,
+    require_text,
+    require_undeclared,
+    state_of,
+)
 from cellblock.session.execution import equip
 from cellblock.session.files import AsyncFiles
 from cellblock.session.hoststeps import HostStep, aside
@@ -125,6 +131,8 @@ class AsyncSession(Versions):
             )
             if value is not None
         )
+        if isinstance(python, str):
+            require_text(python=python)
         self.user = user
         self.state = state_of(name, state)
         self.trust_level: TrustLevel = trust_level or "isolated"
@@ -383,6 +391,8 @@ class AsyncSession(Versions):
         A cell of kind "shell" is a command for /bin/sh. A caller that leaves before the end interrupts the cell.
         `call_id`: see `run`.
         """
+        if kind not in ("python", "shell"):
+            raise ValueError(f'kind must be "python" or "shell", not {kind!a:.80}')
         execution = await self._begin(source, kind, wait, call_id=call_id)
         if isinstance(execution, Cell):
             yield Done(cell=execution)
@@ -499,6 +509,8 @@ class AsyncSession(Versions):
 
         The branch of a session that lasts is kept under a name of its own in the same store; `merge` brings it back.
         """
+        if name is not None:
+            require_text(name=name)
         await self._awake()
         if name is not None and self._lasting is None:
             raise ValueError("only a branch of a session with a name can have a name")
@@ -548,9 +560,9 @@ class AsyncSession(Versions):
             await self._lasting.delete(str(branch.name))
 
     async def _branchable(self) -> Kernel:
-        """The kernel, in a state of which it is known what led to it."""
+        """The kernel, with a process that lives, in a state of which it is known what led to it."""
         kernel = await self._awake()
-        if not kernel.branchable:
+        if kernel.gone or not kernel.branchable:
             await self._ask(Run(source="", filename="<branch>", max_text=self.limits.max_output_bytes))
         if kernel.states[-1] not in self._stands:  # somebody is about to tell
             kernel = await self._acquire(wait=True)
@@ -570,6 +582,8 @@ class AsyncSession(Versions):
                     branch._kernel, rows = kernel, _ = await stem.branch(spec, state)
                 break
             except CellblockError:
+                if stem.gone and not stem.ended:  # another process takes its place
+                    return False
                 if stem is self._kernel and state in stem.states:  # else that state has gone, for a cell that ended
                     raise
         if self._lasting is not None:
@@ -633,6 +647,7 @@ class AsyncSession(Versions):
         `step`, which says what it is for, it is a step that can be undone; without, it belongs to the step before:
         `undo` takes both back. `reads` says that it changes nothing: then nothing is kept of it.
         """
+        require_text(source=source, step=step)
         kept = None if reads else HostStep("run", step, (source.encode(),))
         return _answer(await self._ask(aside(source), kept), "aside")
 

@@ -10,8 +10,9 @@ from queue import SimpleQueue
 from typing import Any, TypeAlias, TypeVar
 
 import anyio
-from anyio import to_thread
 
+from cellblock.hosting import to_thread
+from cellblock.hosting.threads import begun
 from cellblock.session.account import Share
 from cellblock.session.hostloop import carried_out
 from cellblock.waking import waker
@@ -62,8 +63,8 @@ class Threads:
         context.run(carried_out.set, False)  # a function of the host's waits for whatever it calls
         self._work.put((future, context, function))
         if not self._idle.acquire(blocking=False) and self._count < _MOST:
+            begun(_serve, self._work, self._idle, name=self._name)
             self._count += 1
-            threading.Thread(target=_serve, args=(self._work, self._idle), name=self._name, daemon=True).start()
         if not wait([future], _SHORT_WAIT).done:
             done = anyio.Event()
             wake = waker(done.set)

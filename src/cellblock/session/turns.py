@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
-from anyio import to_thread
 
 from cellblock.callers import Caller, callers, waiting_for
 from cellblock.cell import Cell, CellKind, CellState, Lost
 from cellblock.errors import CellblockError, LeaseLost, SessionBusy, SessionClosed, StoreError, UnpicklableError
 from cellblock.executors.binding import require_sendable
 from cellblock.executors.protocol import FileVersion, Kernel
-from cellblock.hosting import clock
+from cellblock.hosting import clock, to_thread
 from cellblock.limits import ExecutionLimits
 from cellblock.session.account import Account
+from cellblock.session.arguments import require_text
 from cellblock.session.calls import Answer
 from cellblock.session.execution import Execution, recover
 from cellblock.session.hoststeps import ASIDE, HostStep, host_step
@@ -239,6 +239,8 @@ class Turns:
         of this id has run, where there is one.
         """
         _require_text(source)
+        if call_id is not None:
+            require_text(call_id=call_id)
         if call_id is not None and (ran := await self._ran(call_id)) is not None:
             return ran
         kernel = await self._acquire(wait)

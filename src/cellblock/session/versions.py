@@ -9,16 +9,15 @@ from functools import partial
 from typing import Literal
 
 import anyio
-from anyio import to_thread
 
 from cellblock.cell import Cell, CellState, Lost
 from cellblock.differences import Diff
 from cellblock.errors import CellblockError, RestoreFailed, SessionClosed
 from cellblock.executors.protocol import Capabilities, Kernel
 from cellblock.executors.suspects import Suspects
-from cellblock.hosting import clock
+from cellblock.hosting import clock, to_thread
 from cellblock.limits import ExecutionLimits
-from cellblock.session.arguments import require_kind
+from cellblock.session.arguments import require_kind, require_text
 from cellblock.session.background import Background
 from cellblock.session.execution import recover
 from cellblock.session.hoststeps import ASIDE, HostStep
@@ -310,12 +309,14 @@ class Versions(Turns):
 
     async def log(self, revision: str = "HEAD", *, limit: int = 50) -> list[Commit]:
         """The newest commits that lead to a revision, newest first: one for each step."""
+        require_text(revision=revision)
         lasting = self._require_lasting("log")
         await lasting.committed()
         return await lasting.log(revision, limit)
 
     async def diff(self, before: str = "HEAD~1", after: str = "HEAD") -> Diff:
         """What lies between two revisions: names with previews, files with sizes, and the steps in between."""
+        require_text(before=before, after=after)
         lasting = self._require_lasting("diff")
         await lasting.committed()
         return await lasting.diff(before, after)
@@ -325,6 +326,7 @@ class Versions(Turns):
 
         A revision is `HEAD~3`, a tag, a branch, or the beginning of a commit's id; `UnknownCommit` for anything else.
         """
+        require_text(revision=revision)
         lasting = self._require_lasting("checkout")
         await self._acquire(wait=True)
         try:
@@ -357,9 +359,11 @@ class Versions(Turns):
         are parents of the commit. `MergeConflict`, and nothing is merged, where both changed the same, unless one is
         preferred.
         """
-        lasting = self._require_lasting("merge")
+        if isinstance(other, str):
+            require_text(other=other)
         if prefer not in (None, "ours", "theirs"):
             raise ValueError(f'prefer must be "ours", "theirs" or None, not {prefer!r:.80}')
+        lasting = self._require_lasting("merge")
         if not isinstance(other, str):
             require_kind(other, type(self), "other")
             await other._require_lasting("merge").committed()
@@ -383,6 +387,7 @@ class Versions(Turns):
 
     async def tag(self, name: str, revision: str = "HEAD") -> None:
         """Give a commit a name of its own."""
+        require_text(name=name, revision=revision)
         lasting = self._require_lasting("tag")
         await lasting.committed()
         await lasting.tag(name, revision)

@@ -241,9 +241,11 @@ def _refuse_held(found: Row, user: str, name: str, now: float) -> None:
             hint="close() that one first, or del it: binding its variable anew opens this one before that is dropped",
             holder=str(holder),
         )
+    lost = f"if that process is lost, the session is free in {until - now:.0f} s"
+    near = "once that process has ended, the session is free"
     raise SessionHeld(
         f"session {name!r} of {user!r} is open in {holder}",
-        hint=f"close it there; if that process is lost, the session is free in {until - now:.0f} s",
+        hint=f"close it there; {near if lease.is_near(holder) else lost}",
         holder=str(holder),
     )
 

@@ -18,6 +18,7 @@ from dataclasses import asdict
 from functools import cache
 
 from cellblock.errors import StoreError
+from cellblock.hosting.threads import begun
 from cellblock.store.address import canonical, parsed
 from cellblock.store.database import Database
 from cellblock.store.words import Holder
@@ -79,9 +80,14 @@ def is_here(holder: Holder) -> bool:
     return (holder.boot, holder.pids, holder.pid, holder.started) == here
 
 
+def is_near(holder: Holder) -> bool:
+    """Whether the end of a holder is seen from here: it is on this machine, and in no other container."""
+    return (holder.boot, holder.pids) == (_boot(), _pids()) and bool(holder.started)
+
+
 def is_gone(holder: Holder) -> bool:
     """Whether a holder is known to be dead; of one on another machine, or in another container, nothing is known."""
-    if (holder.boot, holder.pids) != (_boot(), _pids()) or not holder.started:
+    if not is_near(holder):
         return False
     if is_here(holder):
         return holder.nonce not in _held_here
@@ -105,11 +111,8 @@ class LeaseKeeper:
             self._kept[session_id, epoch] = lost
             if self._thread is None:
                 self._wake = threading.Event()
-                self._thread = threading.Thread(
-                    target=_renew_while_alive, args=(weakref.ref(self), self._wake, self._seconds / 3),
-                    name="cellblock-leases", daemon=True,
-                )  # fmt: skip
-                self._thread.start()
+                every = self._seconds / 3
+                self._thread = begun(_renew_while_alive, weakref.ref(self), self._wake, every, name="cellblock-leases")
 
     def let_go(self, session_id: int, epoch: int) -> None:
         """Renew a lease no more."""

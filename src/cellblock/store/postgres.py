@@ -19,7 +19,7 @@ from cellblock.store.urls import StoreUrl
 try:
     import psycopg
     from psycopg import sql as _sql
-    from psycopg.pq import TransactionStatus
+    from psycopg.pq import PGconn, TransactionStatus
 except ImportError as error:  # the driver itself, or the libpq that it loads
     raise StoreError(
         f"PostgreSQL needs the package psycopg: {error}", hint='pip install "cellblock[postgres]"'
@@ -185,6 +185,13 @@ class PostgresDatabase:
         connection = _told(
             lambda: psycopg.connect(self._url.location, autocommit=True, application_name="cellblock"), self._where
         )
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding not in ("UTF8", None):
+            connection.close()
+            raise StoreError(
+                f"{self._where} is a database of the encoding {encoding}, and a store needs one of UTF8",
+                hint="make one, and name it in the URL: createdb --template=template0 --encoding=UTF8 NAME",
+            )
         transaction = _Transaction(connection, self._where)
         transaction.rows(
             "SELECT set_config('search_path', ?, false), set_config('lock_timeout', ?, false)",
@@ -215,19 +222,20 @@ _REFUSED = tuple(
     (re.compile(pattern), what)
     for pattern, what in (
         ("password|no pg_hba|role +does not exist", "lets nobody in by this user and password"),
+        ("SSL|TLS|certificate", "cannot be reached by TLS as its URL asks"),
         ("does not exist", "has no such database"),
         ("resolve|translate", "has a host that nobody knows"),
-        ("invalid|unsupported|unexpected|missing", "has a parameter that libpq does not take"),
-        ("SSL|TLS|certificate", "cannot be reached by TLS as its URL asks"),
         ("timeout", "does not answer in time"),
         ("too many|connection slots", "takes no more connections"),
-        ("refused|No such file", "does not answer"),
+        ("refused|denied|No such file", "does not answer"),
     )
 )
-"""Words of libpq about a connection, and what they mean: they may quote the URL, and so are never repeated."""
+"""Words of libpq about a connection that did not come about, which has no SQLSTATE, and what they mean: they may quote
+the URL, and so are never repeated."""
+_PARAMETER = " has a parameter that libpq does not take"
 
 
-def _told(act: Callable[[], _Result], where: str) -> _Result:
+def _told(act: Callable[[], _Result], where: str, connection: psycopg.Connection[Row] | None = None) -> _Result:
     """Security border: act by the driver, whose errors may hold passwords in words and frames, and end here.
 
     StoreError in words of our own.
@@ -240,9 +248,14 @@ def _told(act: Callable[[], _Result], where: str) -> _Result:
             what = f" {LOCKED}"
         elif error.sqlstate is not None:
             what = f": the server reports {type(error).__name__} ({error.sqlstate})"
+        elif connection is not None:
+            what = " went away" if connection.broken else f": the driver reports {type(error).__name__}"
+        elif isinstance(error, psycopg.ProgrammingError):
+            what = _PARAMETER
         else:
             said = _QUOTED.sub("", str(error))
-            what = next((f" {what}" for words, what in _REFUSED if words.search(said)), " is out of reach")
+            otherwise = _PARAMETER if isinstance(error.pgconn, PGconn) else " is out of reach"  # that was never begun
+            what = next((f" {what}" for words, what in _REFUSED if words.search(said)), otherwise)
             del said
     raise StoreError(f"{where}{what}", hint=hint)
 
@@ -274,7 +287,7 @@ class _Transaction:
             with self._connection.cursor(binary=True) as cursor:
                 return cursor.execute(_translated(sql), parameters).fetchall()
 
-        return _told(selected, self._where)
+        return _told(selected, self._where, self._connection)
 
     def run(self, sql: str, *parameters: Value, commits: bool = False) -> int:
         """Of one that `commits` nobody knows whether it took effect where its connection breaks: `Uncertain`."""
@@ -284,7 +297,7 @@ class _Transaction:
                 return cursor.execute(_translated(sql), parameters).rowcount
 
         try:
-            return _told(run, self._where)
+            return _told(run, self._where, self._connection)
         except StoreError as error:
             if commits and (self._connection.closed or self._connection.broken):
                 raise Uncertain(f"{self._where} went away while it was written to", hint=_AWAY) from error
@@ -295,7 +308,7 @@ class _Transaction:
             with self._connection.cursor() as cursor:
                 cursor.executemany(_translated(sql), rows)
 
-        _told(run, self._where)
+        _told(run, self._where, self._connection)
 
 
 def _translated(sql: str) -> _sql.SQL:

@@ -51,8 +51,9 @@ class Callee:
 
     async def call(self, arguments: Mapping[str, Any]) -> object:
         """Call it: on this loop where it is async, else in a thread. ValueError where the arguments do not fit."""
-        import anyio
         from pydantic import ValidationError
+
+        from cellblock.hosting import to_thread
 
         try:
             given = self._model(**arguments)
@@ -62,4 +63,4 @@ class Callee:
         values = {name: getattr(given, f"p{number}") for number, name in enumerate(self._names)}
         if inspect.iscoroutinefunction(self._function):
             return await self._function(**values)
-        return await anyio.to_thread.run_sync(lambda: self._function(**values), abandon_on_cancel=True)
+        return await to_thread.run_sync(lambda: self._function(**values), abandon_on_cancel=True)

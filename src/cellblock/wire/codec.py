@@ -22,6 +22,7 @@ from cellblock.wire.messages import (
     Fetch,
     Finished,
     Hello,
+    Loading,
     Place,
     Request,
     Reserve,
@@ -64,9 +65,10 @@ _EVENTS: dict[str, type] = {
     "tool": ToolCalled,
     "reserved": Reserved,
     "wanted": Wanted,
+    "loading": Loading,
     "finished": Finished,
 }
-_MAY_LACK = {"beside", "group", "unsaved"}
+_MAY_LACK = {"beside", "unsaved"}
 """Fields that are left out of most messages."""
 _WITH_BUFFERS = {Bind, ToolReply, Restore, Supplied, Display, ToolCalled, Finished}
 _TAGS = {cls: tag for tag, cls in (_REQUESTS | _EVENTS).items()}
@@ -284,7 +286,8 @@ _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
     Display: {"data": _bundle, "mimes": _mimes, "is_result": _flag, "mark": count},
     ToolCalled: {"call": count, "name": _name, "mark": count, "beside": _places},
     Reserved: {"call": count, "places": _places},
-    Wanted: {"call": count, "addresses": names, "beside": _places, "group": _text},
+    Wanted: {"call": count, "addresses": names, "beside": _places},
+    Loading: {"group": _text},
     Finished: {
         "number": count,
         "failure": _failure,

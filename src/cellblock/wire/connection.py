@@ -20,6 +20,7 @@ from cellblock.wire.messages import (
     Fetch,
     Finished,
     Hello,
+    Loading,
     Request,
     Reserve,
     Reserved,
@@ -72,6 +73,7 @@ _MAY_RECEIVE: dict[tuple[State, type], State] = {
     (State.BUSY, Finished): State.IDLE,
     (State.RESTORING, Display): State.RESTORING,
     (State.RESTORING, Wanted): State.RESTORING,
+    (State.RESTORING, Loading): State.RESTORING,
     (State.RESTORING, Finished): State.IDLE,
 }
 

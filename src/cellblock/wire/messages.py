@@ -183,13 +183,18 @@ class Reserved:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """What is restored needs the bytes of these addresses. `beside` is a place in the worker's memory with room for all
-    of them, one after the other; or there is none. `group` is that which is being loaded from here on, "" for the same
-    as before."""
+    of them, one after the other; or there is none."""
 
     call: int
     addresses: tuple[str, ...]
     beside: tuple[Place, ...] = ()
-    group: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loading:
+    """The `group` that is loaded from here on, "" for one that runs no code of the cells. Gets no answer."""
+
+    group: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,4 +231,4 @@ class Finished:
     beside: tuple[Place, ...] = ()
 
 
-Event = Hello | Awake | Display | ToolCalled | Reserved | Wanted | Finished
+Event = Hello | Awake | Display | ToolCalled | Reserved | Wanted | Loading | Finished

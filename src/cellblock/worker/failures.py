@@ -12,7 +12,7 @@ from cellblock.guard.rules import BY_ID
 from cellblock.guard.signals import Stop
 from cellblock.text import type_name, valid
 from cellblock.wire.messages import Failure
-from cellblock.worker.interpreter import cut, linked
+from cellblock.worker.interpreter import cut, lacks_memory, linked
 
 _REWORDED = (SyntaxError, NameError, AttributeError, ImportError)
 """Errors whose summaries say something else than they do, such as what was meant."""
@@ -51,7 +51,7 @@ def describe(error: BaseException, lines: Mapping[str, list[str]], max_text: int
         raise
     except BaseException as broken:  # the cell's exception class may raise anything from what it overrides
         text, message = f"{name}: <no traceback: {type_name(broken)}>\n", _own_message(error)
-    kind = "memory" if isinstance(error, MemoryError) else "refused" if isinstance(error, Denied) else "raised"
+    kind = "memory" if lacks_memory(error) else "refused" if isinstance(error, Denied) else "raised"
     rule = error.rule if isinstance(error, Denied) else ""
     return Failure(
         type=valid(name),

@@ -229,7 +229,7 @@ def _parse(source: str, filename: str, flags: int) -> Module:
 
 def describe(error: BaseException, max_text: int) -> Failure:
     """A failure as text: the traceback starts at the cell, also for the errors it was raised from."""
-    kind = "memory" if isinstance(error, MemoryError) else "raised"
+    kind = "memory" if lacks_memory(error) else "raised"
     name = type_name(error)
     try:
         summary = traceback.TracebackException.from_exception(error)
@@ -241,6 +241,17 @@ def describe(error: BaseException, max_text: int) -> Failure:
     return Failure(
         type=valid(name), message=valid(cut(message, max_text)), traceback=valid(cut(text, max_text)), kind=kind
     )
+
+
+class ToolError(Exception):
+    """What a host function raised, where its type is not one of Python's own, or is that of a limit of the session."""
+
+    __module__ = "cellblock"
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Whether the session met its memory limit: a host function's MemoryError is an error like any other."""
+    return isinstance(error, MemoryError) and not isinstance(error, ToolError)
 
 
 def _own_message(error: BaseException) -> str:

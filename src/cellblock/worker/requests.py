@@ -430,12 +430,11 @@ class Worker:
         lead_to_packages(layout.PACKAGES, door=False)  # the files of what is restored are there by now
         supplies = late.load("cellblock.worker.supplies")
         supply = supplies.Supplies(self._channel, self._voice.speak, supplies.needed(record), beside=self._beside)
-        announce = supply.announce if "left_out" in record else None
         saving, namespace = late.load(_SAVING), self._interpreter.namespace
         rows: list[list[str]]
         sys.meta_path.insert(0, supply)
         try:
-            rows = saving.load(namespace, record, get=supply.get, fill=supply.fill, announce=announce)
+            rows = saving.load(namespace, record, get=supply.get, fill=supply.fill, announce=supply.announce)
         except saving.WrongVersion:
             rows = saving.replay(namespace, record, get=supply.get)
         finally:

@@ -12,7 +12,7 @@ from typing import Any
 
 from cellblock.snapshots import CHUNK_BYTES
 from cellblock.wire.frames import Buffer
-from cellblock.wire.messages import Supplied, Wanted
+from cellblock.wire.messages import Loading, Supplied, Wanted
 from cellblock.worker.beside import places_of, reserve
 from cellblock.worker.channel import Channel
 from cellblock.worker.interrupts import whole
@@ -25,7 +25,7 @@ class Supplies:
     """`order` are the addresses of streams as they will be needed, some of them more than once."""
 
     def __init__(
-        self, channel: Channel, speak: Callable[[Wanted], None], order: Iterable[str], *, beside: bool
+        self, channel: Channel, speak: Callable[[Wanted | Loading], None], order: Iterable[str], *, beside: bool
     ) -> None:
         """`beside`: the host writes to this process's memory."""
         self._channel, self._speak, self._beside = channel, speak, beside
@@ -34,6 +34,7 @@ class Supplies:
         self._left = Counter(self._order)
         self._held: dict[str, Buffer] = {}
         self._at = self._calls = 0
+        self._group = ""
         self._asked = monotonic()
 
     def get(self, address: str) -> Buffer:
@@ -57,8 +58,10 @@ class Supplies:
         return done
 
     def announce(self, group: str) -> None:
-        """Say which group is loaded from here on."""
-        self._ask((), self._room[:0], group)
+        """Say which group is loaded from here on, "" where no code of the cells may run. Nobody answers."""
+        if group != self._group:
+            self._group = group
+            whole(self._speak, Loading(group=group))
 
     def find_spec(self, *_: object) -> None:
         """As a finder of modules: what imports much gets on. Finds nothing."""
@@ -87,7 +90,7 @@ class Supplies:
             yield self._room[at : at + length]
             at += length
 
-    def _ask(self, wanted: tuple[str, ...], room: memoryview, group: str = "") -> Supplied:
+    def _ask(self, wanted: tuple[str, ...], room: memoryview) -> Supplied:
         """What the host gives for these addresses: in the room, or in its answer.
 
         An interrupt waits for that: the host may be writing to the room.
@@ -96,7 +99,7 @@ class Supplies:
         self._asked = monotonic()
         places = places_of([room]) if self._beside and wanted else ()
         found: list[Supplied] = []
-        whole(self._exchange, Wanted(call=self._calls, addresses=wanted, beside=places, group=group), found)
+        whole(self._exchange, Wanted(call=self._calls, addresses=wanted, beside=places), found)
         return found[0]
 
     def _exchange(self, wanted: Wanted, found: list[Supplied]) -> None:

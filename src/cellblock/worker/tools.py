@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.values import portable
 from cellblock.wire.messages import Reserved, ToolCalled, ToolReply, ToolRoom
 from cellblock.worker.beside import leave, places_of, reserve
+from cellblock.worker.interpreter import ToolError
 from cellblock.worker.interrupts import whole
 
 if TYPE_CHECKING:
@@ -34,12 +35,6 @@ Answer = ToolReply | ToolRoom
 _LOOK_MS = 100
 ENDED = ToolReply(call=0, error=("RuntimeError", "the cell that called this has ended"))
 """The answer to a call that nobody waits for any more."""
-
-
-class ToolError(Exception):
-    """What a host function raised, where its type is not one of Python's own."""
-
-    __module__ = "cellblock"
 
 
 class Tools:
@@ -129,7 +124,7 @@ class Tools:
         try:
             kept = self._send(number, name, bound)
             reply = self._wait(number)
-            reserved: tuple[memoryview, ...] = ()
+            reserved: tuple[memoryview, ...] | None = None
             if isinstance(reply, ToolRoom):
                 self._plain[number] = None
                 reserved = self._reserve(reply)
@@ -204,7 +199,7 @@ class Tools:
             kept = self._send(number, name, bound)
             loop.add_reader(self._channel.connection.fileno(), self._read_at_once)
             reply = await future
-            reserved: tuple[memoryview, ...] = ()
+            reserved: tuple[memoryview, ...] | None = None
             if isinstance(reply, ToolRoom):
                 self._futures[number] = future = loop.create_future()
                 reserved = self._reserve(reply)
@@ -231,13 +226,13 @@ def _tell(future: Future[Answer], reply: Answer) -> None:
         future.get_loop().call_soon_threadsafe(tell)
 
 
-def result(reply: Answer, reserved: tuple[memoryview, ...]) -> object:
-    """What a call gives, or raises."""
+def result(reply: Answer, reserved: tuple[memoryview, ...] | None = None) -> object:
+    """What a call gives, or raises. `reserved` is memory for a result that was too large to come along."""
     assert isinstance(reply, ToolReply)
     if reply.error is not None:
         kind, message = reply.error
-        raise _exception(kind, message)
-    stored = iter(reserved if reply.is_stored else ())
+        raise _exception(kind, message) if reserved is None else MemoryError(message)
+    stored = iter(reserved if reserved is not None and reply.is_stored else ())
     return portable.unpack(tuple(one if len(one) else next(stored) for one in reply.buffers))
 
 
@@ -245,7 +240,9 @@ def _exception(name: str, message: str) -> Exception:
     """Python's own exception of that name, one derived from it where that takes more than a message, or a new one."""
     known = getattr(builtins, name, None)
     kinds: list[type[Exception]] = [type(name, (ToolError,), {"__module__": "cellblock"})]
-    if isinstance(known, type) and issubclass(known, Exception):
+    if known is MemoryError:  # the host's: this session has met no limit
+        kinds = [type(name, (known, ToolError), {"__module__": "builtins"})]
+    elif isinstance(known, type) and issubclass(known, Exception):
         kinds = [known, type(name, (known,), _OF_A_MESSAGE), *kinds]
     for kind in kinds[:-1]:
         with suppress(TypeError):

@@ -6,8 +6,6 @@ import contextlib
 import os
 from functools import partial
 
-from anyio import to_thread
-
 from cellblock.container import Container
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.container import pool
@@ -23,6 +21,7 @@ from cellblock.executors.process.linked import policy_of, require_memory
 from cellblock.executors.process.mounts import Mount, check
 from cellblock.executors.process.waits import Waits, awaited
 from cellblock.executors.protocol import KernelSpec
+from cellblock.hosting import to_thread
 
 _TRIES = 3
 _SHARING = ("runc", "crun", "youki", "io.containerd.runc.v2")

@@ -32,6 +32,7 @@ from cellblock.executors.container.options import (
     private_directory,
     program,
 )
+from cellblock.hosting.threads import begun
 from cellblock.hosting.waiting import ready
 
 _MEETING = "/run/cellblock"
@@ -167,8 +168,7 @@ class _Starting:
             cwd=aside(),
         )
         self._heard: list[bytes] = []
-        self._reader = threading.Thread(target=self._hear, name="cellblock-engine", daemon=True)
-        self._reader.start()
+        self._reader = begun(self._hear, name="cellblock-engine")
 
     def _hear(self) -> None:
         assert self._process.stdout is not None

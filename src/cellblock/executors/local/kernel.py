@@ -12,8 +12,6 @@ import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-import anyio.to_thread
-
 from cellblock.errors import CaptureFailed, CellblockError, FileRefused, RestoreFailed, SessionClosed
 from cellblock.executors.local.copying import copied
 from cellblock.executors.local.runner import Runner
@@ -32,6 +30,7 @@ from cellblock.executors.protocol import (
 )
 from cellblock.executors.suspects import Suspects
 from cellblock.guard.signals import Ending
+from cellblock.hosting import to_thread
 from cellblock.hosting.threads import begun
 from cellblock.network import Traffic
 from cellblock.policy import Policy
@@ -232,7 +231,7 @@ class LocalKernel:
         if self._closed:
             raise SessionClosed("the session was closed", hint="open a new one")
         runner = self._runner
-        if not await anyio.to_thread.run_sync(runner.wait, _PATIENCE):
+        if not await to_thread.run_sync(runner.wait, _PATIENCE):
             self._stuck = True
         lost = tuple((name, kind, "", "run what defined it again") for name, kind in runner.names.items())
         runner.finish()
@@ -280,7 +279,7 @@ class LocalKernel:
         runner = self._runner
         done = runner.call(partial(runner.restore, snapshot, chunks.__getitem__))
         try:
-            return await anyio.to_thread.run_sync(done.result, seconds)
+            return await to_thread.run_sync(done.result, seconds)
         except TimeoutError:
             self.kill()
             raise RestoreFailed("its definitions took longer than they may", hint="open it with another name") from None
@@ -304,7 +303,7 @@ class LocalKernel:
             self._turn.close()
         self._end("close")
         self._runner.finish()
-        await anyio.to_thread.run_sync(self._runner.join, _PATIENCE)
+        await to_thread.run_sync(self._runner.join, _PATIENCE)
 
     def __del__(self) -> None:
         """Nobody holds it any more, and nobody waits for a cell of it. Takes no lock: a collector calls it anywhere."""

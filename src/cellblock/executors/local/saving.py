@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from anyio import to_thread
-
 from cellblock.cell import Lost
 from cellblock.errors import CaptureFailed
 from cellblock.executors.local.runner import Runner
 from cellblock.executors.suspects import Suspects
+from cellblock.hosting import to_thread
 from cellblock.snapshots import Snapshot, address_of
 from cellblock.worker.keeping import keep
 

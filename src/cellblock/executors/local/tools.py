@@ -41,6 +41,6 @@ class LocalTools(Tools):
             self._send(number, name, bound)
             while not future.done():
                 await asyncio.wait([future], timeout=_LOOK_SECONDS)
-            return result(future.result(), ())
+            return result(future.result())
         finally:
             self._futures.pop(number, None)

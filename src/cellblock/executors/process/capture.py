@@ -19,8 +19,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from anyio import to_thread
-
 from cellblock.cell import Lost
 from cellblock.errors import CaptureFailed
 from cellblock.executors.process.checkpoints import inner_pid
@@ -28,7 +26,7 @@ from cellblock.executors.process.savedfiles import Listing, SavedFiles
 from cellblock.executors.process.stillness import processor_seconds, stands_still
 from cellblock.executors.process.waits import Waits
 from cellblock.executors.suspects import Suspects
-from cellblock.hosting import clock, sockets
+from cellblock.hosting import clock, sockets, to_thread
 from cellblock.hosting.forks import watch_forks
 from cellblock.hosting.waiting import ready
 from cellblock.snapshots import File, Snapshot, address_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from cellblock.errors import IsolationUnavailable
+from cellblock.errors import CellblockError, IsolationUnavailable
 
 _RIGHTS = ("CapInh", "CapPrm", "CapEff", "CapAmb")
 _SPACES = ("user", "pid", "mnt", "net", "ipc", "uts")
@@ -20,6 +20,8 @@ def examine(branch: int, parent: int, processes: int) -> None:
     """
     branched, origin = f"/proc/self/fd/{processes}/{branch}", f"/proc/self/fd/{processes}/{parent}"
     of_branch, of_parent = _status(branched), _status(origin)
+    if not of_parent:
+        raise CellblockError("the session's process ended while it was branched", hint="branch it again")
     if any(int(of_branch.get(name, "1"), 16) for name in _RIGHTS):
         raise _refused("it has kept capabilities")
     if len(of_branch.get("NSpid", "").split()) != len(of_parent.get("NSpid", "").split()) + 1:

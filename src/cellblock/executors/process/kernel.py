@@ -12,7 +12,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import anyio
-from anyio import to_thread
 
 from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed
 from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, Frozen, inner_pid
@@ -39,6 +38,7 @@ from cellblock.executors.process.waits import SECONDS, Waits, awaited, soon
 from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
 from cellblock.executors.room import short_of
 from cellblock.executors.suspects import Suspects
+from cellblock.hosting import to_thread
 from cellblock.hosting.threads import begun
 from cellblock.hosting.waiting import ready
 from cellblock.network import Traffic

@@ -15,7 +15,6 @@ from functools import cached_property, partial
 from types import MappingProxyType
 
 import anyio
-from anyio import to_thread
 
 from cellblock.errors import CellblockError, IsolationUnavailable, RestoreFailed, SessionClosed
 from cellblock.executors import room
@@ -38,6 +37,7 @@ from cellblock.executors.protocol import (
     WorkerGone,
 )
 from cellblock.executors.suspects import Suspects
+from cellblock.hosting import to_thread
 from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.values import portable

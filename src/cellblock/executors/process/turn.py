@@ -13,17 +13,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import anyio.lowlevel
-from anyio import to_thread
 
 from cellblock.executors.process import memory
 from cellblock.executors.process.link import Link
 from cellblock.executors.protocol import Curbed, Died, TurnEvent, WorkerGone
 from cellblock.executors.text import TextBudget
-from cellblock.hosting import clock
+from cellblock.hosting import clock, to_thread
 from cellblock.wire.frames import ProtocolError
 from cellblock.wire.messages import (
     Display,
     Finished,
+    Loading,
     Request,
     Reserved,
     Supplied,
@@ -201,7 +201,6 @@ class ProcessTurn:
     async def _supply(self, wanted: Wanted) -> None:
         if self.fetch is None:
             raise ProtocolError("nothing is restored")
-        self.loading = wanted.group or self.loading
         buffers = tuple(await self.fetch(wanted.addresses))
         lengths = tuple(map(len, buffers))
         if wanted.beside and sum(lengths) <= wanted.beside[0][2]:
@@ -264,6 +263,8 @@ class ProcessTurn:
             self._events.append(event)
         elif isinstance(event, Wanted):
             self._wanted.append(event)
+        elif isinstance(event, Loading):
+            self.loading = event.group
 
     def _end(self, event: Finished | Died) -> None:
         ready = self._link.ready(0)

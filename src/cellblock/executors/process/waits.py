@@ -11,7 +11,8 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 import anyio
-from anyio import to_thread
+
+from cellblock.hosting import to_thread
 
 T = TypeVar("T")
 Wait = int | tuple[int, float] | Callable[[], object]

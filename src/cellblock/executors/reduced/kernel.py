@@ -9,8 +9,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from anyio import to_thread
-
 from cellblock.errors import CaptureFailed, CellblockError, IsolationUnavailable, MountRefused, RestoreFailed
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.family import FamilyGone, Profile
@@ -32,6 +30,7 @@ from cellblock.executors.reduced.family import family_of
 from cellblock.executors.reduced.keeper import Keeper
 from cellblock.executors.room import short_of
 from cellblock.executors.suspects import Suspects
+from cellblock.hosting import to_thread
 from cellblock.hosting.conditions import interpreter
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Unavailable, Wall

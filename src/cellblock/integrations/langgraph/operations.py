@@ -13,10 +13,9 @@ from io import StringIO
 from itertools import islice
 from typing import Any
 
-from anyio import to_thread
-
 from cellblock.cell import Cell, CellState
 from cellblock.errors import CellblockError, FileRefused, UnknownCommit
+from cellblock.hosting import to_thread
 from cellblock.integrations.langgraph.searching import Search, search
 from cellblock.integrations.langgraph.threads import Thread
 from cellblock.outputs import OutputType

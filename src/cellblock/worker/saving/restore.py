@@ -38,7 +38,8 @@ def load(
     """Bind the names that a record holds. Rows of what could not be: name, type, reason, remedy.
 
     `fill` puts the pieces of a large buffer into its memory; without it they are got one by one. Groups that the record
-    says to be `left_out`, each for a reason, are not loaded. `announce` is told the key of each before it is loaded.
+    says to be `left_out`, each for a reason, are not loaded. `announce` is told the key of each before it is loaded,
+    "" of one that runs no code of the cells.
     Raises WrongVersion before anything is bound. What the record tells as lost is not told again.
     """
     restoring = Restoring(namespace, record, get, gather(get) if fill is None else fill, announce or (lambda _: None))
@@ -183,7 +184,6 @@ class Restoring:
                 break
             self._being_read[here] = None
             try:
-                self._announce(here)
                 named, anonymous = self._read(group)
             except BaseException as error:  # the values' own code, which may leave with SystemExit too
                 if self._loading and here not in self._postponed:  # it may have called what waits for it itself
@@ -214,6 +214,7 @@ class Restoring:
     def _read(self, group: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Any]]:
         source = reading(group["stream"], self.get)
         line = source.readline()
+        self._announce("" if line == SIMPLE else group["key"])
         if line == SIMPLE:
             unpickler: Any = Unpickler(source)
             found: tuple[dict[str, Any], Sequence[Any]] = {group["key"]: unpickler.load()}, ()

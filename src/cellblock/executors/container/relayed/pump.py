@@ -15,7 +15,6 @@ import select
 import signal
 import socket
 import subprocess
-import threading
 import time
 import weakref
 
@@ -23,6 +22,7 @@ from cellblock.executors.container.engine import reason_in
 from cellblock.executors.container.relayed.notices import Notice, notice_of
 from cellblock.executors.container.relayed.starting import Started
 from cellblock.hosting import sockets
+from cellblock.hosting.threads import begun
 from cellblock.worker import control
 from cellblock.worker.relayed.junction import Junction, Packets, Pipe
 from cellblock.worker.relayed.line import PACKET, STDERR, STDOUT, Broken
@@ -55,8 +55,7 @@ class Pump:
         self.reason = ""
         """Why there is no session any more, once its channel is closed."""
         _pumps.add(self)
-        self._thread = threading.Thread(target=self._run, name="cellblock-line", daemon=True)
-        self._thread.start()
+        self._thread = begun(self._run, name="cellblock-line")
 
     @property
     def said(self) -> str:

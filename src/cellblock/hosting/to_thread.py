@@ -1,0 +1,25 @@
+"""anyio's worker threads, whose errors say so where the interpreter ends and starts none any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import anyio.to_thread
+
+from cellblock.hosting.threads import told
+
+T = TypeVar("T")
+
+
+async def run_sync(
+    function: Callable[..., T],
+    *args: object,
+    abandon_on_cancel: bool = False,
+    limiter: anyio.CapacityLimiter | None = None,
+) -> T:
+    """Call a function that may block in a thread; `SessionClosed` where the interpreter ends and starts no thread."""
+    try:
+        return await anyio.to_thread.run_sync(function, *args, abandon_on_cancel=abandon_on_cancel, limiter=limiter)
+    except RuntimeError as error:
+        raise told(error) from None

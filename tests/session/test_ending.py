@@ -1,0 +1,86 @@
+"""What a program is told that uses sessions while its interpreter ends: no call of the engine's raises another error."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+import cellblock
+from cellblock import AsyncSession, Cell, SessionClosed, Versioned
+
+_SAYS = "the interpreter ends, and this Python starts no threads then (use sessions before that)"
+_PACKAGE = Path(cellblock.__file__).parent
+
+
+def tool() -> int:
+    return 1
+
+
+async def _raised(run: Awaitable[Cell]) -> None:
+    cell = await run
+    if cell.error is not None:
+        assert cell.error.type == "SessionClosed"
+        raise SessionClosed(cell.error.message)
+
+
+USES: dict[str, Callable[[AsyncSession], Awaitable[object]]] = {
+    "files.read": lambda session: session.files.read("f"),
+    "files.write": lambda session: session.files.write("f", b"2"),
+    "files.list": lambda session: session.files.list(),
+    "a call of a tool": lambda session: _raised(session.run("tool()")),
+    "log": lambda session: session.log(),
+    "diff": lambda session: session.diff(),
+    "flush": lambda session: session.flush(),
+    "checkout": lambda session: session.checkout("HEAD~1"),
+    "tag": lambda session: session.tag("here"),
+    "branch": lambda session: session.branch(),
+    "mark_private": lambda session: session.mark_private("said"),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_every_call_says_that_the_interpreter_ends(use: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Python 3.12, whose threads are refused once the main thread has ended."""
+
+    def refused(thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    async def told() -> str:
+        async with AsyncSession("one", state=Versioned(f"sqlite:///{tmp_path}/cells.db"), tools=[tool]) as session:
+            await session.run("x = 1")
+            await session.files.write("f", b"1")
+            await session.flush()
+            monkeypatch.setattr("anyio._backends._asyncio._threadpool_idle_workers", _NoneIdle())
+            monkeypatch.setattr(threading.Thread, "start", refused)
+            try:
+                await USES[use](session)
+            except SessionClosed as error:
+                return str(error)
+            finally:
+                monkeypatch.undo()
+        return "nothing"
+
+    assert anyio.run(told) == _SAYS
+
+
+class _NoneIdle:
+    """Threads that wait for work, of which there are none."""
+
+    def get(self) -> object:
+        from collections import deque
+
+        return deque()
+
+
+def test_engine_waits_for_threads_in_one_way() -> None:
+    found = {
+        str(path.relative_to(_PACKAGE))
+        for path in _PACKAGE.rglob("*.py")
+        if re.search(r"anyio[. ](import )?to_thread", path.read_text())
+    }
+    assert found == {"hosting/to_thread.py"}

@@ -1,0 +1,87 @@
+"""What the store says of a PostgreSQL server that it cannot use: by codes and states of libpq, not by what words hold."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+
+import pytest
+from postgres_server import Server
+
+from cellblock import Session, StoreError, Versioned
+from cellblock.store import open_store
+
+_AWAY = "see whether its server runs; what was committed before is whole"
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_database_of_another_encoding_is_refused_with_what_makes_one(postgres: Server, encoding: str) -> None:
+    words = ["--host", str(postgres.directory), "--username", "cellblock"]
+    name = f"of_{encoding.lower()}"
+    made = ["--template=template0", f"--encoding={encoding}", "--locale=C", name]
+    subprocess.run([postgres.programs / "createdb", *words, *made], check=True)
+    with pytest.raises(StoreError) as caught:
+        Session("q3", state=Versioned(postgres.url.replace("/postgres?", f"/{name}?")))
+    assert f"is a database of the encoding {encoding}, and a store needs one of UTF8" in str(caught.value)
+    remedy = "createdb --template=template0 --encoding=UTF8 NAME"
+    assert caught.value.hint == f"make one, and name it in the URL: {remedy}"
+    name = f"{name}_better"
+    subprocess.run([postgres.programs / "createdb", *words, *remedy.split()[1:-1], name], check=True)
+    with Session("q3", state=Versioned(postgres.url.replace("/postgres?", f"/{name}?"))) as session:
+        session.run("x = 'é日本'")
+        session.flush()
+
+
+@pytest.fixture
+def hanging_up() -> Iterator[str]:
+    """The URL of a server that closes each connection as soon as something has come, like one that is stopped."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection:
+                    connection.recv(1000)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"postgresql://u@127.0.0.1:{listener.getsockname()[1]}/x?sslmode=disable"
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def test_server_that_hangs_up_is_out_of_reach(hanging_up: str) -> None:
+    with pytest.raises(StoreError, match="is out of reach") as caught:
+        open_store(hanging_up)
+    assert caught.value.hint == _AWAY
+
+
+def test_server_that_goes_away_in_the_middle_is_told_as_such(postgres_url: str) -> None:
+    with (
+        open_store(postgres_url) as store,
+        pytest.raises(StoreError, match="went away") as caught,
+        store._database.writing() as transaction,
+    ):
+        held = socket.socket(fileno=transaction._connection.fileno())  # type: ignore[attr-defined]
+        held.shutdown(socket.SHUT_RDWR)
+        held.detach()
+        transaction.rows("SELECT 1")
+    assert caught.value.hint == _AWAY
+
+
+@pytest.mark.parametrize("parameter", ["foo=1", "sslmode=foo", "connect_timeout=abc", "target_session_attrs=foo"])
+def test_parameter_that_libpq_does_not_take_is_told(parameter: str) -> None:
+    with pytest.raises(StoreError, match="has a parameter that libpq does not take"):
+        open_store(f"postgresql://u@127.0.0.1/x?{parameter}")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:1/x", "/x?host=/nowhere"])
+def test_server_that_is_not_there_does_not_answer(host: str) -> None:
+    with pytest.raises(StoreError, match="does not answer") as caught:
+        open_store(f"postgresql://u@{host}")
+    assert caught.value.hint == _AWAY
