@@ -129,7 +129,7 @@ class Recovery:
 
     Else an older state, or with `fresh` an empty namespace. `fresh`: a new worker stands there. `lost` are names or
     other things that are not as they were, each with type, reason and remedy. `failed`: how many requests in a row have
-    ended the worker in that state. `dead`: there is no worker, and will be none.
+    ended the worker in that state. `dead`: there is no worker, and will be none. `rewound`: the files went back, too.
     """
 
     exact: bool
@@ -137,6 +137,7 @@ class Recovery:
     failed: int = 0
     lost: tuple[tuple[str, str, str, str], ...] = ()
     dead: bool = False
+    rewound: bool = False
 
 
 Named = TypeVar("Named", bound=Finished | ToolCalled)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 import anyio.lowlevel
@@ -44,8 +44,8 @@ _EQUIP_SECONDS = 30.0
 class Execution:
     """Drives one turn of a kernel. `next` tells its events; the last is `Done`, and `cell` is set with it.
 
-    `began` is by the monotonic clock, before anything of the request was sent. `judge` tells which of the names that a
-    cell has bound, by their types, will not survive a restore.
+    `began` is by the monotonic clock, before anything of the request was sent. `recover` has the kernel go back by so
+    many steps. `judge` tells which of the names that a cell has bound, by their types, will not survive a restore.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class Execution:
         seconds: float,
         toolbox: Toolbox,
         account: Account,
+        recover: Callable[[int], Awaitable[Recovery]],
         answer: Answer | None = None,
         lost: tuple[Lost, ...] = (),
         judge: Callable[[Mapping[str, str]], tuple[Lost, ...]] | None = None,
@@ -94,7 +95,7 @@ class Execution:
         self._given_again = False
         self._lost = lost
         self._judge = judge
-        self._toolbox = toolbox
+        self._recover = recover
         self._calls = Calls(toolbox, kernel, account, self._fill, answer)
         self._recorder.failures = self._calls.failures
         self._left: TurnEvent | None = Written(stream="stderr", text=note) if note else None
@@ -352,7 +353,7 @@ class Execution:
         self._calls.cancel()  # what has not begun would not find by the next process that its own has ended
         if self._gone is None:
             try:
-                recovery = await recover(self._kernel, steps, toolbox=self._toolbox)
+                recovery = await self._recover(steps)
             except SessionClosed as closed:
                 if not self._resumes:
                     raise
@@ -376,14 +377,10 @@ class Execution:
 
 
 async def recover(kernel: Kernel, steps: int = 0, *, toolbox: Toolbox) -> Recovery:
-    """Have a kernel go back; a session that cannot go on at all is closed.
+    """Have a kernel go back; a session that cannot go on at all is closed. Takes about 10 ms.
 
-    Cannot be cancelled: half way there is no process that a later cell could run in. Takes about 10 ms.
+    To be carried out `unbroken`: half way there is no process that a later cell could run in.
     """
-    return await unbroken(partial(_recover, kernel, steps, toolbox))
-
-
-async def _recover(kernel: Kernel, steps: int, toolbox: Toolbox) -> Recovery:
     try:
         recovery = await kernel.recover(steps)
         if recovery.fresh:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from cellblock.cell import Lost
 from cellblock.errors import UnpicklableError
 from cellblock.executors.protocol import FileVersion, Handed, Kernel
 from cellblock.values import portable
@@ -12,6 +13,7 @@ from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Bind, Clear, Run
 
 _MOST_SAID = 500
+_MOST_TOLD = 200
 ASIDE = "aside"
 
 
@@ -69,6 +71,13 @@ class HostStep:
 
         await kernel.change_files(changed)
         return left[0] if left else None
+
+
+def not_done_again(step: HostStep, why: str) -> Lost:
+    """The loss of what the host had done, and cannot be done again."""
+    name = "what was run aside" if step.kind == ASIDE else step.name or step.do
+    remedy = "" if step.kind == ASIDE else "do it again"
+    return Lost(name=name, type="", reason=f"done again, it failed: {why[:_MOST_TOLD]}", remedy=remedy)
 
 
 def aside(source: str) -> Run:

@@ -18,14 +18,14 @@ from cellblock.callers import Caller, callers, waiting_for
 from cellblock.cell import Cell, CellKind, CellState, Lost
 from cellblock.errors import CellblockError, LeaseLost, SessionBusy, SessionClosed, StoreError, UnpicklableError
 from cellblock.executors.binding import require_sendable
-from cellblock.executors.protocol import FileVersion, Kernel
+from cellblock.executors.protocol import FileVersion, Kernel, Recovery
 from cellblock.hosting import clock, to_thread
 from cellblock.limits import ExecutionLimits
 from cellblock.session.account import Account
 from cellblock.session.arguments import require_text
 from cellblock.session.calls import Answer
 from cellblock.session.execution import Execution, recover
-from cellblock.session.hoststeps import ASIDE, HostStep, host_step
+from cellblock.session.hoststeps import ASIDE, HostStep, host_step, not_done_again
 from cellblock.session.notebook import Blob, Kept, Notebook
 from cellblock.session.record import also_lost, at_risk, losses, refused_cell, unsaved_error
 from cellblock.session.tools import Asked, Toolbox
@@ -340,6 +340,7 @@ class Turns:
             seconds=self.limits.timeout_seconds,
             toolbox=self._toolbox,
             account=self._account,
+            recover=partial(self._recover, kernel),
             answer=answer or self._answer,
             lost=lost,
             judge=None if self._lasting is None else self._lasting.at_once,
@@ -398,9 +399,7 @@ class Turns:
                 self.notebook.record(cell, parts, shown=shown)
             if self._lasting.strict and not cell.rolled_back:
                 cell = await self._refused(self._lasting, kernel, cell, parts)
-        if cell.rolled_back:
-            await self._write_again(kernel)
-        elif self._lasting is not None:
+        if self._lasting is not None:
             await self._log_overwritten(self._lasting, kernel)
         return cell
 
@@ -437,7 +436,7 @@ class Turns:
 
     async def _recover_to(self, kernel: Kernel, states: int, wanted: Stand, why: str) -> bool:
         """Go back with the kernel and the store, both or neither; whether the kernel could, where there is a store."""
-        recovery = await recover(kernel, states, toolbox=self._toolbox)
+        recovery = await self._recover(kernel, states)
         if self._lasting is not None and not recovery.exact:
             await kernel.close()  # an older state is none to go on from: if nothing else comes, the newest is resumed
             return False
@@ -447,6 +446,17 @@ class Turns:
             self._stand = wanted  # also where the kernel has ended since: another will stand there
             await self._lasting.went_back(wanted.step)
         return True
+
+    async def _recover(self, kernel: Kernel, steps: int = 0) -> Recovery:
+        """Have the session's kernel go back, in the one way that there is. What the host has changed of the files, and
+        is no step yet, stays or is among the lost. Cannot be cancelled.
+        """
+        return await unbroken(partial(self._recovered, kernel, steps))
+
+    async def _recovered(self, kernel: Kernel, steps: int) -> Recovery:
+        recovery = await recover(kernel, steps, toolbox=self._toolbox)
+        lost = await self._write_again(kernel) if recovery.rewound else ()
+        return replace(recovery, lost=(*recovery.lost, *((one.name, one.type, one.reason, one.remedy) for one in lost)))
 
     async def _go_to(self, lasting: Lasting, commit: Commit) -> Kernel:
         """Put a new kernel in the place of this one: in the state of a commit."""
@@ -514,6 +524,7 @@ class Turns:
             seconds=seconds,
             toolbox=self._toolbox,
             account=self._account,
+            recover=partial(self._recover, kernel),
             answer=answer,
             resumes=self._lasting is not None,
         )
@@ -711,16 +722,24 @@ class Turns:
             await lasting.let_go(entry)
         return True
 
-    async def _write_again(self, kernel: Kernel) -> None:
-        """Do again what the host did to files while a cell ran, where the session has gone back to before the cell."""
-        for step, change in list(self._meanwhile.items()):
+    async def _write_again(self, kernel: Kernel) -> tuple[Lost, ...]:
+        """Do again, in their order, the host's changes of files that are no step yet; the loss of each that fails.
+
+        Those that are made meanwhile are done again as well: they are the newest.
+        """
+        lost, done = tuple[Lost, ...](), 0
+        while done < len(self._meanwhile):
+            step = list(self._meanwhile)[done]
+            host = self._meanwhile[step].host
             try:
-                left = await change.host.change(kernel, again=True)
-            except SessionClosed:
-                if not kernel.ended:
-                    raise
-                return  # the kernel that takes its place is given them
-            self._meanwhile[step] = replace(self._meanwhile[step], left=left)
+                left = await host.change(kernel, again=True)
+                self._meanwhile[step] = replace(self._meanwhile[step], left=left)
+            except (CellblockError, OSError) as error:
+                if kernel.ended:
+                    break  # the kernel that takes its place is given them
+                lost += (not_done_again(host, str(error)),)
+            done += 1
+        return lost
 
 
 def _in_a_line(text: object) -> str:

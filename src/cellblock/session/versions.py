@@ -20,7 +20,7 @@ from cellblock.limits import ExecutionLimits
 from cellblock.session.arguments import require_kind, require_text
 from cellblock.session.background import Background
 from cellblock.session.execution import recover
-from cellblock.session.hoststeps import ASIDE, HostStep
+from cellblock.session.hoststeps import ASIDE, HostStep, not_done_again
 from cellblock.session.notebook import Blob, Kept, Notebook
 from cellblock.session.tools import Toolbox
 from cellblock.session.turns import Turns
@@ -101,8 +101,8 @@ class Versions(Turns):
                 replayed.append(cell)
                 lost += (_not_as_before(cell),) if planned.do.ok and not cell.ok else ()
         self._count = past.number
+        lost += await self._write_again(kernel)
         self._lost += lost
-        await self._write_again(kernel)
         begun, _ = (None if past.begun is None else await self._kept(past.begun.id)) or (None, {})
         return Resumed(
             commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost, left_out=self._left_out
@@ -196,7 +196,7 @@ class Versions(Turns):
                 except RestoreFailed:
                     if not suspects.tries_again():
                         raise
-                await recover(kernel, toolbox=self._toolbox)
+                await unbroken(partial(recover, kernel, toolbox=self._toolbox))
         finally:
             lasting.end_reading()
         loaded = tuple(Lost(name=name, type=kind, reason=why, remedy=remedy) for name, kind, why, remedy in rows)
@@ -293,15 +293,15 @@ class Versions(Turns):
                 cell = await self._carry_out(kernel, request, answer=replaying(Replay("", 0, "python", "")))
                 if not cell.rolled_back or kernel.ended:
                     break
-            why = "" if cell.error is None else f"{cell.error.type}: {cell.error.message[:_MOST_SAID]}"
+            why = "" if cell.error is None else f"{cell.error.type}: {cell.error.message}"
         else:
             try:
                 await step.change(kernel, again=True)
                 kernel.note_files()
             except (CellblockError, OSError) as error:
-                why = str(error)[:_MOST_SAID]
+                why = str(error)
         _require_here(kernel)
-        return (_not_done_again(step, why),) if why else ()
+        return (not_done_again(step, why),) if why else ()
 
     async def flush(self) -> None:
         """Until all that was done is in the store for good, a loss of power included; `StoreError` where it is not."""
@@ -347,7 +347,9 @@ class Versions(Turns):
             self._kernel = old
             self.notebook, self._count, self._stand, self._stands = stood
             with anyio.CancelScope(shield=True):
+                lost = await self._write_again(old)  # what was written meanwhile is in the other
                 await new.close()
+            self._lost += lost
             raise
         await unbroken(partial(_leave, lasting, commit, old))
         return new
@@ -413,13 +415,6 @@ def _require_here(kernel: Kernel) -> None:
         raise SessionClosed(
             "the session's processes ended while its steps were taken again", hint="use the session once more"
         )
-
-
-def _not_done_again(step: HostStep, why: str) -> Lost:
-    """The loss of what the host had done, and cannot be done again."""
-    name = "what was run aside" if step.kind == ASIDE else step.name or step.do
-    remedy = "" if step.kind == ASIDE else "do it again"
-    return Lost(name=name, type="", reason=f"done again, it failed: {why}", remedy=remedy)
 
 
 def _not_as_before(cell: Cell) -> Lost:

@@ -501,7 +501,7 @@ class ProcessKernel(LinkedKernel):
         self.kill()
         self._files_changed = False
         names = self._living().names if self._link is not None else {}
-        exact = bool(self._spec.limits.max_checkpoints)
+        exact = rewound = bool(self._spec.limits.max_checkpoints)
         forgotten = self._checkpoints.back(steps)
         state = self._checkpoints.newest
         wanted, steps_before = state.number, self._checkpoints.steps
@@ -512,7 +512,7 @@ class ProcessKernel(LinkedKernel):
         lost = _rows(awake) + (() if exact else gone(names, state.names))
         if state.number != wanted:
             lost += (_steps_gone(steps_before - self._checkpoints.steps),)
-        return Recovery(exact=exact, fresh=state.memory is None, lost=lost, failed=state.failed)
+        return Recovery(exact=exact, fresh=state.memory is None, lost=lost, failed=state.failed, rewound=rewound)
 
     def _return_to(self, state: Checkpoint, forgotten: list[int]) -> Waits[Awake | None]:
         """Put the session into a state; None when its frozen copy is gone."""
