@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -33,6 +34,9 @@ and what is mounted.
 A session keeps its names and files from call to call. Which one is meant is the argument `session`: the same name goes
 on where it was, another name is another session.{default} Every step is a commit, which undo, checkout and branch
 go back to. A failed call leaves the session usable; its text says what to do."""
+
+_CONTENTS = frozenset(("code", "command", "content", "data"))
+_MOST_NAME = 10_000
 
 
 class SessionServer(MCPServer[Any]):
@@ -97,6 +101,8 @@ class SessionServer(MCPServer[Any]):
         unknown = [line(key, 80) for key in given if key not in known.get(name, given)]
         if unknown:
             raise ToolError(f"{name} has no argument {unknown[0]!r}: it takes {', '.join(known[name])}")
+        if long := [key for key, value in given.items() if isinstance(value, str) and len(value) > _most_of(key)]:
+            raise ToolError(f"{line(long[0], 80)} has more than {_MOST_NAME} characters")
         try:
             return await super().call_tool(name, given, context)
         except ToolError as error:
@@ -158,6 +164,11 @@ async def open_server(
 
 def _made(state: Versioned, options: dict[str, Any], user: str, name: str) -> AsyncSession:
     return AsyncSession(name, user=user, state=state, **options)
+
+
+def _most_of(argument: str) -> int:
+    """Characters of an argument's text: the SDK reads those of names and numbers as JSON, on the loop."""
+    return sys.maxsize if argument in _CONTENTS else _MOST_NAME
 
 
 def _size(value: object) -> int:
