@@ -9,6 +9,7 @@ from typing import Literal
 
 from cellblock.limits import Usage
 from cellblock.outputs import Output
+from cellblock.text import line, name
 
 
 class CellState(Enum):
@@ -54,6 +55,9 @@ class Lost:
     reason: str
     remedy: str
     alive: bool = False
+
+    def __str__(self) -> str:
+        return f"{name(self.name)} ({line(self.type)}): {line(self.reason)}; {line(self.remedy)}"
 
 
 class Deferred:

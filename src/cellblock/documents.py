@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from cellblock.errors import CellblockError
@@ -13,7 +13,7 @@ _OTHERWISE = (KeyError, TypeError, ValueError, AttributeError, IndexError, Overf
 
 @contextmanager
 def reading(
-    what: str, error: type[CellblockError], *, hint: str = "", also: tuple[type[Exception], ...] = ()
+    what: str, error: Callable[..., CellblockError], *, hint: str = "", also: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
     """Around code that takes a document apart: `error`, which says that `what` ("the log is") damaged.
 
@@ -24,3 +24,18 @@ def reading(
         yield
     except kinds as found:
         raise error(f"{what} damaged: {type(found).__name__}: {message_of(found, 500)}", hint=hint) from None
+
+
+def fits(value: object, shape: object) -> bool:
+    """Whether a value has a shape: a type, one of several (tuple), each of a list, values by key (`...`: all), a text."""
+    match shape:
+        case type():
+            return shape is object or type(value) is shape
+        case tuple():
+            return any(fits(value, one) for one in shape)
+        case [each]:
+            return isinstance(value, list) and all(fits(one, each) for one in value)
+        case dict():
+            whole = dict.fromkeys(value, shape[...]) if ... in shape and isinstance(value, dict) else shape
+            return isinstance(value, dict) and all(n in value and fits(value[n], one) for n, one in whole.items())
+    return type(value) is type(shape) and value == shape

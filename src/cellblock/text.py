@@ -14,6 +14,7 @@ forge a row of a list or be refused by every encoder. Here each is bounded, neve
 | | `sayable` | itself where its `str` can be had, and else its repr |
 | an exception | `message_of` | its message |
 | JSON text, JSON data | `read_json`, `bounded` | data of bounded depth with valid text, or `BadJson` |
+| | `storable` | the same for any encoder, such as msgpack: never `BadJson` |
 | data | `write_json`, `strict_json` | JSON text of whatever it is; a copy of what JSON holds, or None |
 
 Modules that face such values use no other way: `tools/text_border.py`, which `make lint` runs, has the table of them.
@@ -244,15 +245,30 @@ _TOO_DEEP = "it is nested too deeply"
 
 def bounded(value: Data, *, deepest: int = DEEPEST) -> Data:
     """A copy of JSON's data with valid texts; `BadJson` for what is deeper. What JSON has not stays as it is."""
+    return _copied(value, deepest, strict=True)
+
+
+def storable(value: Data, *, deepest: int = DEEPEST) -> Data:
+    """The same for any encoder: what is deeper, and integers of more than 64 bits, are text."""
+    return _copied(value, deepest, strict=False)
+
+
+def _copied(value: Data, deepest: int, *, strict: bool) -> Data:
     made: Any = value
     if isinstance(value, str):
         made = valid(value)
     elif isinstance(value, dict | list | tuple) and not deepest:
-        raise BadJson(_TOO_DEEP)
+        if strict:
+            raise BadJson(_TOO_DEEP)
+        made = represent(value, max_chars=_LONGEST_LEAF)
     elif isinstance(value, dict):
-        made = {bounded(key): bounded(one, deepest=deepest - 1) for key, one in value.items()}
+        made = {
+            _copied(key, 1, strict=strict): _copied(one, deepest - 1, strict=strict) for key, one in value.items()
+        }
     elif isinstance(value, list | tuple):
-        made = [bounded(one, deepest=deepest - 1) for one in value]
+        made = [_copied(one, deepest - 1, strict=strict) for one in value]
+    elif not strict and isinstance(value, int) and not -(2**63) <= value < 2**64:
+        made = represent(value, max_chars=_LONGEST_LEAF)
     return made  # type: ignore[no-any-return]
 
 

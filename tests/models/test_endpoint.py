@@ -15,7 +15,7 @@ from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 import anyio
 import pytest
-from model_server import Answer, Drop, Failure, ModelServer, Silence, Stream
+from model_server import Answer, Drop, Failure, ModelServer, Raw, Silence, Stream
 from shown import shown_by
 
 from cellblock.errors import ModelError
@@ -427,6 +427,67 @@ async def test_a_key_in_a_broken_stream_is_not_repeated(endpoint, retries):
     with ModelServer([Stream(lines)], key="sk-right") as server:
         error = await failing(endpoint(server, patience={"retries": 0}))
     assert "key *** failed" in str(error)
+
+
+_TYPES = [
+    "application/json; charset=nonsense", "application/json; charset=undefined", "application/json; charset=idna",
+    "text/event-stream; charset=base64", "text/event-stream; charset=\u00ff", "application/json; charset*=a'b'%ff",
+    'text/html; charset="', "; charset=", "application/json;" * 50, "", "/", "text/event-stream", "application/json",
+]  # fmt: skip
+_BODIES = [
+    b"", b"{", b"[]", b"null", b'"x"', b"5", b'{"error": 5}', b'{"error": {"message": {"a": []}, "code": [1]}}',
+    b'{"choices": 5}', b'{"choices": [[]]}', b'{"choices": [{"message": {"tool_calls": [[]]}}]}', b"\xff\xfe",
+    b'{"choices": [{"delta": {"content": "\\ud800"}}]}', b'{"usage": {"prompt_tokens": 1' + b"0" * 5000 + b"}}",
+    b"[" * 100_000, b'{"error": {"code": 1' + b"0" * 4000 + b'}}',
+    b'{"choices": [{"message": {"content": ' + b'[{"type": "thinking", "thinking": ' * 400 + b"0" + b"}]" * 400 + b"}}]}",
+]  # fmt: skip
+
+
+@pytest.mark.threat("L9")
+@pytest.mark.parametrize("kind", _TYPES)
+async def test_whatever_an_endpoint_sends_is_an_answer_or_an_error_of_the_model(endpoint, kind):
+    odd = {"content-type": kind.encode().decode("latin-1"), "content-encoding": "identity"}
+    script = []
+    for body in _BODIES:
+        events = [body, b"data: " + body + b"\n\n", b"event: thread.x\ndata: " + body + b"\n\n"]
+        script += [Raw(status, odd, event) for status in (200, 401) for event in events]
+    script += [Raw(200, odd | {"content-encoding": "gzip"}, b"no gzip"), Raw(302, odd | {"location": "\x01"}, b"")]
+    with ModelServer(script) as server:
+        async with endpoint(server, patience={"retries": 0, "timeout_seconds": 20}) as model:
+            for one in script:
+                try:
+                    await model.reply(ASKED, [])
+                except ModelError as error:
+                    assert len(str(error)) < 1500
+                    assert error.kind != "key" or one.status == 401
+
+
+async def test_a_refusal_in_an_odd_charset_is_the_same_refusal(endpoint):
+    body = b'{"error": {"message": "no", "code": null}}'
+    with ModelServer([Raw(401, {"content-type": "application/json; charset=idna"}, body)]) as server:
+        assert (await failing(endpoint(server))).kind == "key"
+
+
+@pytest.mark.threat("D4")
+@pytest.mark.parametrize(
+    ("pieces", "said"),
+    [
+        ([{"content": "x" * 1_000_000}] * 5, "the answer has more than 4,194,304 characters"),
+        ([{"reasoning": "x" * 1_000_000}] * 5, "the answer has more than 4,194,304 characters"),
+        ([{"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": " " * 1_000_000}}]}] * 5,
+         "the answer has more than 4,194,304 characters"),
+        ([{"tool_calls": [{"index": n} for n in range(1_001)]}], "the answer has more than 1,000 tool calls"),
+        ([{"content": "x" * 9_000_000}], "the answer has more bytes than are read"),
+        ([{"other": "x" * 4_000_000}] * 17, "the answer has more bytes than are read"),
+    ],
+    ids=["text", "reasoning", "arguments", "calls", "a piece", "all else"],
+)  # fmt: skip
+async def test_an_answer_without_end_is_refused_and_not_asked_for_again(endpoint, retries, pieces, said):
+    lines = [f"data: {json.dumps({'choices': [{'index': 0, 'delta': delta}]})}\n\n".encode() for delta in pieces]
+    with ModelServer([Raw(200, {"content-type": "text/event-stream"}, b"".join(lines))]) as server:
+        error = await failing(endpoint(server))
+    assert str(error) == f"{server.url}: {said} (ask for less, such as by max_tokens)"
+    assert (error.kind, retries) == ("malformed", [])
 
 
 async def test_a_mistake_of_the_caller_is_no_failure_of_the_endpoint(endpoint, retries):

@@ -178,6 +178,14 @@ async def test_it_is_waited_for_as_long_as_was_said():
     assert caught.value.kind == "timeout"
 
 
+@pytest.mark.threat("D4")
+async def test_an_answer_without_end_is_refused():
+    pieces = [AIMessageChunk("x" * 1_000_000)] * 5
+    with pytest.raises(ModelError, match="chunked-1: the answer has more than 4,194,304 characters") as caught:
+        await connect(chunked(*pieces)).reply(ASKED, [])
+    assert caught.value.kind == "malformed"
+
+
 async def test_what_the_caller_raises_over_a_piece_is_raised():
     with pytest.raises(KeyError, match="mine"):
         await connect(chunked(AIMessageChunk("a"), 30.0)).reply(ASKED, [], lambda text: {}["mine"])

@@ -1,6 +1,9 @@
 """Recordings: written while a model answers, and answered from afterwards."""
 
+import copy
 import json
+import random
+import re
 
 import pytest
 
@@ -118,6 +121,64 @@ def test_a_line_that_is_no_reply_is_refused(tmp_path, line):
     path.write_text('{"format": "cellblock replies 1", "model": "m"}\n' + line + "\n")
     with pytest.raises(ModelError, match="is not a recording of replies"):
         replayed(path)
+
+
+_OTHERS = [None, -1, 10**30, 1.5, float("nan"), True, "", "x\x1b[31m", "\ud800", [], {}, [[]], {"a": 1}, ["a"]]
+
+
+def _damaged(order, rows):
+    """The text of a recording with a value that is another or gone, or with other bytes."""
+    new, here, keys = (made := copy.deepcopy(rows)), made, [order.randrange(len(rows))]
+    while isinstance(here[keys[-1]], dict | list) and here[keys[-1]] and (len(keys) < 2 or order.random() < 0.7):
+        here = here[keys[-1]]
+        keys.append(order.choice(list(here) if isinstance(here, dict) else range(len(here))))
+    if (kind := order.choice([*_OTHERS, KeyError])) is KeyError:
+        del here[keys[-1]]
+    else:
+        here[keys[-1]] = kind
+    text = "".join(json.dumps(row) + "\n" for row in new).encode()
+    if order.random() < 0.5:
+        at = order.randrange(len(text) + 1)
+        text = text[:at] + order.choice([b"", b"\xff", b"[" * 3000, b"9" * 5000, b"\n", b"\0"]) + text[at + 2 :]
+    return text
+
+
+@pytest.mark.threat("L9")
+async def test_a_recording_that_is_damaged_anywhere_answers_or_is_told_by_its_line(tmp_path):
+    path, order = tmp_path / "run.jsonl", random.Random(1)
+    error = ModelError("busy", kind="rate", hint="later", status=429, attempts=3)
+    model = record(ScriptedModel([FULL, error, "fine"]), path)
+    for text in "abc":
+        try:
+            await model.reply(asking(text), TOOLS)
+        except ModelError:
+            assert text == "b"
+    rows, told = [json.loads(line) for line in path.read_text().splitlines()], 0
+    for _ in range(300):
+        path.write_bytes(_damaged(order, rows))
+        try:
+            again = replayed(path)
+        except ModelError as error:
+            assert re.fullmatch(f"{path} is not a recording of replies: line \\d is damaged: .*", error.args[0])
+            told += 1
+            continue
+        for text in "abc":
+            try:
+                reply = await again.reply(asking(text), TOOLS)
+            except ModelError:
+                continue
+            json.dumps([reply.text, reply.model, reply.finish], ensure_ascii=False).encode()
+            assert type(reply.tokens + Tokens(input=1)) is Tokens
+    assert 50 < told < 300
+
+
+@pytest.mark.threat("L9")
+async def test_an_answer_that_no_json_holds_is_recorded_as_what_it_is_nearest_to(tmp_path):
+    path = tmp_path / "run.jsonl"
+    odd = Reply(requests=(ToolRequest("1", "f", {"a": 10**5000, "b": {1, 2}}, ""),))
+    await record(ScriptedModel([odd]), path).reply(asking("a"), [])
+    reply = await replayed(path).reply(asking("a"), [])
+    assert reply.requests[0].arguments["b"] == "{1, 2}"
 
 
 async def test_recordings_of_the_first_format_can_be_read(tmp_path):

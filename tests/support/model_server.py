@@ -110,6 +110,15 @@ class Stream:
 
 
 @dataclass(frozen=True)
+class Raw:
+    """A status, headers and a body as they are."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True)
 class Drop:
     """The connection ends before anything is answered."""
 
@@ -119,7 +128,7 @@ class Silence:
     """Nothing is answered until the client leaves."""
 
 
-Behaviour = Answer | Failure | Stream | Drop | Silence
+Behaviour = Answer | Failure | Stream | Raw | Drop | Silence
 
 
 @dataclass(frozen=True)
@@ -235,6 +244,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._chunk("")
             case Stream():
                 self._send(200, behaviour.kind, "\n".join(behaviour.lines).encode())
+            case Raw():
+                self._send(behaviour.status, "", behaviour.body, behaviour.headers)
             case Drop():
                 self._drop()
             case Silence():

@@ -7,8 +7,11 @@ from collections.abc import Collection, Mapping
 
 from cellblock.cell import Cell, CellError, CellState
 from cellblock.differences import Name
+from cellblock.text import line, name, row
 
 _MOST_NAMES = 12
+_LONGEST = 10_000
+"""Characters of a preview, which is short as it comes from inside."""
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 """What differs in a preview from one process to the next."""
 _NOT_TOLD = frozenset(("module", "function", "type"))
@@ -32,15 +35,15 @@ def outcome(cell: Cell) -> str:
 
 def remarks(cell: Cell) -> list[str]:
     """What the model should know beyond the output: hints, and names that are gone or will not last."""
-    found = [f"Hint: {cell.error.hint}"] if cell.error is not None and cell.error.hint else []
-    return found + [f"{one.name} ({one.type}): {one.reason}; {one.remedy}" for one in cell.lost[:_MOST_NAMES]]
+    found = [f"Hint: {row(cell.error.hint)}"] if cell.error is not None and cell.error.hint else []
+    return found + list(map(str, cell.lost[:_MOST_NAMES]))
 
 
 def approach(code: str, error: CellError) -> str:
     """A failed cell as a line of memory: where it began, and what came of it."""
     first = next((line.strip() for line in code.splitlines() if line.strip() and not line.strip().startswith("#")), "")
     more = " …" if len(code.strip().splitlines()) > 1 else ""
-    return f"{first[:200]}{more} -> {error.type}: {' '.join(error.message.split())[:300]}"
+    return f"{row(first[:200])}{more} -> {line(error.type)}: {line(error.message)[:300]}"
 
 
 def worth_a_look(types: Mapping[str, str], names: Collection[str]) -> bool:
@@ -50,17 +53,17 @@ def worth_a_look(types: Mapping[str, str], names: Collection[str]) -> bool:
 
 def preview(one: Name) -> str:
     """A name's type and value in a line, without what differs from one process to the next."""
-    return f"{one.type} = {_ADDRESS.sub('', ' '.join(one.preview.split()))}"
+    return f"{line(one.type)} = {_ADDRESS.sub('', line(one.preview, _LONGEST))}"
 
 
 def previews(found: Mapping[str, Name], new: Collection[str]) -> str:
     """The names that a cell has bound anew, or to another type, previewed within a line each."""
     rows = [
-        f"{name}: {preview(one)}"
-        for name, one in found.items()
-        if name in new and name not in _NOT_SHOWN and one.type not in _NOT_TOLD
+        f"{name(key)}: {preview(one)}"
+        for key, one in found.items()
+        if key in new and key not in _NOT_SHOWN and one.type not in _NOT_TOLD
     ]
     if not rows:
         return ""
     more = [f"and {len(rows) - _MOST_NAMES} more"] if len(rows) > _MOST_NAMES else []
-    return "\n".join(["New names:", *(f"- {row}" for row in [*rows[:_MOST_NAMES], *more])])
+    return "\n".join(["New names:", *(f"- {one}" for one in [*rows[:_MOST_NAMES], *more])])

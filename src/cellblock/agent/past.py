@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from cellblock.documents import reading
+from cellblock.documents import fits, reading
 from cellblock.errors import LogError
 from cellblock.models import Reply, Tokens, ToolRequest
 from cellblock.observe.log import Event
@@ -37,7 +37,7 @@ _SHAPES: dict[str, object] = {
     "decision": {"kind": str},
     "end": {"reason": str},
 }  # fmt: skip
-"""What is read of each event: a type, one of several (tuple), each of a list, values by key (`...`: all of them)."""
+"""The shape of each event, for `fits`."""
 
 
 @dataclass(slots=True)
@@ -149,22 +149,8 @@ def _read(past: PastRun, events: Iterable[Event]) -> PastRun:
 
 
 def _check(event: Event) -> None:
-    if type(event.get("attempt", 1)) is not int or not _fits(event, _SHAPES.get(event["event"], object)):
+    if type(event.get("attempt", 1)) is not int or not fits(event, _SHAPES.get(event["event"], object)):
         raise TypeError(f"the event {event['event']!r:.40} does not hold what one of its kind does")
-
-
-def _fits(value: object, shape: object) -> bool:
-    match shape:
-        case type():
-            return shape is object or type(value) is shape
-        case tuple():
-            return any(_fits(value, one) for one in shape)
-        case [each]:
-            return isinstance(value, list) and all(_fits(one, each) for one in value)
-        case dict():
-            whole = dict.fromkeys(value, shape[...]) if ... in shape and isinstance(value, dict) else shape
-            return isinstance(value, dict) and all(n in value and _fits(value[n], one) for n, one in whole.items())
-    return value is shape
 
 
 def _add(past: Past, kind: str, event: Event) -> None:

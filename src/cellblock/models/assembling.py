@@ -12,6 +12,28 @@ from cellblock.models.protocol import Reply, Tokens, ToolRequest
 from cellblock.text import BadJson, read_json, write_json
 
 _Object = Mapping[str, Any]
+_MOST_CHARS = 4 * 2**20
+"""Characters of an answer: several times what any model writes."""
+_PIECE = 16
+"""What a piece takes beside its characters, in characters."""
+_MOST_CALLS = 1_000
+
+
+class TooLong(ValueError):
+    """An answer has more than is taken."""
+
+
+class Room:
+    """What is left of the characters that an answer may have."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_CHARS
+
+    def take(self, *texts: str) -> None:
+        """Make room for a piece with these texts. Raises `TooLong`."""
+        self._left -= _PIECE + sum(map(len, texts))
+        if self._left < 0:
+            raise TooLong(f"the answer has more than {_MOST_CHARS:,} characters")
 
 
 class Assembly:
@@ -26,6 +48,7 @@ class Assembly:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[_Call] = []
+        self._room = Room()
         self._finish = ""
         self._model = ""
 
@@ -67,10 +90,12 @@ class Assembly:
     def _take_message(self, message: _Object) -> str:
         text, thought = parts_of(message.get("content"))
         text += _text(message.get("refusal"))
+        thought += _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
+        self._room.take(text, thought)
         self._text.append(text)
-        self._reasoning.append(thought + (_text(message.get("reasoning_content")) or _text(message.get("reasoning"))))
+        self._reasoning.append(thought)
         for call in map(_mapping, _list(message.get("tool_calls"))):
-            self._call(call).add(call)
+            self._room.take(self._call(call).add(call))
         return text
 
     def _call(self, told: _Object) -> _Call:
@@ -87,6 +112,8 @@ class Assembly:
                 same = call.id == id_ if id_ else not begins
             if same:
                 return call
+        if len(self._calls) == _MOST_CALLS:
+            raise TooLong(f"the answer has more than {_MOST_CALLS:,} tool calls")
         self._calls.append(_Call(index if isinstance(index, int) else None))
         return self._calls[-1]
 
@@ -100,12 +127,14 @@ class _Call:
         self._name = ""
         self._arguments: list[str] = []
 
-    def add(self, told: _Object) -> None:
+    def add(self, told: _Object) -> str:
+        """Take a piece; what it adds to the arguments."""
         function = _function(told)
         self.id = self.id or _text(told.get("id"))
         self._name = self._name or _text(function.get("name"))
         arguments = function.get("arguments")
         self._arguments.append(write_json(arguments) if isinstance(arguments, dict) else _text(arguments))
+        return self._arguments[-1]
 
     def request(self, number: int) -> ToolRequest:
         raw = "".join(self._arguments)

@@ -9,7 +9,7 @@ from anyio import fail_after
 
 from cellblock.errors import ModelError
 from cellblock.masking import masked
-from cellblock.models.assembling import arguments_of, parts_of
+from cellblock.models.assembling import Room, TooLong, arguments_of, parts_of
 from cellblock.models.failures import LONGEST, MOST_READ, is_too_long
 from cellblock.models.protocol import Message, OnText, Reply, Tokens, ToolRequest, ToolSchema, Unopened
 from cellblock.text import bounded, line, message_of, text_of, valid, write_json
@@ -64,13 +64,17 @@ class LangChainModel(Unopened):
         asked = [_message(message) for message in bounded(messages)]
         pieces = aiter(self._with(tools).astream(asked))
         came: list[BaseMessage] = []
+        room = Room()
         try:
             with fail_after(self._timeout) as scope:
                 while (piece := await self._next(pieces)) is not None:
                     came.append(piece)
-                    text, _ = parts_of(piece.content)
+                    text, thought = parts_of(piece.content)
+                    room.take(text, thought, *(call["args"] or "" for call in getattr(piece, "tool_call_chunks", ())))
                     if text and on_text is not None:
                         on_text(valid(text))
+        except TooLong as error:
+            raise ModelError(f"{self.name}: {error}", kind="malformed", hint="ask for less") from None
         except TimeoutError:
             if not scope.cancelled_caught:
                 raise

@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
@@ -16,7 +18,7 @@ from anyio import fail_after, move_on_after
 from anyio.lowlevel import RunVar
 
 from cellblock.errors import ModelError
-from cellblock.models.assembling import Assembly
+from cellblock.models.assembling import Assembly, TooLong
 from cellblock.models.failures import Failure
 from cellblock.models.protocol import Message, OnText, Reply, ToolSchema
 from cellblock.models.retrying import OnRetry, Patience, persist
@@ -31,6 +33,12 @@ _TRAILING = 5.0
 """Seconds between two pieces after an answer's end, such as its account of tokens."""
 _CLOSING = 5.0
 """Seconds that closing a connection may take."""
+_MOST_STREAM = 64 * 2**20
+"""Bytes of an answer with all that is around its pieces."""
+_MOST_PIECE = 8 * 2**20
+"""Bytes of a line of it: the event loop is held while one is parsed."""
+_ANSWERED: ContextVar[bool] = ContextVar("cellblock.models.answered", default=False)
+"""Whether an answer to this task's request has begun to come."""
 _NO_STREAM = re.compile(r"\bstream(ing|ed)?\b", re.IGNORECASE)
 _numbers = count(1)
 
@@ -113,7 +121,7 @@ class EndpointModel:
     ) -> None:
         answer = await self._ask(client, request)
         if not isinstance(answer, openai.AsyncStream):
-            self._whole(_plain(answer), assembly, on_text)
+            self._whole(answer, assembly, on_text)
             return
         try:
             if "json" in answer.response.headers.get("content-type", ""):  # it does not stream, and does not say so
@@ -138,7 +146,7 @@ class EndpointModel:
                 raise
             if piece is None:
                 return
-            if (text := assembly.add(_plain(piece))) and on_text is not None:
+            if (text := self._assembled(assembly.add, piece)) and on_text is not None:
                 on_text(valid(text))
             limit = min(self._patience.stall_seconds, _TRAILING) if assembly.is_whole else self._patience.stall_seconds
 
@@ -155,11 +163,12 @@ class EndpointModel:
     async def _ask(self, client: openai.AsyncOpenAI, request: dict[str, Any]) -> Any:
         """Send a request; again without what the endpoint says it does not know."""
         while True:
+            _ANSWERED.set(False)
             try:
-                return await client.chat.completions.create(**request)
+                return _plain(await client.chat.completions.create(**request))
             except Exception as error:  # translated or raised
                 if not self._do_without(request, error):
-                    raise self._errors.translated(error) from None
+                    raise self._errors.translated(error, answered=_ANSWERED.get()) from None
 
     def _do_without(self, request: dict[str, Any], error: Exception) -> bool:
         """Whether a refusal was of streaming or its account; both are left out from then on."""
@@ -179,31 +188,33 @@ class EndpointModel:
         """The next piece, None after the last one."""
         try:
             with fail_after(limit):
-                return await anext(pieces)
+                return _plain(await anext(pieces))
         except StopAsyncIteration:
             return None
         except TimeoutError:
             said = f"nothing came for {self._patience.stall_seconds:.3g} s in the midst of an answer"
             raise self._errors.failure("timeout", said, "raise stall_seconds") from None
-        except Exception as error:  # translated or raised
-            raise self._errors.translated(error) from None
+        except Exception as error:
+            raise self._errors.translated(error, answered=True) from None
 
     async def _read(self, answer: Any) -> object:
         try:
             return read_json(await answer.response.aread())
-        except Exception as error:  # translated or raised
-            raise self._errors.translated(error) from None
+        except Exception as error:
+            raise self._errors.translated(error, answered=True) from None
 
     def _whole(self, told: object, assembly: Assembly, on_text: OnText | None) -> None:
         """Take an answer that came at once."""
         if isinstance(told, Mapping) and (refused := told.get("error")):
             raise self._errors.refused(0, refused)
-        try:
-            text = assembly.add_whole(told)
-        except ValueError as error:
-            raise self._errors.malformed(error) from None
-        if text and on_text is not None:
+        if (text := self._assembled(assembly.add_whole, told)) and on_text is not None:
             on_text(valid(text))
+
+    def _assembled(self, add: Callable[[object], str], told: object) -> str:
+        try:
+            return add(told)
+        except (ValueError, RecursionError) as error:
+            raise self._errors.malformed(error) from None
 
     # --- connections -----------------------------------------------------------------------------------------
 
@@ -227,8 +238,9 @@ class EndpointModel:
             named = f"{self._place.user or ''}:{self._place.password or ''}".encode()
             headers["Authorization"] = f"Basic {base64.b64encode(named).decode()}"
         return openai.AsyncOpenAI(
-            base_url=url, api_key=self._key or "none", max_retries=0, timeout=limits, default_headers=headers
-        )
+            base_url=url, api_key=self._key or "none", max_retries=0, timeout=limits, default_headers=headers,
+            http_client=openai.DefaultAsyncHttpxClient(timeout=limits, event_hooks={"response": [_answered]}),
+        )  # fmt: skip
 
 
 @dataclass
@@ -246,7 +258,24 @@ _NO_KEY = (
 )
 
 
-def _plain(answer: object) -> object:
+async def _answered(response: Any) -> None:
+    """Before the package reads an answer: it is UTF-8 whatever its type says, and no longer than is read."""
+    _ANSWERED.set(True)
+    response.encoding = "utf-8"
+    response.aiter_bytes = partial(_bounded, response.aiter_bytes)
+
+
+async def _bounded(read: Callable[..., AsyncIterator[bytes]], *size: int) -> AsyncIterator[bytes]:
+    whole = line = 0
+    async for piece in read(*size):
+        whole += len(piece)
+        line = len(piece) - piece.rfind(b"\n") - 1 if b"\n" in piece else line + len(piece)
+        if whole > _MOST_STREAM or line > _MOST_PIECE:
+            raise TooLong("the answer has more bytes than are read")
+        yield piece
+
+
+def _plain(answer: Any) -> Any:
     """An object of the package as the mapping that was sent, whether or not its fields are of their types."""
     return answer.to_dict(warnings=False) if isinstance(answer, openai.BaseModel) else answer
 

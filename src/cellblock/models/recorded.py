@@ -11,14 +11,17 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from cellblock.documents import fits, reading
 from cellblock.errors import ModelError
 from cellblock.models.connect import connect
 from cellblock.models.protocol import Connected, Message, OnText, Reply, Tokens, ToolRequest, ToolSchema, Unopened, give
 from cellblock.private import open_private
+from cellblock.text import line, read_json, write_json
 
 _FORMAT = "cellblock replies 1"
 
@@ -34,17 +37,19 @@ def record(model: str | object, path: str | Path) -> Connected:
 
 
 def replayed(path: str | Path) -> Connected:
-    """A model that answers from a recording. Asked anything else it raises `ModelError`, and says what differs."""
-    header, *lines = Path(path).read_text(encoding="utf-8").rstrip("\n").split("\n")
-    try:
-        told = json.loads(header)
-        if not isinstance(told, dict) or told.get("format") != _FORMAT:
-            raise ValueError("no header")
-        return ReplayedModel(told["model"], [_Entry(json.loads(line)) for line in lines])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(
-            f"{path} is not a recording of replies: {error}", kind="setup", hint="record it again"
-        ) from None
+    """A model that answers from a recording. Asked anything else it raises `ModelError`, and says what differs.
+
+    A recording that is damaged is a `ModelError` as well, which names its line.
+    """
+    name, entries = "", []
+    for number, content in enumerate(Path(path).read_bytes().rstrip(b"\n").split(b"\n"), 1):
+        what = f"{line(os.fspath(path))} is not a recording of replies: line {number} is"
+        with reading(what, partial(ModelError, kind="setup"), hint="record it again"):
+            if number == 1:
+                name = _read(content, _HEADER)["model"]
+            else:
+                entries.append(_Entry(_read(content, _REPLIED, _FAILED)))
+    return ReplayedModel(name, entries)
 
 
 class RecordedModel:
@@ -123,24 +128,43 @@ def _parting(messages: list[Message], digests: list[str], recorded: list[str]) -
 
 
 class _Entry:
-    """One line of a recording. Raises ValueError, KeyError or TypeError where it is none."""
+    """One line of a recording, which has its shape. Raises TypeError where a part has more than that."""
 
-    def __init__(self, line: dict[str, Any]) -> None:
-        self.messages: list[str] = line["messages"]
-        self.tools: str = line["tools"]
-        self._error: dict[str, Any] | None = line.get("error")
-        self._reply = None if self._error else _reply_of(line["reply"])
+    def __init__(self, told: dict[str, Any]) -> None:
+        self.messages: list[str] = told["messages"]
+        self.tools: str = told["tools"]
+        failed = told.get("error")
+        self._outcome = _reply_of(told["reply"]) if failed is None else ModelError(failed.pop("message"), **failed)
 
     def reply(self) -> Reply:
-        if self._reply is not None:
-            return self._reply
-        failed = dict(self._error or {})
-        raise ModelError(failed.pop("message", ""), **failed)
+        if isinstance(self._outcome, ModelError):
+            raise self._outcome
+        return self._outcome
 
 
 def _reply_of(told: dict[str, Any]) -> Reply:
     requests = tuple(ToolRequest(**request) for request in told["requests"])
     return Reply(**{**told, "requests": requests, "tokens": Tokens(**told["tokens"])})
+
+
+_TOKENS: dict[str, object] = {"input": int, "output": int, "cached": int, "cost": (float, int, None)}
+_REQUEST: dict[str, object] = {"id": str, "name": str, "arguments": (dict, None), "raw": str}
+_HEADER = {"format": _FORMAT, "model": str}
+_REPLIED = {
+    "messages": [str], "tools": str,
+    "reply": {"text": str, "requests": [_REQUEST], "tokens": _TOKENS, "model": str, "finish": str, "reasoning": str,
+              "attempts": int},
+}  # fmt: skip
+_ERROR = {"message": str, "hint": str, "kind": str, "status": int, "attempts": int}
+_FAILED = {"messages": [str], "tools": str, "error": _ERROR}
+
+
+def _read(content: bytes, *shapes: object) -> dict[str, Any]:
+    """A line that has one of these shapes. ValueError for another."""
+    told = read_json(content)
+    if not isinstance(told, dict) or not fits(told, shapes):
+        raise ValueError("it does not hold what it should")
+    return told
 
 
 def _digest(value: object) -> str:
@@ -150,4 +174,4 @@ def _digest(value: object) -> str:
 
 def _write(descriptor: int, entry: Mapping[str, object]) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+        file.write(write_json(entry, escaped=False) + "\n")

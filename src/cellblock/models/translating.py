@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import ssl
 from collections.abc import Mapping
 
 from cellblock.errors import ModelError
 from cellblock.masking import masked
+from cellblock.models.assembling import TooLong
 from cellblock.models.failures import LONGEST, MOST_READ, Failure, Refusal, asked_wait
-from cellblock.text import BadJson, line, message_of, text_of
+from cellblock.text import line, message_of, text_of
 from cellblock.url import Url
 
 TYPE_CHECKING = False
@@ -25,6 +25,7 @@ except ImportError as error:
 
 _BELOW = ("anyio", "h11", "httpcore", "httpx")
 """Packages whose errors tell of connections."""
+_STATUSES = range(100, 1000)
 
 
 class Translator:
@@ -38,8 +39,10 @@ class Translator:
         self._model = model
         self._secrets = (key, url.user or "", url.password or "", *url.options.values())
 
-    def translated(self, error: Exception) -> Failure:
-        """What an exception of the package, or of what is below it, means. Any other is a mistake, and is raised."""
+    def translated(self, error: Exception, *, answered: bool) -> Failure:
+        """What an exception of the package, or of what is below it, means. Any other is a mistake, and is raised,
+        unless the endpoint had `answered`: it is of what came then.
+        """
         match error:
             case openai.APIStatusError():
                 return self.refused(error.status_code, error.body, error.response.headers, error.message)
@@ -49,19 +52,17 @@ class Translator:
                 return self._unreached(error.__cause__ or error)
             case openai.APIError():  # in the middle of a stream
                 return self.refused(0, error.body, {}, error.message)
-            case BadJson() | json.JSONDecodeError() | UnicodeDecodeError() | RecursionError():
-                return self.malformed(error)
-        if type(error) is ValueError:  # of a number with too many digits
-            return self.malformed(error)
         if isinstance(error, OSError) or type(error).__module__.startswith(_BELOW):
             return self._unreached(error)
+        if answered:
+            return self.malformed(error)
         raise error
 
     def refused(self, status: int, body: object, headers: Mapping[str, str] | None = None, said: str = "") -> Failure:
         """What an error that the endpoint sent means; `status` is 0 where it came with or within an answer."""
         told = body if isinstance(body, Mapping) else {"message": body if isinstance(body, str) else said}
         code, kind = (told.get("code") or told.get("type") or ""), (told.get("type") or "")
-        if not status and isinstance(code, int):
+        if not status and isinstance(code, int) and code in _STATUSES:
             status = code
         refusal = Refusal(
             status=status,
@@ -72,7 +73,12 @@ class Translator:
         return refusal.failure(model=self._model, place=self.place)
 
     def malformed(self, error: Exception) -> Failure:
-        said = f"{self.place} sent something that is not an answer: {message_of(error, MOST_READ)}"
+        if isinstance(error, TooLong):
+            failure = self.failure("malformed", f"{self.place}: {error}", "ask for less, such as by max_tokens")
+            failure.again = False
+            return failure
+        why = message_of(error, MOST_READ) if isinstance(error, ValueError) else f"{type(error).__name__} in reading it"
+        said = f"{self.place} sent something that is not an answer: {why}"
         return self.failure("malformed", said, "is it an OpenAI-compatible endpoint?")
 
     def failure(self, kind: ModelFailure, said: str, hint: str) -> Failure:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed, StoreError
 from cellblock.session.unreached import in_a_line
-from cellblock.text import BadJson, bounded, name, read_json, text_of, valid
+from cellblock.text import BadJson, bounded, line, name, read_json, text_of, valid
 from cellblock.tools.schema import Callee
 
 if TYPE_CHECKING:
@@ -19,6 +19,21 @@ if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
 
 Function = Callable[..., Any]
+
+
+class Answer(str):
+    """A call's answer: text for the model. `ok` is whether the call did what it was to; `cell` is the cell that ran, if
+    one did. What a cell prints changes neither.
+    """
+
+    ok: bool
+    cell: Cell | None
+
+    def __new__(cls, text: str, *, ok: bool = True, cell: Cell | None = None) -> Answer:
+        made = super().__new__(cls, valid(text))
+        made.ok, made.cell = ok, cell
+        return made
+
 
 _NOT_THE_MODELS = (SessionClosed, StoreError, IsolationUnavailable)
 """Nothing that a model could write would help with these: the host's own program gets them."""
@@ -54,23 +69,24 @@ class AsyncSessionTools:
             for one in functions
         ]
 
-    async def call(self, name: str, arguments: str | Mapping[str, Any]) -> str:
+    async def call(self, name: str, arguments: str | Mapping[str, Any]) -> Answer:
         """The answer to a call, as text: arguments as JSON text or as a mapping, whichever the endpoint gives."""
         callee = self._callees.get(name)
         if callee is None:
-            return f"error: there is no tool {name!r}: there are {', '.join(self._callees)}"
+            return _failed(f"there is no tool {line(name)!r}: there are {', '.join(self._callees)}")
         try:
             given = read_json(arguments or "{}") if isinstance(arguments, str) else bounded(arguments)
         except BadJson as error:
-            return f"error: the arguments are no JSON: {error}"
+            return _failed(f"the arguments are no JSON: {error}")
         if not isinstance(given, Mapping):
-            return f"error: the arguments are no JSON object but {type(given).__name__}"
+            return _failed(f"the arguments are no JSON object but {type(given).__name__}")
         try:
-            return text_of(await callee.call(given), max_chars=sys.maxsize)
+            answer = await callee.call(given)
+            return answer if isinstance(answer, Answer) else Answer(text_of(answer, max_chars=sys.maxsize))
         except _NOT_THE_MODELS:
             raise
         except (CellblockError, ValueError) as error:
-            return valid(f"error: {error}")
+            return _failed(str(error))
 
 
 class SessionTools:
@@ -83,7 +99,7 @@ class SessionTools:
         self.openai = self._tools.openai
         self.anthropic = self._tools.anthropic
 
-    def call(self, name: str, arguments: str | Mapping[str, Any]) -> str:
+    def call(self, name: str, arguments: str | Mapping[str, Any]) -> Answer:
         """The answer to a call, as text: arguments as JSON text or as a mapping, whichever the endpoint gives."""
         return self._session._in_turn(self._tools.call, name, arguments)
 
@@ -107,7 +123,7 @@ class _Functions:
         """Each by its name."""
 
         async def run_python(code: str) -> str:
-            return told(await self._session.run(code))
+            return _of(await self._session.run(code))
 
         run_python.__doc__ = (
             "Run Python in a session that keeps names, imports and files from call to call; the last expression's "
@@ -116,7 +132,7 @@ class _Functions:
 
         async def shell(command: str) -> str:
             """Run a command with /bin/sh in the session's workspace."""
-            return told(await self._session.shell(command))
+            return _of(await self._session.shell(command))
 
         async def list_files() -> str:
             """List the files of the session's workspace."""
@@ -145,13 +161,15 @@ class _Functions:
         return {one.__name__: one for one in functions}
 
 
+def _of(cell: Cell) -> Answer:
+    return Answer(told(cell), ok=cell.ok, cell=cell)
+
+
+def _failed(why: str) -> Answer:
+    return Answer(f"error: {why}", ok=False)
+
+
 def told(cell: Cell) -> str:
     """What a model should read of a cell: what it showed, how it failed, and what to do about that."""
-    error = cell.error
-    parts = [cell.text]
-    if error is not None and not cell.text:
-        parts = [f"{error.type}: {error.message}"]
-    if error is not None and error.hint and error.hint not in cell.text:
-        parts.append(f"hint: {error.hint}")
-    parts += [f"lost: {one.name} ({one.type}): {one.reason}; {one.remedy}" for one in cell.lost]
-    return "\n".join(part for part in parts if part) or "done, nothing was shown"
+    shown = cell.text or (f"{line(cell.error.type)}: {cell.error.message}" if cell.error is not None else "")
+    return "\n".join([*([shown] if shown else ()), *(f"lost: {one}" for one in cell.lost)]) or "done, nothing was shown"

@@ -8,11 +8,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from scripted_chat import call, says, scripted, told
 
-from cellblock.integrations.langgraph import Threads, create_agent_graph, create_sandbox_tools, describe_call
+from cellblock.integrations.langgraph import (
+    SandboxMiddleware,
+    Threads,
+    create_agent_graph,
+    create_sandbox_tools,
+    describe_call,
+)
 
 pytestmark = [pytest.mark.threat("W8"), pytest.mark.threat("L9")]
 
@@ -76,6 +83,64 @@ def test_lines_of_files_are_rows(threads: Threads) -> None:
 def test_whatever_a_model_gives_the_answer_is_valid(threads: Threads, name: str, arguments: dict[str, Any]) -> None:
     state = run(threads, says("", {"name": name, "args": arguments, "id": "1", "type": "tool_call"}))
     assert told(state)[0]
+
+
+def _calling(*ids: object, **arguments: object) -> AIMessage:
+    calls = [{"name": "python_run", "args": {"code": "1", **arguments}, "id": id_, "type": "tool_call"} for id_ in ids]
+    return AIMessage("", tool_calls=calls)
+
+
+def _nested(depth: int) -> list[object]:
+    made: list[object] = []
+    for _ in range(depth):
+        made = [made]
+    return made
+
+
+_HUGE: Any = 2**64
+_ODD = {
+    "a large number": (_calling("1", code=2**64), ["18446744073709551616"]),
+    "a small number": (_calling("1", code=-(2**63) - 1), ["-9223372036854775809"]),
+    "a number of 5,000 digits": (_calling("1", unknown=10**5000), ["1"]),
+    "depth": (_calling("1", code=_nested(300)), None),
+    "half a character as a key": (_calling("1", code={"\ud800": [2**70]}), None),
+    "half a character": (says("a \ud800 b", call("python_run", code="'\ud800'")), ["'\ufffd'"]),
+    "half a character in a path": (
+        says("```\nx\n```", call("file_write", file_path="\ud800")), ["Wrote \ufffd: 1 bytes."]
+    ),
+    "content": (AIMessage([{"type": "text", "text": "\ud800", "n": 2**65}]), []),
+    "what a provider adds": (AIMessage("", response_metadata={"\ud800": 2**70}, additional_kwargs={"a": 2**80}), []),
+    "an account": (
+        AIMessage("", usage_metadata={"input_tokens": _HUGE, "output_tokens": 1, "total_tokens": _HUGE}), []
+    ),
+    "an id": (AIMessage("", id="\ud800"), []),
+    "no ids": (_calling(None, ""), ["1", "1"]),
+    "ids that are one": (_calling("a", "a", "call_2", None), ["1", "1", "1", "1"]),
+    "an id of half a character": (_calling("\ud800", "a\nb\x1b[2J"), ["1", "1"]),
+    "a name": (AIMessage("", tool_calls=[{"name": "\ud800" * 5000, "args": {}, "id": "1"}]), None),
+    "content for a call": (says("```python\n'\ud800'\n```", call("python_run_prepared", file_path="a")), ["'\ufffd'"]),
+    "arguments that are none": (
+        AIMessage("", invalid_tool_calls=[{"name": None, "args": "\ud800{", "id": None, "error": "\ud800"}]), None
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("agent", [create_agent_graph, create_agent])
+@pytest.mark.parametrize("odd", _ODD)
+def test_whatever_a_model_sends_goes_into_a_checkpoint(threads: Threads, odd: str, agent: Any) -> None:
+    message, answers = _ODD[odd]
+    options = {"store": threads} if agent is create_agent_graph else {"middleware": [SandboxMiddleware(threads)]}
+    saver = InMemorySaver()
+    graph = agent(scripted(message.model_copy()), checkpointer=saver, **options)
+    state = graph.invoke({"messages": [("user", "go")]}, at())
+    assert state["messages"][-1].content in ("done", "", [{"type": "text", "text": "\ufffd", "n": str(2**65)}])
+    assert answers is None or told(state) == answers
+    asked = [one["id"] for one in state["messages"][1].tool_calls]
+    assert [one.tool_call_id for one in state["messages"] if one.type == "tool"][: len(asked)] == asked
+    assert len(set(asked)) == len(asked)
+    assert all(id_ and id_.isprintable() for id_ in asked)
+    json.dumps([one.model_dump() for one in state["messages"]], ensure_ascii=False).encode()
+    assert saver.get(at())
 
 
 @pytest.mark.parametrize("value", ["\ud800\x1b[2J", 10**5000, [[[[1]]]], None], ids=["text", "long", "deep", "none"])

@@ -480,6 +480,31 @@ _LARGE: list[tuple[str, dict[str, Any]]] = [
     ("run_python", {"code": "1", "session": {str(number): [] for number in range(200_000)}}),
     ("log", {"limit": 500}),
 ]
+_FULL = 4 * 2**20
+"""Bytes that a request may have."""
+
+
+def _full(piece: str, field: str = '"tool": 1, "uri": "notebook://main", "arguments"', end: str = "") -> bytes:
+    """A request that is as long as it may be, by a text of one piece again and again."""
+    start = f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"undo",{field}:{{"session":"'.encode()
+    rest = end.encode() + b'"}}}'
+    return start + piece.encode() * ((_FULL - len(start) - len(rest)) // len(piece.encode())) + rest
+
+
+_BODIES: dict[str, bytes] = {
+    **{piece: _full(piece) for piece in ("a", "\\n", '\\"', "\\\\", "\\u0041", "\\ud83d", "\\ude00", "\\ud83d\\ude00",
+                                         "\\\\ud83d", "\u00e9", "\U0001f600", "[],", "[,{")},
+    "one half at the end": _full("\\ud83d\\ude00", end="\\ud83d"),
+    "halves that are mended": _full("a")[:60] + b'"params":"' + b"\\ud83d" * 40_000 + b'"}',
+    "JSON in a text": _full("[],").replace(b'"session":"', b'"steps":"[').replace(b',"}}}', b']"}}}'),
+    "a name": _full("a").replace(b'"name":"undo",', b"").replace(b'"session"', b'"name"'),
+    "an unknown argument": _full("a").replace(b'"session":"a', b'"a').replace(b'"}}}', b'":1}}}'),
+    "a unit": b"1" * _FULL,
+    "marks": b"\\" * _FULL,
+    "texts": b'"' * _FULL,
+    "lists": b"[" * _FULL,
+    "lists of nothing": b"[" + b"[]," * (_FULL // 3 - 3) + b"[]]",
+}  # fmt: skip
 
 
 @pytest.mark.anyio
@@ -524,7 +549,7 @@ async def test_no_call_holds_the_event_loop(url: str) -> None:
                 ("resources/read", {"uri": f"notebook://main{rest}"})
                 for rest in ("", "/page", "/cell/1", "/cell/1/image/0", "/cell/4/image/0")
             ]
-            held = {}
+            held = {what: await held_by(body) for what, body in _BODIES.items()}
             for number, (method, params) in enumerate(calls):
                 held[f"{number} {params!r:.60}"] = await held_by(_body(method, params))
             tasks.cancel_scope.cancel()

@@ -100,6 +100,16 @@ async def test_a_value_is_told_where_it_is_json(client: Client, code: str, value
     assert (await _done(client, "run_python", code=code))["value"] == value
 
 
+async def test_what_a_result_lacks_and_a_commands_status_are_fields(client: Client) -> None:
+    long = await _done(client, "run_python", code="print('x' * 3_000_000)")
+    assert long["cut"] > 0
+    marked = await _done(client, "run_python", code=f"print({long['text'][-60:]!r} + '\\n[... 9 bytes cut ...]')")
+    assert (marked["cut"], marked["status"]) == (0, None)
+    failed = await _call(client, "shell", command="echo 0; exit 3")
+    assert failed.structured_content is not None
+    assert failed.structured_content["status"] == 3
+
+
 async def test_what_a_cell_did_wrong_is_an_error_with_its_reason_and_the_session_goes_on(client: Client) -> None:
     await _done(client, "run_python", code="x = 1")
     raised = await _call(client, "run_python", code="x = 2\n1 / 0")

@@ -12,7 +12,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from cellblock.integrations.langgraph.node import SandboxToolNode
-from cellblock.integrations.langgraph.prepared import called, last_answer
+from cellblock.integrations.langgraph.prepared import called, id_of, last_answer, stored
 from cellblock.integrations.langgraph.state import PENDING, AgentState, pending_update
 from cellblock.integrations.langgraph.tools import create_sandbox_tools, threads_of
 
@@ -55,6 +55,7 @@ def create_agent_graph(
 
 def _said(state: AgentState, message: AIMessage) -> dict[str, object]:
     """What a message of the model adds to the state: itself, content for its calls, answers to calls that are none."""
+    message = stored(message)
     return {
         "messages": [message, *unreadable(message)],
         PENDING: pending_update(state.get(PENDING), message),
@@ -68,7 +69,7 @@ def unreadable(message: AIMessage) -> list[ToolMessage]:
             f"Error: the arguments of {called(call)} are not JSON, and nothing was done. Call it again; long content "
             "belongs into a fenced block of your message.",
             name=called(call),
-            tool_call_id=call["id"] or "",
+            tool_call_id=id_of(call),
             status="error",
         )
         for call in message.invalid_tool_calls

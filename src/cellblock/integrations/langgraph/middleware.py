@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from typing import Annotated, Any, NotRequired
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware import AgentState as LangChainState
+from langchain.agents.middleware import ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 
 from cellblock.integrations.langgraph.node import with_content
-from cellblock.integrations.langgraph.prepared import id_of, last_answer
+from cellblock.integrations.langgraph.prepared import id_of, last_answer, stored
 from cellblock.integrations.langgraph.state import (
     PENDING,
     Pending,
@@ -53,6 +56,14 @@ class SandboxMiddleware(AgentMiddleware[SandboxState, Any, Any]):
         store_or_url = threads_of(store_or_url)  # no frame of an error holds the URL
         self.tools = create_sandbox_tools(store_or_url, thread_id, include_tools, images=images)
 
+    def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Any:
+        return _stored(handler(request))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
+    ) -> Any:
+        return _stored(await handler(request))
+
     def after_model(self, state: SandboxState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Keep what the message has for its calls, and nothing of calls that were not carried out."""
         return {PENDING: pending_update(state.get(PENDING), last_answer(state["messages"]))}
@@ -67,6 +78,11 @@ class SandboxMiddleware(AgentMiddleware[SandboxState, Any, Any]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
     ) -> Any:
         return await handler(with_content(request))
+
+
+def _stored(response: ModelResponse[Any]) -> ModelResponse[Any]:
+    result = [stored(one) if isinstance(one, AIMessage) else one for one in response.result]
+    return replace(response, result=result)
 
 
 def describe_call(call: Any, state: Any, runtime: Any) -> str:

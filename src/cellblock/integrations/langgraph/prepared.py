@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import islice, permutations
+from itertools import chain, count, islice, permutations
 from posixpath import splitext
 from typing import Any
 
 from langchain_core.messages import AIMessage
 
 from cellblock.fences import PYTHON, Fence, fences
-from cellblock.text import line, text_of
+from cellblock.text import line, storable, text_of
 
 RUN = "python_run_prepared"
 WRITE = "file_write"
@@ -87,6 +87,22 @@ def last_answer(messages: object) -> AIMessage | None:
     """The newest message of the model."""
     found = reversed(messages) if isinstance(messages, list) else ()
     return next((message for message in found if isinstance(message, AIMessage)), None)
+
+
+def stored(message: AIMessage) -> AIMessage:
+    """A message of the model as any checkpointer takes it: valid text, bounded numbers, an id of its own for each call.
+
+    An answer to a call needs its id, which models leave out or give twice.
+    """
+    fields: dict[str, Any] = {name: storable(getattr(message, name)) for name in type(message).model_fields}
+    if fields["usage_metadata"] != message.usage_metadata:
+        fields["usage_metadata"] = None
+    known: set[str] = set()
+    for number, call in enumerate([*fields["tool_calls"], *fields["invalid_tool_calls"]], 1):
+        names = chain([line(call["id"] or "", 1_000)], (f"call_{n}" for n in count(number)))
+        call["id"] = next(one for one in names if one and one not in known)
+        known.add(call["id"])
+    return message.model_copy(update=fields)
 
 
 def called(call: Mapping[str, Any]) -> str:

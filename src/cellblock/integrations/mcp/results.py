@@ -68,6 +68,8 @@ class CellResult(BaseModel):
     error: Failure | None = None
     lost: list[LostName] = Field(default_factory=list)
     more_lost: int = Field(0, description="lost names that are not listed")
+    cut: int = Field(0, description="bytes of printed text that were left out, for being more than the session's limit")
+    status: int | None = Field(None, description="a failed command's exit status")
     rolled_back: bool = Field(False, description="the session is as it was before this cell")
     duration_ms: float
 
@@ -200,7 +202,7 @@ def cell_result(session: str, cell: Cell, parts: Mapping[str, Blob]) -> CallTool
         value=_plain(cell) if cell.ok else None, images=[image_uri(session, uri) for uri in uris],
         error=failure,
         lost=[LostName(name=one.name, type=one.type, reason=one.reason, remedy=one.remedy) for one in lost],
-        more_lost=len(cell.lost) - len(lost),
+        more_lost=len(cell.lost) - len(lost), cut=cell.cut, status=None if error is None else error.status,
         rolled_back=cell.rolled_back, duration_ms=cell.usage.duration_ms,
     )  # fmt: skip
     content: list[ContentBlock] = [

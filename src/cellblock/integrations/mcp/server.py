@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -12,7 +13,7 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, CallToolResult, InputRequiredResult, Resource
 from pydantic import AnyUrl, ValidationError
@@ -21,7 +22,7 @@ import cellblock
 from cellblock.errors import CellblockError
 from cellblock.integrations.mcp.resources import add_resources
 from cellblock.integrations.mcp.results import MOST_SENT, image_type, notebook_uri
-from cellblock.integrations.mcp.tools import add_tools
+from cellblock.integrations.mcp.tools import MOST_SOURCE, add_tools
 from cellblock.integrations.opened import OpenSessions
 from cellblock.session.session import AsyncSession
 from cellblock.state import Versioned
@@ -33,6 +34,10 @@ and what is mounted.
 A session keeps its names and files from call to call. Which one is meant is the argument `session`: the same name goes
 on where it was, another name is another session.{default} Every step is a commit, which undo, checkout and branch
 go back to. A failed call leaves the session usable; its text says what to do."""
+
+_MOST_NAME = 10_000
+"""Characters of a name or a number: the SDK reads it as JSON, on the loop."""
+_MOST_CHARS = {"code": MOST_SOURCE, "command": MOST_SOURCE, "content": sys.maxsize, "data": sys.maxsize}
 
 
 class SessionServer(MCPServer[Any]):
@@ -81,7 +86,8 @@ class SessionServer(MCPServer[Any]):
             with self.sessions.calling(self.user):
                 sent = await call_next(ctx)
         except MCPError as error:
-            raise MCPError(error.code, line(error.message, 2000), bounded(error.data)) from None
+            data = bounded(error.data) if _size(error.data) <= _MOST_NAME else None
+            raise MCPError(error.code, line(error.message, 2000), data) from None
         except CellblockError as error:
             raise MCPError(INTERNAL_ERROR, line(str(error), 2000)) from None
         if (size := _size(sent)) > MOST_SENT:
@@ -97,6 +103,9 @@ class SessionServer(MCPServer[Any]):
         unknown = [line(key, 80) for key in given if key not in known.get(name, given)]
         if unknown:
             raise ToolError(f"{name} has no argument {unknown[0]!r}: it takes {', '.join(known[name])}")
+        for key, value in given.items():
+            if isinstance(value, str) and len(value) > (most := _MOST_CHARS.get(key, _MOST_NAME)):
+                raise ToolError(f"{line(key, 80)} has more than {most} characters")
         try:
             return await super().call_tool(name, given, context)
         except ToolError as error:
@@ -123,7 +132,9 @@ class SessionServer(MCPServer[Any]):
         self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
     ) -> Iterable[ReadResourceContents] | InputRequiredResult:
         """A resource, images with the type that their bytes have."""
-        found = await super().read_resource(valid(str(uri)), context)
+        if len(text := str(uri)) > _MOST_NAME:
+            raise ResourceNotFoundError(f"the URI has more than {_MOST_NAME} characters")
+        found = await super().read_resource(valid(text), context)
         if isinstance(found, InputRequiredResult):
             return found
         return [

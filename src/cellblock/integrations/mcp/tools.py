@@ -47,8 +47,8 @@ _MOST_LISTING = 200_000
 _MOST_SESSIONS = 100
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 """Bytes of no text, each of which JSON writes as six."""
-_MOST_SOURCE = 2**20
-"""Bytes of a file that is run."""
+MOST_SOURCE = 2**20
+"""Bytes of a file that is run, and characters of code that is given."""
 _MOST_READ = 250_000
 """Bytes of one part of a file: it is in the answer twice, for models and for programs."""
 _MOST_EMBEDDED = 200_000
@@ -122,7 +122,7 @@ class Tools:
     ) -> Annotated[CallToolResult, CellResult]:
         """Run a Python file of the session as a cell, among the session's names."""
         async with self._using(session) as one:
-            source = await one.files.read(path, max_bytes=_MOST_SOURCE)
+            source = await one.files.read(path, max_bytes=MOST_SOURCE)
             try:
                 code = source.decode()
             except UnicodeDecodeError as error:
