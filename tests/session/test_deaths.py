@@ -445,3 +445,17 @@ def test_live_session_without_checkpoints_goes_on_empty_over_its_files(open_sess
     cell = session.run("open('f').read()")
     assert cell.value == "kept"
     assert [one.name for one in cell.lost] == ["rows"]
+
+
+@pytest.mark.parametrize("source", ["print('a')\nwhile True: pass", "while True: print('a' * 1000)"])
+def test_a_stream_that_nobody_reads_ends_at_its_time_limit(open_session: Callable[..., Session], source: str) -> None:
+    """The next caller has its turn, and who reads on after all is told how the cell ended."""
+    session = open_session(limits=ExecutionLimits(timeout_seconds=1, interrupt_grace_seconds=0.5))
+    events = session.stream(source)
+    next(events)
+    assert session.run("1").value == 1
+    *_, last = events
+    assert isinstance(last, Done)
+    assert last.cell.error is not None
+    assert last.cell.error.kind == "timeout"
+    assert session.notebook[last.cell.id] == last.cell

@@ -112,6 +112,11 @@ class Execution:
         """What the cell has shown so far."""
         return self._recorder
 
+    @property
+    def left(self) -> float:
+        """Seconds until the cell is to end."""
+        return max(0.0, self._deadline - clock.now())
+
     def at_once(self) -> Cell | None:
         """The cell if it ends within a moment, which needs no waiting; else `next` tells what is left of it."""
         turn = self._turn

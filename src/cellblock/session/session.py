@@ -17,6 +17,8 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Any, Literal, Self
 
+import anyio
+
 from cellblock.cell import Cell, Lost
 from cellblock.container import Container
 from cellblock.differences import Name
@@ -52,6 +54,9 @@ from cellblock.wire.messages import Clear, Fetch, Run, Survey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from anyio.streams.memory import MemoryObjectSendStream
+
+    from cellblock.session.execution import Execution
     from cellblock.session.offered import AsyncSessionTools
     from cellblock.session.unreached import Reach
 
@@ -59,6 +64,8 @@ _log = logging.getLogger("cellblock")
 _MAX_NAMES = 10_000
 _PREVIEW = 120
 _MOST_SAID = 500
+_UNREAD_EVENTS = 16
+"""Events that a stream holds for who reads it; the cell waits where there are more."""
 
 
 class AsyncSession(Versions):
@@ -388,7 +395,8 @@ class AsyncSession(Versions):
     ) -> AsyncGenerator[Event, None]:
         """Run one cell and tell what it shows as it happens; the last event is `Done`.
 
-        A cell of kind "shell" is a command for /bin/sh. A caller that leaves before the end interrupts the cell.
+        A cell of kind "shell" is a command for /bin/sh. A caller that leaves before the end interrupts the cell. One that
+        does not read holds it up: past its time limit the cell ends all the same, and what was not read is in `Done` alone.
         `call_id`: see `run`.
         """
         if kind not in ("python", "shell"):
@@ -397,12 +405,32 @@ class AsyncSession(Versions):
         if isinstance(execution, Cell):
             yield Done(cell=execution)
             return
+        told, events = anyio.create_memory_object_stream[Event](_UNREAD_EVENTS)
+        following = asyncio.create_task(self._tell(execution, told))
         try:
-            while not isinstance(event := await execution.next(), Done):
+            async for event in events:
                 yield event
         finally:
-            cell = await self._end(execution)
+            following.cancel()
+            await unbroken(partial(asyncio.wait, [following]))
+            events.close()
+            if not following.cancelled():
+                cell = following.result()
         yield Done(cell=cell)
+
+    async def _tell(self, execution: Execution, told: MemoryObjectSendStream[Event]) -> Cell:
+        """Tell the events of a cell that was started, whose limits hold whether they are read or not; the cell."""
+        with told:
+            try:
+                while not isinstance(event := await execution.next(), Done):
+                    try:
+                        told.send_nowait(event)
+                    except anyio.WouldBlock:
+                        with anyio.move_on_after(execution.left):
+                            await told.send(event)
+            finally:
+                cell = await self._end(execution)
+        return cell
 
     async def shell(self, command: str, *, wait: bool = True, call_id: str | None = None) -> Cell:
         """Run a command with /bin/sh in the workspace. A status other than 0 is the cell's error.
