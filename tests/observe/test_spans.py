@@ -48,7 +48,7 @@ def fence(code: str) -> Reply:
 
 def look(name: str) -> str:
     """Look."""
-    if name == "bad":
+    if name == "zz":
         raise LookupError(f"no {name}")
     return name.upper()
 
@@ -96,7 +96,7 @@ def test_nothing_that_was_said_is_in_a_span_unless_it_is_asked_for(monkeypatch: 
     def run(**options: Any) -> str:
         got = Collected()
         code = (
-            f"print('spoken', {KEY!r})\ntry:\n    look('bad')\nexcept LookupError:\n    pass\nraise KeyError('spoken')"
+            f"print('spoken', {KEY!r})\ntry:\n    look('zz')\nexcept LookupError:\n    pass\nraise KeyError('spoken')"
         )
         agent = CodeAgent(
             ScriptedModel([fence(code), fence("final_answer('spoken')")]),
@@ -107,8 +107,8 @@ def test_nothing_that_was_said_is_in_a_span_unless_it_is_asked_for(monkeypatch: 
         return json.dumps([json.loads(span.to_json()) for span in got.spans])
 
     silent, telling = run(), run(telemetry_content=True)
-    assert ("spoken" in silent, "bad" in silent, "LookupError" in silent) == (False, False, True)
-    assert ("spoken" in telling, "bad" in telling, KEY in telling, "[redacted]" in telling) == (True, True, False, True)
+    assert ("spoken" in silent, "zz" in silent, "LookupError" in silent) == (False, False, True)
+    assert ("spoken" in telling, "zz" in telling, KEY in telling, "[redacted]" in telling) == (True, True, False, True)
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
     assert "spoken" in run()
 
@@ -147,7 +147,7 @@ def test_attempts_and_agents_that_ask_agents_are_one_trace() -> None:
 def test_react_agents_have_spans_as_well() -> None:
     pytest.importorskip("pydantic")
     got = Collected()
-    calls = tuple(ToolRequest(str(number), "look", {"name": name}, "") for number, name in enumerate(["a", "bad"]))
+    calls = tuple(ToolRequest(str(number), "look", {"name": name}, "") for number, name in enumerate(["a", "zz"]))
     ReactAgent(ScriptedModel([Reply(requests=calls), "done"]), tools=[look], telemetry=got.provider).run("task")
     run = "invoke_agent ReactAgent"
     children = ["chat scripted", "execute_tool look", "execute_tool look", "chat scripted"]

@@ -130,7 +130,7 @@ def _damage_and_read(source: Path, tmp_path: Path, order: random.Random, count: 
         return f"sqlite:///{directory}/cells.db?objects={directory}/objects"
 
     def read(store: Store) -> list[object]:
-        rows = [replace(one, holder=None, created=0, used=0) for one in store.sessions()]  # SQLite hashes no numbers
+        rows = [replace(one, holder=None, created=0, used=0, depth=0) for one in store.sessions()]  # numbers: unhashed
         return [rows, store.read("ana", "q3").journal(), *everything(store)]
 
     def hold(store: Store) -> None:

@@ -395,8 +395,8 @@ class AsyncSession(Versions):
     ) -> AsyncGenerator[Event, None]:
         """Run one cell and tell what it shows as it happens; the last event is `Done`.
 
-        A cell of kind "shell" is a command for /bin/sh. A caller that leaves before the end interrupts the cell. One that
-        does not read holds it up: past its time limit the cell ends all the same, and what was not read is in `Done` alone.
+        A cell of kind "shell" is a command for /bin/sh. A caller that leaves before the end interrupts the cell; one
+        that does not read holds it up until its time limit, and what comes after that is in `Done` alone.
         `call_id`: see `run`.
         """
         if kind not in ("python", "shell"):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cellblock.errors import QuotaReached, SessionHeld, StoreError, UnknownSession
+from cellblock.errors import QuotaReached, SessionHeld, StoreDamaged, StoreError, UnknownSession
 from cellblock.store import lease
 from cellblock.store.address import JSON, canonical, digest, parsed_mapping, spelled
 from cellblock.store.database import Database, Row, Transaction, Value, blob, number, text
@@ -198,7 +198,7 @@ class Catalogue:
 _FIND = "SELECT s.user_id, s.id, s.created, s.settings FROM sessions s JOIN users u ON u.id = s.user_id"
 _LOCKED = "SELECT user_id, id, created, settings, epoch, holder, until, trimmed FROM sessions"
 _LIST = (
-    "SELECT u.name, s.name, s.created, s.used, s.head_branch, coalesce(r.address, s.head_commit), coalesce(c.depth, 0),"
+    "SELECT u.name, s.name, s.created, s.used, s.head_branch, coalesce(r.address, s.head_commit), c.depth,"
     " (SELECT count(*) FROM journal j WHERE j.session_id = s.id), s.holder, s.settings FROM sessions s"
     " JOIN users u ON u.id = s.user_id"
     " LEFT JOIN refs r ON r.session_id = s.id AND r.kind = 'branch' AND r.name = s.head_branch"
@@ -256,6 +256,9 @@ def _found(row: Row) -> Found:
 
 def _row(row: Row) -> SessionRow:
     user, name, created, used, branch, commit, depth, pending, holder, settings = row
+    if commit is not None and depth is None:
+        address = spelled(blob(commit))
+        raise StoreDamaged(f"the head of session {text(name)!r}, {address}, is missing from the store", address=address)
     return SessionRow(
         user=text(user),
         name=text(name),
@@ -263,7 +266,7 @@ def _row(row: Row) -> SessionRow:
         used=number(used),
         branch=None if branch is None else text(branch),
         commit=None if commit is None else spelled(blob(commit)),
-        depth=number(depth),
+        depth=0 if depth is None else number(depth),
         pending=number(pending),
         holder=None if holder is None else _living(lease.from_text(text(holder))),
         private=str(parsed_mapping(text(settings)).get("private") or ""),
