@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cellblock.cell import Cell
-from cellblock.session.commits import place_key, put_cell
+from cellblock.session.commits import newest_cells, place_key, put_cell
 from cellblock.session.earlier import Earlier, Source
 from cellblock.session.notebook import Changes
 from cellblock.store import JSON, Batch, StoredSession, records
@@ -37,8 +37,12 @@ class CellTree:
         tree = session.tree(root)
         rows: dict[str, JSON] = {}
         links: dict[str, JSON] = {}
+        places = {cell_id: self._known(cell_id) for cell_id in changes.cells}
+        if unread := {cell_id for cell_id, kept in changes.cells.items() if kept is None and places[cell_id] is None}:
+            found = newest_cells(session, root, None)
+            places |= {kept[0].id: place for place, kept in found if kept[0].id in unread}
         for cell_id, kept in changes.cells.items():
-            place = self._known(cell_id)
+            place = places[cell_id]
             if kept is None:
                 if place is not None:
                     rows[place_key(place)] = None
