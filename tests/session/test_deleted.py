@@ -67,6 +67,7 @@ def test_deleted_cell_is_not_there_when_the_session_is_opened_again(
         session.delete(old.id)
         session.delete(new)
         then(session)
+        assert not {old.id, new} & {cell.id for cell in session.notebook}
         expected = [cell.source for cell in session.notebook if not cell.undone]
     with Session("kept", state=store, limits=limits) as session:
         assert [cell.source for cell in session.notebook] == expected

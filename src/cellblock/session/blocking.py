@@ -181,7 +181,10 @@ class Session:
         return self._in_turn(self._session.rerun, cell_id, wait=wait)
 
     def delete(self, cell_id: str) -> None:
-        """Remove a cell's record; what it did stays done."""
+        """Remove a cell's record; what it did stays done.
+
+        Does not wait. A session that lasts has it in the store before the next step begins, and after `flush`.
+        """
         self._session.delete(cell_id)
 
     def clear(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from cellblock.cell import Lost
 from cellblock.errors import UnpicklableError
@@ -15,17 +15,18 @@ from cellblock.wire.messages import Bind, Clear, Run
 _MOST_SAID = 500
 _MOST_TOLD = 200
 ASIDE = "aside"
+FORGET: Final = "forget"
 
 
 @dataclass(frozen=True, slots=True)
 class HostStep:
-    """A value that was bound, pickled by the host or in its portable form; a file written or deleted; a clearing; or
-    source that was run and is no cell.
+    """A value that was bound, pickled by the host or in its portable form; a file written or deleted; a clearing;
+    source that was run and is no cell; or cells that were deleted, by their ids.
 
     `name` is that of the variable or the file, or says what the source is for.
     """
 
-    do: Literal["bind", "hand", "write", "delete", "clear", "run"]
+    do: Literal["bind", "hand", "write", "delete", "clear", "run", "forget"]
     name: str = ""
     buffers: tuple[Buffer, ...] = ()
 

@@ -43,10 +43,10 @@ from cellblock.session.commits import (
     read_written,
 )
 from cellblock.session.earlier import Earlier, Source
-from cellblock.session.hoststeps import ASIDE, HostStep
+from cellblock.session.hoststeps import ASIDE, FORGET, HostStep
 from cellblock.session.merging import merge
 from cellblock.session.notebook import Changes, Notebook
-from cellblock.session.past import Past, answer_entry, followed_by, host_entry, leading_to, left_behind, step_of
+from cellblock.session.past import Past, Planned, answered, followed_by, host_entry, leading_to, step_of
 from cellblock.session.record import at_risk
 from cellblock.session.shown import Blob
 from cellblock.session.threads import LARGE, off_loop
@@ -174,8 +174,13 @@ class Lasting:
         """The commit that the session stands at, where the store could not be told. The next commit tells it, too."""
         self._cell = ""
         self._cell_logged = True
-        """The step of the cell that runs, and whether the journal has all of it so far."""
+        """The step of the cell that runs, or of the host, and whether the journal has all of it so far."""
         self._entries: list[int] = []
+        self._deleted: list[str] = []
+        """Cells that were deleted, which the journal does not say yet: nothing is logged before that."""
+        self._logging = anyio.Lock()
+        self._deletions: list[int] = []
+        """Its entries of deletions that no commit holds. The next one does."""
         self._answers: list[JSON] = []
         self.account = Account()
         """What waits to be written counts on it."""
@@ -274,9 +279,7 @@ class Lasting:
     async def begin(self, step: str, draft: Cell) -> None:
         """Log a cell that is about to run. `StoreError`, and it must not, where what it rests on could be lost."""
         await self._durable()
-        self._cell, self._cell_logged, self._answers = step, True, []
-        self._answers_share.close()
-        self._answers_share = self.account.share()
+        self._await_answers(step, logged=True)
         entry: dict[str, JSON] = {
             "do": "begin",
             "step": step,
@@ -292,15 +295,24 @@ class Lasting:
             raise
 
     async def _withdraw(self) -> None:
-        """Have the journal hold no cell that was not run: from now on, or from the next commit on."""
-        with suppress(StoreError):
-            await to_thread.run_sync(self._held.trim, self._entries)
-            self._entries = []
+        """Have the journal hold no cell that was not run."""
+        entries, self._entries = self._entries, []
+        await to_thread.run_sync(self._held.withdraw, entries)
+
+    def begin_host(self, step: str) -> None:
+        """A step of the host's begins: what functions give it is logged with it."""
+        self._await_answers(step, logged=False)
+
+    def _await_answers(self, step: str, *, logged: bool) -> None:
+        self._cell, self._cell_logged, self._answers = step, logged, []
+        self._answers_share.close()
+        self._answers_share = self.account.share()
 
     async def answered(self, name: str, reply: ToolReply) -> None:
-        """Log what a host function gave a cell, before the cell gets it."""
-        step = self._cell
-        entry = await off_loop(sum(map(len, reply.buffers)), answer_entry, step, name, reply)
+        """Log what a host function gave a cell, before the cell gets it; of a step of the host's, with that."""
+        if not (step := self._cell):  # which changes nothing
+            return
+        entry = await off_loop(sum(map(len, reply.buffers)), lambda: answered(name, reply).entry(step))
         if self._cell != step:  # the cell has ended meanwhile
             return
         self._answers.append(entry)
@@ -323,7 +335,7 @@ class Lasting:
                         "ok": cell.ok,
                     }
                 )
-        logged, step, self._cell = self._cell_logged, self._cell, ""
+        logged, step = self._cell_logged, self._cell
         self.commit(kernel, state, step, cell, parts, stopped=stopped, logged=logged)
         return "" if logged else str(self._failure or "it is out of reach")
 
@@ -335,7 +347,32 @@ class Lasting:
         """Log what the host did, maybe during another step; the number of the entry."""
         if not during:  # else its beginning has seen to that
             await self._durable()
-        return await self._logged(await off_loop(sum(map(len, step.buffers)), host_entry, id, step, during))
+        answers = self._answers if id == self._cell else ()
+        size = sum(map(len, step.buffers))
+        return await self._logged(await off_loop(size, host_entry, id, step, during, answers))
+
+    def delete_cell(self, cell_id: str) -> None:
+        """Delete a cell from the notebook, and log that: at once, or, where that has to wait, before anything else."""
+        cell_id = self._notebook[cell_id].id
+        self._notebook.forget(cell_id)
+        self._deleted.append(cell_id)
+        with suppress(StoreError):  # whoever takes the next step is told
+            if len(self._deleted) == 1 and (number := self._held.append_at_once(_deletion(self._deleted))) is not None:
+                self._note_deletions(number, 1)
+
+    def delete_again(self, deletion: HostStep, entries: Iterable[int]) -> None:
+        """Delete the cells of a deletion that the journal holds, in these entries."""
+        self._notebook.forget(*(bytes(one).decode() for one in deletion.buffers))
+        self._deletions += entries
+
+    async def _log_deletions(self) -> None:
+        async with self._logging:
+            if count := len(self._deleted):
+                self._note_deletions(await self._in_thread(_deletion(self._deleted[:count])), count)
+
+    def _note_deletions(self, entry: int, count: int) -> None:
+        self._deletions.append(entry)
+        del self._deleted[:count]
 
     async def log_overwritten(self, id: str) -> int:
         """Log that a step has changed the file that the host changed during it; the number of the entry."""
@@ -360,20 +397,19 @@ class Lasting:
         await self._append(entry, lambda number: self._entries.append(number))
 
     async def _append(self, entry: dict[str, JSON], note: Callable[[int], None]) -> None:
-        """Log an entry, and note its number, also for a caller who leaves meanwhile."""
+        """Log an entry, after the deletions before it, and note its number, also for a caller who leaves meanwhile."""
 
         async def appended() -> None:
-            note(await to_thread.run_sync(self._held.append, entry, limiter=anyio.CapacityLimiter(1)))
+            await self._log_deletions()
+            note(await self._in_thread(entry))
 
-        match entry:
-            case {"buffers": [*parts]}:
-                size = sum(len(one) for one in parts if isinstance(one, str))
-            case _:
-                size = 0
-        if size < LARGE and (number := self._held.append_at_once(entry)) is not None:
-            note(number)
-        else:
+        if self._deleted or _size(entry) >= LARGE or (number := self._held.append_at_once(entry)) is None:
             await unbroken(appended)
+        else:
+            note(number)
+
+    async def _in_thread(self, entry: dict[str, JSON]) -> int:
+        return await to_thread.run_sync(self._held.append, entry, limiter=anyio.CapacityLimiter(1))
 
     async def _durable(self) -> None:
         """Until all that the session's state rests on is in a commit or in the journal; what keeps it out is raised."""
@@ -408,23 +444,24 @@ class Lasting:
 
     def commit(
         self, kernel: Kernel, state: int, id: str, cell: Cell, parts: Mapping[str, Blob], *,
-        entries: Sequence[int] = (), stopped: bool = False, logged: bool = True,
+        again: Planned | None = None, stopped: bool = False, logged: bool = True,
     ) -> None:  # fmt: skip
-        """Have a cell committed, by the id of its step; `entries` are its numbers in a journal that was read."""
+        """Have a cell committed, by the id of its step, or as it was planned to be run `again`."""
         first = cell.source.strip().partition("\n")[0]
-        own, self._entries = [*self._entries, *entries], []
-        step = self._step(id, cell.kind, first, cell.number, kernel, state, logged=logged, entries=own)
+        own, self._entries = self._entries, []
+        step = self._step(id, cell.kind, first, cell.number, kernel, state, logged=logged, entries=own, again=again)
         step.cell, step.parts, step.stopped = cell, parts, stopped
-        step.answers, self._answers = self._answers, []
-        step.share, self._answers_share = self._answers_share, self.account.share()
         self._enqueue(step)
 
     def step(
         self, kernel: Kernel, state: int, id: str, host: HostStep, number: int, *,
-        entries: Sequence[int] = (), during: str = "", overwritten: bool = False,
+        entries: Sequence[int] = (), during: str = "", overwritten: bool = False, again: Planned | None = None,
     ) -> None:  # fmt: skip
         """The host did something to the session: have it committed. `committed` tells when it is."""
-        step = self._step(id, host.kind, host.message, number, kernel, state, logged=bool(entries), entries=entries)
+        logged = bool(entries or again)
+        step = self._step(
+            id, host.kind, host.message, number, kernel, state, logged=logged, entries=entries, again=again
+        )
         step.host, step.during, step.overwritten = host, during, overwritten
         self._enqueue(step)
 
@@ -440,11 +477,12 @@ class Lasting:
         self._tip = step.id
 
     def _step(
-        self, id: str, kind: str, message: str, number: int, kernel: Kernel, state: int, *,
-        logged: bool, entries: Sequence[int] = (),
+        self, id: str, kind: str, message: str, number: int, kernel: Kernel | None, state: int, *,
+        logged: bool, entries: Sequence[int] = (), again: Planned | None = None, changes: Changes | None = None,
     ) -> _Step:  # fmt: skip
-        """The step after the newest."""
-        return _Step(
+        """The step after the newest, with what the notebook has become by it."""
+        deletions, self._deletions = self._deletions, []
+        step = _Step(
             id=id,
             parent=self._tip,
             kind=kind,
@@ -453,26 +491,21 @@ class Lasting:
             kernel=kernel,
             state=state,
             logged=logged,
-            entries=[*entries],
-            changes=self._notebook.changes(),
+            entries=[*deletions, *entries, *(() if again is None else again.entries)],
+            changes=changes or self._notebook.changes(),
         )
+        if again is not None:
+            step.answers = [one.entry(id) for one in again.answers]
+        elif id == self._cell:
+            step.answers, self._answers, self._cell = self._answers, [], ""
+            step.share, self._answers_share = self._answers_share, self.account.share()
+        return step
 
     def _commit_deletions(self) -> None:
         """Have what was deleted from the notebook since the newest step out of the store, by a commit of its own."""
         if (changes := self._notebook.deletions()).cells:
-            self._enqueue(
-                _Step(
-                    id=f"d{secrets.token_hex(8)}",
-                    parent=self._tip,
-                    kind=ASIDE,
-                    message=f"deleted {len(changes.cells)} cells" if len(changes.cells) > 1 else "deleted a cell",
-                    number=0,
-                    kernel=None,
-                    state=0,
-                    logged=False,
-                    changes=changes,
-                )
-            )
+            message = f"deleted {len(changes.cells)} cells" if len(changes.cells) > 1 else "deleted a cell"
+            self._enqueue(self._step(_new_id(), ASIDE, message, 0, None, 0, logged=False, changes=changes))
 
     async def committed(self) -> None:
         """Until all steps are in the store. What keeps the oldest out is raised, and what else is at risk told."""
@@ -663,7 +696,7 @@ class Lasting:
         """True if a step's commit is there: of a thread whose caller has gone, or of a store that failed to say so."""
         with self._writing:
             if step.commit is None and step_of(head := self._held.resolve("HEAD")) == step.id:
-                self._commits[step.id] = step.commit = head.id
+                self._led_to(step, head.id)
             return step.commit is not None
 
     def _write_once(self, batch: Batch, step: _Step, snapshot: Snapshot | None) -> bool:
@@ -671,9 +704,16 @@ class Lasting:
         with self._writing:
             if step.commit is not None:
                 return False
-            self._commits[step.id] = step.commit = self._write(batch, step, snapshot).id
+            self._led_to(step, self._write(batch, step, snapshot).id)
             self._moving = None
             return True
+
+    def _led_to(self, step: _Step, commit: str) -> None:
+        """Note the commit of a step. One that deletes cells takes the place of the commit that it follows."""
+        if step.kernel is None:
+            before = self._commits.get(step.parent)
+            self._commits.update([(one, commit) for one, led in [*self._commits.items()] if led == before])
+        self._commits[step.id] = step.commit = commit
 
     async def _note_saved(self, step: _Step, snapshot: Snapshot, before: Snapshot | None) -> None:
         """Find out what a snapshot lacks that the one `before` it had, and have what is new in it loaded once."""
@@ -859,9 +899,7 @@ class Lasting:
         def forked() -> Lasting:
             store = open_store(self._state.url)
             try:
-                store.fork(self._held.user, self._held.name, name, at=commit)
-                held = store.hold(self._held.user, name, create=False)
-                held.configure({**self._held.settings, "seed": str(seed)})
+                held = store.branch(self._held, name, commit, {**self._held.settings, "seed": str(seed)})
                 other = Lasting(self._state, store, held)
                 other.by_source, other.strict, other.otherwise = self.by_source, self.strict, self.otherwise
             except BaseException:
@@ -886,12 +924,14 @@ class Lasting:
     async def went_back(self, step: str) -> None:
         """The kernel is again in the state after a step: so is the session."""
         self._tip = step
-        self._notebook.delete_again()
-        await self.move(self._commits[step])
+        await self.move(self._commits[step], self._notebook.deleted)
 
-    async def move(self, commit: str) -> None:
-        """Go on from another commit; those that are left stay in the store."""
+    async def move(self, commit: str, deleted: Sequence[str] = ()) -> None:
+        """Go on from another commit; those that are left stay in the store. Cells that were deleted stay so."""
         self._moving = commit
+        self._notebook.forget(*deleted)
+        self._deleted += deleted
+        await self._log_deletions()
         await to_thread.run_sync(self._held.move, commit)
         self._moving = None
 
@@ -909,10 +949,8 @@ class Lasting:
         def read() -> tuple[Past, Ahead | None, int]:
             with reading("the steps of the session are", StoreError, hint="check out an older commit"):
                 past = leading_to(self._held, head)
-                if journal and (entries := self._held.journal()):
-                    behind = left_behind(self._held, head, entries)
-                    self._held.trim(behind)
-                    followed_by(past, [one for one in entries if one.number not in behind])
+                if journal:
+                    self._held.trim(followed_by(past, self._held, self._held.journal()))
             if past.snapshot is None:
                 return past, None, 0
             return past, Ahead(self._get, past.snapshot), past.snapshot.held()
@@ -986,6 +1024,28 @@ def _everything_since(number: int, failure: CellblockError) -> Lost:
     """What is at risk where states cannot be saved."""
     remedy = f"these cells are run again when the session is opened, since {failure.args[0]}"
     return Lost(name=f"everything since cell {number}", type="", reason=str(failure.args[0]), remedy=remedy, alive=True)
+
+
+def _deletion(cell_ids: Iterable[str]) -> dict[str, JSON]:
+    """Cells that were deleted, for the journal."""
+    step = HostStep(FORGET, buffers=tuple(one.encode() for one in cell_ids))
+    return host_entry(_new_id(), step)
+
+
+def _new_id() -> str:
+    """An id for a step that deletes cells."""
+    return f"d{secrets.token_hex(8)}"
+
+
+def _size(entry: Mapping[str, JSON]) -> int:
+    """Characters of the bytes in an entry."""
+    match entry:
+        case {"buffers": [*parts], "answers": [*answers]}:
+            within = sum(_size(one) for one in answers if isinstance(one, Mapping))
+            return within + sum(len(one) for one in parts if isinstance(one, str))
+        case {"buffers": [*parts]}:
+            return sum(len(one) for one in parts if isinstance(one, str))
+    return 0
 
 
 def _kept(batch: Batch, step: HostStep) -> JSON:

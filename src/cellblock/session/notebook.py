@@ -138,7 +138,7 @@ class Notebook:
 
     def note_changes(self) -> None:
         """From now on remember what changes, for `changes`; what was deleted before is deleted again."""
-        self._changes = Changes(cells=self._deleted())
+        self._changes = Changes(cells=dict.fromkeys(self.deleted))
 
     def changes(self) -> Changes:
         """What has changed since the last call, where it is remembered."""
@@ -154,14 +154,10 @@ class Notebook:
         deleted = [cell_id for cell_id, kept in cells.items() if kept is None]
         return Changes(cells={cell_id: cells.pop(cell_id) for cell_id in deleted})
 
-    def delete_again(self) -> None:
-        """The session has gone back in its store: have what was deleted since deleted there as well."""
-        if self._changes is not None:
-            self._changes.cells.update(self._deleted())
-
-    def _deleted(self) -> dict[str, Kept | None]:
+    @property
+    def deleted(self) -> list[str]:
         """The cells that were deleted and have not been run again under their ids."""
-        return dict.fromkeys(self._gone - self._cells.keys())
+        return [*(self._gone - self._cells.keys())]
 
     def record(self, cell: Cell, blobs: Mapping[str, Blob], *, shown: int | None = None) -> None:
         """Add a cell, or replace the one of the same id in its place, its blobs included.
@@ -207,14 +203,18 @@ class Notebook:
 
     def delete(self, cell_id: str) -> None:
         """Remove a cell and its blobs."""
-        cell = self[cell_id]
-        self._gone.add(cell.id)
-        with self._lock:
-            self._cells.pop(cell.id, None)
-            self._blobs.pop(cell.id, None)
-            self._forget_share(cell.id)
-        if self._changes is not None:
-            self._changes.cells[cell.id] = None
+        self.forget(self[cell_id].id)
+
+    def forget(self, *cell_ids: str) -> None:
+        """Remove cells, also such as are not here: the store may have them."""
+        for cell_id in cell_ids:
+            self._gone.add(cell_id)
+            with self._lock:
+                self._cells.pop(cell_id, None)
+                self._blobs.pop(cell_id, None)
+                self._forget_share(cell_id)
+            if self._changes is not None:
+                self._changes.cells[cell_id] = None
 
     def clear(self) -> None:
         """Remove every cell and blob."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from cellblock.session.hoststeps import HostStep
 from cellblock.session.tools import Asked
 from cellblock.snapshots import Snapshot
 from cellblock.store import JSON, Commit, Entry, StoredSession, linked
+from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import ToolReply
 
 _MOST_ANSWER_BYTES = 4 * 2**20
@@ -23,11 +24,17 @@ _MOST_ANSWER_BYTES = 4 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """What a host function gave a cell: it is given again, and the function not called, when the cell is replayed."""
+    """What a host function gave a step: it is given again, and the function not called, when the step is replayed."""
 
     name: str
     error: tuple[str, str] | None
-    buffers: tuple[bytes, ...]
+    buffers: tuple[Buffer, ...]
+
+    def entry(self, step: str) -> dict[str, JSON]:
+        """The answer, for the journal and for the commit of the step."""
+        buffers: JSON = [base64.b64encode(one).decode() for one in self.buffers]
+        error: JSON = None if self.error is None else [*self.error]
+        return {"do": "answer", "step": step, "name": self.name, "error": error, "buffers": buffers}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,6 @@ class Replay:
     number: int
     kind: CellKind
     source: str
-    answers: tuple[Logged, ...] = ()
     rolled_back: bool = False
     stopped: bool = False
     ended: bool = True
@@ -54,15 +60,16 @@ class Replay:
 class Planned:
     """A step that is to be done again, by its id.
 
-    `commit` is what it led to, or `entries` are the numbers of what the journal holds of it. The host may have changed
-    a file `during` a step, by its id, which may have `overwritten` the file afterwards: it is done again before that
-    step then, and not after it.
+    `commit` is what it led to, or `entries` are the numbers of what the journal holds of it. `answers` are what host
+    functions gave it. The host may have changed a file `during` a step, by its id, which may have `overwritten` the
+    file afterwards: it is done again before that step then, and not after it.
     """
 
     step: str
     do: Replay | HostStep
     commit: str | None = None
     entries: tuple[int, ...] = ()
+    answers: tuple[Logged, ...] = ()
     during: str = ""
     overwritten: bool = False
 
@@ -114,83 +121,81 @@ def leading_to(session: StoredSession, head: Commit) -> Past:
     return Past(head.id, commit.id, step_of(commit), head.number, snapshot, head.trees, steps[::-1])
 
 
-def left_behind(session: StoredSession, head: Commit, journal: Iterable[Entry]) -> tuple[int, ...]:
-    """The numbers of entries whose steps a commit holds: the store failed when they were to be taken out with it."""
-    steps: dict[str, list[int]] = {}
-    begun = ""
-    for entry in journal:
-        value: Any = entry.value
-        step = str(value.get("step") or value.get("id") or begun)
-        begun = step if value["do"] == "begin" else begun
-        steps.setdefault(step, []).append(entry.number)
-    found: list[int] = []
-    for commit in session.log(head.id):
-        if not steps:
-            break
-        found += steps.pop(step_of(commit), ())
-    return tuple(found)
+def followed_by(past: Past, session: StoredSession, journal: Iterable[Entry]) -> tuple[int, ...]:
+    """Add the steps that the journal holds, each by its id; the numbers of entries that are of no use.
 
-
-def followed_by(past: Past, journal: Iterable[Entry]) -> None:
-    """Add what the journal holds: steps that are in no commit, each by its id."""
+    Their steps are in a commit: the store failed when they were to be taken out with it.
+    """
     found: dict[str, Planned] = {}
     begun = ""
     for entry in journal:
         value: Any = entry.value
         step = str(value.get("step") or value.get("id") or begun)
-        planned = found.get(step)
-        match value["do"]:
-            case "begin":
-                cell = Replay(value["id"], value["number"], value["kind"], value["source"], ended=False)
-                planned, begun = planned or Planned(step, cell), step
-            case "answer" if planned is not None and isinstance(planned.do, Replay):
-                planned = replace(planned, do=replace(planned.do, answers=(*planned.do.answers, _logged(value))))
-            case "end" if planned is not None and isinstance(planned.do, Replay):
-                cell = replace(
-                    planned.do,
-                    ended=True,
-                    rolled_back=bool(value["rolled_back"]),
-                    stopped=bool(value.get("stopped")),
-                    ok=bool(value.get("ok", True)),
-                )
-                planned = replace(planned, do=cell)
-            case "host":
-                parts = tuple(base64.b64decode(one) for one in value["buffers"])
-                planned = Planned(step, HostStep(value["what"], value["name"], parts), during=value["during"])
-            case "overwritten" if planned is not None:
-                planned = replace(planned, overwritten=True)
-        if planned is not None:
-            found[step] = replace(planned, entries=(*planned.entries, entry.number))
-    past.steps += found.values()
+        begun = step if value["do"] == "begin" else begun
+        planned = _with(found.get(step) or Planned(step, _NOTHING), value)
+        found[step] = replace(planned, entries=(*planned.entries, entry.number))
+    behind: list[int] = []
+    for commit in session.log(past.head) if found else ():
+        if (done := found.pop(step_of(commit), None)) is not None:
+            behind += done.entries
+        if not found:
+            break
+    past.steps += [one for one in found.values() if one.do is not _NOTHING]
     past.number = max([past.number, *(one.do.number for one in past.steps if isinstance(one.do, Replay))])
+    return tuple(behind)
 
 
-def host_entry(step: str, host: HostStep, during: str) -> dict[str, JSON]:
-    """A step of the host's, for the journal."""
+_NOTHING = HostStep("clear")
+"""What a step does of whose beginning the journal has nothing: it is not to be done again."""
+
+
+def _with(planned: Planned, value: Any) -> Planned:
+    """A step with what another entry of the journal says of it."""
+    match value["do"], planned.do:
+        case "begin", HostStep():
+            cell = Replay(value["id"], value["number"], value["kind"], value["source"], ended=False)
+            return replace(planned, do=cell)
+        case "answer", _:
+            return replace(planned, answers=(*planned.answers, _logged(value)))
+        case "end", Replay() as begun:
+            rolled_back, stopped = bool(value["rolled_back"]), bool(value.get("stopped"))
+            ok = bool(value.get("ok", True))
+            return replace(planned, do=replace(begun, ended=True, rolled_back=rolled_back, stopped=stopped, ok=ok))
+        case "host", _:
+            parts = tuple(base64.b64decode(one) for one in value["buffers"])
+            host = HostStep(value["what"], value["name"], parts)
+            answers = tuple(map(_logged, value.get("answers", ())))
+            return replace(planned, do=host, answers=answers, during=value["during"])
+        case "overwritten", _:
+            return replace(planned, overwritten=True)
+    return planned
+
+
+def host_entry(step: str, host: HostStep, during: str = "", answers: Sequence[JSON] = ()) -> dict[str, JSON]:
+    """A step of the host's with the answers that functions gave it, for the journal."""
     buffers: JSON = [base64.b64encode(one).decode() for one in host.buffers]
-    return {"do": "host", "step": step, "what": host.do, "name": host.name, "buffers": buffers, "during": during}
+    entry = {"do": "host", "step": step, "what": host.do, "name": host.name, "buffers": buffers, "during": during}
+    return {**entry, "answers": [*answers]} if answers else entry
 
 
-def answer_entry(step: str, name: str, reply: ToolReply) -> dict[str, JSON]:
-    """What a host function gave a cell, for the journal; an answer that is too large for it is one that failed."""
+def answered(name: str, reply: ToolReply) -> Logged:
+    """What a host function gave a step; an answer that is too large for the journal is one that failed."""
     size = sum(map(len, reply.buffers))
     if size > _MOST_ANSWER_BYTES:
-        error: JSON = ["RuntimeError", f"the answer of {name}() was too large to be logged: {size} bytes"]
-        return {"do": "answer", "step": step, "name": name, "error": error, "buffers": []}
-    buffers: JSON = [base64.b64encode(one).decode() for one in reply.buffers]
-    error = None if reply.error is None else [*reply.error]
-    return {"do": "answer", "step": step, "name": name, "error": error, "buffers": buffers}
+        message = f"the answer of {name}() was too large to be logged: {size} bytes"
+        return Logged(name, ("RuntimeError", message), ())
+    return Logged(name, reply.error, reply.buffers)
 
 
-def replaying(replay: Replay) -> Answer:
+def replaying(answers: Iterable[Logged]) -> Answer:
     """Gives calls the answers of the log, in order; a call that the log does not have fails, and calls nothing."""
-    left = deque(replay.answers)
+    left = deque(answers)
 
     async def answer(call: Asked) -> ToolReply:
         if left and left[0].name == call.name:
             logged = left.popleft()
             return ToolReply(call=call.call, error=logged.error, buffers=logged.buffers)
-        message = f"{call.name}() was not called here when the cell ran before, and is not called when it is replayed"
+        message = f"{call.name}() was not called here when this ran before, and is not called when it is replayed"
         return ToolReply(call=call.call, error=("RuntimeError", message))
 
     return answer
@@ -246,21 +251,20 @@ def _planned(session: StoredSession, commit: Commit) -> Planned:
     """The step of a commit without a state."""
     detail: Any = commit.detail
     step = step_of(commit)
+    raw: Any = session.record(detail["answers"]["@"]) if "answers" in detail else []
+    answers = tuple(map(_logged, raw))
     if "host" in detail:
         during, overwritten = str(detail.get("during", "")), bool(detail.get("overwritten"))
         host = _host_step(session, detail["host"])
-        return Planned(step, host, commit.id, during=during, overwritten=overwritten)
+        return Planned(step, host, commit.id, answers=answers, during=during, overwritten=overwritten)
     if "cell" not in detail:
         raise StoreError(
             f"the state of commit {commit.id} was not saved, and no step made it", hint="check out an older one"
         )
     cell, _ = get_cell(session, detail["cell"]["@"])
-    answers: Any = session.record(detail["answers"]["@"]) if "answers" in detail else []
     rolled_back, stopped = bool(detail.get("rolled_back")), bool(detail.get("stopped"))
-    replay = Replay(
-        cell.id, cell.number, cell.kind, cell.source, tuple(map(_logged, answers)), rolled_back, stopped, ok=cell.ok
-    )
-    return Planned(step, replay, commit.id)
+    replay = Replay(cell.id, cell.number, cell.kind, cell.source, rolled_back, stopped, ok=cell.ok)
+    return Planned(step, replay, commit.id, answers=answers)
 
 
 def _host_step(session: StoredSession, kept: Any) -> HostStep:

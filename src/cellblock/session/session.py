@@ -445,8 +445,14 @@ class AsyncSession(Versions):
         return await self._to_end(old.source, old.kind, wait, again=old)
 
     def delete(self, cell_id: str) -> None:
-        """Remove a cell's record; what it did stays done."""
-        self.notebook.delete(cell_id)
+        """Remove a cell's record; what it did stays done.
+
+        Does not wait. A session that lasts has it in the store before the next step begins, and after `flush`.
+        """
+        if self._lasting is None or not self._is_here:
+            self.notebook.delete(cell_id)
+        else:
+            self._lasting.delete_cell(cell_id)
 
     async def clear(self) -> None:
         """Remove every record and unbind every name; CellblockError where that failed. Files stay."""
@@ -583,9 +589,11 @@ class AsyncSession(Versions):
     async def _drop(self, branch: AsyncSession) -> None:
         """End a branch that nobody is given, and have the store know nothing of it."""
         was_stored = branch._lasting is not None
-        await branch.close()
-        if was_stored and self._lasting is not None:
-            await self._lasting.delete(str(branch.name))
+        try:
+            await branch.close()
+        finally:
+            if was_stored and self._lasting is not None:
+                await self._lasting.delete(str(branch.name))
 
     async def _branchable(self) -> Kernel:
         """The kernel, with a process that lives, in a state of which it is known what led to it."""

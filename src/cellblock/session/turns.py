@@ -35,6 +35,7 @@ from cellblock.wire.messages import Bind, Clear, Request, Run, Shell, ToolReply
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cellblock.session.lasting import Lasting  # a store and its database are imported for sessions that last
+    from cellblock.session.past import Planned
     from cellblock.session.unreached import Reach
     from cellblock.store import Commit
 
@@ -458,8 +459,8 @@ class Turns:
         lost = await self._write_again(kernel) if recovery.rewound else ()
         return replace(recovery, lost=(*recovery.lost, *((one.name, one.type, one.reason, one.remedy) for one in lost)))
 
-    async def _go_to(self, lasting: Lasting, commit: Commit) -> Kernel:
-        """Put a new kernel in the place of this one: in the state of a commit."""
+    async def _go_to(self, lasting: Lasting, commit: Commit, *, undoes: bool = True) -> Kernel:
+        """Put a new kernel in the place of this one, in the state of a commit. An undo brings no deleted cell back."""
         raise NotImplementedError
 
     async def _ask(self, request: Request, host: HostStep | None = None) -> Cell:
@@ -470,7 +471,10 @@ class Turns:
         kernel = await self._acquire(wait=True)
         self._under_way = self._new_step() if changes else ""
         try:
-            cell = await self._carry_out(kernel, request, partial(self._note_asked, kernel, request, host))
+            if changes and self._lasting is not None:
+                self._lasting.begin_host(self._under_way)
+            then = partial(self._note_asked, kernel, request, host)
+            cell = await self._carry_out(kernel, request, then, self._answer if changes else None)
         finally:
             self._give_turn()
         if changes and (host is None or host.kind != ASIDE):
@@ -629,7 +633,7 @@ class Turns:
 
     def _commit(
         self, kernel: Kernel, host: HostStep | None, step: str, entries: tuple[int, ...] = (), *,
-        during: str = "", overwritten: bool = False,
+        during: str = "", overwritten: bool = False, again: Planned | None = None,
     ) -> None:  # fmt: skip
         """The host did something: a step of this id, which in a session that lasts is on its way into the store;
         `_committed` must follow.
@@ -637,8 +641,9 @@ class Turns:
         state = self._settle(step, made=host is None or host.kind != ASIDE)
         if self._lasting is not None and host is not None:
             self._lasting.step(
-                kernel, state, step, host, self._count, entries=entries, during=during, overwritten=overwritten
-            )
+                kernel, state, step, host, self._count,
+                entries=entries, during=during, overwritten=overwritten, again=again,
+            )  # fmt: skip
 
     async def _committed(self) -> None:
         """Until all that was done is in the store; what keeps it out is raised, be it that the session was closed."""

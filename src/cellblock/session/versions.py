@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Literal
 
@@ -20,7 +20,7 @@ from cellblock.limits import ExecutionLimits
 from cellblock.session.arguments import require_kind, require_text
 from cellblock.session.background import Background
 from cellblock.session.execution import recover
-from cellblock.session.hoststeps import ASIDE, HostStep, not_done_again
+from cellblock.session.hoststeps import ASIDE, FORGET, HostStep, not_done_again
 from cellblock.session.notebook import Blob, Kept, Notebook
 from cellblock.session.tools import Toolbox
 from cellblock.session.turns import Turns
@@ -31,7 +31,7 @@ from cellblock.text import line
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what only sessions that last need
     from cellblock.session.lasting import Lasting
-    from cellblock.session.past import Past, Planned, Replay
+    from cellblock.session.past import Logged, Past, Planned, Replay
     from cellblock.snapshots import Snapshot
     from cellblock.store import Commit
 
@@ -90,8 +90,11 @@ class Versions(Turns):
         replayed = []
         for planned in past.plan():
             if isinstance(planned.do, HostStep):
+                if planned.do.do == FORGET:
+                    lasting.delete_again(planned.do, planned.entries)
+                    continue
                 if not planned.overwritten:
-                    lost += await self._do_again(kernel, planned.do)
+                    lost += await self._do_again(kernel, planned.do, planned.answers)
                 self._did_again(lasting, kernel, planned, planned.do)
                 continue
             cell = await self._take_again(lasting, kernel, planned, planned.do)
@@ -115,7 +118,7 @@ class Versions(Turns):
             self._settle(planned.step, made=step.kind != ASIDE)
         elif planned.step:
             during, overwritten = planned.during, planned.overwritten
-            self._commit(kernel, step, planned.step, planned.entries, during=during, overwritten=overwritten)
+            self._commit(kernel, step, planned.step, during=during, overwritten=overwritten, again=planned)
         else:
             self._settle(planned.during)
 
@@ -129,7 +132,7 @@ class Versions(Turns):
             draft = Cell(
                 id=replay.id, number=replay.number, kind=replay.kind, source=replay.source, state=CellState.RUNNING
             )
-            cell, blobs = await self._run_again(kernel, draft, planned.step, replay)
+            cell, blobs = await self._run_again(kernel, draft, planned)
             _require_here(kernel)
             if replay.ok and not cell.ok and self._lacking:  # nothing of this is committed
                 raise _unlike_before(cell, self._lacking)
@@ -139,19 +142,17 @@ class Versions(Turns):
         if planned.commit is not None:
             lasting.stands(planned.step, planned.commit)
         else:
-            lasting.commit(kernel, state, planned.step, cell, blobs, entries=planned.entries)
+            lasting.commit(kernel, state, planned.step, cell, blobs, again=planned)
             await lasting.forked()
         return cell if runs else None
 
-    async def _run_again(
-        self, kernel: Kernel, draft: Cell, step: str, replay: Replay
-    ) -> tuple[Cell, Mapping[str, Blob]]:
+    async def _run_again(self, kernel: Kernel, draft: Cell, planned: Planned) -> tuple[Cell, Mapping[str, Blob]]:
         """Run a cell again, and once more where its process is killed meanwhile."""
         from cellblock.session.past import replaying
 
         tries = 1
         while True:
-            execution = self._start(kernel, draft, step, replaying(replay))
+            execution = self._start(kernel, draft, planned.step, replaying(planned.answers))
             cell = await execution.to_end()
             if not cell.rolled_back or kernel.ended or tries == _TRIES:
                 return cell, execution.recorder.blobs
@@ -283,14 +284,14 @@ class Versions(Turns):
             left = seconds
         return max(left, seconds / 10)
 
-    async def _do_again(self, kernel: Kernel, step: HostStep) -> tuple[Lost, ...]:
+    async def _do_again(self, kernel: Kernel, step: HostStep, answers: tuple[Logged, ...]) -> tuple[Lost, ...]:
         """Do again what the host did, as it was kept; the loss where it cannot be done again."""
-        from cellblock.session.past import Replay, replaying
+        from cellblock.session.past import replaying
 
         why = ""
         if (request := step.request(kernel)) is not None:
             for _ in range(_TRIES):
-                cell = await self._carry_out(kernel, request, answer=replaying(Replay("", 0, "python", "")))
+                cell = await self._carry_out(kernel, request, answer=replaying(answers))
                 if not cell.rolled_back or kernel.ended:
                     break
             why = "" if cell.error is None else f"{cell.error.type}: {cell.error.message}"
@@ -331,13 +332,14 @@ class Versions(Turns):
         await self._acquire(wait=True)
         try:
             await lasting.committed()
-            await self._go_to(lasting, await lasting.resolve(revision))
+            await self._go_to(lasting, await lasting.resolve(revision), undoes=False)
         finally:
             self._give_turn()
 
-    async def _go_to(self, lasting: Lasting, commit: Commit) -> Kernel:
+    async def _go_to(self, lasting: Lasting, commit: Commit, *, undoes: bool = True) -> Kernel:
         past = await lasting.past(commit, journal=False)
         old, new = self._living(), await self._opened_for(lasting)
+        deleted = self.notebook.deleted if undoes else []
         stood = self.notebook, self._count, self._stand, self._stands
         self._kernel = new
         try:
@@ -351,7 +353,7 @@ class Versions(Turns):
                 await new.close()
             self._lost += lost
             raise
-        await unbroken(partial(_leave, lasting, commit, old))
+        await unbroken(partial(_leave, lasting, commit, deleted, old))
         return new
 
     async def merge(self, other: Versions | str, *, prefer: Literal["ours", "theirs"] | None = None) -> Commit:
@@ -379,7 +381,7 @@ class Versions(Turns):
                 await self.mark_private(f"merged {name}: {why}")
             try:
                 merged = await unbroken(partial(lasting.merge, self._new_step(), theirs, prefer))
-                await self._go_to(lasting, merged)
+                await self._go_to(lasting, merged, undoes=False)
             except BaseException:
                 await unbroken(lasting.stay)
                 raise
@@ -402,9 +404,9 @@ class Versions(Turns):
         return self._lasting
 
 
-async def _leave(lasting: Lasting, commit: Commit, old: Kernel) -> None:
+async def _leave(lasting: Lasting, commit: Commit, deleted: Sequence[str], old: Kernel) -> None:
     try:
-        await lasting.move(commit.id)
+        await lasting.move(commit.id, deleted)
     finally:
         await old.close()
 

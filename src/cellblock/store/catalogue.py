@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cellblock.errors import QuotaReached, SessionHeld, StoreDamaged, StoreError, UnknownSession
@@ -66,13 +66,12 @@ class Catalogue:
                 found = self._lock_session(transaction, user_id, name)
                 assert found is not None
             _refuse_held(found, user, name, now)
-            epoch = number(found[4]) + 1
-            transaction.run(
-                "UPDATE sessions SET epoch = ?, holder = ?, until = ?, used = ? WHERE id = ?",
-                epoch, lease.as_text(holder), now + self._lease_seconds, _ms(now), found[1],
-            )  # fmt: skip
-            newest = transaction.rows("SELECT max(number) FROM journal WHERE session_id = ?", found[1])[0][0]
-        return Held(_found(found), epoch, max(number(found[7]), 0 if newest is None else number(newest)))
+            return self._hold(transaction, found, holder, now)
+
+    def held_by(self, holder: Holder) -> Held | None:
+        """The session that a holder has just been given, where the database failed to say so; None: it has none."""
+        rows = self._database.select(f"{_LOCKED} WHERE holder = ?", lease.as_text(holder))
+        return self._as_held(self._database.select, rows[0], number(rows[0][4])) if rows else None
 
     def release(self, session_id: int, epoch: int) -> None:
         """Hold a session no more; nothing if another has taken it."""
@@ -114,8 +113,14 @@ class Catalogue:
             self._refuse_taken(transaction, number(found[0]), user, new)
             transaction.run("UPDATE sessions SET name = ? WHERE id = ?", new, found[1])
 
-    def fork(self, user: str, name: str, new: str, commit: str) -> None:
-        """A new session of the same user with all of another's commits and tags; its `main` is at `commit`."""
+    def fork(
+        self, user: str, name: str, new: str, commit: str, *,
+        settings: Mapping[str, JSON] | None = None, holder: Holder | None = None,
+    ) -> Held | None:  # fmt: skip
+        """A new session of the same user with all of another's commits and tags; its `main` is at `commit`.
+
+        It has the other's settings, or those given, and is held from the start where there is a `holder`.
+        """
         new, now = checked_name(new, "session"), self._database.now()
         with self._database.writing() as transaction:
             user_id = self._lock_user(transaction, checked_name(user, "user"), create=False)
@@ -123,11 +128,14 @@ class Catalogue:
             if user_id is None or found is None:
                 raise _unknown(user, name)
             self._refuse_taken(transaction, user_id, user, new)
-            self._create(transaction, user_id, user, new, _found(found).settings, now)
-            copy = transaction.rows("SELECT id FROM sessions WHERE user_id = ? AND name = ?", user_id, new)[0][0]
-            transaction.run(f"{_COPY_COMMITS} session_id = ?", copy, found[1])
-            transaction.run(f"{_COPY_REFS} session_id = ? AND kind = 'tag'", copy, found[1])
-            transaction.run("INSERT INTO refs VALUES (?, 'branch', ?, ?)", copy, MAIN, digest(commit))
+            settings = _found(found).settings if settings is None else settings
+            self._create(transaction, user_id, user, new, settings, now)
+            copy = self._lock_session(transaction, user_id, new)
+            assert copy is not None
+            transaction.run(f"{_COPY_COMMITS} session_id = ?", copy[1], found[1])
+            transaction.run(f"{_COPY_REFS} session_id = ? AND kind = 'tag'", copy[1], found[1])
+            transaction.run("INSERT INTO refs VALUES (?, 'branch', ?, ?)", copy[1], MAIN, digest(commit))
+            return None if holder is None else self._hold(transaction, copy, holder, now)
 
     def usage(self, user: str) -> StoreUsage:
         """What a user keeps; nothing for one who has never had a session."""
@@ -149,6 +157,19 @@ class Catalogue:
             transaction.run(sql, quota.sessions, quota.bytes, user_id)
 
     # --- inside ---
+
+    def _hold(self, transaction: Transaction, found: Row, holder: Holder, now: float) -> Held:
+        """Write down who holds the session of a locked row from now on."""
+        epoch = number(found[4]) + 1
+        transaction.run(
+            "UPDATE sessions SET epoch = ?, holder = ?, until = ?, used = ? WHERE id = ?",
+            epoch, lease.as_text(holder), now + self._lease_seconds, _ms(now), found[1],
+        )  # fmt: skip
+        return self._as_held(transaction.rows, found, epoch)
+
+    def _as_held(self, select: Callable[..., list[Row]], found: Row, epoch: int) -> Held:
+        newest = select("SELECT max(number) FROM journal WHERE session_id = ?", found[1])[0][0]
+        return Held(_found(found), epoch, max(number(found[7]), 0 if newest is None else number(newest)))
 
     def _lock_user(self, transaction: Transaction, user: str, *, create: bool) -> int | None:
         if create:

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
@@ -20,7 +20,7 @@ from cellblock.store.history import BRANCH, TAG, History, commit_record, read_co
 from cellblock.store.naming import checked_ref
 from cellblock.store.objects import ObjectTable, in_parts
 from cellblock.store.session import StoredSession
-from cellblock.store.words import Commit, Head, Holder
+from cellblock.store.words import Commit, Entry, Head, Holder
 
 _ENTRIES_AT_ONCE = 400
 
@@ -41,6 +41,8 @@ class HeldSession(StoredSession):
         self._lock = threading.Lock()
         self._lost = False
         self._released = False
+        self._withdrawn: set[int] = set()
+        """Entries that are in the journal no more, as its readers are told. The next write takes them out of it."""
         keeper.keep(self._id, self._epoch, self._lose)
 
     def __enter__(self) -> Self:
@@ -79,20 +81,37 @@ class HeldSession(StoredSession):
     def append(self, entry: Mapping[str, JSON]) -> int:
         """Note what happens next; its number. It survives the death of any process, and is durable after `flush`.
 
-        With a server a round trip to that and its disk.
+        With a server a round trip to that and its disk. StoreError: it is not in the journal, and will not be.
         """
+        self._take_out()
         sql, fresh, line = self._insertion(entry)
         try:
             written = self._database.once(sql, fresh, line, self._id, self._epoch)
         except Uncertain:
-            written = self._has_entry(fresh, line) or self._database.once(sql, fresh, line, self._id, self._epoch)
+            try:
+                written = self._has_entry(fresh, line) or self._database.once(sql, fresh, line, self._id, self._epoch)
+            except StoreError:
+                self._withdrawn.add(fresh)
+                raise
         return self._appended(fresh, written)
 
     def append_at_once(self, entry: Mapping[str, JSON]) -> int | None:
         """The same, for an event loop: None, and nothing is noted, where anything has to be waited for. About 30 µs."""
+        if self._withdrawn:
+            return None
         sql, fresh, line = self._insertion(entry)
         written = self._database.at_once(sql, fresh, line, self._id, self._epoch)
         return None if written is None else self._appended(fresh, written)
+
+    def withdraw(self, entries: Iterable[int]) -> None:
+        """Have the journal hold some entries no more: at once, or with the next write where the store fails."""
+        self._withdrawn.update(entries)
+        with suppress(StoreError):
+            self._take_out()
+
+    def journal(self) -> list[Entry]:
+        """What was noted after the newest commit, in order."""
+        return [entry for entry in super().journal() if entry.number not in self._withdrawn]
 
     def flush(self) -> None:
         """Return when everything that was written outlives a loss of power."""
@@ -172,7 +191,11 @@ class HeldSession(StoredSession):
     def release(self) -> None:
         """Hold the session no more. A second call does nothing."""
         if not self._released:
-            self.abandon()
+            try:
+                with suppress(LeaseLost):
+                    self._take_out()
+            finally:
+                self.abandon()
             self._catalogue.release(self._id, self._epoch)
 
     def abandon(self) -> None:
@@ -285,7 +308,16 @@ class HeldSession(StoredSession):
             lock = self._database.dialect.for_update
             if transaction.rows(f"SELECT epoch FROM sessions WHERE id = ?{lock}", self._id) != [(self._epoch,)]:
                 raise self._taken()
+            withdrawn = tuple(self._withdrawn)
+            self._trim(transaction, withdrawn)
             yield transaction
+        self._withdrawn.difference_update(withdrawn)
+
+    def _take_out(self) -> None:
+        """Write that entries are withdrawn, if any are."""
+        if self._withdrawn:
+            with self._writing():
+                pass
 
     def _has_entry(self, number: int, line: str) -> bool:
         sql = "SELECT entry FROM journal WHERE session_id = ? AND number = ?"

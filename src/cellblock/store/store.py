@@ -20,7 +20,7 @@ from cellblock.store.address import JSON
 from cellblock.store.batch import GRACE
 from cellblock.store.catalogue import Catalogue, Held, StillWriting
 from cellblock.store.collecting import UserCollection
-from cellblock.store.database import Database, text
+from cellblock.store.database import Database, Uncertain, text
 from cellblock.store.held import HeldSession
 from cellblock.store.objects import ObjectTable
 from cellblock.store.places import Place, open_place
@@ -29,7 +29,7 @@ from cellblock.store.sharing import file_key, shared
 from cellblock.store.sqlite import SqliteDatabase
 from cellblock.store.urls import StoreUrl, parse_url
 from cellblock.store.verifying import UserVerification
-from cellblock.store.words import Quota, SessionRow, StoreUsage, Swept, VerifyReport
+from cellblock.store.words import Holder, Quota, SessionRow, StoreUsage, Swept, VerifyReport
 
 DEFAULT_QUOTA = Quota(sessions=10_000, bytes=64 << 30)
 
@@ -130,17 +130,8 @@ class Store:
         Waits, up to `LOCK_SECONDS`, for one of this process that was dropped and writes its last commits.
         SessionHeld: a process that lives has it. UnknownSession: there is none. QuotaReached: the user has too many.
         """
-        holder = lease.new_holder()
-        take = partial(self._catalogue.take, user, name, holder, settings=settings, create=create)
-        try:
-            held = _once_written(take)
-        except BaseException:
-            lease.forget(holder)
-            raise
-        return HeldSession(
-            self._database, self._objects(held.found.user_id), user, name, held,
-            catalogue=self._catalogue, keeper=self._keeper, holder=holder,
-        )  # fmt: skip
+        take = partial(self._catalogue.take, user, name, settings=settings, create=create)
+        return self._held(user, name, lambda holder: _once_written(partial(take, holder)))
 
     def read(self, user: str, name: str) -> StoredSession:
         """A session to look at, whoever holds it. UnknownSession: there is none."""
@@ -164,6 +155,11 @@ class Store:
     def fork(self, user: str, name: str, new: str, *, at: str = "HEAD") -> None:
         """Make a session of the same user that shares another's history and goes on from `at`; nothing is copied."""
         self._catalogue.fork(user, name, new, self.read(user, name).resolve(at).id)
+
+    def branch(self, session: StoredSession, new: str, commit: str, settings: Mapping[str, JSON]) -> HeldSession:
+        """Fork a session at a commit and hold the new one, with settings of its own: in one transaction."""
+        fork = partial(self._catalogue.fork, session.user, session.name, new, commit, settings=settings)
+        return self._held(session.user, new, lambda holder: fork(holder=holder))
 
     def renew(self) -> None:
         """Say that this process still has the sessions it holds; a thread of the store's does so by itself."""
@@ -233,6 +229,24 @@ class Store:
         self._database.close()
 
     # --- inside ---
+
+    def _held(self, user: str, name: str, take: Callable[[Holder], Held | None]) -> HeldSession:
+        """A session that `take` has the catalogue write down as this process's."""
+        holder = lease.new_holder()
+        try:
+            try:
+                held = take(holder)
+            except Uncertain:
+                if (held := self._catalogue.held_by(holder)) is None:
+                    raise
+            assert held is not None
+        except BaseException:
+            lease.forget(holder)
+            raise
+        return HeldSession(
+            self._database, self._objects(held.found.user_id), user, name, held,
+            catalogue=self._catalogue, keeper=self._keeper, holder=holder,
+        )  # fmt: skip
 
     def _objects(self, user_id: int) -> ObjectTable:
         return ObjectTable(self._database, self._place, user_id, self._prefix, self._quota)

@@ -1,0 +1,178 @@
+"""What a caller was told is done, with its program killed before the store had a commit of it: it is done still."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cellblock import ExecutionLimits, Session, Versioned
+
+pytestmark = pytest.mark.threat("D1")
+
+BEGIN = """
+session.run("x = [1]", call_id="one")
+session.run("x.append(2)", call_id="two")
+session.files.write("f", "one")
+session["y"] = [0]
+"""
+CALLS = {
+    "run": 'session.run("x.append(3)")',
+    "run a cell that calls a function": 'session.run("x.append(ask())")',
+    "stream": 'list(session.stream("x.append(3)"))',
+    "shell": 'session.shell("echo 3 >> f")',
+    "rerun": 'session.rerun("two")',
+    "set": 'session["x"] = [7]',
+    "clear": "session.clear()",
+    "write a file": 'session.files.write("f", "two")',
+    "delete a file": 'session.files.delete("f")',
+    "write and delete files while a cell runs": """
+events = session.stream("import os, time\\nprint(1)\\nwhile os.path.exists('f'): time.sleep(0.01)")
+next(events)
+session.files.write("g", "two")
+session.files.delete("f")
+list(events)
+""",
+    "delete": 'session.delete("one")',
+    "delete a cell while another runs": """
+events = session.stream("import os, time\\nprint(1)\\nwhile not os.path.exists('g'): time.sleep(0.01)")
+next(events)
+session.delete("one")
+session.files.write("g", "")
+list(events)
+""",
+    "delete a cell and run another under its id": 'session.delete("one"); session.run("x.append(5)", call_id="one")',
+    "delete a cell and undo the step before": 'session.run("x.append(3)"); session.delete("one"); session.undo()',
+    "delete a cell while asleep, and undo": 'session.hibernate(); session.delete("one"); session.undo()',
+    "delete a cell and wake": 'session.delete("one"); session.hibernate(); session.run("x.append(3)")',
+    "delete a cell while asleep": 'session.hibernate(); session.delete("one")',
+    "aside": 'session.aside("x.append(3)")',
+    "aside, as a step": 'session.aside("x.append(3)", step="more")',
+    "aside that calls a function": 'session.aside("x.append(ask()); x.append(ask())")',
+    "aside that calls a function, as a step": 'session.aside("x.append(ask())", step="more")',
+    "undo": "session.undo()",
+    "checkout": 'session.checkout("HEAD~2")',
+    "merge": """
+with session.branch("other") as other:
+    other.run("z = 1")
+    session.merge(other)
+""",
+    "tag": 'session.tag("here")',
+    "mark_private": 'session.mark_private("payroll")',
+    "branch": 'sessions["other"] = session.branch("other")',
+    "branch of a session with deleted cells": 'session.delete("one"); sessions["other"] = session.branch("other")',
+    "branch of a session from which cells were deleted twice": """
+session.delete("one"); session.flush(); session.delete("two"); sessions["other"] = session.branch("other")
+""",
+    "delete on a branch": 'sessions["other"] = session.branch("other"); sessions["other"].delete("one")',
+    "hibernate": "session.hibernate()",
+}
+"""Every public call that changes a session. Each is acknowledged when it returns."""
+PROGRAM = """
+import json, os, signal, sys, threading
+from cellblock import Session, Versioned
+from cellblock.session.lasting import Lasting
+
+url, begin, call, then = sys.argv[1:]
+answers = iter(range(100, 110))
+def ask(): return next(answers)
+
+may_commit = threading.Event()
+may_commit.set()
+write = Lasting._write_once
+def held_up(self, *given):
+    may_commit.wait()
+    return write(self, *given)
+Lasting._write_once = held_up
+
+session = Session("one", state=Versioned(url), tools=[ask])
+exec(begin)
+sessions = {session.name: session}
+session.flush()
+
+def acknowledged(source, **names):
+    may_commit.clear()
+    timer = threading.Timer(0.5, may_commit.set)  # what waits for its commit gets it
+    timer.start()
+    exec(source, names)
+    timer.cancel()
+    may_commit.clear()
+
+acknowledged(call, session=session, sessions=sessions)
+for one in sessions.values():
+    acknowledged(then, session=one)
+had = {}
+for name, one in sessions.items():
+    acknowledged("had[name] = look(session)", had=had, name=name, look=look, session=one)
+print(json.dumps(had), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+LOOK = '''
+def look(session):
+    """All that a session has."""
+    return {
+        "values": {name: session[name] for name in ("x", "y", "z", "after") if name in session.names()},
+        "files": {name: session.files.read(name).decode() for name in session.files.list()},
+        "cells": sorted([cell.number, cell.id, cell.source] for cell in session.notebook if not cell.undone),
+        "private": session.private,
+    }
+'''
+_found: dict[str, Any] = {}
+exec(LOOK, _found)
+look: Callable[[Session], dict[str, object]] = _found["look"]
+
+
+def ask() -> int:
+    raise AssertionError("it was answered before")
+
+
+def killed(url: str, begin: str, call: str, then: str = "") -> dict[str, dict[str, object]]:
+    """What sessions had, by their names, when their program was killed, right after a call."""
+    command = [sys.executable, "-c", LOOK + PROGRAM, url, begin, call, then]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    found: dict[str, dict[str, object]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+AFTER = 'session.run("after = 1")'
+LATER = [pytest.param(call, AFTER, id=f"{call}; a step") for call in CALLS if "delete" in call or "aside" in call]
+
+
+@pytest.mark.parametrize(("call", "then"), [*(pytest.param(call, "", id=call) for call in CALLS), *LATER])
+def test_what_a_call_did_is_there_after_the_death_of_its_program(url: str, call: str, then: str) -> None:
+    had = killed(url, BEGIN, CALLS[call], then)
+    for reads in (False, True, True):  # and stays
+        for name, expected in had.items():
+            with Session(name, state=Versioned(url), tools=[ask]) as session:
+                assert session.resumed is not None
+                assert session.resumed.lost == ()
+                assert not reads or look(session) == expected
+                assert call != "tag" or session.log("here", limit=1)
+
+
+def test_deletion_that_would_have_waited_for_the_store_is_there_with_the_next_step(url: str) -> None:
+    as_of_a_server = "from cellblock.store.sqlite import SqliteDatabase; SqliteDatabase.at_once = lambda *_: None\n"
+    had = killed(url, BEGIN, f'{as_of_a_server}session.delete("one"); session.delete("two")', AFTER)
+    with Session("one", state=Versioned(url), tools=[ask]) as session:
+        assert look(session) == had["one"]
+        assert [cell.source for cell in session.notebook] == ["after = 1"]
+
+
+@pytest.mark.parametrize("call", ["run", "aside"])
+def test_answers_of_functions_stay_where_no_state_is_saved(tmp_path: Path, call: str) -> None:
+    url, limits = f"sqlite:///{tmp_path}/cells.db", ExecutionLimits(max_checkpoints=0)
+    begin = "session.close()\nfrom cellblock import ExecutionLimits\nlimits = ExecutionLimits(max_checkpoints=0)\n"
+    begin += f'session = Session("two", state=Versioned({url!r}), tools=[ask], limits=limits)\nsession.run("x = []")'
+    killed(url, begin, f'session.{call}("x.append(ask())")')
+    for _ in range(3):
+        with Session("two", state=Versioned(url), tools=[ask], limits=limits) as session:
+            assert session.resumed is not None
+            assert session.resumed.lost == ()
+            assert session["x"] == [100]
