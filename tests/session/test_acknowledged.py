@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -176,3 +178,49 @@ def test_answers_of_functions_stay_where_no_state_is_saved(tmp_path: Path, call:
             assert session.resumed is not None
             assert session.resumed.lost == ()
             assert session["x"] == [100]
+
+
+TOGETHER = {
+    "gather": "import asyncio\ngot = await asyncio.gather(*[slowly(one) for one in (3, 1, 2)])\n",
+    "threads": """
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(3) as pool:
+    got = [*pool.map(price, (3, 1, 2))]
+""",
+    "the same call": "import asyncio\ngot = await asyncio.gather(*[counted() for _ in range(3)])\n",
+    "other arguments each time": "import time\ngot = [stamped(time.time_ns()), stamped(time.time_ns())]\n",
+}
+
+
+@pytest.mark.parametrize("how", TOGETHER)
+def test_answers_of_calls_made_together_are_given_again_to_the_same_calls(tmp_path: Path, how: str) -> None:
+    """In whatever order they had ended."""
+    counted_calls: list[int] = []
+
+    async def slowly(number: int) -> int:
+        await asyncio.sleep(number / 20)
+        return number * 100
+
+    def price(number: int) -> int:
+        time.sleep(number / 20)
+        return number * 100
+
+    async def counted() -> int:
+        counted_calls.append(0)
+        number = len(counted_calls)
+        await asyncio.sleep((4 - number) / 20)
+        return number
+
+    def stamped(_: int) -> int:
+        counted_calls.append(0)
+        return len(counted_calls)
+
+    tools = [slowly, price, counted, stamped]
+    limits = ExecutionLimits(max_checkpoints=0)
+    with Session("two", state=Versioned(f"sqlite:///{tmp_path}/cells.db"), tools=tools, limits=limits) as session:
+        got = session.run(TOGETHER[how] + "got").value
+        assert got in ([300, 100, 200], [1, 2, 3], [1, 2])
+        called = len(counted_calls)
+        session.hibernate()
+        cell = session.run("got")
+        assert (cell.value, cell.lost, len(counted_calls)) == (got, (), called)

@@ -51,6 +51,7 @@ from cellblock.session.record import at_risk
 from cellblock.session.shown import Blob
 from cellblock.session.threads import LARGE, off_loop
 from cellblock.session.timeline import before, difference, find, led_to, why_private
+from cellblock.session.tools import Asked
 from cellblock.session.unbroken import unbroken
 from cellblock.snapshots import Row, Snapshot
 from cellblock.state import Versioned
@@ -308,11 +309,11 @@ class Lasting:
         self._answers_share.close()
         self._answers_share = self.account.share()
 
-    async def answered(self, name: str, reply: ToolReply) -> None:
+    async def answered(self, call: Asked, reply: ToolReply) -> None:
         """Log what a host function gave a cell, before the cell gets it; of a step of the host's, with that."""
         if not (step := self._cell):  # which changes nothing
             return
-        entry = await off_loop(sum(map(len, reply.buffers)), lambda: answered(name, reply).entry(step))
+        entry = await off_loop(sum(map(len, reply.buffers)), lambda: answered(call, reply).entry(step))
         if self._cell != step:  # the cell has ended meanwhile
             return
         self._answers.append(entry)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,17 +23,23 @@ _MOST_ANSWER_BYTES = 4 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """What a host function gave a step: it is given again, and the function not called, when the step is replayed."""
+    """What a host function gave a step: it is given again, and the function not called, when the step is replayed.
+
+    `call` is the place of the call among the process's, `digest` that of its arguments; older logs have neither.
+    """
 
     name: str
     error: tuple[str, str] | None
     buffers: tuple[Buffer, ...]
+    call: int
+    digest: str
 
     def entry(self, step: str) -> dict[str, JSON]:
         """The answer, for the journal and for the commit of the step."""
         buffers: JSON = [base64.b64encode(one).decode() for one in self.buffers]
         error: JSON = None if self.error is None else [*self.error]
-        return {"do": "answer", "step": step, "name": self.name, "error": error, "buffers": buffers}
+        asked: dict[str, JSON] = {"call": self.call, "digest": self.digest}
+        return {"do": "answer", "step": step, "name": self.name, "error": error, "buffers": buffers, **asked}
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,22 +183,29 @@ def host_entry(step: str, host: HostStep, during: str = "", answers: Sequence[JS
     return {**entry, "answers": [*answers]} if answers else entry
 
 
-def answered(name: str, reply: ToolReply) -> Logged:
+def answered(call: Asked, reply: ToolReply) -> Logged:
     """What a host function gave a step; an answer that is too large for the journal is one that failed."""
     size = sum(map(len, reply.buffers))
     if size > _MOST_ANSWER_BYTES:
-        message = f"the answer of {name}() was too large to be logged: {size} bytes"
-        return Logged(name, ("RuntimeError", message), ())
-    return Logged(name, reply.error, reply.buffers)
+        message = f"the answer of {call.name}() was too large to be logged: {size} bytes"
+        return Logged(call.name, ("RuntimeError", message), (), call.call, call.digest)
+    return Logged(call.name, reply.error, reply.buffers, call.call, call.digest)
 
 
 def replaying(answers: Iterable[Logged]) -> Answer:
-    """Gives calls the answers of the log, in order; a call that the log does not have fails, and calls nothing."""
-    left = deque(answers)
+    """Gives calls the answers of the log; a call that the log does not have fails, and calls nothing.
+
+    A call gets what the first one of the same arguments got, of those that are left; where there is none, as the time
+    may be among them, what the first one of its name got. Calls of one cell may have ended in any order.
+    """
+    left: dict[str, list[Logged]] = {}
+    for one in sorted(answers, key=lambda one: one.call):
+        left.setdefault(one.name, []).append(one)
 
     async def answer(call: Asked) -> ToolReply:
-        if left and left[0].name == call.name:
-            logged = left.popleft()
+        if of_the_name := left.get(call.name):
+            same = (at for at, one in enumerate(of_the_name) if one.digest == call.digest)
+            logged = of_the_name.pop(next(same, 0))
             return ToolReply(call=call.call, error=logged.error, buffers=logged.buffers)
         message = f"{call.name}() was not called here when this ran before, and is not called when it is replayed"
         return ToolReply(call=call.call, error=("RuntimeError", message))
@@ -244,7 +256,8 @@ def _failed(replay: Replay, kind: str, message: str, hint: str) -> Cell:
 
 def _logged(plain: Any) -> Logged:
     error = None if plain["error"] is None else (plain["error"][0], plain["error"][1])
-    return Logged(plain["name"], error, tuple(base64.b64decode(one) for one in plain["buffers"]))
+    buffers = tuple(base64.b64decode(one) for one in plain["buffers"])
+    return Logged(plain["name"], error, buffers, plain.get("call", 0), plain.get("digest", ""))
 
 
 def _planned(session: StoredSession, commit: Commit) -> Planned:

@@ -7,6 +7,7 @@ arguments, and whatever the function makes of them is its own to check.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import inspect
 import keyword
 from collections.abc import Awaitable, Callable, Iterable
@@ -39,7 +40,8 @@ Mark = Callable[[str], Awaitable[None]]
 class Asked:
     """A call, with its arguments read.
 
-    `size` is the bytes that the arguments hold. `gone` tells, in any thread, that the cell has ended or is to end.
+    `size` is the bytes that the arguments hold, `digest` that of the arguments as they came. `gone` tells, in any
+    thread, that the cell has ended or is to end.
     """
 
     call: int
@@ -47,6 +49,7 @@ class Asked:
     args: tuple[object, ...]
     kwargs: dict[str, object]
     size: int
+    digest: str
     gone: Callable[[], bool]
 
 
@@ -120,7 +123,7 @@ class Toolbox:
         match whole:
             case [list(args), dict(kwargs)] if all(type(name) is str for name in kwargs):
                 size = max(sum(map(len, call.buffers)), held(whole))
-                return Asked(call.call, call.name, tuple(args), kwargs, size, gone)
+                return Asked(call.call, call.name, tuple(args), kwargs, size, _digest(call.buffers), gone)
         raise ValueError(f"{call.name}(): malformed arguments")
 
     async def answer(self, call: Asked) -> ToolReply:
@@ -236,6 +239,14 @@ def ends_this_task(error: BaseException) -> bool:
     except RuntimeError:  # no loop runs here: the task is closed
         return not isinstance(error, KeyboardInterrupt | SystemExit)
     return is_cancelled and task is not None and task.cancelling() > 0
+
+
+def _digest(buffers: Iterable[Buffer]) -> str:
+    found = hashlib.sha256()
+    for one in buffers:
+        found.update(len(one).to_bytes(8))
+        found.update(one)
+    return found.hexdigest()
 
 
 def _failed(call: Asked, kind: str, message: str) -> ToolReply:

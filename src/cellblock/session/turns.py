@@ -657,7 +657,7 @@ class Turns:
         reply = await self._toolbox.answer(call)
         if self._lasting is not None:
             try:
-                await self._lasting.answered(call.name, reply)
+                await self._lasting.answered(call, reply)
             except LeaseLost as error:  # which the caller is told when the cell has ended
                 return ToolReply(call=call.call, error=("RuntimeError", str(error)))
         return reply
