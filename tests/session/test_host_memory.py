@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from cellblock import Cell, ExecutionLimits, Opaque, OutputType, Session, Versioned
+from cellblock.errors import CaptureFailed
 
 MB = 2**20
 BIG = "class Big:\n    def _repr_html_(self): return 'x' * 190_000"
@@ -115,6 +116,27 @@ def test_answers_that_wait_for_a_commit_end_the_cell_past_the_limit(
     assert session.run("for _ in range(5): shout('x' * 200_000)").ok
     session.flush()
     assert session.run("for _ in range(5): shout('x' * 200_000)").ok
+
+
+def test_description_of_the_saved_state_counts_and_is_not_kept_past_the_limit(
+    open_session: Callable[..., Session], url: str
+) -> None:
+    many = "for n in range({}): globals()[f'name_{{n}}'] = [n]"
+    with open_session(name="x", state=Versioned(url), limits=LIMITS) as session:
+        session.run("x = 1")
+        session.flush()
+        before = session._session._account.held
+        session.run(many.format(1000))
+        session.flush()
+        assert session._session._account.held > before + 1000 * 1000
+        session.run(many.format(10_000))
+        with pytest.raises(CaptureFailed, match="what describes its state takes more than 16 MB"):
+            session.flush()
+        assert session.run("del n\nfor one in [*globals()]:\n    if one.startswith('name_'): del globals()[one]").ok
+        session.flush()
+        assert session._session._account.held < before + 1000 * 1000
+    with open_session(name="x", state=Versioned(url), limits=LIMITS) as session:
+        assert session.run("x").value == 1
 
 
 def test_call_of_a_plain_function_that_has_not_begun_when_its_cell_ends_never_does(

@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from cellblock.cell import Lost
 from cellblock.container import Container
+from cellblock.errors import CaptureFailed
 from cellblock.executors.suspects import Suspects
 from cellblock.limits import ExecutionLimits
 from cellblock.network import Destination, Traffic
@@ -222,6 +223,14 @@ class Capture(Protocol):
     def close(self) -> None:
         """Let go of it, read or not. Safe to call twice, and while `read` waits."""
         ...
+
+
+def too_large(most: int) -> CaptureFailed:
+    """The error of a state whose description does not fit into so many bytes of the host."""
+    return CaptureFailed(
+        f"what describes its state takes more than {most >> 20} MB of the program around it",
+        hint="bind fewer names, or raise ExecutionLimits(max_host_mb=…)",
+    )
 
 
 class Kernel(Protocol):

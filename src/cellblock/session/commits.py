@@ -18,7 +18,7 @@ from cellblock.session.notebook import Changes, Kept
 from cellblock.session.shown import Blob
 from cellblock.snapshots import Buffer, File, Group, Rows, SavedName, Snapshot
 from cellblock.store import JSON, Batch, Commit, StoredSession, blobs, records
-from cellblock.store.address import canonical, parsed
+from cellblock.store.address import address_of, canonical, parsed
 
 _STATE = ("groups", "names", "files")
 _CELLS = "notebook"
@@ -41,6 +41,10 @@ class Written:
     def copy(self) -> Written:
         """Another that is written to apart."""
         return Written(dict(self.roots), dict(self.trees))
+
+    def has(self, kind: str, key: str, value: JSON) -> bool:
+        """Whether a tree that was put holds a key with this value."""
+        return self.trees.get(kind, {}).get(key) == canonical(value)
 
     def put(self, batch: Batch, kind: str, tree: Iterable[tuple[str, JSON]]) -> None:
         """Write one tree, of which the last one put is known."""
@@ -72,7 +76,7 @@ def of_state(commit: Commit) -> dict[str, JSON]:
 
 def put_snapshot(batch: Batch, written: Written, snapshot: Snapshot) -> dict[str, JSON]:
     """Write a snapshot whose chunks are there already; what the commit's detail says of it."""
-    groups = {group.key: records(batch.record(_group(group))) for group in snapshot.groups}
+    groups = {group.key: _put_group(batch, written, group) for group in snapshot.groups}
     written.put(batch, "groups", groups.items())
     written.put(batch, "names", ((one.name, {**_name(one), "record": groups[one.group]}) for one in snapshot.names))
     written.put(batch, "files", ((one.path, _file(one)) for one in snapshot.files))
@@ -81,6 +85,13 @@ def put_snapshot(batch: Batch, written: Written, snapshot: Snapshot) -> dict[str
         "environment": [[what, value] for what, value in snapshot.environment.items()],
         "lost": [[one.name, one.type, one.reason, one.remedy] for one in snapshot.lost],
     }
+
+
+def _put_group(batch: Batch, written: Written, group: Group) -> JSON:
+    """The link to a group's record, which is written unless the last commit has it."""
+    record = _group(group)
+    link = records(address_of(canonical(record)))
+    return link if written.has("groups", group.key, link) else records(batch.record(record))
 
 
 def get_snapshot(session: StoredSession, commit: Commit) -> Snapshot | None:

@@ -27,7 +27,7 @@ from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff
 from cellblock.documents import reading
 from cellblock.errors import CaptureFailed, CellblockError, LeaseLost, SessionClosed, StoreError
-from cellblock.executors.protocol import Capture, Kernel
+from cellblock.executors.protocol import Capture, Kernel, too_large
 from cellblock.executors.suspects import Known, Suspects
 from cellblock.hosting import to_thread
 from cellblock.patience import Deadline
@@ -781,11 +781,8 @@ class Lasting:
         try:
             await capture.begin(before, step.suspects)
             snapshot = await capture.read(put)
-            if not self.account.has_room(size := await to_thread.run_sync(snapshot.held)):
-                raise CaptureFailed(
-                    f"what describes its state takes {size >> 20} MB of the program around it",
-                    hint=f"bind fewer names, or raise {self.account.name}",
-                )
+            if not self.account.has_room(await to_thread.run_sync(snapshot.held)):
+                raise too_large(self.account.limit)
             return snapshot
         except CaptureFailed as error:
             step.unsaved, step.failure = str(error), error

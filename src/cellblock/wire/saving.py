@@ -49,6 +49,10 @@ _PREFIX = "sha256-"
 Fields = Mapping[str, object]
 
 
+class TooLarge(ProtocolError):
+    """A record would take more memory than its reader has for it."""
+
+
 class Stage(Enum):
     """How far a scribe has come."""
 
@@ -179,7 +183,7 @@ def read_tried(data: bytes) -> tuple[str, dict[str, str]]:
 def read_record(data: bytes, index: bytes, has: Callable[[str], bool], most: int) -> Snapshot:
     """The snapshot, without files, that a record describes. `has` tells whether the bytes of an address are there.
 
-    ProtocolError for a record that would take more than `most` bytes of memory.
+    `TooLarge` for a record that would take more than `most` bytes of memory.
     """
     lines: dict[str, int] = dict.fromkeys(_FIELDS, 0)
     groups, names = Rows(Group, ()), Rows(SavedName, ())
@@ -284,7 +288,7 @@ def _items(data: bytes, most: int) -> Iterator[tuple[str, object]]:
             raise ProtocolError(f"a line of {len(line):,} bytes, where {MAX_LINE_BYTES:,} are allowed")
         most -= room.taken(line)
         if most < 0:
-            raise ProtocolError("a record that takes too much memory")
+            raise TooLarge("a record that takes too much memory")
         field, item = _row(from_json(line), 2)
         if type(field) is not str:
             raise ProtocolError("expected a field")

@@ -25,6 +25,7 @@ from cellblock.executors.process.checkpoints import inner_pid
 from cellblock.executors.process.savedfiles import Listing, SavedFiles
 from cellblock.executors.process.stillness import processor_seconds, stands_still
 from cellblock.executors.process.waits import Waits
+from cellblock.executors.protocol import too_large
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import clock, sockets, to_thread
 from cellblock.hosting.forks import watch_forks
@@ -224,7 +225,10 @@ class Captured:
             elif kind == saving.INDEX:
                 index = data
             elif kind == saving.RECORD:
-                return saving.read_record(data, index, has.__contains__, self._most_record)
+                try:
+                    return saving.read_record(data, index, has.__contains__, self._most_record)
+                except saving.TooLarge:
+                    raise too_large(self._most_record) from None
             else:
                 raise CaptureFailed(f"names cannot be saved: {saving.read_failure(data)}", hint=_HINT)
 

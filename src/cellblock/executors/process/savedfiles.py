@@ -10,9 +10,11 @@ import json
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
+
+from cellblock.hosting import to_thread
 
 from cellblock.executors.process.turn import Fetch
 from cellblock.snapshots import CHUNK_BYTES, File, address_of
@@ -191,25 +193,42 @@ _BATCH = 16
 
 
 async def packed(files: Sequence[File], fetch: Fetch) -> tuple[int, int]:
-    """Descriptors of two memory files that init makes these files of: a list of them, and their bytes."""
-    check(files)
+    """Descriptors of two memory files that init makes these files of: a list of them, and their bytes.
+
+    ValueError for files that cannot be a session's.
+    """
+    wanted = await to_thread.run_sync(_wanted, files)
     pack = os.memfd_create("bytes", os.MFD_CLOEXEC)
     try:
         places: dict[str, int] = {}
-        wanted = list(dict.fromkeys(address for file in files for address, pieces in _parts(file) if pieces))
-        at = 0
         for first in range(0, len(wanted), _BATCH):
             batch = wanted[first : first + _BATCH]
-            for address, data in zip(batch, await fetch(batch), strict=True):
-                places[address] = at
-                at += _write(pack, data)
-        listed = os.memfd_create("files", os.MFD_CLOEXEC)
-        with open(os.dup(listed), "w", encoding="utf-8", errors="surrogateescape") as out:
-            json.dump({"rows": [_row(file, places) for file in files], "missed": []}, out)
+            await to_thread.run_sync(_append, pack, dict(zip(batch, await fetch(batch), strict=True)), places)
+        listed = await to_thread.run_sync(_listed, files, places)
     except BaseException:
         os.close(pack)
         raise
     return listed, pack
+
+
+def _wanted(files: Sequence[File]) -> list[str]:
+    """The addresses that files need, each once."""
+    check(files)
+    return list(dict.fromkeys(address for file in files for address, pieces in _parts(file) if pieces))
+
+
+def _append(pack: int, chunks: Mapping[str, bytes], places: dict[str, int]) -> None:
+    """Write chunks behind what there is, and note the place of each."""
+    for address, data in chunks.items():
+        places[address] = os.lseek(pack, 0, os.SEEK_CUR)
+        _write(pack, data)
+
+
+def _listed(files: Sequence[File], places: dict[str, int]) -> int:
+    listed = os.memfd_create("files", os.MFD_CLOEXEC)
+    with open(os.dup(listed), "w", encoding="utf-8", errors="surrogateescape") as out:
+        json.dump({"rows": [_row(file, places) for file in files], "missed": []}, out)
+    return listed
 
 
 def check(files: Sequence[File]) -> None:
@@ -260,8 +279,7 @@ def _parts(file: File) -> Iterator[tuple[str, list[tuple[int, int]]]]:
         yield address, pieces
 
 
-def _write(file: int, data: bytes) -> int:
+def _write(file: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(file, view) :]
-    return len(data)
