@@ -52,3 +52,31 @@ def test_values_that_cannot_be_shown_are_each_told_as_such(session: Session) -> 
         "z": "<not shown: the code of too many other values did not end>",
     }  # fmt: skip
     assert session.run("b").value == 1
+
+
+@pytest.mark.parametrize(
+    ("wreck", "fails"),
+    [
+        ("import builtins; vars(builtins).clear()", "len([1])"),
+        ("import builtins; vars(builtins).clear()", "import json"),
+        ("import sys; sys.path.clear(); sys.meta_path.clear(); sys.modules.pop('csv', None)", "import csv"),
+    ],
+)
+def test_cell_that_fails_in_a_wrecked_interpreter_is_told_of_undo(session: Session, wreck: str, fails: str) -> None:
+    session.run("x = 1")
+    assert session.run(wreck).ok
+    failed = session.run(fails)
+    assert failed.error is not None
+    assert failed.error.hint == (
+        "a cell has changed Python itself here, as by emptying builtins or sys.path: "
+        "session.undo() goes back to before it"
+    )
+    session.undo(2)
+    assert session.run(f"{fails}\nx").value == 1
+
+
+@pytest.mark.parametrize("source", ["import nothing_there", "lenn([1])", "raise NameError('len')", "int('x')"])
+def test_other_errors_have_no_such_hint(session: Session, source: str) -> None:
+    error = session.run(source).error
+    assert error is not None
+    assert "undo" not in error.hint
