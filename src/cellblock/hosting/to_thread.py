@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, TypeVarTuple, Unpack
 
 import anyio.to_thread
 
 from cellblock.hosting.threads import told
 
 T = TypeVar("T")
+Given = TypeVarTuple("Given")
 
 
 async def run_sync(
-    function: Callable[..., T],
-    *args: object,
+    function: Callable[[Unpack[Given]], T],
+    *args: Unpack[Given],
     abandon_on_cancel: bool = False,
     limiter: anyio.CapacityLimiter | None = None,
 ) -> T:

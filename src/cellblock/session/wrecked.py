@@ -7,7 +7,7 @@ import re
 from cellblock.cell import CellError
 
 _LACKING = re.compile(r"(?:__import__ not found|(?:name|No module named) '(\w{1,40})'(?: is not defined)?)")
-_ALWAYS = {
+_ALWAYS: dict[str, set[str | None]] = {
     "ImportError": {None},
     "NameError": {
         "Exception", "ValueError", "bool", "dict", "enumerate", "float", "int", "isinstance", "len", "list", "max",
@@ -27,4 +27,4 @@ HINT = (
 def hint_of_wreck(error: CellError) -> str:
     """The remedy where an error is for want of what every interpreter has; "" for any other."""
     found = _LACKING.match(error.message)
-    return HINT if found is not None and found[1] in _ALWAYS.get(error.type, ()) else ""
+    return HINT if found is not None and found[1] in _ALWAYS.get(error.type, set()) else ""
