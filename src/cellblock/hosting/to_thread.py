@@ -23,4 +23,6 @@ async def run_sync(
     try:
         return await anyio.to_thread.run_sync(function, *args, abandon_on_cancel=abandon_on_cancel, limiter=limiter)
     except RuntimeError as error:
-        raise told(error) from None
+        if (meant := told(error)) is error:  # the function's own
+            raise
+        raise meant from error
