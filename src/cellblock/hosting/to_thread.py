@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, TypeVarTuple, Unpack
+from typing import TypeVar, TypeVarTuple
 
 import anyio.to_thread
 
@@ -14,8 +14,8 @@ Given = TypeVarTuple("Given")
 
 
 async def run_sync(
-    function: Callable[[Unpack[Given]], T],
-    *args: Unpack[Given],
+    function: Callable[[*Given], T],
+    *args: *Given,
     abandon_on_cancel: bool = False,
     limiter: anyio.CapacityLimiter | None = None,
 ) -> T:
