@@ -1,4 +1,4 @@
-"""What a program is told that uses sessions while its interpreter ends: no call of the engine's raises another error."""
+"""Sessions that are used while the interpreter ends: each call says so, and raises no other error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the store says of a PostgreSQL server that it cannot use: by codes and states of libpq, not by what words hold."""
+"""Errors of the store about a PostgreSQL server that it cannot use: by codes and states, not by what words hold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from postgres_server import Server
 
 from cellblock import Session, StoreError, Versioned
-from cellblock.store import open_store
+from cellblock.store import Store, open_store
 
 _AWAY = "see whether its server runs; what was committed before is whole"
 
@@ -61,16 +61,18 @@ def test_server_that_hangs_up_is_out_of_reach(hanging_up: str) -> None:
     assert caught.value.hint == _AWAY
 
 
-def test_server_that_goes_away_in_the_middle_is_told_as_such(postgres_url: str) -> None:
-    with (
-        open_store(postgres_url) as store,
-        pytest.raises(StoreError, match="went away") as caught,
-        store._database.writing() as transaction,
-    ):
+def _cut_off(store: Store) -> None:
+    """Use a connection that has broken in the middle of a transaction."""
+    with store._database.writing() as transaction:
         held = socket.socket(fileno=transaction._connection.fileno())  # type: ignore[attr-defined]
         held.shutdown(socket.SHUT_RDWR)
         held.detach()
         transaction.rows("SELECT 1")
+
+
+def test_server_that_goes_away_in_the_middle_is_told_as_such(postgres_url: str) -> None:
+    with open_store(postgres_url) as store, pytest.raises(StoreError, match="went away") as caught:
+        _cut_off(store)
     assert caught.value.hint == _AWAY
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, TypeVarTuple
 
 import anyio.to_thread
 
 from cellblock.hosting.threads import told
 
 T = TypeVar("T")
+Given = TypeVarTuple("Given")
 
 
 async def run_sync(
-    function: Callable[..., T],
-    *args: object,
+    function: Callable[[*Given], T],
+    *args: *Given,
     abandon_on_cancel: bool = False,
     limiter: anyio.CapacityLimiter | None = None,
 ) -> T:
@@ -22,4 +23,6 @@ async def run_sync(
     try:
         return await anyio.to_thread.run_sync(function, *args, abandon_on_cancel=abandon_on_cancel, limiter=limiter)
     except RuntimeError as error:
-        raise told(error) from None
+        if (meant := told(error)) is error:  # the function's own
+            raise
+        raise meant from error

@@ -326,7 +326,10 @@ class Session:
         return self._session.types
 
     def names(self) -> dict[str, Name]:
-        """The names that cells have bound, with previews made inside."""
+        """The names that cells have bound, with previews made inside.
+
+        The preview of a value whose `__repr__` ends its process, or does not end, says so.
+        """
         return self._in_turn(self._session.names)
 
     def as_tools(self, include: Iterable[str] | None = None) -> SessionTools:

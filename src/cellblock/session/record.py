@@ -16,6 +16,7 @@ from cellblock.network import Traffic
 from cellblock.outputs import Output, OutputType, type_of
 from cellblock.session.account import Share
 from cellblock.session.notebook import Blob
+from cellblock.session.wrecked import hint_of_wreck
 from cellblock.text import cut
 from cellblock.values.room import held
 from cellblock.wire.frames import Buffer
@@ -147,7 +148,7 @@ class Recorder:
             error = replace(error, hint=f"{error.hint}; {_RESTORED}")
         if error is not None and error.kind == "raised" and not error.hint:
             network = "" if self.reach is None else self._hint_of_network(error, self.reach())
-            error = replace(error, hint=network or _OF_STATUS.get(error.status or 0, ""))
+            error = replace(error, hint=network or _OF_STATUS.get(error.status or 0, "") or hint_of_wreck(error))
         usage = Usage(duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak)
         result = Deferred(partial(_decode, event.buffers), _size(event.buffers), held) if event.buffers else NOTHING
         return self._close(error, usage, result, lost, rolled_back)

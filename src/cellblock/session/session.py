@@ -693,8 +693,15 @@ class AsyncSession(Versions):
         return {} if self._asleep else self._living().names
 
     async def names(self) -> dict[str, Name]:
-        """The names that cells have bound, with previews made inside."""
-        cell = await self._ask(Survey(max_names=_MAX_NAMES, max_preview=_PREVIEW))
+        """The names that cells have bound, with previews made inside.
+
+        The preview of a value whose `__repr__` ends its process, or does not end, says so.
+        """
+        seconds = self.limits.timeout_seconds / 2
+        cell = await self._ask(Survey(max_names=_MAX_NAMES, max_preview=_PREVIEW), seconds=seconds)
+        if cell.error is not None and cell.error.kind in ("timeout", "crashed"):
+            apart = Survey(max_names=_MAX_NAMES, max_preview=_PREVIEW, apart=seconds)
+            cell = await self._ask(apart, seconds=seconds)
         found = {}
         rows = _answer(cell, "names")
         for row in rows if isinstance(rows, list) else ():

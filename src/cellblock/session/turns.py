@@ -463,8 +463,11 @@ class Turns:
         """Put a new kernel in the place of this one, in the state of a commit. An undo brings no deleted cell back."""
         raise NotImplementedError
 
-    async def _ask(self, request: Request, host: HostStep | None = None) -> Cell:
-        """Carry out a request that is no cell. `host` is what it is in the store, where the request does not say it."""
+    async def _ask(self, request: Request, host: HostStep | None = None, *, seconds: float | None = None) -> Cell:
+        """Carry out a request that is no cell. `host` is what it is in the store, where the request does not say it.
+
+        `seconds` is its time limit where that is not the cells'.
+        """
         changes = host is not None or isinstance(request, Bind | Clear)
         if isinstance(request, Bind | Clear) and self._lasting is not None:
             host = host_step(request)
@@ -474,7 +477,8 @@ class Turns:
             if changes and self._lasting is not None:
                 self._lasting.begin_host(self._under_way)
             then = partial(self._note_asked, kernel, request, host)
-            cell = await self._carry_out(kernel, request, then, self._answer if changes else None)
+            answer = self._answer if changes else None
+            cell = await self._carry_out(kernel, request, then, answer, seconds=seconds)
         finally:
             self._give_turn()
         if changes and (host is None or host.kind != ASIDE):
@@ -505,14 +509,14 @@ class Turns:
 
     async def _carry_out(
         self, kernel: Kernel, request: Request, then: Callable[[], Coroutine[None, None, None]] | None = None,
-        answer: Answer | None = None,
+        answer: Answer | None = None, *, seconds: float | None = None,
     ) -> Cell:  # fmt: skip
         """Carry out a request that is no cell, for one who has the session's turn.
 
         `then` is done with whatever was carried out, also for a caller who left meanwhile. `answer`, where it is given,
         answers its calls, and no function of the host does.
         """
-        seconds = self.limits.timeout_seconds
+        seconds = seconds or self.limits.timeout_seconds
         if isinstance(request, Bind):  # the host's own values: no matter how short the cells are to be
             seconds = max(seconds, _HOST_SECONDS)
             request = await self._stored(kernel, request)

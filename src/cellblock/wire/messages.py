@@ -58,10 +58,15 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """Send every name's type, size and preview back."""
+    """Send every name's type, size and preview back.
+
+    With `apart` previews are made in copies of the worker, which may take so many seconds: the code of a value has
+    ended or held up the worker itself.
+    """
 
     max_names: int
     max_preview: int
+    apart: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

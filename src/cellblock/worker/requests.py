@@ -36,7 +36,7 @@ from cellblock.wire.messages import (
     ToolRoom,
 )
 from cellblock.wire.packed import pack_request
-from cellblock.worker import control, exits, laid, late, shell, survey
+from cellblock.worker import apart, control, exits, laid, late, shell, survey
 from cellblock.worker.beside import leave, reserve
 from cellblock.worker.channel import Channel, Quiet
 from cellblock.worker.checkpoint.gone import losses
@@ -382,7 +382,10 @@ class Worker:
             case Fetch():
                 return ours(self._encode, self._interpreter.bound(request.name))
             case Survey():
-                return ours(self._encode, ours(survey.names, self._interpreter, request.max_names, request.max_preview))
+                wanted = self._interpreter, request.max_names, request.max_preview
+                if request.apart:
+                    return ours(self._encode, ours(apart.names, *wanted, request.apart))
+                return ours(self._encode, ours(survey.names, *wanted))
             case Clear():
                 whole(self._change, self._interpreter.clear)
             case Equip():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sys import getsizeof
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cellblock.text import represent
 from cellblock.worker.interrupts import Interrupted
@@ -11,6 +11,7 @@ from cellblock.worker.interrupts import Interrupted
 if TYPE_CHECKING:
     from cellblock.worker.interpreter import Interpreter
 
+Row: TypeAlias = list[Any]
 _NAME_OF_TYPE = type.__dict__["__name__"]
 
 
@@ -19,13 +20,14 @@ def type_name(kind: type) -> str:
     return str(_NAME_OF_TYPE.__get__(kind))[:200]
 
 
-def names(interpreter: Interpreter, max_names: int, max_preview: int) -> list[list[object]]:
+def names(interpreter: Interpreter, max_names: int, max_preview: int) -> list[Row]:
     """Of each name: type, size in bytes without what it refers to, and preview."""
-    rows: list[list[object]] = []
-    for name in sorted(interpreter.names())[:max_names]:
-        value = interpreter.namespace.get(name)
-        rows.append([name, type_name(type(value)), _size(value), _preview(value, max_preview)])
-    return rows
+    return [row(interpreter, name, max_preview) for name in sorted(interpreter.names())[:max_names]]
+
+
+def row(interpreter: Interpreter, name: str, max_preview: int) -> Row:
+    value = interpreter.namespace.get(name)
+    return [name, type_name(type(value)), _size(value), _preview(value, max_preview)]
 
 
 def _preview(value: object, max_chars: int) -> str:

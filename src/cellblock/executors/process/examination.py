@@ -21,20 +21,27 @@ def examine(branch: int, parent: int, processes: int) -> None:
     branched, origin = f"/proc/self/fd/{processes}/{branch}", f"/proc/self/fd/{processes}/{parent}"
     of_branch, of_parent = _status(branched), _status(origin)
     if not of_parent:
-        raise CellblockError("the session's process ended while it was branched", hint="branch it again")
+        raise _ended()
     if any(int(of_branch.get(name, "1"), 16) for name in _RIGHTS):
         raise _refused("it has kept capabilities")
     if len(of_branch.get("NSpid", "").split()) != len(of_parent.get("NSpid", "").split()) + 1:
         raise _refused("it is not in a pid namespace of its own")
     if int(of_branch.get("Seccomp_filters", "0")) != int(of_parent.get("Seccomp_filters", "0")) + 1:
         raise _refused("its system call filter is not in front of it")
-    with contextlib.suppress(PermissionError):
-        for space in _SPACES:
-            if os.readlink(f"{branched}/ns/{space}") == os.readlink(f"{origin}/ns/{space}"):
-                raise _refused(f"it is in the {space} namespace of the session it was branched from")
-        shared = _open_files(branched) & _open_files(origin)
-        if shared:
-            raise _refused(f"it holds what the session it was branched from holds: {sorted(shared)[0]:.100}")
+    try:
+        with contextlib.suppress(PermissionError):
+            for space in _SPACES:
+                if os.readlink(f"{branched}/ns/{space}") == os.readlink(f"{origin}/ns/{space}"):
+                    raise _refused(f"it is in the {space} namespace of the session it was branched from")
+            shared = _open_files(branched) & _open_files(origin)
+            if shared:
+                raise _refused(f"it holds what the session it was branched from holds: {sorted(shared)[0]:.100}")
+    except (FileNotFoundError, ProcessLookupError):
+        raise _ended() from None
+
+
+def _ended() -> CellblockError:
+    return CellblockError("the session's process, or the branch's, ended meanwhile", hint="branch it again")
 
 
 def _status(process: str) -> dict[str, str]:

@@ -1,0 +1,82 @@
+"""names(): each name is told, whatever the code of one value does as it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from cellblock import ExecutionLimits, Session
+
+_STAYS, _ENDS = "<not shown: its code did not come to an end>", "<not shown: its code ended the process>"
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with Session(limits=ExecutionLimits(timeout_seconds=6, interrupt_grace_seconds=1)) as session:
+        session.run("b = 1; z = [2]")
+        yield session
+
+
+def shows(code: str, name: str = "A") -> str:
+    return f"class {name}:\n    def __repr__(self):\n        {code}\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "preview"),
+    [
+        ("while True: pass", _STAYS),
+        ("import time; time.sleep(1000)", _STAYS),
+        ("sum(range(10**12))", _STAYS),
+        ("import os; os._exit(1)", _ENDS),
+        ("import os; os.kill(os.getpid(), 9)", _ENDS),
+        ("import ctypes; ctypes.string_at(0)", _ENDS),
+        ("raise SystemExit(3)", "<no repr: SystemExit>"),
+    ],
+)
+def test_other_names_are_told_beside_a_value_that_cannot_be_shown(session: Session, code: str, preview: str) -> None:
+    session.run(shows(code) + "a = A(); c = 'after'")
+    found = {name: one.preview for name, one in session.names().items()}
+    assert found == {"A": "<class '__main__.A'>", "a": preview, "b": "1", "c": "'after'", "z": "[2]"}
+    assert session.names()["a"].type == "A"
+    assert session.run("b, z, c").value == (1, [2], "after")
+
+
+def test_values_that_cannot_be_shown_are_each_told_as_such(session: Session) -> None:
+    session.run(shows("while True: pass") + shows("import os; os._exit(1)", "B"))
+    session.run("for n in range(4): globals()[f'n{n}'] = (A, B)[n % 2]()\ndel n")
+    found = {name: one.preview for name, one in session.names().items()}
+    assert found == {
+        "A": "<class '__main__.A'>", "B": "<class '__main__.B'>", "b": "1",
+        "n0": _STAYS, "n1": _ENDS, "n2": _STAYS, "n3": _ENDS,
+        "z": "<not shown: the code of too many other values did not end>",
+    }  # fmt: skip
+    assert session.run("b").value == 1
+
+
+@pytest.mark.parametrize(
+    ("wreck", "fails"),
+    [
+        ("import builtins; vars(builtins).clear()", "len([1])"),
+        ("import builtins; vars(builtins).clear()", "import json"),
+        ("import sys; sys.path.clear(); sys.meta_path.clear(); sys.modules.pop('csv', None)", "import csv"),
+    ],
+)
+def test_cell_that_fails_in_a_wrecked_interpreter_is_told_of_undo(session: Session, wreck: str, fails: str) -> None:
+    session.run("x = 1")
+    assert session.run(wreck).ok
+    failed = session.run(fails)
+    assert failed.error is not None
+    assert failed.error.hint == (
+        "a cell has changed Python itself here, as by emptying builtins or sys.path: "
+        "session.undo() goes back to before it"
+    )
+    session.undo(2)
+    assert session.run(f"{fails}\nx").value == 1
+
+
+@pytest.mark.parametrize("source", ["import nothing_there", "lenn([1])", "raise NameError('len')", "int('x')"])
+def test_other_errors_have_no_such_hint(session: Session, source: str) -> None:
+    error = session.run(source).error
+    assert error is not None
+    assert "undo" not in error.hint
