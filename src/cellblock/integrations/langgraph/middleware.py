@@ -6,9 +6,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Annotated, Any, NotRequired
 
-from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain.agents.middleware import AgentState as LangChainState
-from langchain.agents.middleware import ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
